@@ -2,7 +2,8 @@
 //!
 //! This is the only module that depends on every room; no room depends on the whole configuration.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
@@ -10,6 +11,7 @@ use tokio::sync::Semaphore;
 use crate::Failure;
 use crate::config::Config;
 use crate::readiness::register_worker_gauges;
+use crate::sql_process::{COMMAND, Setup};
 use toise_accounts::holds::CallHolds;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::meter::KeyMeters;
@@ -39,7 +41,7 @@ use toise_market::Market;
 use toise_market::table::{self, MarketTable};
 use toise_net::egress::EgressGuard;
 use toise_net::webhook_client::WebhookClient;
-use toise_opendata::{OpenData, address_functions, functions};
+use toise_opendata::{OpenData, address_functions};
 use toise_service::address_rates::AddressRates;
 use toise_service::console_page::ConsolePage;
 use toise_service::open_data::OpenDataBackend;
@@ -48,9 +50,9 @@ use toise_service::refused_acts::RefusedActs;
 use toise_service::sessions::Sessions;
 use toise_service::{AccessControl, App, Billing, Capacity, Data, Readiness, Web};
 use toise_sql::audit::AuditLog;
-use toise_sql::service::SqlService;
+use toise_sql::process::Launch;
+use toise_sql::service::{Backend, SqlService};
 use toise_sql::tables::SqlTables;
-use toise_sql::workers::Workers;
 use toise_store::Store;
 use toise_store::call_locks::CallLocks;
 use toise_telemetry::{Counter, Gauge, Metric, Metrics, logs};
@@ -88,7 +90,6 @@ const SQL_BYTES: Metric<Counter> = Metric::counter(
     "toise_sql_bytes_total",
     "Bytes of the answers of SQL queries.",
 );
-#[cfg(feature = "cluster")]
 const SQL_FOR_WORKERS: Metric<Counter> = Metric::counter(
     "toise_sql_queries_for_workers_total",
     "SQL queries large enough for workers: shared among them, or answered by the server itself.",
@@ -134,6 +135,8 @@ pub struct Sources {
     pub models: LiveModel,
     /// The addresses.
     pub geocoding: GeocodingService,
+    /// The executable of this program, which runs the SQL queries of keys in processes of its own.
+    pub program: PathBuf,
 }
 
 /// The service over a store and tables, not yet listening; it is ready only while the supervisor's workers live.
@@ -149,6 +152,7 @@ pub fn app(
         properties,
         models,
         geocoding,
+        program,
     } = sources;
     let pool = QueryPool::new(config.engine.threads(), config.engine.query_queue_max)?;
     let readiness = Readiness::of(supervisor);
@@ -157,13 +161,13 @@ pub fn app(
     let depth = pool.clone();
     let market = market(&properties, &models, clock);
     let indicators = MarketTable::new(market.clone(), config.sql.threads())?;
-    let workers = workers(&models, &geocoding, clock, config, &metrics)?;
+    let state = worker_state(&models, &geocoding, clock, config)?;
     let sql = queries(
         store,
         &properties,
         &models,
         &geocoding,
-        (indicators, workers),
+        (indicators, state, program),
         clock,
         config,
     )?;
@@ -176,6 +180,9 @@ pub fn app(
         gauges.set(SQL_RUNNING, &[], tallies.running() as f64);
         gauges.set_count(SQL_ROWS, &[], tallies.rows());
         gauges.set_count(SQL_BYTES, &[], tallies.bytes());
+        for (outcome, count) in tallies.for_workers() {
+            gauges.set_count(SQL_FOR_WORKERS, &[("outcome", outcome)], count);
+        }
         for (door, outcome, count) in tallies.ended() {
             gauges.set_count(SQL_QUERIES, &[("door", door), ("outcome", outcome)], count);
         }
@@ -255,78 +262,93 @@ fn market(properties: &Arc<Projection>, models: &LiveModel, clock: &Clock) -> Ma
     )
 }
 
+/// A function that returns the state that the functions of SQL depend on.
+type State = Arc<dyn Fn() -> String + Send + Sync>;
+
 /// The service that runs SQL queries over the tables of the projection's engine.
 fn queries(
     store: &Store,
     properties: &Projection,
     models: &LiveModel,
     geocoding: &GeocodingService,
-    (indicators, workers): (MarketTable, Option<Arc<dyn Workers>>),
+    (indicators, state, program): (MarketTable, State, PathBuf),
     clock: &Clock,
     config: &Config,
 ) -> Result<SqlService, Failure> {
     let (models, geocoding, now) = (models.clone(), geocoding.clone(), clock.clone());
     let functions = move || {
-        let mut functions = functions::scalar_functions();
-        functions.extend(address_functions::live_functions(geocoding.geocoder()));
+        let mut functions = address_functions::live_functions(geocoding.geocoder());
         let today = now.now().date_naive();
         functions.extend(toise_estimate::functions::live_functions(&models, today));
         functions
     };
-    let tables = SqlTables {
-        engine: properties.shared_engine(),
-        listings: Some(properties.listings().clone()),
-        functions: Arc::new(functions),
-        derived: vec![(table::NAME, Arc::new(indicators))],
+    let engine = properties.shared_engine();
+    let stored = engine.schemas().map(|schema| schema.name);
+    let setup = Setup {
+        config: config.clone(),
+        tables: stored.chain([table::NAME]).map(str::to_owned).collect(),
+    };
+    let arguments: [&OsStr; 3] = ["--data".as_ref(), store.folder().as_ref(), COMMAND.as_ref()];
+    let launch = Launch {
+        program,
+        arguments: arguments.map(OsStr::to_owned).to_vec(),
+        setup: serde_json::to_value(&setup)?,
+    };
+    let rows = indicators.clone();
+    let backend = Backend {
+        tables: SqlTables {
+            engine,
+            listings: Some(properties.listings().clone()),
+            functions: Arc::new(functions),
+            derived: vec![(table::NAME, Arc::new(indicators))],
+        },
+        derived: Arc::new(move |_, part, interrupt| rows.part(part, interrupt)),
+        state,
+        launch,
     };
     let audit = AuditLog::new(store.clone(), clock.clone(), config.sql.audit_days);
     let memory_mib = config.engine.sql_memory_mib;
-    let service = SqlService::start(tables, &config.sql, memory_mib, audit, workers)?;
-    Ok(service)
+    Ok(SqlService::start(backend, &config.sql, memory_mib, audit)?)
 }
 
-/// The workers of SQL queries that the settings name.
+/// The state that the functions of SQL depend on, for the workers that the settings name.
 #[cfg(feature = "cluster")]
-fn workers(
+fn worker_state(
     models: &LiveModel,
     geocoding: &GeocodingService,
     clock: &Clock,
     config: &Config,
-    metrics: &Metrics,
-) -> Result<Option<Arc<dyn Workers>>, Failure> {
+) -> Result<State, Failure> {
     use toise_cluster::coordinator::server::{InUse, ServerWorkers};
     use toise_cluster::identity::Identity;
 
+    // Refuses wrong settings now rather than with the first query.
+    if ServerWorkers::new(&config.cluster, || None)?.is_none() {
+        return Ok(Arc::new(String::new));
+    }
     let (models, geocoding, clock) = (models.clone(), geocoding.clone(), clock.clone());
     let has_adjustments = config.estimate.adjustments() == Adjustments::On;
-    let in_use = move || InUse {
-        identity: Identity::in_use(models.named().as_deref(), geocoding.named().as_deref()),
-        today: clock.now().date_naive(),
-        has_adjustments,
-    };
-    let Some(workers) = ServerWorkers::new(&config.cluster, in_use)? else {
-        return Ok(None);
-    };
-    let outcomes = workers.outcomes();
-    metrics.register_gauges(move |gauges| {
-        for (outcome, count) in outcomes.counts() {
-            gauges.set_count(SQL_FOR_WORKERS, &[("outcome", outcome)], count);
-        }
-    });
-    Ok(Some(Arc::new(workers)))
+    Ok(Arc::new(move || {
+        let in_use = InUse {
+            identity: Identity::in_use(models.named().as_deref(), geocoding.named().as_deref()),
+            today: clock.now().date_naive(),
+            has_adjustments,
+        };
+        // It consists of dates, texts and flags, which can always be written as JSON.
+        serde_json::to_string(&in_use).unwrap_or_default()
+    }))
 }
 
 /// No workers: their code is not in this executable.
 #[cfg(not(feature = "cluster"))]
-fn workers(
+fn worker_state(
     _: &LiveModel,
     _: &GeocodingService,
     _: &Clock,
     config: &Config,
-    _: &Metrics,
-) -> Result<Option<Arc<dyn Workers>>, Failure> {
+) -> Result<State, Failure> {
     match config.cluster.workers.as_str() {
-        "" => Ok(None),
+        "" => Ok(Arc::new(String::new)),
         _ => Err("cluster.workers: this executable was built without the feature cluster".into()),
     }
 }
@@ -457,6 +479,7 @@ mod tests {
                 properties,
                 models,
                 geocoding: GeocodingService::new(data, LiveGeocoder::open(data), None),
+                program: PathBuf::new(),
             },
             &clock,
             &config,

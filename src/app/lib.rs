@@ -13,6 +13,7 @@ pub mod publishing;
 pub(crate) mod readiness;
 pub mod replica;
 pub mod serve;
+pub mod sql_process;
 
 /// Why the service could not be composed or run, as a message for the operator.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

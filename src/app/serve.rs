@@ -39,6 +39,7 @@ use toise_publish::replica::Replica;
 use toise_service::App;
 use toise_service::replica::ReplicaStatus;
 use toise_service::sessions::Sessions;
+use toise_sql::process::own_executable;
 use toise_store::Store;
 use toise_telemetry::{descriptors, logs};
 use toise_transport::server::ServerLimits;
@@ -137,10 +138,12 @@ pub fn run_service(
             properties,
             models,
             geocoding,
+            program: own_executable()?,
         },
         &clock,
         config,
     )?;
+    app.data.sql.prepare();
     let disk = DiskCheck::new(
         &store,
         config.server.disk_free_min_mib << 20,

@@ -92,6 +92,9 @@ enum Command {
     Mcp(mcp::McpArgs),
     /// Run a read-only SQL query
     Sql(sql::SqlArgs),
+    /// Run SQL queries for a server, which starts this itself
+    #[command(hide = true)]
+    SqlProcess,
     /// Geocode a file of addresses, or of positions
     Geocode(geocode::GeocodeArgs),
     /// Match a portfolio of dwellings or sales in bulk
@@ -158,6 +161,7 @@ pub fn main() -> ExitCode {
         Command::Mcp(arguments) => mcp::run(common, &arguments),
         Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),
+        Command::SqlProcess => toise_app::sql_process::run(&common.data),
         #[cfg(feature = "cluster")]
         Command::Worker(arguments) => worker::run(common, &arguments),
         Command::Geocode(arguments) => geocode::run(common, &arguments),

@@ -138,6 +138,25 @@ impl Engine {
         }
     }
 
+    /// Returns a table as of one of its snapshots: the current view if it has that sequence, else a kept version.
+    ///
+    /// # Errors
+    /// The version is not kept, or cannot be read.
+    pub fn view_at(&self, schema: &TableSchema, sequence: u64) -> Result<Arc<TableView>, Error> {
+        let table = self.table(schema)?;
+        let view = table.held();
+        if view.snapshot().sequence == sequence {
+            return Ok(view);
+        }
+        table.refresh_now(&self.lake)?;
+        let view = table.held();
+        if view.snapshot().sequence == sequence {
+            return Ok(view);
+        }
+        let version = TableView::open_version(&self.lake, table.schema(), sequence)?;
+        Ok(Arc::new(version))
+    }
+
     /// Lets views change only in [`Engine::switch`] from now on: for replicas, whose tables change together.
     pub fn hold(&self) {
         self.is_held.store(true, Ordering::Relaxed);

@@ -76,21 +76,35 @@ impl Session {
         engine: &Engine,
         changed: Vec<MergeOnReadTable>,
     ) -> Result<Self, Error> {
+        let is_changed = |name: &str| {
+            let mut changed = changed.iter();
+            changed.any(|table| table.view.schema().name == name)
+        };
+        let unchanged = engine.schemas().filter(|schema| !is_changed(schema.name));
+        let views = unchanged.map(|schema| engine.view(schema));
+        let views = views.collect::<Result<Vec<_>, _>>()?;
+        Self::of_views(context, engine, views, changed)
+    }
+
+    /// Registers tables that are open with a context that the caller created, and keeps it.
+    ///
+    /// # Errors
+    /// A table cannot be registered.
+    pub fn of_views(
+        context: SessionContext,
+        engine: &Engine,
+        views: Vec<Arc<TableView>>,
+        changed: Vec<MergeOnReadTable>,
+    ) -> Result<Self, Error> {
         let mut versions = Vec::new();
         let store_url =
             Url::parse(STORE).map_err(|error| DataFusionError::External(error.into()))?;
         let mut store = DataFileStore::default();
-        for schema in engine.schemas() {
-            if changed
-                .iter()
-                .any(|table| table.view.schema().name == schema.name)
-            {
-                continue;
-            }
-            let view = engine.view(schema)?;
+        for view in views {
             versions.push(version(&view, view.snapshot().through));
             let places = store.add(&view);
-            context.register_table(schema.name, data_file_table(&view, &store_url, &places)?)?;
+            let files = data_file_table(&view, &store_url, &places)?;
+            context.register_table(view.schema().name, files)?;
         }
         for table in changed {
             versions.push(version(&table.view, Some(table.through)));

@@ -4,10 +4,11 @@
 //! not check again. An unknown value is `None`: no value is invented to fill a gap.
 
 use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
 
 /// The two classes that can be valued. The class is a feature of the trees; levels and comparables are separate by
 /// class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum HomeClass {
     /// A flat.
     Flat,

@@ -92,10 +92,10 @@ impl FlightSql {
         let id = caller.request_id;
         let charged = billing::charge(&self.app, &key, id, Consumption::Sql, reservation).await;
         charged.map_err(status)?;
-        let snapshots = running.snapshots();
+        let snapshots = MetadataValue::try_from(running.snapshots());
         let schema = Arc::clone(running.schema());
         let mut answer = encoded(schema, batches(running));
-        if let Ok(snapshots) = MetadataValue::try_from(snapshots) {
+        if let Ok(snapshots) = snapshots {
             answer.metadata_mut().insert(SNAPSHOTS, snapshots);
         }
         Ok(answer)
@@ -103,9 +103,7 @@ impl FlightSql {
 
     /// Returns the columns and placeholders of a statement.
     async fn shape(&self, admitted: &Admitted, sql: &str) -> Result<QueryShape, Status> {
-        let concurrent_max = admitted.key.allowance.sql.concurrent;
-        let sql_service = &self.app.data.sql;
-        let shape = sql_service.describe(sql, sql_caller(admitted), concurrent_max);
+        let shape = self.app.data.sql.describe(sql, sql_caller(admitted));
         shape.await.map_err(query_status)
     }
 

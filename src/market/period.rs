@@ -1,6 +1,7 @@
 //! Periods of a report: months, quarters, or all requested days as one period.
 
 use chrono::{Datelike, NaiveDate};
+use serde::{Deserialize, Serialize};
 
 /// Quarters of a year.
 const QUARTERS: i32 = 4;
@@ -10,7 +11,7 @@ const MONTHS: i32 = 12;
 pub const DAY_MS: i64 = 86_400_000;
 
 /// Division of the requested days into periods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Division {
     /// No division: all days are one period.
     Whole,

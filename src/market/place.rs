@@ -1,5 +1,7 @@
 //! Places: departments, communes, IRIS and square cells, each packed into a number that sorts as its code does.
 
+use serde::{Deserialize, Serialize};
+
 use toise_geo::departments;
 use toise_geo::places::Places;
 use toise_geo::projection::from_degrees;
@@ -23,7 +25,7 @@ const PROJECTIONS: [(&str, u32); 6] = [
 ];
 
 /// Kind of place that a row of the report is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {
     /// A department.
     Department,
@@ -45,6 +47,16 @@ impl Level {
         let levels = [Department, Commune, Iris, Cell];
         let known = Self::NAMES.iter().position(|known| *known == name)?;
         levels.get(known).copied()
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Department => "department",
+            Level::Commune => "commune",
+            Level::Iris => "iris",
+            Level::Cell => "cell",
+        }
     }
 }
 

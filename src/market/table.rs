@@ -19,6 +19,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use serde::{Deserialize, Serialize};
 
 use crate::period::Division;
 use crate::place::Level;
@@ -41,12 +42,21 @@ const PERIOD_TYPES: [(&str, Division); 3] = [
     ("quarter", Division::Quarter),
 ];
 
-/// The table. It computes reports on separate threads of low priority.
+/// A function that computes the rows of one part of the table in another process: it takes the part as JSON. Blocks.
+pub type ComputedElsewhere = Arc<dyn Fn(&str) -> Result<RecordBatch> + Send + Sync>;
+
+/// The table. It computes reports on separate threads of low priority, or lets another process compute them.
 #[derive(Clone)]
 pub struct MarketTable {
-    market: Market,
-    threads: Arc<ThreadPool>,
+    reports: Reports,
     schema: SchemaRef,
+}
+
+/// Where the reports of a table are computed.
+#[derive(Clone)]
+enum Reports {
+    Here(Market, Arc<ThreadPool>),
+    Elsewhere(ComputedElsewhere),
 }
 
 impl MarketTable {
@@ -62,19 +72,43 @@ impl MarketTable {
                 .build()
         })?;
         Ok(Self {
-            market,
-            threads: Arc::new(threads),
+            reports: Reports::Here(market, Arc::new(threads)),
             schema: schema(),
         })
     }
 
+    /// Creates the table over reports that another process computes with [`MarketTable::part`].
+    pub fn elsewhere(compute: ComputedElsewhere) -> Self {
+        Self {
+            reports: Reports::Elsewhere(compute),
+            schema: schema(),
+        }
+    }
+
+    /// Computes the rows of one part for another process. Blocks.
+    ///
+    /// # Errors
+    /// `part` is not one, or the report cannot be computed.
+    pub fn part(&self, part: &str, interrupt: &Interrupt) -> Result<RecordBatch> {
+        let part: Part =
+            serde_json::from_str(part).map_err(|error| DataFusionError::External(error.into()))?;
+        self.rows(&part, interrupt)
+    }
+
     /// Computes the rows of one report and adds the first columns of the table.
-    fn rows(&self, part: &Part, interrupt: &Interrupt) -> Result<RecordBatch, Error> {
+    fn rows(&self, part: &Part, interrupt: &Interrupt) -> Result<RecordBatch> {
         let Some(request) = part.request() else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
         };
-        let report = || self.market.report(&request, interrupt);
-        let made = self.threads.install(report)?;
+        let (market, threads) = match &self.reports {
+            Reports::Here(market, threads) => (market, threads),
+            Reports::Elsewhere(compute) => {
+                let part = serde_json::to_string(part);
+                return compute(&part.map_err(|error| DataFusionError::External(error.into()))?);
+            }
+        };
+        let made = threads.install(|| market.report(&request, interrupt));
+        let made = made.map_err(explained)?;
         Ok(part.with_first_columns(&made.rows, &self.schema)?)
     }
 }
@@ -206,9 +240,7 @@ impl PushedFilters {
                 }
                 parts.push(Part {
                     level,
-                    level_name,
                     by,
-                    period_type,
                     class: Some(classes.as_slice())
                         .filter(|known| known.len() == 1)
                         .and_then(|known| known.first().copied()),
@@ -272,12 +304,10 @@ fn text(value: &Expr) -> Option<String> {
 }
 
 /// One report of the table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Part {
     level: Level,
-    level_name: &'static str,
     by: Division,
-    period_type: &'static str,
     class: Option<HomeClass>,
     departments: Option<Vec<String>>,
     communes: Option<Vec<String>>,
@@ -301,6 +331,13 @@ impl Part {
         })
     }
 
+    fn period_type(&self) -> &'static str {
+        let mut types = PERIOD_TYPES.iter();
+        types
+            .find(|(_, by)| *by == self.by)
+            .map_or("all", |(name, _)| name)
+    }
+
     fn with_first_columns(
         &self,
         rows: &RecordBatch,
@@ -316,7 +353,11 @@ impl Part {
             }
             _ => new_null_array(&DataType::Utf8, count),
         };
-        let mut columns = vec![same(self.level_name), same(self.period_type), department];
+        let mut columns = vec![
+            same(self.level.name()),
+            same(self.period_type()),
+            department,
+        ];
         columns.extend(rows.columns().iter().cloned());
         RecordBatch::try_new(Arc::clone(schema), columns)
     }
@@ -347,7 +388,7 @@ impl PartitionStream for ReportStream {
             let made = making
                 .await
                 .map_err(|error| DataFusionError::External(error.into()))?;
-            made.map_err(explained)
+            made
         };
         let schema = Arc::clone(&self.table.schema);
         Box::pin(RecordBatchStreamAdapter::new(

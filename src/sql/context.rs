@@ -1,7 +1,6 @@
-//! The DataFusion context of queries: settings, memory and disk limits, functions and planners.
+//! The DataFusion context of queries: settings, memory and disk limits, and functions.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
@@ -11,12 +10,13 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::functions;
-use crate::functions::bounds::Bounds;
-use crate::interruption::InterruptibleJoins;
 use toise_engine::functions::geo_distance;
 
+/// Rows of a batch.
+const BATCH_ROWS: usize = 4_096;
+
 /// Creates a context without tables. It has `memory_bytes` of memory, spills at most `spill_bytes` to disk, and runs a
-/// query on `threads` threads; nested loops end at the deadline.
+/// query on `threads` threads.
 ///
 /// # Errors
 /// The folder of temporary files cannot be created.
@@ -24,17 +24,15 @@ pub fn new_context(
     memory_bytes: usize,
     spill_bytes: u64,
     threads: usize,
-    deadline: Option<Instant>,
     product_functions: Vec<ScalarUDF>,
 ) -> Result<SessionContext> {
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
         .with_max_temp_directory_size(spill_bytes)
         .build_arc()?;
-    let bounds = Arc::new(Bounds::default());
     let mut config = SessionConfig::new()
-        .with_extension(Arc::clone(&bounds))
         .with_information_schema(true)
+        .with_batch_size(BATCH_ROWS)
         .with_target_partitions(threads.max(1));
     let options = config.options_mut();
     options.sql_parser.collect_spans = true;
@@ -43,15 +41,14 @@ pub fn new_context(
     let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
-        .with_default_features()
-        .with_physical_optimizer_rule(Arc::new(InterruptibleJoins { deadline }));
-    let mut planners = functions::planners(&bounds);
+        .with_default_features();
+    let mut planners = functions::planners();
     planners.extend(builder.expr_planners().take().unwrap_or_default());
     let context = SessionContext::new_with_state(builder.with_expr_planners(planners).build());
     context.register_udf(geo_distance().as_ref().clone());
     for function in product_functions {
         context.register_udf(function);
     }
-    functions::register(&context, &bounds)?;
+    functions::register(&context)?;
     Ok(context)
 }

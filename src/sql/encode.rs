@@ -17,6 +17,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as ParquetCompression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use serde::{Deserialize, Serialize};
 
 use crate::csv_cells::{flat_schema, flattened};
 use toise_engine::spatial::{self, SpatialFormat, SpatialWriter};
@@ -31,7 +32,7 @@ const PIECE_BYTES: usize = 256 << 10;
 const ZSTD_LEVEL: i32 = 1;
 
 /// A format of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RowFormat {
     /// Arrow IPC stream.
     Arrow,

@@ -8,7 +8,6 @@ use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use crate::error::{Position, SqlError};
-use crate::functions::bounds::TooManyRows;
 use crate::limits::Limit;
 use crate::names::{KnownNames, nearest};
 use crate::text;
@@ -30,15 +29,12 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> 
         line: span.start.line,
         column: span.start.column,
     });
-    if TooManyRows::rows_of(&error).is_some() {
-        return SqlError::Limit(Limit::memory());
-    }
     let error = match error.find_root() {
         DataFusionError::ExecutionJoin(ended) if ended.is_panic() => return SqlError::crashed(),
         DataFusionError::SchemaError(schema, _) => {
             return unknown_column(schema, sql, position);
         }
-        DataFusionError::ResourcesExhausted(_) => return SqlError::Limit(Limit::memory()),
+        DataFusionError::ResourcesExhausted(_) => return SqlError::Limit(Limit::Memory),
         DataFusionError::SQL(parser, _) => return syntax(parser, sql),
         // The engine refuses some expressions late, with an internal error: comparisons of types that have no order,
         // patterns that do not compile. The query causes it, not the service.

@@ -1,7 +1,10 @@
 //! The limits of one query, and the messages of queries that reach one.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::settings::SqlSettings;
 use toise_accounts::sql_limits::SqlLimits;
@@ -10,9 +13,11 @@ use toise_accounts::sql_limits::SqlLimits;
 const MIB: u64 = 1 << 20;
 /// Minimum memory of a query, in MiB: with less it cannot sort or join anything.
 pub const MEMORY_MIB_MIN: u64 = 16;
+/// Bytes of a query that the engine does not count as its memory: batches between operators, buffers of files.
+const IN_TRANSIT_BYTES: usize = 64 << 20;
 
 /// The limits of a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryLimits {
     /// Maximum rows of the answer.
     pub rows_max: u64,
@@ -84,6 +89,12 @@ impl QueryLimits {
         usize::try_from(self.memory_mib * MIB).unwrap_or(usize::MAX)
     }
 
+    /// Returns the bytes that the process of a query may take beyond its own: its memory, and what passes between its
+    /// operators, which the engine does not count.
+    pub fn process_bytes(self) -> usize {
+        self.memory_bytes().saturating_add(IN_TRANSIT_BYTES)
+    }
+
     /// Disk space in bytes.
     pub fn spill_bytes(self) -> u64 {
         self.spill_mib * MIB
@@ -91,7 +102,7 @@ impl QueryLimits {
 }
 
 /// A limit that a query reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// More rows than allowed.
     Rows(u64),
@@ -101,28 +112,25 @@ pub enum Limit {
     Memory,
     /// More time than allowed.
     Time(Duration),
+    /// More time on the processor than its time limit allows on all its threads.
+    Processor,
     /// More of something in the text than allowed.
-    Text(&'static str, usize),
+    Text(Cow<'static, str>, usize),
 }
 
 impl Limit {
-    /// The limit of memory.
-    pub fn memory() -> Self {
-        Limit::Memory
-    }
-
     /// A limit of the text: at most `count_max` of `what`.
     pub fn text(what: &'static str, count_max: usize) -> Self {
-        Limit::Text(what, count_max)
+        Limit::Text(what.into(), count_max)
     }
 
     /// A word for the audit log and metrics.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Limit::Rows(_) => "rows",
             Limit::Bytes(_) => "bytes",
             Limit::Memory => "memory",
-            Limit::Time(_) => "time",
+            Limit::Time(_) | Limit::Processor => "time",
             Limit::Text(..) => "text",
         }
     }
@@ -137,6 +145,7 @@ impl fmt::Display for Limit {
                 "the query needs more memory and disk space than allowed: read fewer columns or rows",
             ),
             Limit::Time(max) => write!(formatter, "the query took more than {} s", max.as_secs_f64()),
+            Limit::Processor => formatter.write_str("the query took more time on the processor than allowed"),
             Limit::Text(what, max) => write!(formatter, "the query has more than {max} {what}"),
         }
     }

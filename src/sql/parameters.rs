@@ -67,19 +67,6 @@ pub fn bytes(values: &ParamValues) -> usize {
     }
 }
 
-/// Returns the bytes of the parameter of a placeholder such as `$1` or `$name`; 0 if there is none.
-pub(crate) fn bytes_of(values: &ParamValues, placeholder: &str) -> usize {
-    let name = placeholder.strip_prefix('$').unwrap_or(placeholder);
-    let value = match values {
-        ParamValues::List(values) => {
-            let number = name.parse::<usize>().ok();
-            number.and_then(|number| values.get(number.checked_sub(1)?))
-        }
-        ParamValues::Map(values) => values.get(name),
-    };
-    value.map_or(0, |value| value.value().size())
-}
-
 fn scalar(value: &Value) -> Result<ScalarAndMetadata, SqlError> {
     let scalar = match value {
         Value::Null => ScalarValue::Null,

@@ -3,20 +3,11 @@
 use datafusion::common::ParamValues;
 use datafusion::prelude::DataFrame;
 
-use crate::expansion::{Expansion, measured};
 use crate::explain::explain;
 use crate::names::KnownNames;
 use crate::read_only::{parsed, planned};
-use crate::{SqlError, fixed_sizes, summarize, text};
+use crate::{SqlError, summarize, text};
 use toise_engine::session::Session;
-
-/// A planned query.
-pub struct Planned {
-    /// The plan.
-    pub frame: DataFrame,
-    /// The size of its text.
-    pub(crate) size: Expansion,
-}
 
 /// Plans a query; `summarize TABLE` is also a query.
 ///
@@ -27,7 +18,7 @@ pub async fn plan(
     session: &Session,
     sql: &str,
     parameters: Option<ParamValues>,
-) -> Result<Planned, SqlError> {
+) -> Result<DataFrame, SqlError> {
     text::check(sql)?;
     let statements = text::statements(sql)?;
     match statements.as_slice() {
@@ -36,26 +27,14 @@ pub async fn plan(
         _ => return Err(SqlError::invalid("one statement at a time")),
     }
     let sql = &text::numbered(sql)?;
-    let (text, statement, size) =
-        match summarize::rewritten(session, sql, parameters.as_ref()).await? {
-            // The rewritten query exceeds its source only by a limited number of columns.
-            Some((text, size)) => {
-                let statement = parsed(session, &text).await?;
-                (text, statement, size)
-            }
-            None => {
-                let statement = parsed(session, sql).await?;
-                let size = measured(&statement, parameters.as_ref())?;
-                (sql.to_owned(), statement, size)
-            }
-        };
-    let frame = planned(session, &text, statement).await?;
-    fixed_sizes::check(frame.logical_plan())?;
-    let frame = match parameters {
-        None => frame,
+    let rewritten = summarize::rewritten(session, sql).await?;
+    let text = rewritten.as_ref().unwrap_or(sql);
+    let statement = parsed(session, text).await?;
+    let frame = planned(session, text, statement).await?;
+    match parameters {
+        None => Ok(frame),
         Some(values) => frame
             .with_param_values(values)
-            .map_err(|error| explain(error, sql, &KnownNames::default()))?,
-    };
-    Ok(Planned { frame, size })
+            .map_err(|error| explain(error, sql, &KnownNames::default())),
+    }
 }

@@ -1,6 +1,7 @@
 //! Query requests of keys.
 
 use datafusion::common::ParamValues;
+use serde::{Deserialize, Serialize};
 
 use crate::audit::Caller;
 use crate::encode::RowFormat;
@@ -25,7 +26,7 @@ pub struct SqlRequest {
 }
 
 /// The form of the parts of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Output {
     /// Batches of rows.
     Batches,

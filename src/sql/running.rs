@@ -8,9 +8,8 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use crate::SqlError;
 use crate::limits::Limit;
-use crate::{SqlError, tables};
-use toise_engine::session::TableVersion;
 
 /// How much longer than the time limit a caller waits for a query that does not notice the limit itself, because it
 /// computes without yielding.
@@ -30,8 +29,8 @@ pub enum Piece {
 pub struct Opened {
     /// The columns.
     pub schema: SchemaRef,
-    /// The versions of all tables that it may read.
-    pub versions: Vec<TableVersion>,
+    /// The versions of all tables that it may read, as [`crate::tables::describe`] writes them.
+    pub snapshots: String,
 }
 
 /// A running query; dropping it stops it.
@@ -75,9 +74,9 @@ impl RunningQuery {
         &self.opened.schema
     }
 
-    /// The versions of the tables, as [`tables::describe`] writes them.
-    pub fn snapshots(&self) -> String {
-        tables::describe(&self.opened.versions)
+    /// The versions of the tables, as [`crate::tables::describe`] writes them.
+    pub fn snapshots(&self) -> &str {
+        &self.opened.snapshots
     }
 
     /// Returns the next part; `None` after the last one. An error is the last part.

@@ -1,9 +1,10 @@
 //! The service that runs queries for keys: HTTP, Flight and MCP call it, and differ only in what they send.
 //!
-//! Queries run on dedicated threads of low priority, so that no other request waits for them. Every query is written to
-//! the audit log, waits for its key's turn and for memory, and ends at its limits or when its caller goes away.
+//! Each query runs in a process of its own ([`crate::process`]). It is written to the audit log, waits for its key's
+//! turn and for memory, and ends at its limits or when its caller goes away.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,24 +15,24 @@ use tokio::time::Instant;
 
 use crate::SqlError;
 use crate::audit::{AuditLog, Caller};
-use crate::explain::explain;
+use crate::batch_bytes::batch_bytes;
 use crate::limits::{Limit, QueryLimits};
-use crate::names::KnownNames;
-use crate::plan::{Planned, plan};
+use crate::process::Launch;
+use crate::process::pool::Pool;
+pub use crate::process::query::DerivedRows;
+use crate::process::query::{Arrived, Callee, QueryText, RemoteQuery, Task};
 use crate::request::SqlRequest;
-use crate::running::{AbortOnDrop, RunningQuery, opened_in_time};
+use crate::running::{AbortOnDrop, Opened, Piece, RunningQuery, opened_in_time};
 use crate::settings::SqlSettings;
-use crate::slots::{KeySlots, Turn, WAIT_MAX};
+use crate::slots::{KeySlots, WAIT_MAX};
 use crate::tables::SqlTables;
 use crate::tallies::{Recording, SqlTallies};
-use crate::work::{Work, bound_functions};
-use crate::workers::Workers;
 use toise_engine::priority;
 
 /// Parts of an answer that wait for the client.
 const PIECES_WAITING_MAX: usize = 2;
-/// Stack of a thread that runs queries, in bytes: planning walks deep trees.
-const STACK_BYTES: usize = 64 << 20;
+/// Queries of one key that are planned at once, besides those that run.
+const PLANNED_AT_ONCE: usize = 1;
 
 /// The shape of a query that was only planned.
 #[derive(Clone, Debug)]
@@ -42,25 +43,37 @@ pub struct QueryShape {
     pub parameters: Vec<(String, Option<DataType>)>,
 }
 
+/// What queries run over.
+#[derive(Clone)]
+pub struct Backend {
+    /// The tables, with the functions that the processes let the server compute.
+    pub tables: SqlTables,
+    /// Rows of the derived tables.
+    pub derived: DerivedRows,
+    /// The state that the functions depend on, for other machines.
+    pub state: Arc<dyn Fn() -> String + Send + Sync>,
+    /// How the processes are started.
+    pub launch: Launch,
+}
+
 /// The service that runs queries. Cheap to clone.
 #[derive(Clone)]
 pub struct SqlService(Arc<Inner>);
 
 struct Inner {
-    tables: SqlTables,
+    backend: Backend,
     limits: QueryLimits,
     concurrent_max: usize,
-    threads: usize,
-    slots: KeySlots,
-    plans: KeySlots,
+    running: KeySlots,
+    planning: KeySlots,
     memory: Arc<Semaphore>,
     audit: AuditLog,
-    workers: Option<Arc<dyn Workers>>,
     tallies: Arc<SqlTallies>,
+    pool: Pool,
     runtime: QueryThreads,
 }
 
-/// The threads that run queries. They stop when the service is dropped, on any thread.
+/// The threads that pass answers on. They stop when the service is dropped, on any thread.
 struct QueryThreads(Option<Runtime>);
 
 impl Drop for QueryThreads {
@@ -72,42 +85,53 @@ impl Drop for QueryThreads {
 }
 
 impl SqlService {
-    /// Starts the service; all its queries together have `memory_mib` of memory. Large ones are run by `workers`, if
-    /// there are any.
+    /// Starts the service; all its queries together have `memory_mib` of memory. No process is started yet.
     ///
     /// # Errors
     /// The threads cannot be started.
     pub fn start(
-        tables: SqlTables,
+        backend: Backend,
         settings: &SqlSettings,
         memory_mib: u64,
         audit: AuditLog,
-        workers: Option<Arc<dyn Workers>>,
     ) -> std::io::Result<Self> {
         let mut limits = QueryLimits::from(settings);
         limits.memory_mib = limits.memory_mib.min(memory_mib);
-        let threads = settings.threads();
         let runtime = Builder::new_multi_thread()
-            .worker_threads(threads)
+            .worker_threads(settings.threads())
             .thread_name("sql")
-            .thread_stack_size(STACK_BYTES)
             .on_thread_start(priority::lower)
             .enable_all()
             .build()?;
         let memory = usize::try_from(memory_mib).unwrap_or(Semaphore::MAX_PERMITS);
         Ok(Self(Arc::new(Inner {
-            tables,
+            pool: Pool::new(backend.launch.clone()),
+            backend,
             limits,
             concurrent_max: usize::try_from(settings.concurrent_max).unwrap_or(1).max(1),
-            threads,
-            slots: KeySlots::default(),
-            plans: KeySlots::default(),
+            running: KeySlots::default(),
+            planning: KeySlots::default(),
             memory: Arc::new(Semaphore::new(memory.min(Semaphore::MAX_PERMITS))),
             audit,
-            workers,
             tallies: Arc::default(),
             runtime: QueryThreads(Some(runtime)),
         })))
+    }
+
+    /// Starts a second service over the same tables, with other settings.
+    ///
+    /// # Errors
+    /// As for [`SqlService::start`].
+    pub fn with_settings(&self, settings: &SqlSettings, memory_mib: u64) -> std::io::Result<Self> {
+        let Inner { backend, audit, .. } = &*self.0;
+        Self::start(backend.clone(), settings, memory_mib, audit.clone())
+    }
+
+    /// Starts a process for the first query, in the background.
+    pub fn prepare(&self) {
+        if let Ok(handle) = self.handle() {
+            self.0.pool.prepare(&handle);
+        }
     }
 
     /// Returns the limits of a query that asks for none.
@@ -127,7 +151,7 @@ impl SqlService {
 
     /// Returns the tables that queries read, with their columns.
     pub fn catalogue(&self) -> Vec<(&'static str, SchemaRef)> {
-        let tables = &self.0.tables;
+        let tables = &self.0.backend.tables;
         let stored = tables.engine.schemas();
         let stored = stored.map(|schema| (schema.name, Arc::clone(schema.arrow())));
         let derived = tables.derived.iter();
@@ -136,7 +160,7 @@ impl SqlService {
             .collect()
     }
 
-    /// Returns the threads that run queries, for other work that may wait behind light requests.
+    /// Returns the threads that pass answers on, for other work that may wait behind light requests.
     ///
     /// # Errors
     /// The service has stopped.
@@ -152,17 +176,14 @@ impl SqlService {
     /// It is not a valid query, or a limit is reached. Every query is in the audit log, however it ends.
     pub async fn run(&self, request: SqlRequest) -> Result<RunningQuery, SqlError> {
         let handle = self.handle()?;
-        let begun = self.0.audit.begin(request.caller, &request.sql).await;
-        begun.map_err(SqlError::internal)?;
-        let (caller, audit) = (request.caller, self.0.audit.clone());
-        let tallies = Arc::clone(&self.0.tallies);
-        let recording = Recording::new(caller, audit, tallies, handle.clone());
+        let recording = self.begin(request.caller, &request.sql, &handle).await?;
         let of_key = self.0.limits.lowered_to(request.key_limits.into());
         let limits = of_key.lowered_to(request.limits);
-        let permits = match self
-            .permits(caller.key_id, request.key_limits.concurrent, limits)
-            .await
-        {
+        let turn = (
+            &self.0.running,
+            self.concurrent_max(request.key_limits.concurrent),
+        );
+        let permits = match self.permits(request.caller, turn, limits).await {
             Ok(permits) => permits,
             Err(error) => {
                 recording.end(Err(&error)).await;
@@ -172,87 +193,131 @@ impl SqlService {
         let time = (Instant::now() + limits.time_max, limits.time_max);
         let (opened_sender, opened) = oneshot::channel();
         let (sender, pieces) = mpsc::channel(PIECES_WAITING_MAX);
-        let inner = Arc::clone(&self.0);
+        let service = self.clone();
         let task = handle.spawn(async move {
-            let work = Work {
-                tables: inner.tables.clone(),
-                threads: inner.threads,
-                workers: inner.workers.clone(),
-                request,
-                limits,
+            let mut passing = Passing {
                 opened: Some(opened_sender),
                 pieces: sender,
                 recording,
+                limits,
             };
-            work.run(time.0).await;
+            let outcome = in_time(service.pass_rows(&request, &mut passing), time).await;
             drop(permits);
+            passing.end(outcome).await;
         });
         let task = AbortOnDrop(task.abort_handle());
         let opened = opened_in_time(opened, time).await?;
         Ok(RunningQuery::new(opened, pieces, time, task))
     }
 
-    /// Plans a query without running it. A key plans as many queries at once as it may run, and others wait.
+    /// Plans a query without running it. A key plans one query at a time, besides those that run, and others wait.
     ///
     /// # Errors
     /// It is not a valid query, or it takes too long to plan. Only such a query is written to the audit log here; a
     /// valid one is written when it runs.
-    pub async fn describe(
-        &self,
-        sql: &str,
-        caller: Caller,
-        concurrent_max: Option<u64>,
-    ) -> Result<QueryShape, SqlError> {
-        let concurrent_max = self.concurrent_max(concurrent_max);
-        let turn = self.0.plans.turn(caller.key_id, concurrent_max).await?;
-        let shape = self.shape(sql, turn).await;
+    pub async fn describe(&self, sql: &str, caller: Caller) -> Result<QueryShape, SqlError> {
+        let limits = self.0.limits;
+        let turn = (&self.0.planning, PLANNED_AT_ONCE);
+        let permits = self.permits(caller, turn, limits).await?;
+        let (service, text) = (self.clone(), sql.to_owned());
+        let handle = self.handle()?;
+        let planning = handle.spawn(async move {
+            let _permits = permits;
+            let time = (Instant::now() + limits.time_max, limits.time_max);
+            in_time(service.shape(&text), time).await
+        });
+        let _stopped_with_caller = AbortOnDrop(planning.abort_handle());
+        let shape = planning.await.map_err(SqlError::internal)?;
         if let Err(error) = &shape {
-            let begun = self.0.audit.begin(caller, sql).await;
-            begun.map_err(SqlError::internal)?;
-            let (audit, tallies) = (self.0.audit.clone(), Arc::clone(&self.0.tallies));
-            let recording = Recording::new(caller, audit, tallies, self.handle()?);
+            let recording = self.begin(caller, sql, &handle).await?;
             recording.end(Err(error)).await;
         }
         shape
     }
 
-    async fn shape(&self, sql: &str, turn: Turn) -> Result<QueryShape, SqlError> {
-        let (inner, sql) = (Arc::clone(&self.0), sql.to_owned());
-        let limits = self.0.limits;
-        let planning = self.handle()?.spawn(async move {
-            // The turn is held as long as this computes, even if nobody waits for the result.
-            let _turn = turn;
-            crate::text::check(&sql)?;
-            let tables = inner.tables.clone();
-            let session = tables.opened(sql.clone(), limits, inner.threads).await?;
-            let Planned { frame, size } = plan(&session, &sql, None).await?;
-            bound_functions(&session, size);
-            let explained = |error| explain(error, &sql, &KnownNames::default());
-            let types = frame
-                .logical_plan()
-                .get_parameter_types()
-                .map_err(explained)?;
-            let schema = if types.is_empty() {
-                frame
-                    .create_physical_plan()
-                    .await
-                    .map_err(explained)?
-                    .schema()
-            } else {
-                Arc::new(frame.schema().as_arrow().clone())
+    /// Writes to the audit log that a query arrived.
+    async fn begin(
+        &self,
+        caller: Caller,
+        sql: &str,
+        handle: &Handle,
+    ) -> Result<Recording, SqlError> {
+        let begun = self.0.audit.begin(caller, sql).await;
+        begun.map_err(SqlError::internal)?;
+        let (audit, tallies) = (self.0.audit.clone(), Arc::clone(&self.0.tallies));
+        Ok(Recording::new(caller, audit, tallies, handle.clone()))
+    }
+
+    /// Starts a query in a process.
+    async fn start_query(&self, text: QueryText<'_>) -> Result<RemoteQuery, SqlError> {
+        crate::text::check_length(text.sql)?;
+        let backend = self.0.backend.clone();
+        // Before the tables are opened: other machines compare it with the state after that.
+        let state = (backend.state)();
+        let sql = text.sql.to_owned();
+        let opening = tokio::task::spawn_blocking(move || {
+            let functions = (backend.tables.functions)().into_iter();
+            let functions = functions.map(|function| (function.name().to_owned(), function));
+            let callee = Callee {
+                functions: Arc::new(functions.collect::<HashMap<_, _>>()),
+                derived: backend.derived,
+                state: backend.state,
             };
-            Ok(QueryShape {
-                schema,
-                parameters: sorted(types),
-            })
+            Ok::<_, SqlError>((backend.tables.now(&sql)?, callee))
         });
-        let _stopped_with_caller = AbortOnDrop(planning.abort_handle());
-        match tokio::time::timeout(limits.time_max, planning).await {
-            Ok(Ok(shape)) => shape,
-            Ok(Err(failed)) if failed.is_panic() => Err(SqlError::crashed()),
-            Ok(Err(failed)) => Err(SqlError::internal(failed)),
-            Err(_elapsed) => Err(SqlError::Limit(Limit::Time(limits.time_max))),
+        let (at, callee) = opening.await.map_err(SqlError::internal)??;
+        let process = self.0.pool.take(&self.handle()?).await;
+        let process = process.map_err(SqlError::internal)?;
+        RemoteQuery::start(process, text, &at, state, callee).await
+    }
+
+    /// Runs a query and passes its rows to the caller as they arrive.
+    async fn pass_rows(&self, request: &SqlRequest, passing: &mut Passing) -> Result<(), SqlError> {
+        let text = QueryText {
+            sql: &request.sql,
+            parameters: request.parameters.as_ref(),
+            limits: passing.limits,
+            task: Task::Rows(request.output),
+        };
+        let mut query = self.start_query(text).await?;
+        loop {
+            let (arrived, rest) = query.next(&self.0.pool).await?;
+            match arrived {
+                Arrived::Opened(opened, is_distributed) => {
+                    self.0.tallies.count_distributed(is_distributed);
+                    passing.open(opened)?;
+                }
+                Arrived::Rows(pieces, rows) => passing.pass(pieces, rows).await?,
+                Arrived::Shape(_) | Arrived::Ended => {}
+            }
+            match rest {
+                Some(rest) => query = rest,
+                None => return Ok(()),
+            }
         }
+    }
+
+    /// Plans a query.
+    async fn shape(&self, sql: &str) -> Result<QueryShape, SqlError> {
+        let text = QueryText {
+            sql,
+            parameters: None,
+            limits: self.0.limits,
+            task: Task::Shape,
+        };
+        let mut query = self.start_query(text).await?;
+        let mut shape = None;
+        loop {
+            let (arrived, rest) = query.next(&self.0.pool).await?;
+            if let Arrived::Shape(found) = arrived {
+                shape = Some(found);
+            }
+            match rest {
+                Some(rest) => query = rest,
+                None => break,
+            }
+        }
+        shape.ok_or_else(|| SqlError::internal("a query ended without its shape"))
     }
 
     /// Returns how many queries a key may run at once; `own` is the limit of the key itself.
@@ -264,12 +329,11 @@ impl SqlService {
     /// Waits for the key's turn and for the memory of a query; both are held while it runs.
     async fn permits(
         &self,
-        key_id: uuid::Uuid,
-        concurrent_max: Option<u64>,
+        caller: Caller,
+        (slots, concurrent_max): (&KeySlots, usize),
         limits: QueryLimits,
     ) -> Result<impl Send + use<>, SqlError> {
-        let concurrent_max = self.concurrent_max(concurrent_max);
-        let turn = self.0.slots.turn(key_id, concurrent_max).await?;
+        let turn = slots.turn(caller.key_id, concurrent_max).await?;
         let wanted = u32::try_from(limits.memory_mib).unwrap_or(u32::MAX);
         let memory = Arc::clone(&self.0.memory).acquire_many_owned(wanted);
         match tokio::time::timeout(WAIT_MAX, memory).await {
@@ -279,9 +343,65 @@ impl SqlService {
     }
 }
 
-fn sorted(types: HashMap<String, Option<DataType>>) -> Vec<(String, Option<DataType>)> {
-    let mut types: Vec<_> = types.into_iter().collect();
-    // `$2` before `$10`.
-    types.sort_by(|(one, _), (other, _)| (one.len(), one).cmp(&(other.len(), other)));
-    types
+/// Waits for an outcome until a deadline.
+async fn in_time<T>(
+    outcome: impl Future<Output = Result<T, SqlError>>,
+    (deadline, time_max): (Instant, Duration),
+) -> Result<T, SqlError> {
+    match tokio::time::timeout_at(deadline, outcome).await {
+        Ok(outcome) => outcome,
+        Err(_elapsed) => Err(SqlError::Limit(Limit::Time(time_max))),
+    }
+}
+
+/// An answer on its way to the caller.
+struct Passing {
+    opened: Option<oneshot::Sender<Result<Opened, SqlError>>>,
+    pieces: mpsc::Sender<Result<Piece, SqlError>>,
+    recording: Recording,
+    limits: QueryLimits,
+}
+
+impl Passing {
+    /// Sends the caller what is known before the first row.
+    fn open(&mut self, opened: Opened) -> Result<(), SqlError> {
+        self.recording.snapshots.clone_from(&opened.snapshots);
+        match self.opened.take() {
+            Some(sender) => sender.send(Ok(opened)).map_err(|_| SqlError::Cancelled),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends parts to the caller, and counts them; waits until the caller has room.
+    async fn pass(&mut self, pieces: Vec<Piece>, rows: u64) -> Result<(), SqlError> {
+        self.recording.rows += rows;
+        if self.recording.rows > self.limits.rows_max {
+            return Err(SqlError::Limit(Limit::Rows(self.limits.rows_max)));
+        }
+        for piece in pieces {
+            self.recording.bytes += match &piece {
+                Piece::Bytes(bytes) => bytes.len() as u64,
+                Piece::Batch(batch) => batch_bytes(batch) as u64,
+            };
+            if self.recording.bytes > self.limits.bytes_max {
+                return Err(SqlError::Limit(Limit::Bytes(self.limits.bytes_max)));
+            }
+            let sent = self.pieces.send(Ok(piece)).await;
+            sent.map_err(|_| SqlError::Cancelled)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the caller and the audit log how the query ended.
+    async fn end(self, outcome: Result<(), SqlError>) {
+        self.recording.end(outcome.as_ref().copied()).await;
+        let Err(error) = outcome else {
+            return;
+        };
+        // A caller that went away needs no error.
+        match self.opened {
+            Some(opened) => drop(opened.send(Err(error))),
+            None => drop(self.pieces.send(Err(error)).await),
+        }
+    }
 }

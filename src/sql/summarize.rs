@@ -4,23 +4,16 @@
 //! The statement is rewritten to one aggregation over all columns, whose results are turned into rows.
 
 use arrow::datatypes::DataType;
-use datafusion::common::ParamValues;
 use toise_engine::session::Session;
 
-use crate::expansion::{Expansion, measured};
 use crate::read_only::{parsed, planned};
 use crate::{SqlError, text};
 
 /// Maximum columns that are summarised.
 const COLUMNS_MAX: usize = 500;
 
-/// Rewrites a `summarize` statement to a query, and returns it with the size of what it summarises; `None` for any
-/// other statement.
-pub(crate) async fn rewritten(
-    session: &Session,
-    sql: &str,
-    parameters: Option<&ParamValues>,
-) -> Result<Option<(String, Expansion)>, SqlError> {
+/// Rewrites a `summarize` statement to a query; `None` for any other statement.
+pub(crate) async fn rewritten(session: &Session, sql: &str) -> Result<Option<String>, SqlError> {
     let Some(statement) = text::statements(sql)?.into_iter().next() else {
         return Ok(None);
     };
@@ -41,7 +34,6 @@ pub(crate) async fn rewritten(
     };
     let all = format!("select * from {source}");
     let statement = parsed(session, &all).await?;
-    let size = measured(&statement, parameters)?;
     let columns = planned(session, &all, statement).await?;
     let fields = columns.schema().fields().clone();
     if fields.len() > COLUMNS_MAX {
@@ -61,7 +53,7 @@ pub(crate) async fn rewritten(
          r['null_percentage'] as null_percentage from (select unnest(rows) as r from \
          (select make_array({rows}) as rows from {source} as summarised))"
     );
-    Ok(Some((text, size)))
+    Ok(Some(text))
 }
 
 /// Returns the aggregates of a column as one struct.

@@ -2,7 +2,6 @@
 //! committed before.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::ScalarUDF;
@@ -13,6 +12,7 @@ use crate::limits::QueryLimits;
 use toise_contract::listings::filters::ListingKind;
 use toise_engine::Engine;
 use toise_engine::session::{MergeOnReadTable, Session, TableVersion};
+use toise_engine::view::TableView;
 use toise_listings::Listings;
 use toise_listings::search::projection::{self, sql_tables};
 
@@ -33,8 +33,57 @@ pub struct SqlTables {
 }
 
 impl SqlTables {
-    /// Opens a session over all tables. Blocks: the changes of listings since their last compaction are read if the
+    /// Opens the tables as they are now. Blocks: the changes of listings since their last compaction are read if the
     /// query names their table.
+    ///
+    /// # Errors
+    /// A table cannot be read.
+    pub fn now(&self, sql: &str) -> Result<TablesAt, SqlError> {
+        let changed = match &self.listings {
+            Some(listings) => changed_tables(listings, &self.engine, &self.named_listings(sql))?,
+            None => Vec::new(),
+        };
+        let is_unchanged = |name: &str| {
+            let mut changed = changed.iter();
+            changed.all(|table: &MergeOnReadTable| table.view.schema().name != name)
+        };
+        let unchanged = self
+            .engine
+            .schemas()
+            .filter(|schema| is_unchanged(schema.name));
+        let views = unchanged.map(|schema| self.engine.view(schema));
+        Ok(TablesAt {
+            views: views.collect::<Result<_, _>>()?,
+            changed,
+        })
+    }
+
+    /// Returns a session over tables that are open, and the derived ones.
+    ///
+    /// # Errors
+    /// The folder of temporary files cannot be created.
+    pub fn session(
+        &self,
+        at: TablesAt,
+        limits: QueryLimits,
+        threads: usize,
+    ) -> Result<Session, SqlError> {
+        let context = new_context(
+            limits.memory_bytes(),
+            limits.spill_bytes(),
+            threads,
+            (self.functions)(),
+        )
+        .map_err(SqlError::internal)?;
+        for (name, table) in &self.derived {
+            let registered = context.register_table(*name, Arc::clone(table));
+            registered.map_err(SqlError::internal)?;
+        }
+        let TablesAt { views, changed } = at;
+        Ok(Session::of_views(context, &self.engine, views, changed)?)
+    }
+
+    /// Opens a session over all tables as they are now. Blocks.
     ///
     /// # Errors
     /// A table cannot be read.
@@ -44,38 +93,7 @@ impl SqlTables {
         limits: QueryLimits,
         threads: usize,
     ) -> Result<Session, SqlError> {
-        let context = new_context(
-            limits.memory_bytes(),
-            limits.spill_bytes(),
-            threads,
-            Instant::now().checked_add(limits.time_max),
-            (self.functions)(),
-        )
-        .map_err(SqlError::internal)?;
-        for (name, table) in &self.derived {
-            let registered = context.register_table(*name, Arc::clone(table));
-            registered.map_err(SqlError::internal)?;
-        }
-        let changed = match &self.listings {
-            Some(listings) => changed_tables(listings, &self.engine, &self.named_listings(sql))?,
-            None => Vec::new(),
-        };
-        Ok(Session::over(context, &self.engine, changed)?)
-    }
-
-    /// Opens a session as [`SqlTables::open`] does, on a thread that may block.
-    ///
-    /// # Errors
-    /// A table cannot be read.
-    pub async fn opened(
-        self,
-        sql: String,
-        limits: QueryLimits,
-        threads: usize,
-    ) -> Result<Session, SqlError> {
-        let opening = move || self.open(&sql, limits, threads);
-        let opened = tokio::task::spawn_blocking(opening).await;
-        opened.map_err(SqlError::internal)?
+        self.session(self.now(sql)?, limits, threads)
     }
 
     /// Returns the tables of listings whose name occurs in a query.
@@ -87,6 +105,15 @@ impl SqlTables {
             .retain(|listing| opened.contains(&listing.table()) && sql.contains(listing.table()));
         listings
     }
+}
+
+/// All tables of a session, open.
+#[derive(Debug, Default)]
+pub struct TablesAt {
+    /// Those whose files hold all their rows.
+    pub views: Vec<Arc<TableView>>,
+    /// Those with changes that are not in their files.
+    pub changed: Vec<MergeOnReadTable>,
 }
 
 fn changed_tables(

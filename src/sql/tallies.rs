@@ -21,6 +21,8 @@ pub struct SqlTallies {
     running: AtomicU64,
     rows: AtomicU64,
     bytes: AtomicU64,
+    distributed: AtomicU64,
+    not_distributed: AtomicU64,
 }
 
 impl SqlTallies {
@@ -31,6 +33,23 @@ impl SqlTallies {
             let counts = OUTCOMES.iter().zip(counts);
             counts.map(|(outcome, count)| (door.as_str(), *outcome, count.load(Ordering::Relaxed)))
         })
+    }
+
+    /// Returns the queries that were large enough for other machines: answered by them, and by the server itself.
+    pub fn for_workers(&self) -> [(&'static str, u64); 2] {
+        [
+            ("shared", &self.distributed),
+            ("here", &self.not_distributed),
+        ]
+        .map(|(outcome, count)| (outcome, count.load(Ordering::Relaxed)))
+    }
+
+    pub(crate) fn count_distributed(&self, is_distributed: Option<bool>) {
+        match is_distributed {
+            Some(true) => self.distributed.fetch_add(1, Ordering::Relaxed),
+            Some(false) => self.not_distributed.fetch_add(1, Ordering::Relaxed),
+            None => 0,
+        };
     }
 
     /// Queries that run or wait.

@@ -34,9 +34,7 @@ const OPERATOR_WORDS: [&str; 9] = [
 /// # Errors
 /// It is too long, has too many operators or `select`s, or a quotation or comment has no end.
 pub fn check(sql: &str) -> Result<(), SqlError> {
-    if sql.len() > TEXT_BYTES_MAX {
-        return Err(SqlError::Limit(Limit::text("bytes", TEXT_BYTES_MAX)));
-    }
+    check_length(sql)?;
     let tokens = tokens(sql)?;
     let (mut operators, mut selects) = (0, 0);
     for token in &tokens {
@@ -54,6 +52,17 @@ pub fn check(sql: &str) -> Result<(), SqlError> {
     }
     if selects > SELECTS_MAX {
         return Err(SqlError::Limit(Limit::text("selects", SELECTS_MAX)));
+    }
+    Ok(())
+}
+
+/// Checks a query against the limit of its length.
+///
+/// # Errors
+/// It is too long.
+pub(crate) fn check_length(sql: &str) -> Result<(), SqlError> {
+    if sql.len() > TEXT_BYTES_MAX {
+        return Err(SqlError::Limit(Limit::text("bytes", TEXT_BYTES_MAX)));
     }
     Ok(())
 }

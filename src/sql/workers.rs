@@ -16,26 +16,28 @@ pub struct PlannedQuery<'q> {
     pub session: &'q Session,
     /// The plan.
     pub frame: &'q DataFrame,
-    /// The result of [`Workers::state`] before the session was opened.
+    /// The state that the functions of the product depended on before the session was opened.
     pub state: &'q str,
     /// The limits of the query.
     pub limits: QueryLimits,
 }
 
+/// What other machines made of a query.
+pub enum Distributed {
+    /// They answered it: these are its rows, which have arrived or can no longer be lost by the failure of a machine.
+    Answered(SendableRecordBatchStream),
+    /// It was large enough for them, but this machine has to run it.
+    Impossible,
+    /// It is too small for them.
+    TooSmall,
+}
+
 /// Other machines that run queries.
 #[async_trait]
 pub trait Workers: Send + Sync {
-    /// Returns the state that the functions of the product depend on now. If it is equal before and after a session is
-    /// opened, the session has the functions of that state.
-    fn state(&self) -> String;
-
-    /// Runs a query on other machines; `None` if this machine should run it. The rows have arrived, or can no longer be
-    /// lost by the failure of a machine.
+    /// Runs a query on other machines.
     ///
     /// # Errors
     /// The answer reaches a limit.
-    async fn run(
-        &self,
-        query: PlannedQuery<'_>,
-    ) -> Result<Option<SendableRecordBatchStream>, SqlError>;
+    async fn run(&self, query: PlannedQuery<'_>) -> Result<Distributed, SqlError>;
 }

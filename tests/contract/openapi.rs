@@ -2,22 +2,11 @@
 //!
 //! After an intended change: `INSTA_UPDATE=always cargo test the_document`, then review the difference.
 
-use std::sync::Arc;
-
 use reqwest::Method;
 use serde_json::Value;
-use toise::app::config::Config;
-use toise::engine::{Budget, Engine};
 use toise::http::{openapi, resources};
-use toise::listings::columns::{adverts, properties};
-use toise::opendata::{dpe, dvf};
-use toise::sql::audit::AuditLog;
-use toise::sql::service::SqlService;
-use toise::sql::settings::SqlSettings;
-use toise::sql::tables::SqlTables;
-use toise::transport::server::ServerLimits;
 
-use crate::support::{InMemoryTables, Service};
+use crate::support::Service;
 
 /// Removes the examples: they are responses of the demo, stored in a file of their own.
 fn without_examples(value: Value) -> Value {
@@ -294,23 +283,7 @@ fn example_queries(value: &Value, is_example: bool, found: &mut Vec<Value>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_example_query_of_the_document_is_answered_over_all_tables() {
-    let folder = tempfile::tempdir().unwrap();
-    let schemas = [dvf::schema(), dpe::schema(), properties(), adverts()];
-    let engine = Engine::open(folder.path(), &schemas, Budget::default()).unwrap();
-    let limits = ServerLimits::default();
-    let service = Service::start_with(InMemoryTables::default(), limits, |app| {
-        let tables = SqlTables {
-            engine: Arc::new(engine),
-            listings: Some(app.data.properties.listings().clone()),
-            functions: Arc::new(Vec::new),
-            derived: Vec::new(),
-        };
-        let audit = AuditLog::new(app.store.clone(), app.clock.clone(), 1);
-        let memory_mib = Config::default().engine.sql_memory_mib;
-        app.data.sql =
-            SqlService::start(tables, &SqlSettings::default(), memory_mib, audit, None).unwrap();
-    });
-    let service = service.await;
+    let service = Service::start().await;
     let key = service.key_with("sql");
     let mut queries = Vec::new();
     let document = openapi::document(resources::endpoints());

@@ -10,13 +10,11 @@ use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::{KeyChange, KeyKind};
 use toise::accounts::keys;
 use toise::accounts::sql_limits::SqlLimitsChange;
-use toise::app::config::Config;
-use toise::sql::audit::{AuditEntry, AuditLog, latest};
-use toise::sql::service::SqlService;
+use toise::sql::audit::{AuditEntry, latest};
 use toise::sql::settings::SqlSettings;
-use toise::sql::tables::SqlTables;
 use toise::transport::server::ServerLimits;
 
+use crate::support::sql::set_sql;
 use crate::support::{InMemoryTables, Service, error_of, http_client};
 
 /// Limits low enough for a test to reach them.
@@ -41,15 +39,7 @@ pub async fn service(settings: SqlSettings) -> (Service, String) {
         return (service, key);
     }
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        let tables = SqlTables {
-            engine: app.data.properties.shared_engine(),
-            listings: Some(app.data.properties.listings().clone()),
-            functions: std::sync::Arc::new(Vec::new),
-            derived: Vec::new(),
-        };
-        let audit = AuditLog::new(app.store.clone(), app.clock.clone(), settings.audit_days);
-        let memory_mib = Config::default().engine.sql_memory_mib;
-        app.data.sql = SqlService::start(tables, &settings, memory_mib, audit, None).unwrap();
+        set_sql(app, &settings);
     });
     let service = service.await;
     let key = service.key_with("sql");
@@ -186,7 +176,8 @@ async fn placeholders_take_values_and_the_catalogue_answers() {
         "select table_name from information_schema.tables where table_schema = 'public' order by 1";
     assert_eq!(
         rows(&service, &key, tables).await,
-        json!([{"table_name": "adverts"}, {"table_name": "market"}, {"table_name": "properties"}])
+        json!([{"table_name": "adverts"}, {"table_name": "dpe"}, {"table_name": "dvf"}, {"table_name": "market"},
+            {"table_name": "properties"}])
     );
     let body = json!({"query": "select $1", "parameters": [[1]]});
     let (status, _, message) = error_of(ask(&service, &key, body).await).await;
@@ -209,7 +200,7 @@ async fn a_fault_has_its_line_and_column_and_what_exists_instead() {
         (
             "select *\nfrom propertys",
             "query: line 2, column 6:",
-            "adverts, market, properties",
+            "adverts, dpe, dvf, market, properties",
         ),
         ("select 1,\n medan(2)", "query: line 2, column 2:", "median"),
         ("select 1; select 2", "query: one statement", ""),

@@ -7,14 +7,12 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use toise::app::config::Config;
-use toise::sql::audit::{AuditLog, Caller, Door};
-use toise::sql::service::SqlService;
+use toise::sql::audit::{Caller, Door};
 use toise::sql::settings::SqlSettings;
-use toise::sql::tables::SqlTables;
 use toise::transport::server::ServerLimits;
 
 use super::sql::{ask, low, rows, service};
+use crate::support::sql::set_sql;
 use crate::support::{InMemoryTables, Service, http_client};
 
 /// Maximum MiB of the whole process that a query may add to what it had: its memory, what it may spill through, and what
@@ -93,6 +91,20 @@ fn hostile() -> Vec<String> {
         "select t0.value + t11.value from {cartesian} order by 1"
     ));
     queries.extend([nested, doubled, lists, structs]);
+    // Planning them takes time or memory without bound.
+    queries.push(
+        format!("select {}v{}", "coalesce(".repeat(45), ", v)".repeat(45))
+            + " from (select random() as v)",
+    );
+    let brackets = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    queries.push(format!("select {} || {}", brackets(60), brackets(60)));
+    queries.push(format!("select {} = {}", brackets(60), brackets(60)));
+    queries.push(
+        "select max(len(s)) from (select first_value(t) over (partition by v % 2 order by v rows between 100000 \
+         preceding and 100000 following) as s from (select value as v, repeat(cast(value as varchar), 100000) as t \
+         from range(1, 100000)))"
+            .to_owned(),
+    );
     queries.push(format!("select 1{}", " + 1".repeat(50_000)));
     queries.push(format!("select {}true", "not ".repeat(50_000)));
     queries.push(format!("select {}1", "-".repeat(50_000)));
@@ -332,17 +344,8 @@ async fn what_is_only_planned_is_bounded_and_takes_turns() {
         InMemoryTables::default(),
         ServerLimits::default(),
         move |app| {
-            let tables = SqlTables {
-                engine: app.data.properties.shared_engine(),
-                listings: Some(app.data.properties.listings().clone()),
-                functions: std::sync::Arc::new(Vec::new),
-                derived: Vec::new(),
-            };
-            let audit = AuditLog::new(app.store.clone(), app.clock.clone(), 1);
-            let memory_mib = Config::default().engine.sql_memory_mib;
-            let sql = SqlService::start(tables, &low(), memory_mib, audit, None).unwrap();
-            sender.send(sql.clone()).unwrap();
-            app.data.sql = sql;
+            set_sql(app, &low());
+            sender.send(app.data.sql.clone()).unwrap();
         },
     )
     .await;
@@ -354,17 +357,14 @@ async fn what_is_only_planned_is_bounded_and_takes_turns() {
         key_id,
         door: Door::Flight,
     };
-    let refused = sql.describe(&doubled(25), caller(), None).await;
-    assert!(refused.unwrap_err().to_string().contains("relations"));
+    let refused = sql.describe(&doubled(25), caller()).await;
+    assert!(refused.unwrap_err().to_string().contains("memory"));
     let operators = format!("select 1{}", " + 1".repeat(5_000));
-    assert!(sql.describe(&operators, caller(), None).await.is_err());
-    let shape = sql
-        .describe("select $1 + 1 as n", caller(), None)
-        .await
-        .unwrap();
+    assert!(sql.describe(&operators, caller()).await.is_err());
+    let shape = sql.describe("select $1 + 1 as n", caller()).await.unwrap();
     assert_eq!(shape.parameters.len(), 1);
     // A turn of one, and eight that wait: the others are told to come back.
-    let asked = (0..40).map(|_| sql.describe("select 1 as n", caller(), Some(1)));
+    let asked = (0..40).map(|_| sql.describe("select 1 as n", caller()));
     let answers = futures::future::join_all(asked).await;
     let answered = answers.iter().filter(|answer| answer.is_ok()).count();
     assert!((9..40).contains(&answered), "{answered}");

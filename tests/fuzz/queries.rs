@@ -8,7 +8,8 @@ use arrow_flight::FlightData;
 use arrow_flight::encode::FlightDataEncoderBuilder;
 use futures::{FutureExt, TryStreamExt, stream};
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
+use toise::app::config::Config;
 use toise::base::clock::Clock;
 use toise::engine::{Budget, Engine};
 use toise::flight::parameters as flight_parameters;
@@ -16,8 +17,9 @@ use toise::opendata::dvf;
 use toise::sql::SqlError;
 use toise::sql::audit::{AuditLog, Caller, Door};
 use toise::sql::parameters::{self, PARAMETERS_BYTES_MAX, from_json};
+use toise::sql::process::Launch;
 use toise::sql::request::{Output, SqlRequest};
-use toise::sql::service::SqlService;
+use toise::sql::service::{Backend, SqlService};
 use toise::sql::settings::SqlSettings;
 use toise::sql::tables::SqlTables;
 use toise::sql::text;
@@ -27,6 +29,7 @@ use uuid::Uuid;
 
 use super::mutation::{mutated, samples};
 use super::quick;
+use crate::support::process::executable;
 
 /// A service over tables without rows.
 struct Asked {
@@ -51,7 +54,23 @@ static ASKED: LazyLock<Asked> = LazyLock::new(|| {
         threads: 2,
         ..SqlSettings::default()
     };
-    let sql = SqlService::start(tables, &settings, 256, audit, None).unwrap();
+    let arguments = [
+        "--data".into(),
+        folder.path().as_os_str().to_owned(),
+        "sql-process".into(),
+    ];
+    let launch = Launch {
+        program: executable().into(),
+        arguments: arguments.to_vec(),
+        setup: json!({"config": Config::default(), "tables": ["dvf"]}),
+    };
+    let backend = Backend {
+        tables,
+        derived: Arc::new(|_, _, _| unreachable!()),
+        state: Arc::new(String::new),
+        launch,
+    };
+    let sql = SqlService::start(backend, &settings, 1_024, audit).unwrap();
     Asked {
         sql,
         runtime: Runtime::new().unwrap(),
@@ -112,7 +131,7 @@ proptest! {
             prop_assert!(statements.iter().all(|statement| sql.contains(statement.as_str())));
         }
         let Asked { sql: service, runtime, .. } = &*ASKED;
-        let planned = runtime.block_on(service.describe(&sql, caller(), None));
+        let planned = runtime.block_on(service.describe(&sql, caller()));
         if let Err(error) = planned {
             prop_assert!(!error.to_string().is_empty(), "{sql}");
         }

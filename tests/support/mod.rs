@@ -18,6 +18,7 @@ pub mod s3;
 pub mod skip;
 pub mod sql;
 
+use process::executable;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,6 +58,7 @@ use toise::opendata::{
     CursorPosition, Dataset, DatasetSearchRequest, MatchAnswer, MatchCandidate, MatchConfidence,
     MatchRequest, SearchAnswer, SortValue,
 };
+use toise::opendata::{dpe, dvf};
 use toise::service::open_data::{AnswerError, OpenDataBackend};
 use toise::service::{App, Readiness};
 use toise::store::Store;
@@ -162,7 +164,8 @@ impl OpenDataBackend for InMemoryTables {
 
 /// The properties of a data folder.
 pub fn projection(data: &Path, listings: Listings) -> Projection {
-    let engine = Engine::open(data, &[properties(), adverts()], Budget::default()).unwrap();
+    let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
+    let engine = Engine::open(data, &tables, Budget::default()).unwrap();
     let (lake, texts) = (Lake::open(data).unwrap(), TextSearch::open(data).unwrap());
     Projection::open(listings, Arc::new(engine), lake, texts).unwrap()
 }
@@ -230,6 +233,7 @@ impl Service {
                     LiveGeocoder::open(folder.path()),
                     None,
                 ),
+                program: executable().into(),
             },
             &clock,
             &Config::default(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// The executable: the one built with the tests, or that of `TOISE_EXECUTABLE`, such as a release build.
-fn executable() -> OsString {
+pub fn executable() -> OsString {
     let given = std::env::var_os("TOISE_EXECUTABLE");
     given.unwrap_or_else(|| env!("CARGO_BIN_EXE_toise").into())
 }

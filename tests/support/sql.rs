@@ -9,6 +9,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Record, Runner};
+use toise::app::config::Config;
 use toise::contract::listings::filters::ListingKind;
 use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
@@ -16,6 +17,14 @@ use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
 use toise::listings::search::projection::sql_tables;
 use toise::opendata::{dpe, dvf};
+use toise::service::App;
+use toise::sql::settings::SqlSettings;
+
+/// Gives the SQL service of an application other settings.
+pub fn set_sql(app: &mut App, settings: &SqlSettings) {
+    let memory_mib = Config::default().engine.sql_memory_mib;
+    app.data.sql = app.data.sql.with_settings(settings, memory_mib).unwrap();
+}
 
 /// A session over the current tables.
 pub fn session(data: &Path, listings: &Listings) -> Session {

@@ -131,8 +131,8 @@ impl LocalSource {
         for file in &self.files {
             files::register(session.context(), file).await?;
         }
-        let planned = plan(&session, statement, None).await.map_err(explain)?;
-        Ok((session, planned.frame))
+        let frame = plan(&session, statement, None).await.map_err(explain)?;
+        Ok((session, frame))
     }
 
     /// Opens the tables with all changes committed so far. A listing table with many changes is compacted first.

@@ -5,12 +5,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use chrono::NaiveDate;
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -23,14 +21,14 @@ use crate::protocol::QueryTerms;
 use crate::{Access, Result};
 use toise_sql::SqlError;
 use toise_sql::settings::ClusterSettings;
-use toise_sql::workers::{PlannedQuery, Workers};
+use toise_sql::workers::{Distributed, PlannedQuery, Workers};
 
 /// Pause before a worker that did not answer, or failed, is asked again.
 const REST: Duration = Duration::from_secs(30);
 /// Bytes of a mebibyte.
 const MIB: u64 = 1 << 20;
 
-/// What the SQL functions of a server depend on.
+/// The state that the SQL functions of a server depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InUse {
     /// Its model and its index of addresses, from [`Identity::in_use`].
@@ -41,29 +39,13 @@ pub struct InUse {
     pub has_adjustments: bool,
 }
 
-/// Counts of the outcomes of queries that were large enough for workers.
-#[derive(Debug, Default)]
-pub struct Outcomes {
-    shared: AtomicU64,
-    here: AtomicU64,
-}
-
-impl Outcomes {
-    /// Returns each outcome with the number of queries: answered by workers, and by the server itself.
-    pub fn counts(&self) -> [(&'static str, u64); 2] {
-        [("shared", &self.shared), ("here", &self.here)]
-            .map(|(outcome, count)| (outcome, count.load(Ordering::Relaxed)))
-    }
-}
-
 /// The workers of a server.
 pub struct ServerWorkers {
     access: Access,
     urls: Vec<Url>,
     scanned_bytes_min: u64,
-    in_use: Box<dyn Fn() -> InUse + Send + Sync>,
+    in_use: Box<dyn Fn() -> Option<InUse> + Send + Sync>,
     resting: Mutex<HashMap<Url, Instant>>,
-    outcomes: Arc<Outcomes>,
 }
 
 impl ServerWorkers {
@@ -74,7 +56,7 @@ impl ServerWorkers {
     /// An address is refused, or certificates cannot be read.
     pub fn new(
         settings: &ClusterSettings,
-        in_use: impl Fn() -> InUse + Send + Sync + 'static,
+        in_use: impl Fn() -> Option<InUse> + Send + Sync + 'static,
     ) -> Result<Option<Self>> {
         let urls = addresses(&settings.workers)?;
         if urls.is_empty() {
@@ -90,13 +72,7 @@ impl ServerWorkers {
             scanned_bytes_min: settings.sql_scan_mib * MIB,
             in_use: Box::new(in_use),
             resting: Mutex::default(),
-            outcomes: Arc::default(),
         }))
-    }
-
-    /// Returns the counts of outcomes.
-    pub fn outcomes(&self) -> Arc<Outcomes> {
-        Arc::clone(&self.outcomes)
     }
 
     /// Returns the workers that are not resting.
@@ -114,7 +90,7 @@ impl ServerWorkers {
         plan: &Arc<dyn ExecutionPlan>,
     ) -> std::result::Result<Shared, Failure> {
         let begun: InUse = serde_json::from_str(query.state)?;
-        if begun != (self.in_use)() {
+        if Some(&begun) != (self.in_use)().as_ref() {
             return Ok(Shared::Impossible("a model or an index changed".into()));
         }
         let terms = QueryTerms {
@@ -143,27 +119,16 @@ impl ServerWorkers {
 
 #[async_trait]
 impl Workers for ServerWorkers {
-    fn state(&self) -> String {
-        // It consists of dates, texts and flags, which can always be written as JSON.
-        serde_json::to_string(&(self.in_use)()).unwrap_or_default()
-    }
-
-    async fn run(
-        &self,
-        query: PlannedQuery<'_>,
-    ) -> std::result::Result<Option<SendableRecordBatchStream>, SqlError> {
+    async fn run(&self, query: PlannedQuery<'_>) -> std::result::Result<Distributed, SqlError> {
         // The server then runs the query itself and reports the error.
         let Ok(plan) = query.frame.clone().create_physical_plan().await else {
-            return Ok(None);
+            return Ok(Distributed::TooSmall);
         };
         if scanned_bytes(&plan) < self.scanned_bytes_min {
-            return Ok(None);
+            return Ok(Distributed::TooSmall);
         }
         let reason = match self.attempt(query, &plan).await {
-            Ok(Shared::Answered(rows)) => {
-                self.outcomes.shared.fetch_add(1, Ordering::Relaxed);
-                return Ok(Some(rows.batches));
-            }
+            Ok(Shared::Answered(rows)) => return Ok(Distributed::Answered(rows.batches)),
             Ok(Shared::Impossible(reason)) => reason,
             Err(error) => match error.downcast::<SqlError>() {
                 Ok(limit) => return Err(*limit),
@@ -171,7 +136,6 @@ impl Workers for ServerWorkers {
             },
         };
         tracing::info!("a query is answered without workers: {reason}");
-        self.outcomes.here.fetch_add(1, Ordering::Relaxed);
-        Ok(None)
+        Ok(Distributed::Impossible)
     }
 }

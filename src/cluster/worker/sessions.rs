@@ -23,7 +23,6 @@ use toise_estimate::functions as estimates;
 use toise_estimate::valuer::Adjustments;
 use toise_geocode::folder;
 use toise_opendata::{address_functions, functions};
-use toise_sql::functions::of_operators;
 use toise_sql::tables::SqlTables;
 
 /// Maximum sessions that stay open; queries on other snapshots or days need another one.
@@ -130,8 +129,7 @@ impl WorkerSessionBuilder for Sessions {
         // Requests of this worker to other workers are for the same query.
         let mut passed = HeaderMap::new();
         passed.extend(headers.get(TERMS).cloned().map(|terms| (TERMS_NAME, terms)));
-        let named = state.scalar_functions().values().cloned();
-        let functions = named.chain(of_operators()).collect();
+        let functions = state.scalar_functions().values().cloned().collect();
         let aggregates = state.aggregate_functions().values().cloned().collect();
         let windows = state.window_functions().values().cloned().collect();
         let builder = builder

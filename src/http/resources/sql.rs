@@ -165,7 +165,7 @@ async fn query(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         Output::Batches => (RowFormat::Json, false),
     };
     let mut response = ApiResponse::typed(format.media_type(), Bytes::from(first))
-        .with_header(SNAPSHOTS_HEADER, &running.snapshots());
+        .with_header(SNAPSHOTS_HEADER, running.snapshots());
     if compresses && format.is_text() {
         response = response.with_header(CONTENT_ENCODING, ZSTD);
     }

@@ -1,0 +1,141 @@
+//! A process that runs the SQL queries of keys: `toise sql-process`, which only a server starts.
+//!
+//! It opens the tables of the data folder, but neither the store nor a model: the server computes what needs them
+//! ([`toise_sql::process`]).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::logical_expr::ScalarUDF;
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+use crate::config::Config;
+use toise_engine::{Budget, Engine, priority};
+use toise_estimate::functions as estimates;
+use toise_geocode::table::schema as addresses;
+use toise_listings::columns::{adverts, properties};
+use toise_market::table::{self, MarketTable};
+use toise_opendata::{address_functions, dpe, dvf, functions};
+use toise_sql::process::calls::Calls;
+use toise_sql::process::child::{Connection, QueryRunner};
+use toise_sql::tables::SqlTables;
+use toise_sql::workers::Workers;
+
+/// Name of the command.
+pub const COMMAND: &str = "sql-process";
+
+/// What a server sends first to a process.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Setup {
+    /// Its configuration.
+    pub config: Config,
+    /// Names of the tables.
+    pub tables: Vec<String>,
+}
+
+/// Runs queries for the server at the other end of standard input and output, until it closes its end.
+///
+/// # Errors
+/// There is no server, or a table cannot be opened.
+pub fn run(data: &Path) -> Result<(), Failure> {
+    let (setup, connection) = Connection::open::<Setup>()?;
+    let Setup { config, tables } = setup;
+    if config.cluster.workers.is_empty() {
+        leave_network();
+    }
+    forbid_dumps()?;
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .init();
+    // Threads that are started from here on have the priority of this one.
+    priority::lower();
+    let known = [
+        dvf::schema(),
+        dpe::schema(),
+        addresses(),
+        properties(),
+        adverts(),
+    ];
+    let is_wanted = |name: &str| tables.iter().any(|wanted| wanted == name);
+    let mut schemas = known.to_vec();
+    schemas.retain(|schema| is_wanted(schema.name));
+    let engine = Engine::open(data, &schemas, Budget::from(&config.engine))?;
+    let calls = connection.calls();
+    let functions = product_functions(&calls);
+    let rows = calls.clone();
+    let market = MarketTable::elsewhere(Arc::new(move |part| rows.rows(table::NAME, part)));
+    let mut derived: Vec<(_, Arc<dyn datafusion::catalog::TableProvider>)> =
+        vec![(table::NAME, Arc::new(market))];
+    derived.retain(|(name, _)| is_wanted(name));
+    connection.serve(QueryRunner {
+        tables: SqlTables {
+            engine: Arc::new(engine),
+            listings: None,
+            functions: Arc::new(move || functions.clone()),
+            derived,
+        },
+        threads: config.sql.threads(),
+        workers: workers(&config, &calls)?,
+    })?;
+    Ok(())
+}
+
+/// Returns the functions of the product. The server computes those that need a model or the index of addresses.
+fn product_functions(calls: &Calls) -> Vec<ScalarUDF> {
+    // Never called: the functions only say what they take and return.
+    let no_model = || Err("the server has the model".to_owned());
+    let mut remote = address_functions::scalar_functions(Path::new(""));
+    remote.extend(estimates::functions_from(no_model, Default::default()));
+    let remote = remote.into_iter().map(|shape| calls.function(shape));
+    functions::scalar_functions()
+        .into_iter()
+        .chain(remote)
+        .collect()
+}
+
+/// The workers of SQL queries that the settings name.
+#[cfg(feature = "cluster")]
+fn workers(config: &Config, calls: &Calls) -> Result<Option<Arc<dyn Workers>>, Failure> {
+    use toise_cluster::coordinator::server::ServerWorkers;
+
+    let calls = calls.clone();
+    let in_use = move || serde_json::from_str(&calls.state()).ok();
+    let workers = ServerWorkers::new(&config.cluster, in_use)?;
+    Ok(workers.map(|workers| Arc::new(workers) as Arc<dyn Workers>))
+}
+
+/// No workers: their code is not in this executable.
+#[cfg(not(feature = "cluster"))]
+fn workers(_: &Config, _: &Calls) -> Result<Option<Arc<dyn Workers>>, Failure> {
+    Ok(None)
+}
+
+/// Takes the network away from this process, where the system permits it: a query has no use for it.
+#[cfg(target_os = "linux")]
+fn leave_network() {
+    use nix::sched::{CloneFlags, unshare};
+    let own = CloneFlags::CLONE_NEWNET;
+    // Without privileges, only together with users of its own.
+    let left = unshare(own).or_else(|_| unshare(own | CloneFlags::CLONE_NEWUSER));
+    // No statement can open a connection; this is a second barrier, which not every system offers.
+    let _ = left;
+}
+
+#[cfg(not(target_os = "linux"))]
+fn leave_network() {}
+
+/// Writes no core file when the system ends this process.
+#[cfg(unix)]
+fn forbid_dumps() -> Result<(), Failure> {
+    use nix::sys::resource::{Resource, setrlimit};
+    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn forbid_dumps() -> Result<(), Failure> {
+    Ok(())
+}

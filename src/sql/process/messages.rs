@@ -1,0 +1,205 @@
+//! The messages between the server and a process that runs queries.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::SqlError;
+use crate::error::Position;
+use crate::limits::{Limit, QueryLimits};
+use crate::request::Output;
+
+/// What the server sends.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Order {
+    /// Run a query. The body is the parts that the order counts, one after another.
+    Run(Box<QueryOrder>),
+    /// The answer to a call: an Arrow stream, or the error.
+    Answer {
+        /// Number of the call.
+        call: u32,
+        /// The error, if the call failed.
+        error: Option<String>,
+    },
+}
+
+/// A query.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct QueryOrder {
+    /// Its text.
+    pub sql: String,
+    /// How its parameters are given; their values are the first part of the body.
+    pub parameters: Option<ParameterStyle>,
+    /// Limits of memory, disk space and time.
+    pub limits: QueryLimits,
+    /// What is asked for.
+    pub task: Task,
+    /// The tables at the moment of the query.
+    pub tables: Vec<TableOrder>,
+    /// The state that the functions of the product depend on, for other machines.
+    pub state: String,
+    /// Bytes of each part of the body.
+    pub parts: Vec<usize>,
+}
+
+/// What is asked of a query.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Task {
+    /// Its rows.
+    Rows(Output),
+    /// Its columns and placeholders.
+    Shape,
+}
+
+/// How parameters are given: by position or by name.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum ParameterStyle {
+    /// `$1` or `?`.
+    Numbered,
+    /// `$name`.
+    Named,
+}
+
+/// A table at the moment of a query.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct TableOrder {
+    /// Its name.
+    pub name: String,
+    /// Sequence of its snapshot.
+    pub sequence: u64,
+    /// Changes that are not in its files.
+    pub changes: Option<ChangesOrder>,
+}
+
+/// Changes of a table that are not in its files.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ChangesOrder {
+    /// Number of the last change of the store that they include.
+    pub through: i64,
+    /// Rows of each data file of which a part of the body says which are hidden; `None` for a file without any.
+    pub hidden: Vec<Option<usize>>,
+}
+
+/// What the process sends.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Report {
+    /// The query runs. The body is an Arrow stream with the columns of the answer and no rows.
+    Opened {
+        /// The versions of the tables, as [`crate::tables::describe`] writes them.
+        snapshots: String,
+        /// Whether other machines answered a query that was large enough for them; `None` for one that was not.
+        is_distributed: Option<bool>,
+    },
+    /// The next bytes of the answer.
+    Rows {
+        /// Rows that end in these bytes.
+        rows: u64,
+    },
+    /// The shape of a query. The body is an Arrow stream with its columns, then a column for each placeholder whose
+    /// type is known.
+    Shape {
+        /// Number of its columns.
+        columns: usize,
+        /// Names of its placeholders.
+        parameters: Vec<String>,
+        /// Column of the stream that has the type of each placeholder; `None` if the type is unknown.
+        types: Vec<Option<usize>>,
+    },
+    /// The process asks the server to compute something; it waits for [`Order::Answer`].
+    Call {
+        /// Number of the call.
+        call: u32,
+        /// What to compute. The body is an Arrow stream with the arguments.
+        what: Called,
+    },
+    /// The query has ended.
+    Ended {
+        /// The error, if it failed.
+        error: Option<WireError>,
+        /// Whether the process should run no further query.
+        is_spent: bool,
+    },
+}
+
+/// What a process asks the server to compute.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Called {
+    /// A function of the product.
+    Function(String),
+    /// Rows of a derived table: its name, and which rows.
+    Table(String, String),
+    /// The state that the functions depend on now.
+    State,
+}
+
+/// A [`SqlError`] on the wire.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum WireError {
+    /// [`SqlError::Invalid`], with line and column.
+    Invalid(String, Option<(u64, u64)>),
+    /// [`SqlError::ReadOnly`].
+    ReadOnly(String),
+    /// [`Limit::Rows`].
+    Rows(u64),
+    /// [`Limit::Bytes`].
+    Bytes(u64),
+    /// [`Limit::Memory`].
+    Memory,
+    /// [`Limit::Time`].
+    Time(Duration),
+    /// [`Limit::Text`].
+    Text(String, usize),
+    /// [`SqlError::Overloaded`].
+    Overloaded,
+    /// Any other error.
+    Internal(String),
+}
+
+impl From<SqlError> for WireError {
+    fn from(error: SqlError) -> Self {
+        match error {
+            SqlError::Invalid { message, position } => {
+                let position = position.map(|position| (position.line, position.column));
+                WireError::Invalid(message, position)
+            }
+            SqlError::ReadOnly(message) => WireError::ReadOnly(message),
+            SqlError::Limit(Limit::Rows(max)) => WireError::Rows(max),
+            SqlError::Limit(Limit::Bytes(max)) => WireError::Bytes(max),
+            SqlError::Limit(Limit::Memory) => WireError::Memory,
+            SqlError::Limit(Limit::Time(max)) => WireError::Time(max),
+            SqlError::Limit(Limit::Text(what, max)) => WireError::Text(what.into_owned(), max),
+            SqlError::Overloaded => WireError::Overloaded,
+            SqlError::Internal(source) => WireError::Internal(chain(source.as_ref())),
+            // Only the server knows these.
+            error @ (SqlError::Limit(Limit::Processor)
+            | SqlError::TooManyAtOnce
+            | SqlError::Cancelled) => WireError::Internal(error.to_string()),
+        }
+    }
+}
+
+/// Writes an error and its sources in one line.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let sources = std::iter::successors(Some(error), |error| error.source());
+    let lines: Vec<String> = sources.map(ToString::to_string).collect();
+    lines.join(": ")
+}
+
+impl From<WireError> for SqlError {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::Invalid(message, position) => SqlError::Invalid {
+                message,
+                position: position.map(|(line, column)| Position { line, column }),
+            },
+            WireError::ReadOnly(message) => SqlError::ReadOnly(message),
+            WireError::Rows(max) => SqlError::Limit(Limit::Rows(max)),
+            WireError::Bytes(max) => SqlError::Limit(Limit::Bytes(max)),
+            WireError::Memory => SqlError::Limit(Limit::Memory),
+            WireError::Time(max) => SqlError::Limit(Limit::Time(max)),
+            WireError::Text(what, max) => SqlError::Limit(Limit::Text(what.into(), max)),
+            WireError::Overloaded => SqlError::Overloaded,
+            WireError::Internal(message) => SqlError::internal(message),
+        }
+    }
+}

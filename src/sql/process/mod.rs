@@ -1,0 +1,43 @@
+//! Queries of others run in processes of their own, so that no statement can take the memory or the threads of the
+//! server.
+//!
+//! The server starts its own executable again with a hidden command ([`Launch`]) and keeps a few such processes ready
+//! ([`pool`]). One process runs one query at a time: it receives the text, the parameters, the versions of the tables
+//! and the rows of listings that are not in their files yet, and sends the rows of the answer back ([`messages`]). The
+//! operating system bounds its memory and its time on the processor ([`child`]); the server bounds the time and the
+//! size of the answer and ends a process that exceeds them. Functions and tables that need a model, the index of
+//! addresses or caches are computed by the server, which the process calls for them ([`calls`]).
+
+pub mod calls;
+pub mod child;
+mod frames;
+mod ipc;
+mod messages;
+pub(crate) mod pool;
+pub(crate) mod query;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// How the processes that run queries are started.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The executable.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// What the process reads first from its standard input ([`child::Connection::open`]).
+    pub setup: serde_json::Value,
+}
+
+/// Returns the executable of this process, also if its file has been replaced since.
+///
+/// # Errors
+/// The operating system does not know it.
+pub fn own_executable() -> std::io::Result<PathBuf> {
+    if cfg!(target_os = "linux") {
+        // A path resolved now would name the new file, of another version.
+        return Ok(PathBuf::from("/proc/self/exe"));
+    }
+    std::env::current_exe()
+}

@@ -1,0 +1,199 @@
+//! The processes that run queries, as the server sees them: started, kept ready for the next query, and ended.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncReadExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::messages::{Order, Report};
+use super::{Launch, frames};
+use crate::SqlError;
+use crate::limits::Limit;
+
+/// Processes that wait for a query.
+const IDLE_MAX: usize = 2;
+/// Bytes that are read from a process at once.
+const READ_BYTES: usize = 256 << 10;
+/// Last bytes of a process's messages that are kept, to explain its end.
+const MESSAGES_BYTES_MAX: usize = 4 << 10;
+/// Maximum wait for the exit status of a process that has closed its output.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+/// What the runtime writes when the operating system refuses memory.
+const OUT_OF_MEMORY: &str = "memory allocation of";
+/// What the runtime writes when a stack ends.
+const STACK_OVERFLOW: &str = "has overflowed its stack";
+/// Number of the signal for too much time on the processor.
+const SIGXCPU: i32 = 24;
+/// Number of the signal by which the system ends a process when its memory is exhausted.
+const SIGKILL: i32 = 9;
+
+/// Processes that are ready for a query. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Pool(Arc<Inner>);
+
+struct Inner {
+    launch: Launch,
+    idle: Mutex<Vec<QueryProcess>>,
+    is_starting: AtomicBool,
+}
+
+impl Pool {
+    pub fn new(launch: Launch) -> Self {
+        Self(Arc::new(Inner {
+            launch,
+            idle: Mutex::default(),
+            is_starting: AtomicBool::default(),
+        }))
+    }
+
+    /// Returns a process for one query, and starts another one for the next.
+    ///
+    /// # Errors
+    /// The process cannot be started.
+    pub async fn take(&self, handle: &Handle) -> io::Result<QueryProcess> {
+        let ready = self.0.idle.lock().pop();
+        let process = match ready {
+            Some(process) => process,
+            None => QueryProcess::start(&self.0.launch).await?,
+        };
+        self.prepare(handle);
+        Ok(process)
+    }
+
+    /// Starts a process in the background, unless one is ready.
+    pub fn prepare(&self, handle: &Handle) {
+        let inner = Arc::clone(&self.0);
+        if !inner.idle.lock().is_empty() || inner.is_starting.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        handle.spawn(async move {
+            match QueryProcess::start(&inner.launch).await {
+                Ok(process) => inner.idle.lock().push(process),
+                Err(error) => tracing::error!(%error, "cannot start a process for queries"),
+            }
+            inner.is_starting.store(false, Ordering::Release);
+        });
+    }
+
+    /// Takes a process back whose query has ended.
+    pub fn give_back(&self, process: QueryProcess) {
+        let mut idle = self.0.idle.lock();
+        if idle.len() < IDLE_MAX {
+            idle.push(process);
+        }
+    }
+}
+
+/// A process that runs queries, one at a time; it ends when this is dropped.
+pub(crate) struct QueryProcess {
+    child: Child,
+    orders: Arc<tokio::sync::Mutex<ChildStdin>>,
+    reports: BufReader<ChildStdout>,
+    messages: JoinHandle<Vec<u8>>,
+    /// The folder it spills to; removed with it.
+    _spill: TempDir,
+}
+
+/// Sends orders to a process. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Orders(Arc<tokio::sync::Mutex<ChildStdin>>);
+
+impl Orders {
+    pub(super) async fn send(&self, order: &Order, body: &[u8]) -> io::Result<()> {
+        frames::write(&mut *self.0.lock().await, order, body).await
+    }
+}
+
+impl QueryProcess {
+    async fn start(launch: &Launch) -> io::Result<Self> {
+        let spill = tempfile::Builder::new().prefix("toise-sql-").tempdir()?;
+        let mut child = Command::new(&launch.program)
+            .args(&launch.arguments)
+            .env_clear()
+            .env("TMPDIR", spill.path())
+            // Memory counts towards the limit of the process only when it is used.
+            .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let orders = child.stdin.take().ok_or_else(missing)?;
+        let reports = child.stdout.take().ok_or_else(missing)?;
+        let messages = child.stderr.take().ok_or_else(missing)?;
+        let process = Self {
+            child,
+            orders: Arc::new(tokio::sync::Mutex::new(orders)),
+            reports: BufReader::with_capacity(READ_BYTES, reports),
+            messages: tokio::spawn(last_bytes(messages)),
+            _spill: spill,
+        };
+        frames::write(&mut *process.orders.lock().await, &launch.setup, &[]).await?;
+        Ok(process)
+    }
+
+    pub(super) fn orders(&self) -> Orders {
+        Orders(Arc::clone(&self.orders))
+    }
+
+    /// Returns the next message; `None` if the process has ended.
+    pub(super) async fn report(&mut self) -> io::Result<Option<(Report, Bytes)>> {
+        frames::read(&mut self.reports).await
+    }
+
+    /// Returns the error of a query whose process has ended by itself.
+    pub async fn ended(mut self) -> SqlError {
+        let Ok(Ok(status)) = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await else {
+            return SqlError::internal("a query process closed its output");
+        };
+        let messages = tokio::time::timeout(EXIT_TIMEOUT, self.messages).await;
+        let messages = messages.ok().and_then(Result::ok).unwrap_or_default();
+        reason(status, &String::from_utf8_lossy(&messages))
+    }
+}
+
+/// Returns the error of a query whose process ended with a status and these last messages.
+fn reason(status: ExitStatus, messages: &str) -> SqlError {
+    let signal = signal(status);
+    if messages.contains(OUT_OF_MEMORY) || signal == Some(SIGKILL) {
+        return SqlError::Limit(Limit::Memory);
+    }
+    if messages.contains(STACK_OVERFLOW) {
+        return SqlError::invalid("the query is nested too deeply");
+    }
+    if signal == Some(SIGXCPU) {
+        return SqlError::Limit(Limit::Processor);
+    }
+    SqlError::internal(format!("a query process ended: {status}: {messages}"))
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_status: ExitStatus) -> Option<i32> {
+    None
+}
+
+/// Reads to the end, and returns the last bytes.
+async fn last_bytes(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
+    let (mut last, mut read) = (Vec::new(), [0; 1_024]);
+    while let Ok(bytes @ 1..) = from.read(&mut read).await {
+        last.extend_from_slice(&read[..bytes]);
+        let excess = last.len().saturating_sub(MESSAGES_BYTES_MAX);
+        last.drain(..excess);
+    }
+    last
+}

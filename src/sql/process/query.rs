@@ -1,0 +1,284 @@
+//! One query in a process of its own, from the server's side.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::buffer::Buffer;
+use arrow::datatypes::{DataType, Schema};
+use arrow::error::ArrowError;
+use arrow::ipc::reader::StreamDecoder;
+use bytes::Bytes;
+use datafusion::common::ParamValues;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::ScalarUDF;
+use tokio::task::JoinSet;
+
+use super::calls::computed;
+use super::ipc::{from_bits, from_parameters, from_stream, to_stream};
+pub(crate) use super::messages::Task;
+use super::messages::{Called, ChangesOrder, Order, QueryOrder, Report, TableOrder};
+use super::pool::{Orders, Pool, QueryProcess};
+use crate::SqlError;
+use crate::limits::QueryLimits;
+use crate::request::Output;
+use crate::running::{Opened, Piece};
+use crate::service::QueryShape;
+use crate::tables::TablesAt;
+use toise_engine::cancellation::{Interrupt, RaiseOnDrop};
+
+/// A function that computes rows of a derived table: its name, and which rows. Blocks.
+pub type DerivedRows =
+    Arc<dyn Fn(&str, &str, &Interrupt) -> Result<RecordBatch, DataFusionError> + Send + Sync>;
+
+/// What the server computes for the processes that run queries.
+#[derive(Clone)]
+pub(crate) struct Callee {
+    /// The functions of the product, as of the start of the query.
+    pub functions: Arc<HashMap<String, ScalarUDF>>,
+    /// Rows of derived tables.
+    pub derived: DerivedRows,
+    /// The state that the functions depend on.
+    pub state: Arc<dyn Fn() -> String + Send + Sync>,
+}
+
+/// A query for a process.
+pub(crate) struct QueryText<'q> {
+    pub sql: &'q str,
+    pub parameters: Option<&'q ParamValues>,
+    pub limits: QueryLimits,
+    pub task: Task,
+}
+
+/// A query that runs in a process.
+pub(crate) struct RemoteQuery {
+    process: QueryProcess,
+    orders: Orders,
+    callee: Callee,
+    /// Calls that are being computed; they are cancelled with the query.
+    computing: JoinSet<()>,
+    interrupt: Interrupt,
+    _cancelled_with_query: RaiseOnDrop,
+    batches: Option<StreamDecoder>,
+}
+
+/// What comes from a process.
+pub(crate) enum Arrived {
+    /// The query runs; whether other machines answered it, if it was large enough for them.
+    Opened(Opened, Option<bool>),
+    /// A part of the answer, with the number of rows that end in it.
+    Rows(Vec<Piece>, u64),
+    /// The shape of the query.
+    Shape(QueryShape),
+    /// The end.
+    Ended,
+}
+
+impl RemoteQuery {
+    /// Sends a query to a process.
+    ///
+    /// # Errors
+    /// The process is gone, or a value cannot be sent.
+    pub async fn start(
+        process: QueryProcess,
+        text: QueryText<'_>,
+        at: &TablesAt,
+        state: String,
+        callee: Callee,
+    ) -> Result<Self, SqlError> {
+        let (order, body) = order(&text, at, state)?;
+        let orders = process.orders();
+        let sent = orders.send(&Order::Run(Box::new(order)), &body).await;
+        let sends_batches = matches!(text.task, Task::Rows(Output::Batches));
+        if sent.is_err() {
+            return Err(process.ended().await);
+        }
+        let interrupt = Interrupt::default();
+        Ok(Self {
+            process,
+            orders,
+            callee,
+            computing: JoinSet::new(),
+            _cancelled_with_query: interrupt.raise_on_drop(),
+            interrupt,
+            batches: sends_batches.then(StreamDecoder::new),
+        })
+    }
+
+    /// Returns what comes next, and the query if it has not ended. Calls are computed meanwhile.
+    ///
+    /// # Errors
+    /// The query failed; the process runs the next query or has ended.
+    pub async fn next(mut self, pool: &Pool) -> Result<(Arrived, Option<Self>), SqlError> {
+        loop {
+            let Ok(Some((report, body))) = self.process.report().await else {
+                return Err(self.process.ended().await);
+            };
+            let arrived = match report {
+                Report::Call { call, what } => {
+                    self.compute(call, what, body);
+                    continue;
+                }
+                Report::Opened {
+                    snapshots,
+                    is_distributed,
+                } => {
+                    let (schema, _) = from_stream(body).map_err(SqlError::internal)?;
+                    Arrived::Opened(Opened { schema, snapshots }, is_distributed)
+                }
+                Report::Rows { rows } => {
+                    Arrived::Rows(self.pieces(body).map_err(SqlError::internal)?, rows)
+                }
+                Report::Shape {
+                    columns,
+                    parameters,
+                    types,
+                } => {
+                    let shape = shape(body, columns, parameters, &types);
+                    Arrived::Shape(shape.map_err(SqlError::internal)?)
+                }
+                Report::Ended { error, is_spent } => {
+                    if !is_spent {
+                        pool.give_back(self.process);
+                    }
+                    return match error {
+                        Some(error) => Err(error.into()),
+                        None => Ok((Arrived::Ended, None)),
+                    };
+                }
+            };
+            return Ok((arrived, Some(self)));
+        }
+    }
+
+    /// Returns the batches that bytes of an Arrow stream complete; the bytes themselves for another format.
+    fn pieces(&mut self, body: Bytes) -> Result<Vec<Piece>, ArrowError> {
+        let Some(decoder) = &mut self.batches else {
+            return Ok(vec![Piece::Bytes(body)]);
+        };
+        let mut bytes = Buffer::from(body);
+        let mut pieces = Vec::new();
+        while let Some(batch) = decoder.decode(&mut bytes)? {
+            pieces.push(Piece::Batch(batch));
+        }
+        Ok(pieces)
+    }
+
+    /// Computes a call in the background and sends the answer.
+    fn compute(&mut self, call: u32, what: Called, body: Bytes) {
+        let (callee, interrupt) = (self.callee.clone(), self.interrupt.clone());
+        let orders = self.orders.clone();
+        self.computing.spawn(async move {
+            let computing =
+                tokio::task::spawn_blocking(move || callee.compute(&what, body, &interrupt));
+            let (error, body) = match computing.await {
+                Ok(Ok(body)) => (None, body),
+                Ok(Err(error)) => (Some(error.strip_backtrace()), Vec::new()),
+                Err(_panic) => (Some("a function failed on a value".to_owned()), Vec::new()),
+            };
+            // A process that is gone needs no answer.
+            let _ = orders.send(&Order::Answer { call, error }, &body).await;
+        });
+    }
+}
+
+impl Callee {
+    fn compute(
+        &self,
+        what: &Called,
+        body: Bytes,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>, DataFusionError> {
+        match what {
+            Called::Function(name) => match self.functions.get(name) {
+                Some(function) => computed(function, body),
+                None => datafusion::common::exec_err!("there is no function {name} here"),
+            },
+            Called::Table(name, wanted) => {
+                let rows = (self.derived)(name, wanted, interrupt)?;
+                Ok(to_stream(&rows.schema(), &[rows])?)
+            }
+            Called::State => Ok((self.state)().into_bytes()),
+        }
+    }
+}
+
+/// Returns the message that starts a query, and its body.
+fn order(
+    text: &QueryText<'_>,
+    at: &TablesAt,
+    state: String,
+) -> Result<(QueryOrder, Vec<u8>), SqlError> {
+    let (mut body, mut parts) = (Vec::new(), Vec::new());
+    let mut add = |part: &[u8]| {
+        body.extend_from_slice(part);
+        parts.push(part.len());
+    };
+    let parameters = match text.parameters {
+        Some(values) => {
+            let (style, row) = from_parameters(values).map_err(SqlError::internal)?;
+            add(&row);
+            Some(style)
+        }
+        None => None,
+    };
+    let mut tables = Vec::new();
+    for view in &at.views {
+        tables.push(TableOrder {
+            name: view.schema().name.to_owned(),
+            sequence: view.snapshot().sequence,
+            changes: None,
+        });
+    }
+    for table in &at.changed {
+        let hidden = table.hidden.iter().map(|bits| {
+            let bits = bits.as_ref()?;
+            add(&from_bits(bits));
+            Some(bits.len())
+        });
+        let hidden = hidden.collect();
+        let schema = table.view.schema().arrow();
+        add(&to_stream(schema, &table.rows).map_err(SqlError::internal)?);
+        tables.push(TableOrder {
+            name: table.view.schema().name.to_owned(),
+            sequence: table.view.snapshot().sequence,
+            changes: Some(ChangesOrder {
+                through: table.through,
+                hidden,
+            }),
+        });
+    }
+    let order = QueryOrder {
+        sql: text.sql.to_owned(),
+        parameters,
+        limits: text.limits,
+        task: text.task,
+        tables,
+        state,
+        parts,
+    };
+    Ok((order, body))
+}
+
+/// Reads the shape of a query.
+fn shape(
+    body: Bytes,
+    columns: usize,
+    parameters: Vec<String>,
+    types: &[Option<usize>],
+) -> Result<QueryShape, ArrowError> {
+    let (schema, _) = from_stream(body)?;
+    let fields = schema.fields();
+    let type_of = |column: &Option<usize>| -> Option<DataType> {
+        Some(fields.get((*column)?)?.data_type().clone())
+    };
+    let types = types.iter().map(type_of);
+    let answered: Vec<_> = fields.iter().take(columns).cloned().collect();
+    Ok(QueryShape {
+        schema: Arc::new(Schema::new_with_metadata(
+            answered,
+            schema.metadata().clone(),
+        )),
+        parameters: parameters.into_iter().zip(types).collect(),
+    })
+}
