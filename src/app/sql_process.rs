@@ -17,8 +17,9 @@ use toise_geocode::table::schema as addresses;
 use toise_listings::columns::{adverts, properties};
 use toise_market::table::{self, MarketTable};
 use toise_opendata::{address_functions, dpe, dvf, functions};
+use toise_sql::process::SPILL_PREFIX;
 use toise_sql::process::calls::Calls;
-use toise_sql::process::child::{Connection, QueryRunner};
+use toise_sql::process::child::{QueryRunner, ServerLink};
 use toise_sql::tables::SqlTables;
 use toise_sql::workers::Workers;
 
@@ -39,7 +40,7 @@ pub(crate) struct Setup {
 /// # Errors
 /// There is no server, or a table cannot be opened.
 pub fn run(data: &Path) -> Result<(), Failure> {
-    let (setup, connection) = Connection::open::<Setup>()?;
+    let (setup, link) = ServerLink::open::<Setup>()?;
     let Setup { config, tables } = setup;
     if config.cluster.workers.is_empty() {
         leave_network();
@@ -49,6 +50,8 @@ pub fn run(data: &Path) -> Result<(), Failure> {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .without_time()
+        .with_level(false)
+        .with_target(false)
         .init();
     // Threads that are started from here on have the priority of this one.
     priority::lower();
@@ -63,14 +66,14 @@ pub fn run(data: &Path) -> Result<(), Failure> {
     let mut schemas = known.to_vec();
     schemas.retain(|schema| is_wanted(schema.name));
     let engine = Engine::open(data, &schemas, Budget::from(&config.engine))?;
-    let calls = connection.calls();
+    let calls = link.calls();
     let functions = product_functions(&calls);
     let rows = calls.clone();
     let market = MarketTable::elsewhere(Arc::new(move |part| rows.rows(table::NAME, part)));
     let mut derived: Vec<(_, Arc<dyn datafusion::catalog::TableProvider>)> =
         vec![(table::NAME, Arc::new(market))];
     derived.retain(|(name, _)| is_wanted(name));
-    connection.serve(QueryRunner {
+    link.serve(QueryRunner {
         tables: SqlTables {
             engine: Arc::new(engine),
             listings: None,
@@ -80,7 +83,18 @@ pub fn run(data: &Path) -> Result<(), Failure> {
         threads: config.sql.threads(),
         workers: workers(&config, &calls)?,
     })?;
+    remove_spill_folder();
     Ok(())
+}
+
+/// Removes the folder that queries spill to: the server, which made it, may be gone.
+fn remove_spill_folder() {
+    let folder = std::env::temp_dir();
+    let name = folder.file_name().and_then(|name| name.to_str());
+    if name.is_some_and(|name| name.starts_with(SPILL_PREFIX)) {
+        // The server removes it too.
+        let _ = std::fs::remove_dir_all(folder);
+    }
 }
 
 /// Returns the functions of the product. The server computes those that need a model or the index of addresses.

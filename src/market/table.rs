@@ -385,10 +385,9 @@ impl PartitionStream for ReportStream {
                 let interrupt = interrupt.clone();
                 move || table.rows(&part, &interrupt)
             });
-            let made = making
+            making
                 .await
-                .map_err(|error| DataFusionError::External(error.into()))?;
-            made
+                .map_err(|error| DataFusionError::External(error.into()))?
         };
         let schema = Arc::clone(&self.table.schema);
         Box::pin(RecordBatchStreamAdapter::new(

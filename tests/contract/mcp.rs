@@ -168,7 +168,7 @@ async fn a_query_reads_at_most_a_thousand_rows_and_is_audited() {
         .iter()
         .map(|table| table["table_name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["adverts", "market", "properties"]);
+    assert_eq!(names, ["adverts", "dpe", "dvf", "market", "properties"]);
     let (_, one) = call(
         &service,
         &key,

@@ -13,7 +13,7 @@ use toise::transport::server::ServerLimits;
 
 use super::sql::{ask, low, rows, service};
 use crate::support::sql::set_sql;
-use crate::support::{InMemoryTables, Service, http_client};
+use crate::support::{InMemoryTables, Service, error_of, http_client};
 
 /// Maximum MiB of the whole process that a query may add to what it had: its memory, what it may spill through, and what
 /// the allocator keeps.
@@ -368,4 +368,33 @@ async fn what_is_only_planned_is_bounded_and_takes_turns() {
     let answers = futures::future::join_all(asked).await;
     let answered = answers.iter().filter(|answer| answer.is_ok()).count();
     assert!((9..40).contains(&answered), "{answered}");
+}
+
+/// A query that takes memory that the engine does not count.
+const HUNGRY: &str = "select max(len(s)) from (select array_agg(repeat(cast(value as varchar), 1000)) as s \
+     from range(1, 4000000))";
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_whose_process_dies_takes_no_other_with_it() {
+    let (service, key) = service(SqlSettings::default()).await;
+    let other = service.key_with("sql");
+    // More than the pipes hold, so that it runs for as long as it is not read.
+    let long = "select value, repeat('x', 1000) as t from range(0, 100000)";
+    let mut streaming = ask(&service, &other, json!({"query": long, "format": "csv"})).await;
+    assert_eq!(streaming.status(), 200);
+    for _ in 0..3 {
+        let dying = ask(&service, &key, json!({"query": HUNGRY})).await;
+        let (status, _, message) = error_of(dying).await;
+        assert_eq!(status, 422, "{message}");
+        assert!(message.contains("more memory"), "{message}");
+        service.clock.advance_ms(1_000);
+        let answered = rows(&service, &key, "select 1 as n").await;
+        assert_eq!(answered, json!([{"n": 1}]));
+    }
+    let mut lines = 0;
+    while let Some(piece) = streaming.chunk().await.unwrap() {
+        lines += piece.iter().filter(|byte| **byte == b'\n').count();
+    }
+    assert_eq!(lines, 100_001);
 }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io::{self, StdinLock};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
@@ -18,7 +18,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::{FutureExt, StreamExt};
 use serde::de::DeserializeOwned;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 
 use super::calls::Calls;
 use super::ipc::{to_bits, to_parameters, to_stream};
@@ -38,6 +38,8 @@ use toise_engine::session::{MergeOnReadTable, Session};
 
 /// Stack of a thread that runs queries, in bytes: planning walks deep trees.
 const STACK_BYTES: usize = 64 << 20;
+/// Threads for work that blocks.
+const BLOCKING_THREADS: usize = 4;
 /// Bytes of an answer that are sent at once.
 const PIECE_BYTES: usize = 1 << 20;
 /// Time on the processor that a query may take beyond its time limit times its threads.
@@ -55,13 +57,13 @@ pub struct QueryRunner {
     pub workers: Option<Arc<dyn Workers>>,
 }
 
-/// The connection of this process to its server.
-pub struct Connection {
+/// The link of this process to its server.
+pub struct ServerLink {
     orders: StdinLock<'static>,
     calls: Calls,
 }
 
-impl Connection {
+impl ServerLink {
     /// Reads the setup that the server sends first.
     ///
     /// # Errors
@@ -86,8 +88,11 @@ impl Connection {
         let runtime = Builder::new_multi_thread()
             .worker_threads(runner.threads.max(1))
             .thread_stack_size(STACK_BYTES)
+            .max_blocking_threads(BLOCKING_THREADS)
+            .thread_keep_alive(Duration::MAX)
             .enable_all()
             .build()?;
+        start_blocking_threads(&runtime);
         let runner = Arc::new(runner);
         let bounds = Bounds::measured();
         while let Some((order, body)) = frames::read_blocking::<Order>(&mut self.orders)? {
@@ -105,6 +110,16 @@ impl Connection {
         runtime.shutdown_background();
         Ok(())
     }
+}
+
+/// Starts all threads for work that blocks: their stacks must not count as memory of a query.
+fn start_blocking_threads(runtime: &Runtime) {
+    let all_run = Arc::new(Barrier::new(BLOCKING_THREADS + 1));
+    for _ in 0..BLOCKING_THREADS {
+        let all_run = Arc::clone(&all_run);
+        runtime.spawn_blocking(move || all_run.wait());
+    }
+    all_run.wait();
 }
 
 /// The memory of this process before its first query.
@@ -216,7 +231,7 @@ impl QueryRunner {
     }
 
     /// Opens the tables of an order.
-    fn tables_at(&self, order: &QueryOrder, body: &mut Parts) -> Result<TablesAt, SqlError> {
+    fn tables_at(&self, order: &QueryOrder, body: &mut Parts<'_>) -> Result<TablesAt, SqlError> {
         let engine = &self.tables.engine;
         let schemas: HashMap<&str, _> = engine
             .schemas()
@@ -277,21 +292,21 @@ impl QueryRunner {
 }
 
 /// The parts of a body.
-struct Parts {
-    lengths: std::vec::IntoIter<usize>,
+struct Parts<'o> {
+    lengths: std::slice::Iter<'o, usize>,
     rest: Bytes,
 }
 
-impl Parts {
-    fn of(lengths: &[usize], body: Bytes) -> Self {
+impl<'o> Parts<'o> {
+    fn of(lengths: &'o [usize], body: Bytes) -> Self {
         Self {
-            lengths: lengths.to_vec().into_iter(),
+            lengths: lengths.iter(),
             rest: body,
         }
     }
 
     fn next(&mut self) -> Result<Bytes, SqlError> {
-        let length = self.lengths.next();
+        let length = self.lengths.next().copied();
         let length = length.filter(|length| *length <= self.rest.len());
         let length =
             length.ok_or_else(|| SqlError::internal("a query came without all its parts"))?;

@@ -19,6 +19,9 @@ pub(crate) mod query;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// Start of the names of the folders that processes spill to.
+pub const SPILL_PREFIX: &str = "toise-sql-";
+
 /// How the processes that run queries are started.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -26,7 +29,7 @@ pub struct Launch {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// What the process reads first from its standard input ([`child::Connection::open`]).
+    /// What the process reads first from its standard input ([`child::ServerLink::open`]).
     pub setup: serde_json::Value,
 }
 

@@ -1,5 +1,6 @@
 //! The processes that run queries, as the server sees them: started, kept ready for the next query, and ended.
 
+use std::collections::VecDeque;
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -9,13 +10,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tempfile::TempDir;
-use tokio::io::{AsyncRead, AsyncReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::messages::{Order, Report};
-use super::{Launch, frames};
+use super::{Launch, SPILL_PREFIX, frames};
 use crate::SqlError;
 use crate::limits::Limit;
 
@@ -23,14 +24,16 @@ use crate::limits::Limit;
 const IDLE_MAX: usize = 2;
 /// Bytes that are read from a process at once.
 const READ_BYTES: usize = 256 << 10;
-/// Last bytes of a process's messages that are kept, to explain its end.
-const MESSAGES_BYTES_MAX: usize = 4 << 10;
+/// Last messages of a process that are kept, to explain its end.
+const MESSAGES_MAX: usize = 20;
 /// Maximum wait for the exit status of a process that has closed its output.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// What the runtime writes when the operating system refuses memory.
 const OUT_OF_MEMORY: &str = "memory allocation of";
 /// What the runtime writes when a stack ends.
 const STACK_OVERFLOW: &str = "has overflowed its stack";
+/// Messages of the runtime before a process ends.
+const ENDS: [&str; 2] = [OUT_OF_MEMORY, STACK_OVERFLOW];
 /// Number of the signal for too much time on the processor.
 const SIGXCPU: i32 = 24;
 /// Number of the signal by which the system ends a process when its memory is exhausted.
@@ -77,7 +80,8 @@ impl Pool {
         }
         handle.spawn(async move {
             match QueryProcess::start(&inner.launch).await {
-                Ok(process) => inner.idle.lock().push(process),
+                // Behind those that have run a query: they have more open and know which other machines answer.
+                Ok(process) => inner.idle.lock().insert(0, process),
                 Err(error) => tracing::error!(%error, "cannot start a process for queries"),
             }
             inner.is_starting.store(false, Ordering::Release);
@@ -98,7 +102,7 @@ pub(crate) struct QueryProcess {
     child: Child,
     orders: Arc<tokio::sync::Mutex<ChildStdin>>,
     reports: BufReader<ChildStdout>,
-    messages: JoinHandle<Vec<u8>>,
+    messages: JoinHandle<String>,
     /// The folder it spills to; removed with it.
     _spill: TempDir,
 }
@@ -115,7 +119,7 @@ impl Orders {
 
 impl QueryProcess {
     async fn start(launch: &Launch) -> io::Result<Self> {
-        let spill = tempfile::Builder::new().prefix("toise-sql-").tempdir()?;
+        let spill = tempfile::Builder::new().prefix(SPILL_PREFIX).tempdir()?;
         let mut child = Command::new(&launch.program)
             .args(&launch.arguments)
             .env_clear()
@@ -135,7 +139,7 @@ impl QueryProcess {
             child,
             orders: Arc::new(tokio::sync::Mutex::new(orders)),
             reports: BufReader::with_capacity(READ_BYTES, reports),
-            messages: tokio::spawn(last_bytes(messages)),
+            messages: tokio::spawn(passed_on(messages)),
             _spill: spill,
         };
         frames::write(&mut *process.orders.lock().await, &launch.setup, &[]).await?;
@@ -158,7 +162,7 @@ impl QueryProcess {
         };
         let messages = tokio::time::timeout(EXIT_TIMEOUT, self.messages).await;
         let messages = messages.ok().and_then(Result::ok).unwrap_or_default();
-        reason(status, &String::from_utf8_lossy(&messages))
+        reason(status, &messages)
     }
 }
 
@@ -187,13 +191,20 @@ fn signal(_status: ExitStatus) -> Option<i32> {
     None
 }
 
-/// Reads to the end, and returns the last bytes.
-async fn last_bytes(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
-    let (mut last, mut read) = (Vec::new(), [0; 1_024]);
-    while let Ok(bytes @ 1..) = from.read(&mut read).await {
-        last.extend_from_slice(&read[..bytes]);
-        let excess = last.len().saturating_sub(MESSAGES_BYTES_MAX);
-        last.drain(..excess);
+/// Copies the messages of a process to the log until it ends, and returns the last of them.
+async fn passed_on(from: impl AsyncRead + Unpin) -> String {
+    let mut lines = BufReader::new(from).lines();
+    let mut last = VecDeque::new();
+    while let Ok(Some(line)) = lines.next_line().await {
+        // The end of a process is explained to whoever sent the query.
+        if last.is_empty() && !ENDS.iter().any(|end| line.contains(end)) {
+            tracing::info!("{line}");
+            continue;
+        }
+        last.push_back(line);
+        if last.len() > MESSAGES_MAX {
+            last.pop_front();
+        }
     }
-    last
+    Vec::from(last).join("\n")
 }
