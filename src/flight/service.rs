@@ -37,8 +37,7 @@ use toise_service::admission::{Admitted, Counting};
 use toise_service::{App, billing};
 use toise_sql::limits::RequestedLimits;
 use toise_sql::request::{Output, SqlRequest};
-use toise_sql::running::{Piece, RunningQuery};
-use toise_sql::service::QueryShape;
+use toise_sql::running::{Piece, QueryShape, RunningQuery};
 use toise_sql::text::TEXT_BYTES_MAX;
 
 /// Header with the versions of the tables that a query reads.

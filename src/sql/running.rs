@@ -1,7 +1,7 @@
 //! A running query: its schema is known, and its rows arrive as the caller takes them.
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use bytes::Bytes;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -31,6 +31,15 @@ pub struct Opened {
     pub schema: SchemaRef,
     /// The versions of all tables that it may read, as [`crate::tables::describe`] writes them.
     pub snapshots: String,
+}
+
+/// The shape of a query that was only planned.
+#[derive(Clone, Debug)]
+pub struct QueryShape {
+    /// The columns of its answer.
+    pub schema: SchemaRef,
+    /// Names and types of its placeholders, sorted; a type is `None` where it does not follow from the query.
+    pub parameters: Vec<(String, Option<DataType>)>,
 }
 
 /// A running query; dropping it stops it.

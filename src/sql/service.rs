@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::Instant;
@@ -22,7 +22,7 @@ use crate::process::pool::Pool;
 pub use crate::process::query::DerivedRows;
 use crate::process::query::{Arrived, Callee, QueryText, RemoteQuery, Task};
 use crate::request::SqlRequest;
-use crate::running::{AbortOnDrop, Opened, Piece, RunningQuery, opened_in_time};
+use crate::running::{AbortOnDrop, Opened, Piece, QueryShape, RunningQuery, opened_in_time};
 use crate::settings::SqlSettings;
 use crate::slots::{KeySlots, WAIT_MAX};
 use crate::tables::SqlTables;
@@ -33,15 +33,6 @@ use toise_engine::priority;
 const PIECES_WAITING_MAX: usize = 2;
 /// Queries of one key that are planned at once, besides those that run.
 const PLANNED_AT_ONCE: usize = 1;
-
-/// The shape of a query that was only planned.
-#[derive(Clone, Debug)]
-pub struct QueryShape {
-    /// The columns of its answer.
-    pub schema: SchemaRef,
-    /// Names and types of its placeholders, sorted; a type is `None` where it does not follow from the query.
-    pub parameters: Vec<(String, Option<DataType>)>,
-}
 
 /// What queries run over.
 #[derive(Clone)]

@@ -22,8 +22,7 @@ use super::pool::{Orders, Pool, QueryProcess};
 use crate::SqlError;
 use crate::limits::QueryLimits;
 use crate::request::Output;
-use crate::running::{Opened, Piece};
-use crate::service::QueryShape;
+use crate::running::{Opened, Piece, QueryShape};
 use crate::tables::TablesAt;
 use toise_engine::cancellation::{Interrupt, RaiseOnDrop};
 
