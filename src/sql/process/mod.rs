@@ -2,8 +2,8 @@
 //! server.
 //!
 //! The server starts its own executable again with a hidden command ([`Launch`]) and keeps a few such processes ready
-//! ([`pool`]). One process runs one query at a time: it receives the text, the parameters, the versions of the tables
-//! and the rows of listings that are not in their files yet, and sends the rows of the answer back ([`messages`]). The
+//! (`pool`). One process runs one query at a time: it receives the text, the parameters, the versions of the tables
+//! and the rows of listings that are not in their files yet, and sends the rows of the answer back (`messages`). The
 //! operating system bounds its memory and its time on the processor ([`child`]); the server bounds the time and the
 //! size of the answer and ends a process that exceeds them. Functions and tables that need a model, the index of
 //! addresses or caches are computed by the server, which the process calls for them ([`calls`]).
