@@ -28,12 +28,25 @@ pub fn forbid_with_master_key() -> io::Result<()> {
     Ok(())
 }
 
+/// Forbids memory dumps of this process.
+///
+/// # Errors
+/// The system refuses.
 #[cfg(unix)]
-fn forbid() -> io::Result<()> {
+pub(crate) fn forbid() -> io::Result<()> {
     use nix::sys::resource::{Resource, setrlimit};
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_dumpable(false)?;
+    Ok(())
+}
+
+/// Does nothing: there are no such limits here.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+pub(crate) fn forbid() -> io::Result<()> {
     Ok(())
 }
 

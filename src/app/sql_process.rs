@@ -9,8 +9,8 @@ use std::sync::Arc;
 use datafusion::logical_expr::ScalarUDF;
 use serde::{Deserialize, Serialize};
 
-use crate::Failure;
 use crate::config::Config;
+use crate::{Failure, dumps};
 use toise_engine::{Budget, Engine, priority};
 use toise_estimate::functions as estimates;
 use toise_geocode::table::schema as addresses;
@@ -45,7 +45,7 @@ pub fn run(data: &Path) -> Result<(), Failure> {
     if config.cluster.workers.is_empty() {
         leave_network();
     }
-    forbid_dumps()?;
+    dumps::forbid()?;
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_ansi(false)
@@ -140,16 +140,3 @@ fn leave_network() {
 
 #[cfg(not(target_os = "linux"))]
 fn leave_network() {}
-
-/// Writes no core file when the system ends this process.
-#[cfg(unix)]
-fn forbid_dumps() -> Result<(), Failure> {
-    use nix::sys::resource::{Resource, setrlimit};
-    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn forbid_dumps() -> Result<(), Failure> {
-    Ok(())
-}

@@ -38,6 +38,42 @@ pub struct TableVersion {
     pub checksum: String,
 }
 
+impl TableVersion {
+    /// Returns the version of a table whose files hold all its rows.
+    pub fn of(view: &TableView) -> Self {
+        Self {
+            table: view.schema().name,
+            sequence: view.snapshot().sequence,
+            through: view.snapshot().through,
+            checksum: view.snapshot().checksum.clone(),
+        }
+    }
+
+    /// Returns the version of a table with changes that are not in its files.
+    pub fn of_changed(table: &MergeOnReadTable) -> Self {
+        Self {
+            through: Some(table.through),
+            ..Self::of(&table.view)
+        }
+    }
+}
+
+/// Returns the current views of the tables of an engine that are not among the changed ones.
+///
+/// # Errors
+/// A table cannot be read.
+pub fn unchanged_views(
+    engine: &Engine,
+    changed: &[MergeOnReadTable],
+) -> Result<Vec<Arc<TableView>>, Error> {
+    let is_changed = |name: &str| {
+        let mut changed = changed.iter();
+        changed.any(|table| table.view.schema().name == name)
+    };
+    let unchanged = engine.schemas().filter(|schema| !is_changed(schema.name));
+    unchanged.map(|schema| engine.view(schema)).collect()
+}
+
 /// A session over the current snapshots of the engine's tables.
 pub struct Session {
     context: SessionContext,
@@ -71,18 +107,12 @@ impl Session {
 
     /// Registers the tables with a context that the caller created, and keeps it. The tables in `changed` include
     /// changes that are not in their data files.
-    pub fn over(
+    fn over(
         context: SessionContext,
         engine: &Engine,
         changed: Vec<MergeOnReadTable>,
     ) -> Result<Self, Error> {
-        let is_changed = |name: &str| {
-            let mut changed = changed.iter();
-            changed.any(|table| table.view.schema().name == name)
-        };
-        let unchanged = engine.schemas().filter(|schema| !is_changed(schema.name));
-        let views = unchanged.map(|schema| engine.view(schema));
-        let views = views.collect::<Result<Vec<_>, _>>()?;
+        let views = unchanged_views(engine, &changed)?;
         Self::of_views(context, engine, views, changed)
     }
 
@@ -101,13 +131,13 @@ impl Session {
             Url::parse(STORE).map_err(|error| DataFusionError::External(error.into()))?;
         let mut store = DataFileStore::default();
         for view in views {
-            versions.push(version(&view, view.snapshot().through));
+            versions.push(TableVersion::of(&view));
             let places = store.add(&view);
             let files = data_file_table(&view, &store_url, &places)?;
             context.register_table(view.schema().name, files)?;
         }
         for table in changed {
-            versions.push(version(&table.view, Some(table.through)));
+            versions.push(TableVersion::of_changed(&table));
             let places = store.add(&table.view);
             let files = data_file_table(&table.view, &store_url, &places)?;
             context.register_table(table.view.schema().name, table.over(files, &places))?;
@@ -182,14 +212,5 @@ fn refusal(error: DataFusionError) -> Error {
             Error::ReadOnly(message)
         }
         other => Error::DataFusion(other),
-    }
-}
-
-fn version(view: &TableView, through: Option<i64>) -> TableVersion {
-    TableVersion {
-        table: view.schema().name,
-        sequence: view.snapshot().sequence,
-        through,
-        checksum: view.snapshot().checksum.clone(),
     }
 }

@@ -25,7 +25,7 @@ use crate::request::SqlRequest;
 use crate::running::{AbortOnDrop, Opened, Piece, QueryShape, RunningQuery, opened_in_time};
 use crate::settings::SqlSettings;
 use crate::slots::{KeySlots, WAIT_MAX};
-use crate::tables::SqlTables;
+use crate::tables::{SqlTables, describe};
 use crate::tallies::{Recording, SqlTallies};
 use toise_engine::priority;
 
@@ -240,7 +240,13 @@ impl SqlService {
     }
 
     /// Starts a query in a process.
-    async fn start_query(&self, text: QueryText<'_>) -> Result<RemoteQuery, SqlError> {
+    ///
+    /// `at_tables` receives the versions of the tables, as [`crate::tables::describe`] writes them.
+    async fn start_query(
+        &self,
+        text: QueryText<'_>,
+        at_tables: impl FnOnce(String),
+    ) -> Result<RemoteQuery, SqlError> {
         crate::text::check_length(text.sql)?;
         let backend = self.0.backend.clone();
         // Before the tables are opened: other machines compare it with the state after that.
@@ -257,6 +263,7 @@ impl SqlService {
             Ok::<_, SqlError>((backend.tables.now(&sql)?, callee))
         });
         let (at, callee) = opening.await.map_err(SqlError::internal)??;
+        at_tables(describe(&at.versions()));
         let process = self.0.pool.take(&self.handle()?).await;
         let process = process.map_err(SqlError::internal)?;
         RemoteQuery::start(process, text, &at, state, callee).await
@@ -270,13 +277,14 @@ impl SqlService {
             limits: passing.limits,
             task: Task::Rows(request.output),
         };
-        let mut query = self.start_query(text).await?;
+        let snapshots = &mut passing.recording.snapshots;
+        let mut query = self.start_query(text, |at| *snapshots = at).await?;
         loop {
             let (arrived, rest) = query.next(&self.0.pool).await?;
             match arrived {
-                Arrived::Opened(opened, is_distributed) => {
+                Arrived::Opened(schema, is_distributed) => {
                     self.0.tallies.count_distributed(is_distributed);
-                    passing.open(opened)?;
+                    passing.open(schema)?;
                 }
                 Arrived::Rows(pieces, rows) => passing.pass(pieces, rows).await?,
                 Arrived::Shape(_) | Arrived::Ended => {}
@@ -296,7 +304,7 @@ impl SqlService {
             limits: self.0.limits,
             task: Task::Shape,
         };
-        let mut query = self.start_query(text).await?;
+        let mut query = self.start_query(text, drop).await?;
         let mut shape = None;
         loop {
             let (arrived, rest) = query.next(&self.0.pool).await?;
@@ -355,8 +363,11 @@ struct Passing {
 
 impl Passing {
     /// Sends the caller what is known before the first row.
-    fn open(&mut self, opened: Opened) -> Result<(), SqlError> {
-        self.recording.snapshots.clone_from(&opened.snapshots);
+    fn open(&mut self, schema: SchemaRef) -> Result<(), SqlError> {
+        let opened = Opened {
+            schema,
+            snapshots: self.recording.snapshots.clone(),
+        };
         match self.opened.take() {
             Some(sender) => sender.send(Ok(opened)).map_err(|_| SqlError::Cancelled),
             None => Ok(()),

@@ -11,7 +11,7 @@ use crate::context::new_context;
 use crate::limits::QueryLimits;
 use toise_contract::listings::filters::ListingKind;
 use toise_engine::Engine;
-use toise_engine::session::{MergeOnReadTable, Session, TableVersion};
+use toise_engine::session::{MergeOnReadTable, Session, TableVersion, unchanged_views};
 use toise_engine::view::TableView;
 use toise_listings::Listings;
 use toise_listings::search::projection::{self, sql_tables};
@@ -43,19 +43,8 @@ impl SqlTables {
             Some(listings) => changed_tables(listings, &self.engine, &self.named_listings(sql))?,
             None => Vec::new(),
         };
-        let is_unchanged = |name: &str| {
-            let mut changed = changed.iter();
-            changed.all(|table: &MergeOnReadTable| table.view.schema().name != name)
-        };
-        let unchanged = self
-            .engine
-            .schemas()
-            .filter(|schema| is_unchanged(schema.name));
-        let views = unchanged.map(|schema| self.engine.view(schema));
-        Ok(TablesAt {
-            views: views.collect::<Result<_, _>>()?,
-            changed,
-        })
+        let views = unchanged_views(&self.engine, &changed)?;
+        Ok(TablesAt { views, changed })
     }
 
     /// Returns a session over tables that are open, and the derived ones.
@@ -114,6 +103,15 @@ pub struct TablesAt {
     pub views: Vec<Arc<TableView>>,
     /// Those with changes that are not in their files.
     pub changed: Vec<MergeOnReadTable>,
+}
+
+impl TablesAt {
+    /// Returns the versions of the tables.
+    pub fn versions(&self) -> Vec<TableVersion> {
+        let unchanged = self.views.iter().map(|view| TableVersion::of(view));
+        let changed = self.changed.iter().map(TableVersion::of_changed);
+        unchanged.chain(changed).collect()
+    }
 }
 
 fn changed_tables(

@@ -1,8 +1,8 @@
 //! The side of a process that runs queries: it reads orders from standard input, and writes what it finds to standard
 //! output, until the server closes its end.
 //!
-//! One thread only reads: if the server goes away, the process ends at once, whatever it computes. Memory and time on
-//! the processor are bounded by the operating system; a process that exceeds them is ended by it.
+//! One thread does nothing but read, so the process ends as soon as the server goes away. The operating system bounds
+//! memory and time on the processor, and ends a process that exceeds them.
 
 use std::collections::HashMap;
 use std::io::{self, StdinLock};
@@ -32,7 +32,7 @@ use crate::limits::QueryLimits;
 use crate::names::KnownNames;
 use crate::plan::plan;
 use crate::request::Output;
-use crate::tables::{SqlTables, TablesAt, describe};
+use crate::tables::{SqlTables, TablesAt};
 use crate::workers::{Distributed, PlannedQuery, Workers};
 use toise_engine::session::{MergeOnReadTable, Session};
 
@@ -188,7 +188,7 @@ impl QueryRunner {
         bounds.set(order.limits, self.threads);
         let mut answer = AnswerWriter {
             calls: calls.clone(),
-            opened: None,
+            is_open: false,
             is_distributed: None,
         };
         // The engine panics on some values, for example if a column becomes longer than its format allows.
@@ -218,7 +218,6 @@ impl QueryRunner {
         };
         let at = self.tables_at(&order, &mut body)?;
         let session = self.tables.session(at, order.limits, self.threads)?;
-        answer.opened = Some(describe(session.versions()));
         match order.task {
             Task::Rows(output) => {
                 let (rows, is_distributed) = self.rows(&session, &order, parameters).await?;
@@ -317,8 +316,8 @@ impl<'o> Parts<'o> {
 /// Writes an answer to the server.
 struct AnswerWriter {
     calls: Calls,
-    /// The versions of the tables, until they are sent.
-    opened: Option<String>,
+    /// Whether the server knows that the query runs.
+    is_open: bool,
     /// Whether other machines answered a query that was large enough for them.
     is_distributed: Option<bool>,
 }
@@ -354,12 +353,11 @@ impl AnswerWriter {
     }
 
     fn open(&mut self, schema: &SchemaRef) -> Result<(), Stopped> {
-        let Some(snapshots) = self.opened.take() else {
+        if std::mem::replace(&mut self.is_open, true) {
             return Ok(());
-        };
+        }
         let columns = to_stream(schema, &[])?;
         let opened = Report::Opened {
-            snapshots,
             is_distributed: self.is_distributed,
         };
         Ok(self.calls.send(&opened, &columns)?)

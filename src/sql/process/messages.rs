@@ -85,8 +85,6 @@ pub(super) struct ChangesOrder {
 pub(super) enum Report {
     /// The query runs. The body is an Arrow stream with the columns of the answer and no rows.
     Opened {
-        /// The versions of the tables, as [`crate::tables::describe`] writes them.
-        snapshots: String,
         /// Whether other machines answered a query that was large enough for them; `None` for one that was not.
         is_distributed: Option<bool>,
     },

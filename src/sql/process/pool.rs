@@ -196,7 +196,7 @@ async fn passed_on(from: impl AsyncRead + Unpin) -> String {
     let mut lines = BufReader::new(from).lines();
     let mut last = VecDeque::new();
     while let Ok(Some(line)) = lines.next_line().await {
-        // The end of a process is explained to whoever sent the query.
+        // These are not logged: the caller learns how the process ended from the error.
         if last.is_empty() && !ENDS.iter().any(|end| line.contains(end)) {
             tracing::info!("{line}");
             continue;

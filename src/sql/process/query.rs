@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamDecoder;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ use super::pool::{Orders, Pool, QueryProcess};
 use crate::SqlError;
 use crate::limits::QueryLimits;
 use crate::request::Output;
-use crate::running::{Opened, Piece, QueryShape};
+use crate::running::{Piece, QueryShape};
 use crate::tables::TablesAt;
 use toise_engine::cancellation::{Interrupt, RaiseOnDrop};
 
@@ -63,8 +63,8 @@ pub(crate) struct RemoteQuery {
 
 /// What comes from a process.
 pub(crate) enum Arrived {
-    /// The query runs; whether other machines answered it, if it was large enough for them.
-    Opened(Opened, Option<bool>),
+    /// The query runs: its columns, and whether other machines answered it, if it was large enough for them.
+    Opened(SchemaRef, Option<bool>),
     /// A part of the answer, with the number of rows that end in it.
     Rows(Vec<Piece>, u64),
     /// The shape of the query.
@@ -104,7 +104,7 @@ impl RemoteQuery {
         })
     }
 
-    /// Returns what comes next, and the query if it has not ended. Calls are computed meanwhile.
+    /// Computes calls until something else comes. Returns that, and the query if it has not ended.
     ///
     /// # Errors
     /// The query failed; the process runs the next query or has ended.
@@ -118,12 +118,9 @@ impl RemoteQuery {
                     self.compute(call, what, body);
                     continue;
                 }
-                Report::Opened {
-                    snapshots,
-                    is_distributed,
-                } => {
+                Report::Opened { is_distributed } => {
                     let (schema, _) = from_stream(body).map_err(SqlError::internal)?;
-                    Arrived::Opened(Opened { schema, snapshots }, is_distributed)
+                    Arrived::Opened(schema, is_distributed)
                 }
                 Report::Rows { rows } => {
                     Arrived::Rows(self.pieces(body).map_err(SqlError::internal)?, rows)
@@ -137,7 +134,9 @@ impl RemoteQuery {
                     Arrived::Shape(shape.map_err(SqlError::internal)?)
                 }
                 Report::Ended { error, is_spent } => {
-                    if !is_spent {
+                    self.forget_answered();
+                    // A thread of the process waits for each call without an answer, and gets none after this query.
+                    if !is_spent && self.computing.is_empty() {
                         pool.give_back(self.process);
                     }
                     return match error {
@@ -163,8 +162,14 @@ impl RemoteQuery {
         Ok(pieces)
     }
 
+    /// Forgets the calls that were answered.
+    fn forget_answered(&mut self) {
+        while self.computing.try_join_next().is_some() {}
+    }
+
     /// Computes a call in the background and sends the answer.
     fn compute(&mut self, call: u32, what: Called, body: Bytes) {
+        self.forget_answered();
         let (callee, interrupt) = (self.callee.clone(), self.interrupt.clone());
         let orders = self.orders.clone();
         self.computing.spawn(async move {
