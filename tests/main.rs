@@ -120,6 +120,7 @@ mod real {
     mod market;
     mod matching;
     mod open_data;
+    mod queries;
 }
 mod support;
 #[cfg(target_os = "linux")]

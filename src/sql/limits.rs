@@ -13,8 +13,9 @@ use toise_accounts::sql_limits::SqlLimits;
 const MIB: u64 = 1 << 20;
 /// Minimum memory of a query, in MiB: with less it cannot sort or join anything.
 pub const MEMORY_MIB_MIN: u64 = 16;
-/// Bytes of a query that the engine does not count as its memory: batches between operators, buffers of files.
-const IN_TRANSIT_BYTES: usize = 64 << 20;
+/// Bytes of a query that the engine does not count as its memory: batches between operators, buffers of files, and what
+/// the allocator holds. Reading all columns of 98,000 real sales takes about 200 MiB.
+const IN_TRANSIT_BYTES: usize = 256 << 20;
 
 /// The limits of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
