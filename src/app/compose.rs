@@ -465,9 +465,8 @@ mod tests {
         config.geocoding.upstream = "https://geocoder.example/geocodage".into();
         let listings = Listings::new(store.clone(), clock.clone());
         let lake = Lake::open(data).unwrap();
-        let properties = Arc::new(
-            Projection::open(listings, engine, lake, TextSearch::open(data).unwrap()).unwrap(),
-        );
+        let properties =
+            Arc::new(Projection::open(listings, engine, lake, TextSearch::open(data)).unwrap());
         let answers = Arc::new(open_data.clone());
         let models = LiveModel::open(data, config.estimate.adjustments());
         let supervisor = Supervisor::default();

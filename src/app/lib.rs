@@ -14,6 +14,8 @@ pub(crate) mod readiness;
 pub mod replica;
 pub mod serve;
 pub mod sql_process;
+mod sweep;
+pub mod verify;
 
 /// Why the service could not be composed or run, as a message for the operator.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -15,6 +15,7 @@ use tokio::runtime::Handle;
 
 use crate::Failure;
 use crate::config::Config;
+use crate::verify;
 use toise_accounts::shipments;
 use toise_base::clock::Clock;
 use toise_base::supervise::{Supervisor, Worker};
@@ -58,6 +59,7 @@ pub fn publisher(writer: &str, extent: Extent) -> Publisher {
         version: env!("CARGO_PKG_VERSION").into(),
         writer: Some(writer.to_owned()).filter(|writer| !writer.is_empty()),
         extent,
+        verify: verify::derived,
     }
 }
 

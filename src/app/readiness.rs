@@ -24,6 +24,7 @@ pub(crate) const WORK_BOUNDS: &[(&str, Duration)] = &[
     ("ledger-checkpoint", FILE_MAX),
     ("geocoding-projects", FILE_MAX),
     ("projection", TABLE_MAX),
+    ("text-index", TABLE_MAX),
     ("address-index", TABLE_MAX),
     ("model", TABLE_MAX),
     ("compaction", FOLDER_MAX),

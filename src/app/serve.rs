@@ -16,7 +16,7 @@ use crate::compose::{Sources, app, configured_listings, deliveries, register_gau
 use crate::config::Config;
 use crate::disk::DiskCheck;
 use crate::replica::{self, ReplicaData};
-use crate::{Failure, contours, merges, publishing, readiness};
+use crate::{Failure, contours, merges, publishing, readiness, sweep, verify};
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -26,14 +26,12 @@ use toise_engine::{Budget, Engine};
 use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_geocode::service::GeocodingService;
-use toise_geocode::table::schema as addresses;
 use toise_http::endpoint::audience::Audience;
 use toise_http::{filters, server};
 use toise_lake::Lake;
-use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::{Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
-use toise_opendata::{OpenData, dpe, dvf};
+use toise_opendata::OpenData;
 use toise_publish::follow::follow;
 use toise_publish::replica::Replica;
 use toise_service::App;
@@ -93,15 +91,10 @@ pub fn run_service(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
+    sweep::sweep(data);
     let following = first_snapshot(data, config, runtime.handle())?;
-    let tables = [
-        dvf::schema(),
-        dpe::schema(),
-        addresses(),
-        properties(),
-        adverts(),
-    ];
-    let engine = Arc::new(Engine::open(data, &tables, Budget::from(&config.engine))?);
+    let budget = Budget::from(&config.engine);
+    let engine = Arc::new(Engine::open(data, &verify::tables(), budget)?);
     let open_data = OpenData::new(Arc::clone(&engine));
     let supervisor = Supervisor::with_bounds(readiness::WORK_BOUNDS);
     let store = Store::open_supervised(data, &supervisor)?;
@@ -125,7 +118,7 @@ pub fn run_service(
         listings,
         engine,
         Lake::open(data)?.keeping(config.lake.keep_versions),
-        TextSearch::open(data)?,
+        TextSearch::open(data),
         compaction,
     )?);
     let models = LiveModel::open(data, config.estimate.adjustments());

@@ -1,6 +1,5 @@
 //! `toise backup`: copies the data folder to a folder or a tar file, also while the server is running.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,18 +10,17 @@ use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited};
 use toise_app::backup::Manifest;
 use toise_app::backup::stage::StagedBackup;
+use toise_app::verify;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
-use toise_lake::data_file::DataFile;
-use toise_lake::{self as lake, Lake};
-use toise_opendata::Dataset;
 use toise_store::Store;
 
 /// Arguments of `backup`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The backup holds the store, every table, the estimator's model and report cards, toise.toml, reference/ and reports/.
-It is published only when complete. On the same file system, a backup folder shares the tables' files with the data
+It is published only when complete and verified: every byte of the tables, the model and the store is compared with
+its checksum, and damaged files are named. On the same file system, a backup folder shares the tables' files with the data
 folder through hard links, which is quick and needs no second copy of them; a tar file holds copies. The backup contains
 the data that keys and secrets are verified with: protect it like the data folder.
 
@@ -56,28 +54,11 @@ pub fn run(common: &Common, arguments: &BackupArgs) -> CommandResult {
 fn take(common: &Common, arguments: &BackupArgs, clock: &Clock) -> Result<Manifest, Failure> {
     let bar = Progress::new(common.json).bytes("reading", None);
     let stage = StagedBackup::take(&common.data, &arguments.to, clock, &bar)?;
-    open_tables(stage.folder())?;
+    bar.set_message("verifying");
+    verify::files(stage.folder(), &|bytes| bar.inc(bytes))?;
     let manifest = stage.publish()?;
     bar.finish_and_clear();
     Ok(manifest)
-}
-
-/// Opens every file of the tables of sales and diagnostics, which checks lengths, footers and row counts. Changes
-/// nothing.
-pub(super) fn open_tables(data: &Path) -> Result<(), lake::Error> {
-    let tables = match Lake::open_without_changes(data) {
-        Err(lake::Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
-            return Ok(());
-        }
-        opened => opened?,
-    };
-    for dataset in [Dataset::Dvf, Dataset::Dpe] {
-        let schema = dataset.schema();
-        for entry in &tables.snapshot(schema)?.parts {
-            DataFile::open(&tables.folder(schema), entry, schema)?;
-        }
-    }
-    Ok(())
 }
 
 /// Prints the path, size and date of a backup or a restored folder.

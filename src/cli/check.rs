@@ -1,7 +1,5 @@
-//! `toise check`: reads the whole lake, the index of addresses, the estimator's model and the store, and verifies them
-//! against checksums.
-
-use std::path::Path;
+//! `toise check`: reads the whole lake, the indexes of addresses and texts, the estimator's model and the store, and
+//! verifies them against checksums.
 
 use clap::Args;
 use comfy_table::CellAlignment;
@@ -10,14 +8,15 @@ use serde_json::json;
 
 use super::tables::LakeTable;
 use super::{CommandResult, Common};
+use toise_app::verify;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
-use toise_estimate::{Model, model, store};
-use toise_geocode::folder as index;
+use toise_geocode::folder as addresses;
 use toise_lake::Lake;
 use toise_lake::check::TableCheck;
 use toise_listings::Listings;
 use toise_listings::placement::quality::MergeCounts;
+use toise_listings::search::texts;
 use toise_store::{Store, StoreCheck};
 
 /// Maximum damaged places printed per file of the lake, and for the store; `--json` prints more.
@@ -27,8 +26,9 @@ const PLACES_SHOWN_MAX: usize = 5;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Reads every file of the current snapshots and compares each page with the checksum taken when it was written; then
-verifies the index of addresses, the estimator's model and every record of the store, if there are any. Can run during an import or while the server is running. If
-anything is damaged, names every damaged file and ends with exit code 1.
+verifies the indexes of addresses and texts, the estimator's model and every record of the store, if there are any. Can
+run during an import or while the server is running. If anything is damaged, names every damaged file and ends with exit
+code 1.
 
 Examples:
   toise check
@@ -50,15 +50,20 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         bar.finish_and_clear();
     }
     let model = if arguments.tables.is_empty() {
-        open_model(&common.data)
+        verify::model_version(&common.data)
     } else {
         Ok(None)
     };
     let covers_index = arguments.tables.is_empty() || arguments.tables.contains(&LakeTable::Ban);
-    let index = match covers_index.then(|| index::verify(&common.data)) {
-        None => Vec::new(),
-        Some(Ok(damaged)) => damaged,
-        Some(Err(error)) => vec![error.to_string()],
+    let index = match covers_index {
+        true => addresses::verify(&common.data),
+        false => Vec::new(),
+    };
+    let covers_texts =
+        arguments.tables.is_empty() || arguments.tables.contains(&LakeTable::Properties);
+    let texts = match covers_texts {
+        true => texts::verify(&common.data),
+        false => Ok(()),
     };
     let store = if arguments.tables.is_empty() {
         Store::open_existing(&common.data)?
@@ -75,7 +80,9 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     let merges = merges.transpose()?;
     let damaged: Vec<_> = tables.iter().flat_map(|table| &table.damaged).collect();
     if common.json {
-        let count = damaged.len() + index.len() + usize::from(model.is_err()) + of_store as usize;
+        let of_derived = index.len() + usize::from(texts.is_err()) + usize::from(model.is_err());
+        let count = damaged.len() + of_derived + of_store as usize;
+        let texts = texts.as_ref().err().map(ToString::to_string);
         let model = model.as_ref().map_err(ToString::to_string);
         let model = match &model {
             Ok(version) => json!({"version": version}),
@@ -84,7 +91,8 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         println!(
             "{}",
             json!({
-                "tables": tables, "model": model, "index": {"damaged": index}, "store": store, "merges": merges,
+                "tables": tables, "model": model, "index": {"damaged": index}, "texts": {"damaged": texts},
+                "store": store, "merges": merges,
                 "damaged": count,
             })
         );
@@ -98,6 +106,9 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         index
             .iter()
             .for_each(|name| println!("index of addresses: {name}: damaged"));
+        if let Err(error) = &texts {
+            println!("{error}");
+        }
         if let Some(store) = &store {
             print_store(store);
         }
@@ -122,9 +133,16 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     let mut files: Vec<&str> = damaged.iter().map(|damage| &*damage.file).collect();
     files.dedup();
     if files.is_empty() && !index.is_empty() {
-        return Err("the index of addresses is damaged; delete the folder index/ban of the data folder and run \
-                    `toise import ban` with any file again"
-            .into());
+        return Err(
+            "the index of addresses is damaged; a server rebuilds it when it starts, and so does `toise import ban`"
+                .into(),
+        );
+    }
+    if files.is_empty() && texts.is_err() {
+        return Err(
+            "the text index is damaged; a server rebuilds it when it starts, and so does `toise compact --rebuild`"
+                .into(),
+        );
     }
     if files.is_empty() {
         return Ok(model.map(drop)?);
@@ -135,16 +153,6 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         files.join(", ")
     )
     .into())
-}
-
-/// Opens the current model, which verifies the digest of each of its files. Returns its version; `None` if there is no
-/// model.
-fn open_model(data: &Path) -> Result<Option<String>, model::Error> {
-    match Model::open(&data.join(store::FOLDER)) {
-        Ok(model) => Ok(Some(model.metadata().version.clone())),
-        Err(model::Error::Missing { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 fn print_store(check: &StoreCheck) {

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::backup::{open_tables, report};
+use super::backup::report;
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited};
 use toise_app::backup::restore::StagedRestore;
+use toise_app::verify;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geocode::folder as index;
@@ -38,7 +39,7 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
         // Opening the lake creates the shared folders.
         Lake::open_existing(&restored.folder())?;
     }
-    open_tables(&restored.folder())?;
+    verify::files(&restored.folder(), &|_| {})?;
     // A backup holds the table of addresses, not the index derived from it.
     index::rebuild(&restored.folder(), &|_| {})?;
     let manifest = restored.publish()?;

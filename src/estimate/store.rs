@@ -2,7 +2,8 @@
 //! `model.json`; `<data>/models/current.json` names the current model.
 //!
 //! A model is written to a temporary folder, flushed, renamed, and then made current by renaming `current.json`. If the
-//! process stops before that, the previous model stays in use. `model.json` holds the digest of every file.
+//! process stops before that, the previous model stays in use. `model.json` holds the digest of every other file, and
+//! `current.json` that of `model.json`.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -52,6 +53,9 @@ const CLASSES: [&str; 2] = ["flat", "house"];
 #[derive(Serialize, Deserialize)]
 struct CurrentModel {
     version: String,
+    /// BLAKE3 of the model's `model.json`, hexadecimal.
+    #[serde(default)]
+    description: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -97,12 +101,16 @@ impl Model {
         };
         let current: CurrentModel =
             serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
-        Self::read(&folder.join(current.version))
+        Self::read(&folder.join(current.version), &current.description)
     }
 
-    fn read(folder: &Path) -> Result<Self, Error> {
+    /// Reads the model in a folder, whose description has a digest.
+    fn read(folder: &Path, digest: &str) -> Result<Self, Error> {
         let path = folder.join(DESCRIPTION);
         let text = fs::read(&path).map_err(io(&path))?;
+        if blake3::hash(&text).to_hex().as_str() != digest {
+            return Err(damaged(&path, "it does not match its digest"));
+        }
         let description: ModelManifest =
             serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
         if description.format != FORMAT {
@@ -191,14 +199,19 @@ impl Model {
         for (name, bytes) in &files {
             write(&draft.join(name), bytes)?;
         }
-        write_json(&draft.join(DESCRIPTION), &description)?;
+        let text = write_json(&draft.join(DESCRIPTION), &description)?;
+        let description = blake3::hash(&text).to_hex().to_string();
         sync(&draft)?;
         // An equal version is an equal model, so overwriting it loses nothing.
         remove(&home)?;
         fs::rename(&draft, &home).map_err(io(&home))?;
         let next = folder.join("current.json.new");
         let version = version.clone();
-        write_json(&next, &CurrentModel { version })?;
+        let current = CurrentModel {
+            version,
+            description,
+        };
+        write_json(&next, &current)?;
         fs::rename(&next, folder.join(CURRENT)).map_err(io(&next))?;
         sync(folder)?;
         self.retire(
@@ -373,9 +386,11 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         .map_err(io(path))
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+/// Writes a value as JSON and returns the text.
+fn write_json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, Error> {
     let text = serde_json::to_vec_pretty(value).map_err(|error| damaged(path, error))?;
-    write(path, &text)
+    write(path, &text)?;
+    Ok(text)
 }
 
 fn sync(folder: &Path) -> Result<(), Error> {

@@ -4,10 +4,14 @@
 //! immutable and carry their digest in their name. They are written and flushed before the new `current.json` replaces
 //! the old one by rename, so that a reader sees one edition or the other, even after a crash. Files that are no longer
 //! listed are deleted afterwards; a server that has them mapped continues to read them.
+//!
+//! The index is derived, so [`rebuild`] also replaces what is damaged: segments that differ from their digest, and a
+//! list that cannot be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -79,6 +83,21 @@ pub struct Manifest {
     pub snapshot: u64,
     /// Segment of each department.
     pub segments: BTreeMap<String, SegmentEntry>,
+    /// Digest of all of the above: BLAKE3 of the compact JSON, hexadecimal.
+    #[serde(default)]
+    pub checksum: String,
+}
+
+impl Manifest {
+    fn digest(&self) -> String {
+        let undigested = Self {
+            checksum: String::new(),
+            ..self.clone()
+        };
+        // Numbers, texts and maps of texts always have a JSON form.
+        let text = serde_json::to_vec(&undigested).unwrap_or_default();
+        blake3::hash(&text).to_hex().to_string()
+    }
 }
 
 /// One segment.
@@ -119,10 +138,16 @@ pub fn manifest(data: &Path) -> Result<Manifest, Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Manifest::default()),
         Err(source) => return Err(Error::Io { path, source }),
     };
-    serde_json::from_slice(&text).map_err(|error| Error::Damaged {
-        reason: format!("not a list of segments: {error}"),
-        path,
-    })
+    let damaged = |reason| Error::Damaged {
+        path: path.clone(),
+        reason,
+    };
+    let manifest: Manifest = serde_json::from_slice(&text)
+        .map_err(|error| damaged(format!("not a list of segments: {error}")))?;
+    if manifest.checksum != manifest.digest() {
+        return Err(damaged("it does not match its checksum".to_owned()));
+    }
+    Ok(manifest)
 }
 
 /// Opens the current edition. Segments are mapped; only their communes and the communes' postal codes are read at once.
@@ -139,27 +164,60 @@ pub fn open(data: &Path) -> Result<Geocoder, Error> {
     Ok(Geocoder::new(segments))
 }
 
-/// Checks every segment of the current edition against its digest, and returns the names of files that differ.
-///
-/// # Errors
-/// A file cannot be read.
-pub fn verify(data: &Path) -> Result<Vec<String>, Error> {
-    let manifest = manifest(data)?;
+/// Opens what can be opened of the current edition. Returns the names of the other files, too.
+pub fn open_intact(data: &Path) -> (Geocoder, Vec<String>) {
+    let Ok(manifest) = manifest(data) else {
+        return (Geocoder::new(Vec::new()), vec![CURRENT.to_owned()]);
+    };
     let folder = folder(data);
-    let mut damaged = Vec::new();
-    for entry in manifest.segments.values() {
-        let path = folder.join(&entry.file);
-        let bytes = fs::read(&path).map_err(|source| Error::Io { path, source })?;
-        if blake3::hash(&bytes).to_hex().as_str() != entry.checksum {
-            damaged.push(entry.file.clone());
+    let open_all = |entries: Vec<&SegmentEntry>| {
+        let (mut segments, mut damaged) = (Vec::new(), Vec::new());
+        for entry in entries {
+            match Segment::open(&folder.join(&entry.file)) {
+                Ok(segment) => segments.push(Arc::new(segment)),
+                Err(_) => damaged.push(entry.file.clone()),
+            }
         }
-    }
-    Ok(damaged)
+        (Geocoder::new(segments), damaged)
+    };
+    let entries = manifest.segments.values();
+    // Reading damaged bytes may panic: then every file is verified first.
+    catch_unwind(|| open_all(entries.clone().collect())).unwrap_or_else(|_| {
+        let (intact, damaged): (Vec<_>, Vec<_>) =
+            entries.partition(|entry| is_intact(&folder, entry));
+        let (geocoder, missing) = open_all(intact);
+        let damaged = damaged.into_iter().map(|entry| entry.file.clone());
+        (geocoder, damaged.chain(missing).collect())
+    })
+}
+
+/// Checks the list of segments and every segment of the current edition against their digests, and returns the names of
+/// files that differ or are missing.
+pub fn verify(data: &Path) -> Vec<String> {
+    let manifest = match manifest(data) {
+        Ok(manifest) => manifest,
+        Err(_) => return vec![CURRENT.to_owned()],
+    };
+    let folder = folder(data);
+    let entries = manifest.segments.into_values();
+    let damaged = entries.filter(|entry| !is_intact(&folder, entry));
+    damaged.map(|entry| entry.file).collect()
+}
+
+/// Whether a segment's file is the one that was written.
+fn is_intact(folder: &Path, entry: &SegmentEntry) -> bool {
+    let digest = || {
+        let mut file = File::open(folder.join(&entry.file))?;
+        let mut hasher = blake3::Hasher::new();
+        io::copy(&mut file, &mut hasher)?;
+        Ok::<_, io::Error>(hasher.finalize().to_hex().to_string())
+    };
+    digest().is_ok_and(|digest| digest == entry.checksum)
 }
 
 /// Brings the index to the table's current snapshot: rebuilds the segments of departments whose rows are in other row
-/// groups than when they were last built, and publishes the edition. Does nothing if there are neither addresses nor an
-/// index. `progress` is called with the number of rows read.
+/// groups than when they were last built, and damaged ones, and publishes the edition. Does nothing if there are neither
+/// addresses nor an index. `progress` is called with the number of rows read.
 ///
 /// # Errors
 /// The table cannot be read or is damaged, or files cannot be written. The index then stays unchanged.
@@ -184,7 +242,7 @@ pub fn rebuild(data: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<Manifest,
         .map(|entry| DataFile::open(&lake.folder(schema), entry, schema))
         .collect::<Result<_, _>>()?;
     let groups = groups_by_department(&files)?;
-    let former = manifest(data)?;
+    let former = manifest(data).unwrap_or_default();
     let mut segments = if former.format == FORMAT {
         former.segments
     } else {
@@ -193,6 +251,7 @@ pub fn rebuild(data: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<Manifest,
     segments.retain(|department, entry| {
         let groups = groups.get(department);
         groups.is_some_and(|groups| entry.rows == rows_digest(&files, groups))
+            && is_intact(&folder, entry)
     });
     let due: Vec<_> = groups
         .iter()
@@ -208,11 +267,13 @@ pub fn rebuild(data: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<Manifest,
         })
         .collect::<Result<_, Error>>()?;
     segments.extend(built);
-    let manifest = Manifest {
+    let mut manifest = Manifest {
         format: FORMAT,
         snapshot: snapshot.sequence,
         segments,
+        checksum: String::new(),
     };
+    manifest.checksum = manifest.digest();
     publish(&folder, &manifest)?;
     remove_unnamed(&folder, &manifest);
     Ok(manifest)

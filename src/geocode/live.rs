@@ -1,8 +1,9 @@
 //! The address index that a server uses, replaced automatically when addresses are imported.
 //!
 //! A thread reads the list of segments every second. If the list has changed, the new segments are mapped in the
-//! background and swapped in at once; requests in progress continue with the edition they started with. If the segments
-//! cannot be opened, the previous edition stays in use and an error is logged.
+//! background and swapped in at once; requests in progress continue with the edition they started with. Segments that
+//! cannot be opened are left out. The thread verifies every edition and rebuilds what is damaged from the table of
+//! addresses; the rest answers meanwhile.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,8 +27,10 @@ pub struct LiveGeocoder {
 struct LiveGeocoderInner {
     data: PathBuf,
     current: ArcSwap<EditionInUse>,
-    /// Contents of the list of segments at the last attempt to open them.
+    /// Contents of the list of segments when they were last opened.
     seen: Mutex<Option<Vec<u8>>>,
+    /// Contents of the list of segments when they were last verified.
+    verified: Mutex<Option<Vec<u8>>>,
 }
 
 struct EditionInUse {
@@ -47,6 +50,7 @@ impl LiveGeocoder {
                     named: None,
                 }),
                 seen: Mutex::default(),
+                verified: Mutex::default(),
             }),
         };
         live.reload_if_changed();
@@ -71,22 +75,53 @@ impl LiveGeocoder {
         if *seen == named {
             return;
         }
+        *seen = named.clone();
+        self.open_again(named);
+    }
+
+    /// Opens the edition that a list of segments names.
+    fn open_again(&self, named: Option<Vec<u8>>) {
         // A newer edition may already have deleted these segments; the next check then finds the new list.
-        match folder::open(&shared.data) {
-            Ok(geocoder) => {
-                let departments = geocoder.segments().len();
-                tracing::info!(departments, "address index loaded");
-                shared.current.store(Arc::new(EditionInUse {
-                    geocoder: Arc::new(geocoder),
-                    named: named.clone(),
-                }));
-            }
-            Err(error) => tracing::error!(
-                %error,
-                "cannot open the new address index; the previous one stays in use"
+        let (geocoder, damaged) = folder::open_intact(&self.shared.data);
+        let departments = geocoder.segments().len();
+        match damaged.as_slice() {
+            [] => tracing::info!(departments, "address index loaded"),
+            damaged => tracing::error!(
+                ?damaged,
+                departments,
+                "files of the address index cannot be opened; the other departments are in use"
             ),
         }
-        *seen = named;
+        self.shared.current.store(Arc::new(EditionInUse {
+            geocoder: Arc::new(geocoder),
+            named,
+        }));
+    }
+
+    /// Verifies the edition in use, once, and rebuilds what is damaged from the table of addresses.
+    fn repair(&self) {
+        let shared = &self.shared;
+        let named = self.named();
+        let mut verified = shared.verified.lock();
+        if *verified == named {
+            return;
+        }
+        let damaged = folder::verify(&shared.data);
+        if !damaged.is_empty() {
+            tracing::error!(
+                ?damaged,
+                "files of the address index are damaged; rebuilding them"
+            );
+            match folder::rebuild(&shared.data, &|_| {}) {
+                // The list may be the same as before.
+                Ok(_) => self.open_again(named.clone()),
+                Err(error) => tracing::error!(
+                    %error,
+                    "cannot rebuild the address index; run `toise import ban` with the addresses again"
+                ),
+            }
+        }
+        *verified = named;
     }
 
     /// Starts a thread that checks for a new edition every second, until the returned handle is dropped.
@@ -96,7 +131,8 @@ impl LiveGeocoder {
     pub fn watch(&self, supervisor: &Supervisor) -> std::io::Result<Watcher> {
         let live = self.clone();
         watch(supervisor, "address-index", move || {
-            live.reload_if_changed()
+            live.reload_if_changed();
+            live.repair();
         })
     }
 }

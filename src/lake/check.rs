@@ -14,13 +14,18 @@ use super::checked::CheckedFile;
 use super::checksums::DataFileChecksums;
 use super::data_file::{DataFile, footer};
 use super::schema::TableSchema;
-use super::snapshot::{DataFileEntry, Snapshot};
-use super::{Error, id_index, partial};
+use super::snapshot::{self, DataFileEntry, Snapshot};
+use super::{Error, id_index, partial, shared_folder};
 
 /// Maximum bytes read and verified at once.
 const RUN_BYTES_MAX: u64 = 4 << 20;
 /// Attempts to open the files when a publication deletes some of them in the meantime.
 const OPEN_ATTEMPTS: usize = 5;
+
+/// Whether the snapshot of a table is missing although one was published: the table reads as empty then.
+pub fn is_snapshot_lost(own_folder: &Path) -> bool {
+    shared_folder::was_published(own_folder) && !own_folder.join(snapshot::FILE_NAME).exists()
+}
 
 /// Result of checking a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -103,6 +108,13 @@ impl TableVerification {
             sequence: 0,
             files: Vec::new(),
         };
+        if is_snapshot_lost(folder) {
+            let path = folder.join(snapshot::FILE_NAME);
+            reading.found.damaged.push(Damage {
+                file: path.display().to_string(),
+                reason: "it is missing, though the table was published".to_owned(),
+            });
+        }
         let snapshot = match Snapshot::load(folder) {
             Ok(snapshot) => snapshot,
             Err(error) => {

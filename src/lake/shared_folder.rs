@@ -44,6 +44,11 @@ fn shared_folder(own: &Path) -> Option<PathBuf> {
     Some(own.with_file_name(name.strip_prefix('_')?))
 }
 
+/// Returns whether a snapshot of the table was published, as its shared folder shows.
+pub(super) fn was_published(own: &Path) -> bool {
+    own.exists() && shared_folder(own).is_some_and(|shared| shared.join(SNAPSHOT).exists())
+}
+
 /// Returns whether the shared folder of a table shows its current snapshot; `true` if there is nothing to show. Costs
 /// four `stat` calls, or reads both snapshots if they are copies.
 pub(super) fn is_current(own: &Path) -> bool {

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use tempfile::TempDir;
 
 use super::digests::Digests;
 use super::manifest::{Content, PublishedBlock, PublishedFile};
 use super::{Error, Result};
-use toise_base::staging;
+use toise_base::staging::{self, Stage};
+use toise_lake::check::Damage;
 use toise_lake::checksums::{DataFileChecksums, SpanChecksums};
 use toise_lake::snapshot::{self, DataFileEntry, Snapshot};
 use toise_store::Store;
@@ -38,10 +38,12 @@ pub(crate) const CURRENT: &str = "current.json";
 const TEXT_LISTS: [&str; 2] = ["meta.json", ".managed.json"];
 /// Folders that are published completely: contours, rules of portals.
 const COMPANIONS: [&str; 2] = ["reference", "portals"];
+/// Folders of models and indexes, which have checksums of their own.
+const DERIVED: [&str; 3] = [MODELS, ADDRESSES, TEXTS];
 /// Lock file in the data folder that a running publication holds.
 const LOCK_FILE: &str = "publish.lock";
 /// Prefix of the names of stages.
-const STAGE_PREFIX: &str = ".publish-";
+pub const STAGE_PREFIX: &str = ".publish-";
 /// Maximum attempts for something that is replaced while its files are linked.
 const ATTEMPTS: usize = 20;
 /// Pause between two attempts.
@@ -54,7 +56,7 @@ const ROWS: &str = ".rows";
 /// One state of a data folder. Dropping it deletes the stage.
 #[derive(Debug)]
 pub struct Capture {
-    stage: TempDir,
+    stage: Stage,
     /// The files, by path.
     pub files: Vec<PublishedFile>,
     /// The rows of the store.
@@ -70,20 +72,22 @@ struct CheckedPart {
 
 impl Capture {
     /// Captures a data folder while other processes read and write it. `is_known` returns which content need not be
-    /// written to the stage. Verifies files that were not published before against their checksums. Blocks.
+    /// written to the stage. Verifies files that were not published before against their checksums; `verify` returns
+    /// what is damaged of models and indexes in a folder. Blocks.
     ///
     /// # Errors
     /// Another publication is running; there is no data; a file is damaged or cannot be read.
     pub fn take(
         data: &Path,
         is_known: &dyn Fn(&Content) -> bool,
+        verify: &dyn Fn(&Path) -> Vec<Damage>,
         progress: &dyn Fn(u64),
     ) -> Result<Self> {
         if !Store::exists(data) && !data.join(LAKE).exists() {
             return Err(Error::NoData(data.to_owned()));
         }
-        let lock = staging::lock(data, LOCK_FILE, STAGE_PREFIX)?;
-        let stage = staging::private_folder(STAGE_PREFIX, data)?;
+        let lock = staging::lock(data, LOCK_FILE)?;
+        let stage = Stage::create(STAGE_PREFIX, data)?;
         let root = stage.path();
         let parts = link_tables(data, root)?;
         link_named(data, root, MODELS, model_files)?;
@@ -94,8 +98,10 @@ impl Capture {
         }
         let mut digests = Digests::open(data);
         let mut files = Vec::new();
+        let mut is_derived_new = false;
         list(root, "", &mut |path, file| {
             let blake3 = digests.of(&path, file, || {
+                is_derived_new |= DERIVED.iter().any(|folder| path.starts_with(folder));
                 let part = parts.iter().find(|part| part.is_of(file));
                 part.map_or_else(
                     || digest_plain(file, progress),
@@ -107,6 +113,17 @@ impl Capture {
             files.push(PublishedFile { path, content });
             Ok(())
         })?;
+        let damaged = if is_derived_new {
+            verify(root)
+        } else {
+            Vec::new()
+        };
+        if let Some(Damage { file, reason }) = damaged.into_iter().next() {
+            return Err(Error::Damaged {
+                path: data.join(file.trim_start_matches(&format!("{}/", root.display()))),
+                reason,
+            });
+        }
         digests.save()?;
         let rows = match Store::open_existing(data)? {
             Some(store) => read_rows(&store, &root.join(ROWS), is_known)?,

@@ -24,6 +24,7 @@ use super::remote::{Exchange, ReadPointer, Remote, Upload};
 use super::settings::OBJECTS_AT_ONCE;
 use super::{Error, Result};
 use toise_base::clock::Clock;
+use toise_lake::check::Damage;
 use toise_store::exchange::schema_version;
 
 /// Existing content is written again if it is older than this, so that a garbage collection that has found it unused
@@ -43,6 +44,8 @@ pub struct Publisher {
     pub writer: Option<String>,
     /// Which content is sent.
     pub extent: Extent,
+    /// Returns what is damaged of the models and indexes in a copy of a data folder.
+    pub verify: fn(&Path) -> Vec<Damage>,
 }
 
 /// The content that a publication sends.
@@ -114,10 +117,10 @@ pub async fn publish(
         Extent::All => HashSet::new(),
     };
     let (folder, reading) = (data.to_owned(), progress.clone());
+    let verify = publisher.verify;
     let capture = tokio::task::spawn_blocking(move || {
-        let capture = Capture::take(&folder, &|content| known.contains(content), &|read| {
-            reading.inc(read);
-        });
+        let is_known = |content: &Content| known.contains(content);
+        let capture = Capture::take(&folder, &is_known, &verify, &|read| reading.inc(read));
         capture.map(|capture| (capture, known))
     });
     let (capture, known) = match capture.await {

@@ -79,6 +79,7 @@ fn publisher(name: &str) -> Publisher {
         version: "0.1.0".into(),
         writer: Some("https://writer.example".into()),
         extent: Extent::New,
+        verify: |_| Vec::new(),
     }
 }
 
@@ -157,7 +158,7 @@ fn second_state(data: &Path) {
 
 /// Returns what readers of a data folder see: each file that snapshots and lists name, and the rows of the store.
 fn seen(data: &Path) -> BTreeMap<String, String> {
-    let capture = Capture::take(data, &|_| false, &|_| ()).unwrap();
+    let capture = Capture::take(data, &|_| false, &|_| Vec::new(), &|_| ()).unwrap();
     let files = capture
         .files
         .iter()
@@ -573,7 +574,7 @@ async fn objects_that_were_damaged_or_lost_are_repaired_by_sending_everything() 
 async fn an_upload_that_was_cut_short_is_sent_again() {
     let (writer, store) = (Writer::new(), Arc::new(InMemory::new()));
     let remote = writer.remote(&store);
-    let capture = Capture::take(writer.first.path(), &|_| false, &|_| ()).unwrap();
+    let capture = Capture::take(writer.first.path(), &|_| false, &|_| Vec::new(), &|_| ()).unwrap();
     let file = capture
         .files
         .iter()

@@ -46,7 +46,7 @@ pub mod sealing;
 mod sole_connection;
 mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
@@ -131,6 +131,16 @@ impl Store {
     /// Returns whether a data folder has a store.
     pub fn exists(data: &Path) -> bool {
         data.join(FILE_NAME).is_file()
+    }
+
+    /// Returns the one of the two files of the store that is missing in a data folder, if the other one exists.
+    pub fn lost_file(data: &Path) -> Option<PathBuf> {
+        let [store, ledger] = [FILE_NAME, LEDGER_FILE_NAME].map(|name| data.join(name));
+        match (store.is_file(), ledger.is_file()) {
+            (true, false) => Some(ledger),
+            (false, true) => Some(store),
+            _ => None,
+        }
     }
 
     /// Returns whether this path in a data folder is a file that only its owner may read.

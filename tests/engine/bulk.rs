@@ -340,7 +340,7 @@ fn table_and_words_are_those_made_from_the_store_and_reach_its_last_change() {
         (snapshot.through, snapshot.rows()),
         (Some(last), report.properties)
     );
-    assert_eq!(TextSearch::open(filled.path()).unwrap().through(), last);
+    assert_eq!(TextSearch::open(filled.path()).through(), last);
     let snapshot = table.snapshot(adverts()).unwrap();
     assert_eq!(
         (snapshot.through, snapshot.rows()),

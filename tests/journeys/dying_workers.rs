@@ -89,6 +89,7 @@ fn a_dead_worker_ends_the_server_with_an_error_that_names_it() {
         "page-reader",
         "projection",
         "compaction",
+        "text-index",
         "model",
         "metrics-upkeep",
         "key-uses",

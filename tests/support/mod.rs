@@ -166,7 +166,7 @@ impl OpenDataBackend for InMemoryTables {
 pub fn projection(data: &Path, listings: Listings) -> Projection {
     let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
     let engine = Engine::open(data, &tables, Budget::default()).unwrap();
-    let (lake, texts) = (Lake::open(data).unwrap(), TextSearch::open(data).unwrap());
+    let (lake, texts) = (Lake::open(data).unwrap(), TextSearch::open(data));
     Projection::open(listings, Arc::new(engine), lake, texts).unwrap()
 }
 

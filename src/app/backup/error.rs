@@ -27,6 +27,12 @@ pub enum Error {
     /// There is nothing to back up.
     #[error("{}: no data found: neither a store nor tables", .0.display())]
     NoData(PathBuf),
+    /// A file that the others need is missing.
+    #[error("{}: missing, though it was there; restore it from another backup", .0.display())]
+    Lost(PathBuf),
+    /// A symbolic link in a folder that is copied.
+    #[error("{}: a symbolic link, which backups do not follow; put the file itself there", .0.display())]
+    Link(PathBuf),
     /// Backups are never overwritten.
     #[error("{}: already exists; choose another path or remove it", .0.display())]
     Exists(PathBuf),

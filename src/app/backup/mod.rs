@@ -25,6 +25,10 @@ pub const MANIFEST_FILE: &str = "backup.json";
 const FORMAT: u32 = 1;
 /// Size of the copy buffer, in bytes.
 const BUFFER_BYTES: usize = 1 << 20;
+/// Prefix of the names of stages of backups. It is particular, as stages lie beside folders of others.
+pub(crate) const STAGE_PREFIX: &str = ".toise-backup-";
+/// Prefix of the names of stages of restored folders.
+pub(crate) const RESTORE_PREFIX: &str = ".toise-restore-";
 /// Folder of the tables.
 const LAKE: &str = "lake";
 /// Folder of the estimator's models, the file that names the current one, and the folder of the report cards.
@@ -163,7 +167,7 @@ fn sync_folder(folder: &Path) -> Result<()> {
 }
 
 /// Returns the parent folder of a path; `.` for a bare name.
-fn parent_of(path: &Path) -> PathBuf {
+pub(crate) fn parent_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),

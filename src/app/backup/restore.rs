@@ -5,13 +5,12 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
-use tempfile::TempDir;
 
 use super::{
-    BUFFER_BYTES, Error, MANIFEST_FILE, Manifest, ManifestEntry, Result, copy_hashed, parent_of,
-    sync_folder,
+    BUFFER_BYTES, Error, MANIFEST_FILE, Manifest, ManifestEntry, RESTORE_PREFIX, Result,
+    copy_hashed, parent_of, sync_folder,
 };
-use toise_base::staging;
+use toise_base::staging::Stage;
 use toise_store::Store;
 
 /// Name of the restored folder inside its stage, which only the owner can read.
@@ -22,7 +21,7 @@ const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 /// A restored data folder that is not in its final place yet. Dropping it deletes it.
 #[derive(Debug)]
 pub struct StagedRestore {
-    stage: TempDir,
+    stage: Stage,
     data: PathBuf,
     manifest: Manifest,
 }
@@ -36,7 +35,7 @@ impl StagedRestore {
         refuse_unless_empty(data)?;
         let beside = parent_of(data);
         fs::create_dir_all(&beside).map_err(Error::io(&beside))?;
-        let stage = staging::private_folder(".restore-", &beside)?;
+        let stage = Stage::create(RESTORE_PREFIX, &beside)?;
         let folder = stage.path().join(INNER);
         fs::create_dir(&folder).map_err(Error::io(&folder))?;
         let source = fs::metadata(from).map_err(Error::io(from))?;

@@ -7,14 +7,15 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use chrono::SecondsFormat;
 use indicatif::ProgressBar;
-use tempfile::TempDir;
 
 use super::{
     COMPANIONS, Error, FORMAT, LAKE, MANIFEST_FILE, MODEL_IN_USE, MODELS, Manifest, ManifestEntry,
-    REPORT_CARDS, Result, copy_hashed, is_inside, parent_of, restore, sync_folder,
+    REPORT_CARDS, Result, STAGE_PREFIX, copy_hashed, is_inside, parent_of, restore, sync_folder,
 };
 use toise_base::clock::Clock;
-use toise_base::staging;
+use toise_base::file_lock;
+use toise_base::staging::{self, Stage};
+use toise_lake::check::is_snapshot_lost;
 use toise_lake::snapshot::{self, Snapshot};
 use toise_store::Store;
 
@@ -24,8 +25,6 @@ const LINK_ATTEMPTS: usize = 20;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 /// Lock file in the data folder that a running backup holds.
 const LOCK_FILE: &str = "backup.lock";
-/// Prefix of the names of stages.
-const STAGE_PREFIX: &str = ".backup-";
 /// Mode of the files in a tar file: readable by their owner only, because the store holds secrets.
 const OWNER_ONLY: u32 = 0o600;
 /// Bytes gathered before they are written to a tar file.
@@ -41,7 +40,7 @@ enum BackupTarget {
 /// A complete backup that is not in its final place yet. Dropping it deletes it.
 #[derive(Debug)]
 pub struct StagedBackup {
-    folder: TempDir,
+    folder: Stage,
     target: BackupTarget,
     manifest: Manifest,
     _lock: File,
@@ -59,7 +58,10 @@ impl StagedBackup {
         if fs::symlink_metadata(target).is_ok() {
             return Err(Error::Exists(target.to_owned()));
         }
-        let lock = staging::lock(data, LOCK_FILE, STAGE_PREFIX)?;
+        if let Some(lost) = Store::lost_file(data) {
+            return Err(Error::Lost(lost));
+        }
+        let lock = staging::lock(data, LOCK_FILE)?;
         let is_tar = target
             .extension()
             .is_some_and(|extension| extension == "tar");
@@ -69,7 +71,7 @@ impl StagedBackup {
             // Staged next to the target, so that a rename suffices. Hard links require the data folder's file system.
             (BackupTarget::Folder(target.to_owned()), parent_of(target))
         };
-        let folder = staging::private_folder(STAGE_PREFIX, &beside)?;
+        let folder = Stage::create(STAGE_PREFIX, &beside)?;
         let created_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);
         let root = folder.path();
         copy_tables(&data.join(LAKE), &root.join(LAKE))?;
@@ -128,6 +130,8 @@ impl StagedBackup {
             .prefix(STAGE_PREFIX)
             .tempfile_in(&parent)
             .map_err(Error::io(&parent))?;
+        // Against a sweep by another backup.
+        file_lock::try_lock(draft.as_file()).map_err(|_| Error::Busy(parent.clone()))?;
         let mut out =
             tar::Builder::new(BufWriter::with_capacity(TAR_BUFFER_BYTES, draft.as_file()));
         let names = self.manifest.files.iter().map(|file| file.path.as_str());
@@ -204,6 +208,9 @@ fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
         if !table.path().is_dir() {
             // The lock file of the lake.
             continue;
+        }
+        if is_snapshot_lost(&table.path()) {
+            return Err(Error::Lost(table.path().join(snapshot::FILE_NAME)));
         }
         copy_table(&table.path(), &to.join(table.file_name()))?;
     }
@@ -323,12 +330,21 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         .map_err(Error::io(to))
 }
 
-/// Copies a file or a folder with its contents; does nothing if it does not exist.
+/// Copies a file or a folder with its contents; does nothing if it does not exist. A symbolic link is refused: what it
+/// leads to may be anything, and need not exist where the backup is restored.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
-    if from.is_file() {
+    let kind = match fs::symlink_metadata(from) {
+        Ok(about) => about.file_type(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io(from)(error)),
+    };
+    if kind.is_symlink() {
+        return Err(Error::Link(from.to_owned()));
+    }
+    if kind.is_file() {
         return copy(from, to);
     }
-    if !from.is_dir() {
+    if !kind.is_dir() {
         return Ok(());
     }
     fs::create_dir_all(to).map_err(Error::io(to))?;

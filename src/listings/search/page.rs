@@ -12,7 +12,7 @@ use crate::properties::record_key::RecordKey;
 use crate::search::projection::snapshot::SearchSnapshot;
 use crate::search::projection::view::{ProjectionView, SelectedRows};
 use crate::search::projection::{self, Projection, Result};
-use crate::search::texts::TextMatches;
+use crate::search::texts::{self, TextMatches};
 use toise_contract::enums::EnumSearchRequestSortBy;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::{ListingKind, ListingSearch, PropertySearchRequest};
@@ -232,7 +232,10 @@ pub(super) fn fits(
     let has_texts = !search.keywords.is_empty() || !search.full_texts.is_empty();
     match (&state.words, has_texts) {
         (_, false) => Ok(None),
-        (Some(words), true) => Ok(words.find(search, is_compared, interrupt)?),
+        (Some(words), true) => match words.find(search, is_compared, interrupt) {
+            Err(texts::Error::Unavailable) => Err(projection::Error::TextIndexUnavailable),
+            found => Ok(found?),
+        },
         (None, true) => Err(projection::Error::TextIndexUnavailable),
     }
 }

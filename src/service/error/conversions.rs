@@ -206,9 +206,11 @@ impl From<collect::Error> for ApiError {
 impl From<projection::Error> for ApiError {
     fn from(error: projection::Error) -> Self {
         match error {
-            projection::Error::Behind | projection::Error::TextIndexUnavailable => {
-                ApiError::Overloaded
-            }
+            projection::Error::Behind => ApiError::Overloaded,
+            projection::Error::TextIndexUnavailable => ApiError::NotReady(
+                "the text index is being built; searches without keywords and texts are answered"
+                    .into(),
+            ),
             projection::Error::CursorExpired => ApiError::CursorExpired,
             projection::Error::TooManyTexts => Fault::new("search_query", error.to_string()).into(),
             error => ApiError::internal(error),

@@ -136,7 +136,7 @@ pub fn fill(
     at: DateTime<Utc>,
     progress: &dyn Fn(u64),
 ) -> Result<BulkLoadSummary> {
-    let texts = TextSearch::open(data)?;
+    let texts = TextSearch::open(data);
     let lake = Lake::open(data)?;
     let (filled, imports, words, through) = Store::exclusive(data, |transaction| {
         refuse_listings(data, &lake, transaction)?;

@@ -4,8 +4,9 @@
 //! of later changes are in the [`memtable`], and the previous row of a changed record is hidden. A
 //! [`view::ProjectionView`] combines data files and memtable and never changes. Property searches read the current
 //! [`snapshot`] of a [`Projection`], which is a view with the text index of the same moment. [`Projection::refresh`]
-//! builds the next one less than a second after a change is on disk. If the text index cannot be kept up to date, only
-//! text searches are refused. SQL opens separate views ([`sql_tables`]).
+//! builds the next one less than a second after a change is on disk. While the text index is not up to date, only text
+//! searches are refused: a separate thread fills an index that lags far behind, and replaces a damaged one. SQL opens
+//! separate views ([`sql_tables`]).
 //!
 //! When many changes are pending, a separate thread compacts them into the table ([`compaction`]). Neither that nor a
 //! compaction or rebuild by another process pauses queries, ingestion or refreshes, and a failed compaction is retried
@@ -55,6 +56,10 @@ const ADVERT_ROWS_MAX: usize = 262_144;
 const ADVERTS_CACHE_TTL: Duration = Duration::from_secs(10 * 60);
 /// How often the compaction check runs.
 const COMPACTION_CHECK_EVERY: Duration = Duration::from_secs(1);
+/// Number of changes beyond which the text index catches up in the background: fewer take about a second.
+const TEXT_LAG_MAX: i64 = 20_000;
+/// How often the text index is checked.
+const TEXT_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Maximum wait, when stopping, for a running refresh.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause before a failed refresh, compaction or text index update is retried.
@@ -89,6 +94,8 @@ struct ProjectionWriter {
     memtable: Memtable,
     /// When the next update of the text index is attempted after a failure; `None` while it is up to date.
     index_retry_at: Option<Instant>,
+    /// Whether the text index catches up in the background.
+    is_index_behind: bool,
 }
 
 impl Projection {
@@ -134,6 +141,7 @@ impl Projection {
             writer: Mutex::new(ProjectionWriter {
                 memtable,
                 index_retry_at: None,
+                is_index_behind: false,
             }),
             adverts: Mutex::default(),
             compaction,
@@ -277,7 +285,7 @@ impl Projection {
     }
 
     /// Runs an update of the text index. After a failure, updates are skipped and text searches are refused for
-    /// [`RETRY_AFTER_FAILURE`].
+    /// [`RETRY_AFTER_FAILURE`]; likewise while the index catches up in the background.
     fn update_text_index(
         &self,
         writer: &mut ProjectionWriter,
@@ -287,18 +295,43 @@ impl Projection {
             Some(retry_at) if Instant::now() < retry_at => return,
             _ => writer.index_retry_at = None,
         }
+        writer.is_index_behind = self.compaction == Compaction::Here
+            && (self.texts.is_catching_up() || self.lags(writer.memtable.through()));
+        if writer.is_index_behind {
+            return;
+        }
         if let Err(error) = job(&self.texts) {
             tracing::error!(%error, "cannot update the text index of properties; text searches are refused for now");
             writer.index_retry_at = Some(Instant::now() + RETRY_AFTER_FAILURE);
         }
     }
 
+    /// Whether the text index lacks so many changes up to a sequence that it catches up in the background.
+    fn lags(&self, through: i64) -> bool {
+        through.saturating_sub(self.texts.through()) > TEXT_LAG_MAX
+    }
+
+    /// Verifies the text index if there is reason to, replaces it if it is damaged, and fills it if it lags far behind.
+    /// Blocks for minutes if there is much to do.
+    fn keep_texts(&self) -> texts::Result<()> {
+        self.texts.repair()?;
+        let through = self.view().through();
+        if self.lags(through) {
+            tracing::info!(
+                from = self.texts.through(),
+                to = through,
+                "filling the text index"
+            );
+            self.texts.catch_up_to(&self.listings, through)?;
+            tracing::info!(through, "the text index is filled");
+        }
+        Ok(())
+    }
+
     /// Publishes a new search snapshot if anything changed since the current one.
     fn show(&self, writer: &ProjectionWriter) {
-        let words = match writer.index_retry_at {
-            None => Some(self.texts.found()),
-            Some(_) => None,
-        };
+        let is_current = writer.index_retry_at.is_none() && !writer.is_index_behind;
+        let words = is_current.then(|| self.texts.found()).flatten();
         let shown = self.state();
         let is_shown = writer.memtable.is_over(&shown.view)
             && writer.memtable.through() == shown.view.through()
@@ -325,11 +358,15 @@ impl Projection {
                     tracing::warn!(%error, "cannot compact changed properties; they stay in memory for now");
                 }
             });
-            self.update_text_index(&mut self.writer.lock(), |texts| {
+            let mut writer = self.writer.lock();
+            self.update_text_index(&mut writer, |texts| {
                 if texts.through() > through {
                     // The text index belongs to another store.
                     texts.clear()?;
                 }
+                Ok(())
+            });
+            self.update_text_index(&mut writer, |texts| {
                 texts.catch_up_to(&self.listings, through)
             });
         });
@@ -363,7 +400,8 @@ impl Projection {
         }
     }
 
-    /// Starts the two worker threads that refresh and compact the projection until the guard is dropped.
+    /// Starts the worker threads that refresh and compact the projection and keep its text index, until the guard is
+    /// dropped.
     ///
     /// # Errors
     /// A thread cannot be started.
@@ -397,7 +435,18 @@ impl Projection {
                 RETRY_AFTER_FAILURE
             }
         };
+        let keep_texts = |projection: &Projection| {
+            priority::lower();
+            match projection.keep_texts() {
+                Ok(()) => TEXT_CHECK_EVERY,
+                Err(error) => {
+                    tracing::error!(%error, "cannot repair the text index; searches for words are refused for now");
+                    RETRY_AFTER_FAILURE
+                }
+            }
+        };
         Ok(ProjectionWorkers {
+            text_thread: self.repeat(supervisor, "text-index", &stop, keep_texts)?,
             refresh_thread: self.repeat(supervisor, "projection", &stop, refresh)?,
             compaction_thread: self.repeat(supervisor, "compaction", &stop, compact)?,
             stop,
@@ -423,20 +472,23 @@ impl Projection {
     }
 }
 
-/// Guard of the projection's worker threads. Dropping it does not wait for a running compaction, which publishes either
-/// completely or not at all.
+/// Guard of the projection's worker threads. Dropping it does not wait for a running compaction or text index, whose
+/// changes are published either completely or not at all.
 #[derive(Debug)]
 pub struct ProjectionWorkers {
     stop: Arc<AtomicBool>,
     refresh_thread: Worker,
     compaction_thread: Worker,
+    text_thread: Worker,
 }
 
 impl Drop for ProjectionWorkers {
     fn drop(&mut self) {
         self.refresh_thread.release();
         self.compaction_thread.release();
+        self.text_thread.release();
         self.stop.store(true, Ordering::Relaxed);
+        self.text_thread.unpark();
         self.compaction_thread.unpark();
         self.refresh_thread.unpark();
         self.refresh_thread.join_within(STOP_TIMEOUT);

@@ -28,7 +28,7 @@ impl TextSearch {
     /// # Errors
     /// The index cannot be written, or another process is writing it.
     pub fn fill(&self) -> Result<BulkIndexer> {
-        let index = self.present.load_full();
+        let index = self.present()?;
         if index.words.through() > 0 {
             index.words.clear()?;
         }

@@ -33,6 +33,8 @@ use toise_engine::texts::{analyzer, tokens};
 
 /// Memory in which the writer buffers new postings, bytes.
 const WRITER_BYTES: usize = 32 << 20;
+/// Hexadecimal digits of the checksum of a sequence.
+const PAYLOAD_DIGITS: usize = 8;
 /// Name of the field with the number of a property.
 pub(super) const NUMBER: &str = "number";
 /// Name of the tokeniser into words. The schema of an index has it, so that an index of a former tokeniser is rebuilt.
@@ -101,6 +103,30 @@ impl TextIndex {
             present: ArcSwap::from_pointee(present),
             kept: PostingsCache::new(),
         })
+    }
+
+    /// Compares every file of the last commit in a folder with its checksum.
+    ///
+    /// # Errors
+    /// The folder does not hold such an index; [`Error::Damaged`] names the damaged files.
+    pub(super) fn verify(folder: &Path) -> Result<()> {
+        let index = Self::open(folder)?.index;
+        if index.directory().list_managed_files().is_empty() {
+            return Err(Error::Damaged("its list of files is empty".to_owned()));
+        }
+        let damaged = index.validate_checksum()?;
+        if damaged.is_empty() {
+            return Ok(());
+        }
+        let mut names: Vec<_> = damaged
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        names.sort();
+        let names = names.join(", ");
+        Err(Error::Damaged(format!(
+            "{names}: the checksum does not match"
+        )))
     }
 
     /// Returns the sequence of the last change it holds.
@@ -299,14 +325,26 @@ impl TextIndex {
 
 /// Reads the sequence of the last change that any process committed.
 fn committed(index: &Index) -> Result<i64> {
-    let payload = index.load_metas()?.payload;
-    Ok(payload.and_then(|text| text.parse().ok()).unwrap_or(0))
+    let Some(payload) = index.load_metas()?.payload else {
+        return Ok(0);
+    };
+    let through = payload.split(' ').next().and_then(|text| text.parse().ok());
+    through
+        .filter(|through| payload == payload_of(*through))
+        .ok_or_else(|| Error::Damaged(format!("{payload:?} is no sequence of a change")))
+}
+
+/// Returns what a commit says about itself: the sequence of its last change, and a checksum of it, since nothing else
+/// guards the file that it is in.
+fn payload_of(through: i64) -> String {
+    let checksum = blake3::hash(&through.to_le_bytes()).to_hex();
+    format!("{through} {}", &checksum[..PAYLOAD_DIGITS])
 }
 
 /// Makes the changes buffered by a writer durable.
 fn commit(writer: &mut IndexWriter, through: i64) -> Result<()> {
     let mut commit = writer.prepare_commit()?;
-    commit.set_payload(&through.to_string());
+    commit.set_payload(&payload_of(through));
     commit.commit()?;
     Ok(())
 }

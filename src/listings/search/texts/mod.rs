@@ -1,13 +1,14 @@
 //! The text index of properties: an index on disk of titles, descriptions and tags, derived from the store.
 //!
-//! Called by the projection, which keeps it up to date. An index that cannot be read is rebuilt from the store, and a
-//! restart continues from the sequence of the last change it holds. Each index is in a numbered folder, and the one
-//! with the highest number is current. [`rebuild`] therefore builds the next one while others have the current one
-//! open, and gives it its number when it is complete; [`TextSearch::switch_to_newer`] then switches to it and deletes
-//! its predecessor.
+//! Called by the projection, which keeps it up to date. A restart continues from the sequence of the last change it
+//! holds. Each index is in a numbered folder, and the one with the highest number is current. [`rebuild`] therefore
+//! builds the next one while others have the current one open, and gives it its number when it is complete;
+//! [`TextSearch::switch_to_newer`] then switches to it and deletes its predecessor. A damaged index is set aside and
+//! replaced by an empty one with the next number, which is filled from the store ([`damage`]).
 
 mod bitset;
 mod bulk_indexer;
+mod damage;
 mod index;
 #[cfg(test)]
 mod index_tests;
@@ -18,8 +19,9 @@ mod segments;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use segments::IndexSnapshot;
 use tantivy::TantivyError;
@@ -27,6 +29,7 @@ use tantivy::TantivyError;
 use crate::Listings;
 use crate::records::changes::{CHANGES_MAX, ListingChanges};
 pub use bulk_indexer::BulkIndexer;
+pub use damage::verify;
 pub use index::TextIndex;
 pub use query::TextMatches;
 use toise_base::file_lock;
@@ -59,6 +62,12 @@ pub enum Error {
     /// Another process is rebuilding the index.
     #[error("{path}: another process is rebuilding the text index; wait until it ends", path = .0.display())]
     Busy(PathBuf),
+    /// The index is damaged.
+    #[error("text index: {0}")]
+    Damaged(String),
+    /// There is no index that can be used, or it is being filled.
+    #[error("the text index is not available")]
+    Unavailable,
     /// A document has a property number that no store assigns.
     #[error(
         "text index: {0} is not a property number; rebuild the index with `toise compact --rebuild`"
@@ -87,9 +96,12 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// The current text index. Shared by all queries.
 pub struct TextSearch {
     folder: PathBuf,
-    present: ArcSwap<NumberedIndex>,
-    /// Held while many changes are applied, or while switching to a newer index.
-    catching_up: Mutex<()>,
+    /// `None` while the folder cannot be used.
+    present: ArcSwapOption<NumberedIndex>,
+    /// Held while changes are applied, or while switching to another index.
+    writing: Mutex<()>,
+    /// Whether the files should be verified: after opening, and after a failure.
+    is_suspect: Arc<AtomicBool>,
 }
 
 struct NumberedIndex {
@@ -98,33 +110,72 @@ struct NumberedIndex {
 }
 
 impl TextSearch {
-    /// Opens the index of a data folder; an unreadable index is replaced by an empty one.
+    /// Opens the index of a data folder. A damaged index is set aside and replaced by an empty one. If the folder cannot
+    /// be used, there is no index until [`TextSearch::repair`] succeeds.
+    pub fn open(data: &Path) -> Self {
+        let search = Self {
+            folder: data.join(FOLDER),
+            present: ArcSwapOption::empty(),
+            writing: Mutex::default(),
+            is_suspect: Arc::new(AtomicBool::new(true)),
+        };
+        if let Err(error) = search.open_latest() {
+            tracing::error!(%error, "cannot open the text index; searches for words are refused for now");
+        }
+        search
+    }
+
+    /// Opens the index with the highest number, or creates the first.
+    fn open_latest(&self) -> Result<()> {
+        let number = latest(&self.folder)?.unwrap_or(1);
+        let index = match damage::open(&self.folder.join(name(number))) {
+            Ok(words) => NumberedIndex { number, words },
+            Err(error) => damage::replace(&self.folder, number, &error)?,
+        };
+        delete_before(&self.folder, index.number)?;
+        self.present.store(Some(Arc::new(index)));
+        Ok(())
+    }
+
+    /// Verifies the files of the index after it was opened and after a failure. If they are damaged, sets them aside and
+    /// continues with an empty index. Blocks while it reads the whole index.
     ///
     /// # Errors
     /// The folder cannot be used.
-    pub fn open(data: &Path) -> Result<Self> {
-        let folder = data.join(FOLDER);
-        let number = latest(&folder)?.unwrap_or(1);
-        let path = folder.join(name(number));
-        let words = match TextIndex::open(&path) {
-            Ok(words) => words,
-            Err(error) => {
-                tracing::warn!(%error, "cannot open the text index; rebuilding it from the store");
-                fs::remove_dir_all(&path).map_err(|error| Error::folder(&path, error))?;
-                TextIndex::open(&path)?
-            }
+    pub fn repair(&self) -> Result<()> {
+        let Some(present) = self.present.load_full() else {
+            let _writing = self.writing.lock();
+            return self.open_latest();
         };
-        delete_before(&folder, number)?;
-        Ok(Self {
-            folder,
-            present: ArcSwap::from_pointee(NumberedIndex { number, words }),
-            catching_up: Mutex::default(),
-        })
+        if !self.is_suspect.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let Err(error) = damage::verify_index(&self.folder.join(name(present.number))) else {
+            return Ok(());
+        };
+        let _writing = self.writing.lock();
+        if latest(&self.folder)? > Some(present.number) {
+            // Another process has replaced it already.
+            return self.open_latest();
+        }
+        let index = damage::replace(&self.folder, present.number, &error)?;
+        self.present.store(Some(Arc::new(index)));
+        Ok(())
     }
 
-    /// Returns the sequence of the last change it holds.
+    fn present(&self) -> Result<Arc<NumberedIndex>> {
+        self.present.load_full().ok_or(Error::Unavailable)
+    }
+
+    /// Returns the sequence of the last change it holds; 0 without an index.
     pub fn through(&self) -> i64 {
-        self.present.load().words.through()
+        let present = self.present.load();
+        present.as_ref().map_or(0, |index| index.words.through())
+    }
+
+    /// Whether another thread is applying changes, which may take minutes.
+    pub fn is_catching_up(&self) -> bool {
+        self.writing.is_locked()
     }
 
     /// Applies the changes after a sequence, if the index reaches exactly that sequence and this process may write.
@@ -133,15 +184,18 @@ impl TextSearch {
     /// # Errors
     /// The index cannot be written.
     pub fn take(&self, after: i64, changes: &ListingChanges) -> Result<()> {
-        let index = &self.present.load().words;
-        if !index.acquire_writer()? || index.through() != after {
-            return Ok(());
-        }
-        let result = index.take(changes);
-        if result.is_err() {
-            index.roll_back();
-        }
-        result
+        let _writing = self.writing.lock();
+        let index = &self.present()?.words;
+        self.guarded(|| {
+            if !index.acquire_writer()? || index.through() != after {
+                return Ok(());
+            }
+            let result = index.take(changes);
+            if result.is_err() {
+                index.roll_back();
+            }
+            result
+        })
     }
 
     /// Deletes everything, for an index that belongs to another store.
@@ -149,14 +203,20 @@ impl TextSearch {
     /// # Errors
     /// The index cannot be written.
     pub fn clear(&self) -> Result<()> {
-        self.present.load().words.clear()
+        let _writing = self.writing.lock();
+        let index = self.present()?;
+        self.guarded(|| index.words.clear())
     }
 
-    /// Returns a snapshot of the index as of now.
-    pub fn found(&self) -> TextSnapshot {
-        let index = self.present.load_full();
+    /// Returns a snapshot of the index as of now; `None` without an index.
+    pub fn found(&self) -> Option<TextSnapshot> {
+        let index = self.present.load_full()?;
         let present = index.words.present();
-        TextSnapshot { index, present }
+        Some(TextSnapshot {
+            index,
+            present,
+            is_suspect: Arc::clone(&self.is_suspect),
+        })
     }
 
     /// Applies every change up to a sequence, for an index that lags or was recreated. Only one process writes; in the
@@ -165,8 +225,9 @@ impl TextSearch {
     /// # Errors
     /// Store or index cannot be used.
     pub fn catch_up_to(&self, listings: &Listings, through: i64) -> Result<()> {
-        let _catching_up = self.catching_up.lock();
-        catch_up_to(&self.present.load().words, listings, through, &|_| {})
+        let _writing = self.writing.lock();
+        let index = self.present()?;
+        self.guarded(|| catch_up_to(&index.words, listings, through, &|_| {}))
     }
 
     /// Switches to a rebuilt index once it has caught up with the current one. If there is none, the cost is one
@@ -175,20 +236,29 @@ impl TextSearch {
     /// # Errors
     /// Store or index cannot be used; the current index stays.
     pub fn switch_to_newer(&self, listings: &Listings) -> Result<()> {
-        let _catching_up = self.catching_up.lock();
-        let former = self.present.load_full();
+        let _writing = self.writing.lock();
+        let former = self.present()?;
         let Some(number) = latest(&self.folder)?.filter(|number| *number > former.number) else {
             return Ok(());
         };
-        let words = TextIndex::open(&self.folder.join(name(number)))?;
-        catch_up_to(&words, listings, former.words.through(), &|_| {})?;
+        let words = damage::open(&self.folder.join(name(number)))?;
+        self.guarded(|| catch_up_to(&words, listings, former.words.through(), &|_| {}))?;
         if words.through() < former.words.through() {
             // Another process is still applying changes to it.
             return Ok(());
         }
         self.present
-            .store(Arc::new(NumberedIndex { number, words }));
+            .store(Some(Arc::new(NumberedIndex { number, words })));
         delete_before(&self.folder, number)
+    }
+
+    /// Runs work on the index. A panic in its library becomes an error, and after either the files are verified.
+    fn guarded(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let result = damage::caught(work);
+        if matches!(result, Err(Error::Index(_) | Error::Damaged(_))) {
+            self.is_suspect.store(true, Ordering::Relaxed);
+        }
+        result
     }
 }
 
@@ -196,6 +266,8 @@ impl TextSearch {
 pub struct TextSnapshot {
     index: Arc<NumberedIndex>,
     present: Arc<IndexSnapshot>,
+    /// Set after a failure: the files are then verified.
+    is_suspect: Arc<AtomicBool>,
 }
 
 impl TextSnapshot {
@@ -208,7 +280,7 @@ impl TextSnapshot {
     /// texts.
     ///
     /// # Errors
-    /// The index cannot be read, or the query is cancelled.
+    /// [`Error::Unavailable`] if the index cannot be read, or the query is cancelled.
     pub fn find(
         &self,
         search: &ListingSearch,
@@ -216,7 +288,15 @@ impl TextSnapshot {
         interrupt: &Interrupt,
     ) -> Result<Option<TextMatches>> {
         let words = &self.index.words;
-        words.find(&self.present, search, is_compared, interrupt)
+        let find = || words.find(&self.present, search, is_compared, interrupt);
+        damage::caught(find).map_err(|error| match error {
+            Error::Index(_) | Error::Damaged(_) => {
+                tracing::error!(%error, "cannot read the text index; its files are verified");
+                self.is_suspect.store(true, Ordering::Relaxed);
+                Error::Unavailable
+            }
+            other => other,
+        })
     }
 }
 
@@ -344,10 +424,13 @@ mod tests {
     #[test]
     fn a_damaged_index_is_replaced_by_an_empty_one() {
         let folder = tempfile::tempdir().unwrap();
-        drop(TextSearch::open(folder.path()).unwrap());
+        drop(TextSearch::open(folder.path()));
         let damaged = folder.path().join(FOLDER).join(name(1)).join("meta.json");
         fs::write(damaged, "{").unwrap();
-        assert_eq!(TextSearch::open(folder.path()).unwrap().through(), 0);
+        let texts = TextSearch::open(folder.path());
+        assert!(texts.found().is_some());
+        assert_eq!(texts.through(), 0);
+        assert_eq!(numbers(&folder.path().join(FOLDER)).unwrap(), [2]);
     }
 
     #[test]
@@ -370,13 +453,14 @@ mod tests {
                 keywords: vec![keyword.to_owned()],
                 full_texts: Vec::new(),
             };
-            let matches = texts.found().find(&search, false, &Interrupt::default());
+            let found = texts.found().unwrap();
+            let matches = found.find(&search, false, &Interrupt::default());
             let matches = matches.unwrap().unwrap();
             (0..10)
                 .filter(|number| matches.score(*number).is_some())
                 .count()
         };
-        let texts = TextSearch::open(data).unwrap();
+        let texts = TextSearch::open(data);
         texts.catch_up_to(&listings, take(1, "Loft")).unwrap();
         rebuild(data, &listings, &|_| {}).unwrap();
         // The current index keeps receiving changes, and its successor has caught up by the time of the switch.
@@ -389,6 +473,6 @@ mod tests {
         texts.catch_up_to(&listings, take(3, "Loft")).unwrap();
         assert_eq!(count(&texts, "loft"), 2);
         drop(texts);
-        assert_eq!(count(&TextSearch::open(data).unwrap(), "loft"), 2);
+        assert_eq!(count(&TextSearch::open(data), "loft"), 2);
     }
 }

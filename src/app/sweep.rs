@@ -1,0 +1,51 @@
+//! Deletes what killed processes left in a data folder and beside it: stages of backups, restores and publications, and
+//! drafts of index files.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::backup;
+use toise_base::staging;
+use toise_geocode::folder as addresses;
+use toise_listings::search::texts;
+
+/// Prefix of the drafts that libraries write before they rename them.
+const DRAFT_PREFIX: &str = ".tmp";
+/// Age at which nobody writes a draft any more.
+const DRAFT_AGE: Duration = Duration::from_secs(60 * 60);
+/// Prefix of the stages of publications.
+const PUBLISH_PREFIX: &str = toise_publish::capture::STAGE_PREFIX;
+
+/// Deletes what was left behind in a data folder and beside it. What cannot be deleted is left for the next sweep.
+pub(crate) fn sweep(data: &Path) {
+    let prefixes = [backup::STAGE_PREFIX, backup::RESTORE_PREFIX, PUBLISH_PREFIX];
+    staging::sweep(data, &prefixes);
+    staging::sweep(&backup::parent_of(data), &prefixes);
+    let texts = data.join(texts::FOLDER);
+    let of_texts = fs::read_dir(&texts).into_iter().flatten().flatten();
+    for folder in of_texts
+        .map(|entry| entry.path())
+        .chain([addresses::folder(data)])
+    {
+        delete_drafts(&folder);
+    }
+}
+
+/// Deletes the drafts in a folder that nobody writes any more.
+fn delete_drafts(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_draft = entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(DRAFT_PREFIX);
+        let age = entry
+            .metadata()
+            .and_then(|about| about.modified())
+            .ok()
+            .and_then(|modified| modified.elapsed().ok());
+        if is_draft && age.is_some_and(|age| age > DRAFT_AGE) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
