@@ -73,6 +73,7 @@ mod journeys {
     mod crash_import;
     mod crash_ingest;
     mod crash_ledger;
+    mod damaged_files;
     mod deciding;
     mod dying_workers;
     #[cfg(unix)]

@@ -6,6 +6,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use toise::listings::search::texts;
+
+use crate::support::draw::Draw;
 use crate::support::skip::skipped;
 
 /// Words of the steering file, in the order of `faults.c`.
@@ -110,5 +113,27 @@ impl Faults {
         ] {
             self.set(word, 0);
         }
+    }
+}
+
+/// Flips a bit in a file of the text index that is in use.
+pub fn damage_index(data: &Path, draw: &mut Draw) {
+    let folders = std::fs::read_dir(data.join(texts::FOLDER)).unwrap();
+    let paths = folders.map(|entry| entry.unwrap().path());
+    let is_numbered = |path: &PathBuf| path.is_dir() && !path.ends_with("damaged");
+    // The one with the highest number.
+    let Some(current) = paths.filter(is_numbered).max() else {
+        return;
+    };
+    let files = std::fs::read_dir(current).unwrap();
+    let files = files.map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some()).collect();
+    files.sort();
+    let path = &files[draw.below(files.len())];
+    let mut bytes = std::fs::read(path).unwrap();
+    if !bytes.is_empty() {
+        let at = draw.below(bytes.len());
+        bytes[at] ^= 1 << draw.below(8);
+        std::fs::write(path, bytes).unwrap();
     }
 }

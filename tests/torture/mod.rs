@@ -61,6 +61,8 @@ const PRICES_LOOKED_AT: usize = 30;
 /// Adverts of a file, and the number of the first one.
 const FILE_ADVERTS: u64 = 5;
 const FILE_ADVERTS_FROM: u64 = 1_000_000;
+/// Maximum wait for an index that is repaired.
+const REPAIRED_WITHIN: Duration = Duration::from_secs(30);
 /// Descriptors a server may have without a fault.
 const DESCRIPTORS: &str = "--nofile=4096:";
 
@@ -270,6 +272,13 @@ impl Torture {
                 self.servers.kill(0);
                 self.servers.start().await?;
             }
+            Fault::DamagedIndex => {
+                tokio::time::sleep(lasts).await;
+                self.servers.kill(0);
+                faults::damage_index(&self.servers.data, &mut self.draw);
+                self.servers.start().await?;
+                self.until_repaired().await?;
+            }
             Fault::Terminate => {
                 tokio::time::sleep(lasts).await;
                 let code = self.servers.terminate(0).await?;
@@ -323,6 +332,18 @@ impl Torture {
             Fault::Check => self.succeed(&["check"])?,
         }
         Ok(())
+    }
+
+    /// Waits until the server has repaired its indexes.
+    async fn until_repaired(&self) -> Result<(), String> {
+        let until = Instant::now() + REPAIRED_WITHIN;
+        loop {
+            let found = self.succeed(&["check", "properties"]);
+            if found.is_ok() || Instant::now() > until {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 
     async fn with(&self, word: Word, value: i64, lasts: Duration) {

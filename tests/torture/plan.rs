@@ -9,6 +9,8 @@ pub enum Fault {
     Kill,
     /// SIGTERM, and a new server.
     Terminate,
+    /// SIGKILL, a flipped bit in a file of an index, and a new server, which repairs it.
+    DamagedIndex,
     /// SIGSTOP, and SIGCONT at the end.
     Stop,
     /// Writes fail for want of space.
@@ -64,6 +66,7 @@ impl Fault {
         match self {
             Fault::Kill => "SIGKILL",
             Fault::Terminate => "SIGTERM",
+            Fault::DamagedIndex => "damaged index",
             Fault::Stop => "SIGSTOP, SIGCONT",
             Fault::DiskFull => "disk full",
             Fault::ReadOnly => "disk read-only",
@@ -105,7 +108,7 @@ pub fn draw(draw: &mut Draw) -> Step {
         let far = 60_000 + draw.below(JUMP_MS_MAX) as i64;
         if draw.once_in(2) { -far } else { far }
     };
-    let fault = match draw.below(46) {
+    let fault = match draw.below(48) {
         0..8 => Fault::Kill,
         8 => Fault::Terminate,
         9..12 => Fault::Stop,
@@ -126,6 +129,7 @@ pub fn draw(draw: &mut Draw) -> Step {
         38..40 => Fault::HungDisk,
         40..43 => Fault::Import,
         43 => Fault::Train,
+        44..46 => Fault::DamagedIndex,
         _ => Fault::Memory(draw.below(4_096) as u64),
     };
     let ms = 30 + draw.below(900) as u64;

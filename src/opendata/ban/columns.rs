@@ -34,17 +34,20 @@ pub enum BanField {
     Source,
 }
 
+/// Name of the column of house numbers.
+const NUMBER: &str = "numero";
+
 /// Number of [`BanField`]s.
 const FIELD_COUNT: usize = 20;
 
 /// Published names of each field, normalised: current names first, then former ones, then those of local bases.
 const FIELDS: [(BanField, &[&str]); FIELD_COUNT] = [
     (BanField::Id, &["id", "cle_interop"]),
-    (BanField::Number, &["numero"]),
+    (BanField::Number, &[NUMBER]),
     (BanField::Suffix, &["rep", "suffixe"]),
     (
         BanField::Name,
-        &["nom_voie", "nom_lieu_dit", "voie_nom", "nom"],
+        &["nom_voie", "nom_lieu_dit", "voie_nom", "toponyme", "nom"],
     ),
     (BanField::PostalCode, &["code_postal", "code_post"]),
     (
@@ -73,6 +76,17 @@ const FIELDS: [(BanField, &[&str]); FIELD_COUNT] = [
     (BanField::Source, &["source_position", "source"]),
 ];
 
+/// Beginnings of columns of local bases with a name in a regional language, as `voie_nom_bre`.
+const TRANSLATED: [&str; 4] = [
+    "voie_nom_",
+    "toponyme_",
+    "commune_nom_",
+    "lieudit_complement_nom_",
+];
+
+/// Maximum edits between a column and the house number's for it to be a misspelling.
+const MISSPELT_EDITS_MAX: usize = 2;
+
 /// Published columns that the table does not hold; they are not reported as unknown.
 const UNUSED: [&str; 9] = [
     "id_fantoir",
@@ -98,7 +112,8 @@ impl BanColumns {
     /// Finds the columns in a header.
     ///
     /// # Errors
-    /// A column that every address needs is missing: identifier, name or commune.
+    /// A column that every address needs is missing: identifier, name or commune. Or the column of house numbers is
+    /// misspelt: without it, every address would be a street.
     pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
         let plain: Vec<String> = header.names.iter().map(|name| plain_name(name)).collect();
         let mut positions = [None; FIELD_COUNT];
@@ -120,11 +135,24 @@ impl BanColumns {
                 });
             }
         }
-        let is_known =
-            |at: usize| positions.contains(&Some(at)) || UNUSED.contains(&plain[at].as_str());
-        let unknown = (0..plain.len()).filter(|at| !is_known(*at));
+        let is_known = |at: usize| {
+            let name = plain[at].as_str();
+            positions.contains(&Some(at))
+                || UNUSED.contains(&name)
+                || TRANSLATED.iter().any(|begin| name.starts_with(begin))
+        };
+        let unknown: Vec<usize> = (0..plain.len()).filter(|at| !is_known(*at)).collect();
+        let is_misspelt =
+            |at: &&usize| strsim::levenshtein(&plain[**at], NUMBER) <= MISSPELT_EDITS_MAX;
+        if positions[BanField::Number as usize].is_none()
+            && let Some(at) = unknown.iter().find(is_misspelt)
+        {
+            let place = SourceLocation::line(file, 1).column(&header.names[*at]);
+            let reason = format!("is this {NUMBER:?}, the house number? rename the column");
+            return Err(Error::malformed(place, reason));
+        }
         Ok(Self {
-            unknown: unknown.map(|at| header.names[at].clone()).collect(),
+            unknown: unknown.iter().map(|at| header.names[*at].clone()).collect(),
             positions,
         })
     }
@@ -161,6 +189,8 @@ mod tests {
             "id;nom_voie;id_fantoir;numero;rep;code_insee;code_post;alias;nom_ld;nom_afnor;x;y;lon;lat;nom_commune",
             "id;nom_lieu_dit;code_postal;code_insee;nom_commune;x;y;lon;lat",
             "uid_adresse;cle_interop;commune_insee;commune_nom;voie_nom;numero;suffixe;position;x;y;long;lat;source",
+            "id_ban_commune;id_ban_toponyme;id_ban_adresse;cle_interop;commune_insee;commune_nom;toponyme;toponyme_bre;\
+             numero;suffixe;position;x;y;long;lat;cad_parcelles;source;date_der_maj;certification_commune",
         ] {
             let columns = found(names);
             assert_eq!(columns.unknown, [""; 0], "{names}");
@@ -175,6 +205,16 @@ mod tests {
             }
         }
         assert_eq!(found("id;nom_voie;code_insee;extra").unknown, ["extra"]);
+    }
+
+    #[test]
+    fn a_misspelt_column_of_house_numbers_is_an_error_that_names_it() {
+        let names = "cle_interop;commune_insee;voie_nom;nulmero;long;lat".split(';');
+        let names = names.map(str::to_owned).collect();
+        let error = BanColumns::find(&Header { names }, "bal.csv").unwrap_err();
+        assert!(error.to_string().contains("nulmero"), "{error}");
+        // A file of named places has no numbers.
+        found("id;nom_lieu_dit;code_postal;code_insee;nom_commune;x;y;lon;lat");
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //!
 //! Values stay as published; codes get back the leading zeros that a spreadsheet removed, and suffixes are lower case.
 //! A position comes from longitude and latitude, else from the projected columns. A row without identifier, name,
-//! commune or position is rejected and counted. The number 99999 of local bases marks a named place.
+//! commune or position is rejected and counted, and so is one with a house number that cannot be read: without it, the
+//! row would be a street. The number 99999 of local bases marks a named place. Local bases have no postal codes; an
+//! address without one gets that of its commune if the commune has only one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,12 +20,15 @@ use crate::report::{ConversionFindings, Converted};
 use crate::source::cell::{code, decimal};
 use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
+use toise_geo::places::Places;
 use toise_geo::projection::{in_france, to_degrees};
 use toise_geocode::table::{self, ADDRESS, PLACE};
 use toise_lake::schema::ITEM;
 
 /// House number by which local bases mark a place without house numbers.
 const NO_NUMBER: i32 = 99_999;
+/// Marks between the numbers of a range.
+const RANGE_MARKS: [char; 4] = ['-', '/', 'à', '–'];
 /// Separators of parcels.
 const PARCEL_SEPARATORS: [char; 2] = ['|', ','];
 
@@ -102,10 +107,20 @@ pub fn convert(
             );
             continue;
         };
-        let number = number(cell(BanField::Number), |value| {
-            findings.drop_value("house number unreadable", &place().column("numero"), value);
-        });
-        rows.push(&cell, &insee_code, department, number, (lat, lon));
+        let Some(house) = house_number(cell(BanField::Number)) else {
+            let number = cell(BanField::Number);
+            findings.reject("house number unreadable", &place().column("numero"), number);
+            continue;
+        };
+        if house.is_range {
+            let range = cell(BanField::Number);
+            findings.drop_value(
+                "range of house numbers, read as its first",
+                &place().column("numero"),
+                range,
+            );
+        }
+        rows.push(&cell, &insee_code, department, &house, (lat, lon));
         places.insert((insee_code.into_owned(), 0));
     }
     let batch = rows.finish()?;
@@ -119,18 +134,50 @@ pub fn convert(
     })
 }
 
-/// Parses a house number; `None` for a named place, or if `unreadable` was called.
-fn number(cell: &str, unreadable: impl FnOnce(&str)) -> Option<i32> {
+/// The cell of a house number.
+#[derive(Debug, Default, PartialEq)]
+struct HouseCell<'c> {
+    /// The number; `None` for a named place.
+    number: Option<i32>,
+    /// The suffix written after the number; empty if there is none.
+    suffix: &'c str,
+    /// Whether the cell holds several numbers, of which this is the first.
+    is_range: bool,
+}
+
+/// Reads the cell of a house number, as `12`, `12bis` or `12-14`; `None` if it cannot be read.
+fn house_number(cell: &str) -> Option<HouseCell<'_>> {
+    let digits = cell.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = cell.split_at(digits);
+    let rest = rest.trim();
     if cell.is_empty() {
+        return Some(HouseCell::default());
+    }
+    let number: i32 = number.parse().ok()?;
+    let is_whole = ["", ".0", ",0", ".00", ",00"].contains(&rest);
+    let is_suffix = rest.chars().all(char::is_alphabetic);
+    let is_range = rest
+        .trim_start_matches(RANGE_MARKS)
+        .trim_start()
+        .starts_with(|first: char| first.is_ascii_digit())
+        && rest.starts_with(RANGE_MARKS);
+    if !is_whole && !is_suffix && !is_range {
         return None;
     }
-    match cell.parse() {
-        Ok(NO_NUMBER) => None,
-        Ok(number) if number >= 0 => Some(number),
-        _ => {
-            unreadable(cell);
-            None
-        }
+    Some(HouseCell {
+        number: Some(number).filter(|number| *number != NO_NUMBER),
+        suffix: if is_suffix { rest } else { "" },
+        is_range,
+    })
+}
+
+/// Returns the postal code of a commune that has only one.
+fn only_postal_code(insee_code: &str) -> Option<&'static str> {
+    let places = Places::get();
+    let commune = places.place(places.find(insee_code)?)?;
+    match commune.postal_codes.as_slice() {
+        [code] => Some(code),
+        _ => None,
     }
 }
 
@@ -186,21 +233,28 @@ impl AddressRows {
         cell: &impl Fn(BanField) -> &'c str,
         insee_code: &str,
         department: &str,
-        number: Option<i32>,
+        house: &HouseCell,
         (lat, lon): (f64, f64),
     ) {
         let filled = |text: &'c str| (!text.is_empty()).then_some(text);
         self.ids.append_value(cell(BanField::Id));
-        self.kinds
-            .append_value(if number.is_some() { ADDRESS } else { PLACE });
-        self.numbers.append_option(number);
-        let suffix = cell(BanField::Suffix).to_lowercase();
+        self.kinds.append_value(if house.number.is_some() {
+            ADDRESS
+        } else {
+            PLACE
+        });
+        self.numbers.append_option(house.number);
+        let suffix = match cell(BanField::Suffix) {
+            "" => house.suffix.to_lowercase(),
+            suffix => suffix.to_lowercase(),
+        };
         self.suffixes
             .append_option(Some(suffix).filter(|suffix| !suffix.is_empty()));
         self.names.append_value(cell(BanField::Name));
         let code_of = |field| filled(cell(field)).map(|text| code(text, 5));
+        let postal_code = code_of(BanField::PostalCode);
         let codes = [
-            code_of(BanField::PostalCode),
+            postal_code.or_else(|| only_postal_code(insee_code).map(Into::into)),
             Some(insee_code.into()),
             code_of(BanField::FormerInseeCode),
             Some(department.into()),
@@ -250,5 +304,34 @@ impl AddressRows {
         columns.sort_by_key(|(name, _)| position(name));
         let arrays = columns.into_iter().map(|(_, array)| array).collect();
         RecordBatch::try_new(schema.arrow().clone(), arrays)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_house_number_is_read_with_its_suffix_or_not_at_all() {
+        let read = |cell| house_number(cell).map(|it| (it.number, it.suffix, it.is_range));
+        assert_eq!(read(""), Some((None, "", false)));
+        assert_eq!(read("99999"), Some((None, "", false)));
+        assert_eq!(read("00012"), Some((Some(12), "", false)));
+        assert_eq!(read("12.0"), Some((Some(12), "", false)));
+        assert_eq!(read("12bis"), Some((Some(12), "bis", false)));
+        assert_eq!(read("12 B"), Some((Some(12), "B", false)));
+        for range in ["16-18", "16 - 18", "16/18", "16 à 18"] {
+            assert_eq!(read(range), Some((Some(16), "", true)), "{range}");
+        }
+        for unreadable in ["bis", "-1", "12.5", "3000000000", "12 #4"] {
+            assert_eq!(read(unreadable), None, "{unreadable}");
+        }
+    }
+
+    #[test]
+    fn a_commune_with_several_postal_codes_gives_none() {
+        assert_eq!(only_postal_code("29128"), Some("29400"));
+        assert_eq!(only_postal_code("83137"), None);
+        assert_eq!(only_postal_code("99999"), None);
     }
 }

@@ -1,0 +1,200 @@
+//! Damaged files of a data folder: what a backup would copy is refused by name, and what is derived is rebuilt while the
+//! server serves.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::homes;
+use crate::support::process::{Server, errors, run, toise};
+
+/// Maximum wait for an index that is rebuilt.
+const REBUILT_WITHIN: Duration = Duration::from_secs(60);
+
+const ADDRESSES: &str = "\
+id;id_fantoir;numero;rep;nom_voie;code_postal;code_insee;nom_commune;code_insee_ancienne_commune;\
+nom_ancienne_commune;x;y;lon;lat;type_position;alias;nom_ld;libelle_acheminement;nom_afnor;source_position;\
+source_nom_voie;certification_commune;cad_parcelles
+48095_0100_00012;;12;;Rue de la République;48000;48095;Mende;;;;;3.5;44.52;entrée;;;;;commune;commune;1;
+48140_0100_00003;;3;;Place de l'Église;48200;48140;Saint-Chély-d'Apcher;;;;;3.27;44.8;entrée;;;;;commune;commune;1;
+05061_0100_00003;;3;;Rue Carnot;05000;05061;Gap;;;;;6.08;44.56;entrée;;;;;commune;commune;1;
+";
+
+/// How a file is damaged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Damage {
+    FlippedBit,
+    HalfMissing,
+    Deleted,
+}
+
+const DAMAGES: [Damage; 3] = [Damage::FlippedBit, Damage::HalfMissing, Damage::Deleted];
+
+impl Damage {
+    fn apply(self, path: &Path) {
+        let mut bytes = fs::read(path).unwrap();
+        match self {
+            Damage::FlippedBit => {
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 4;
+                fs::write(path, bytes).unwrap();
+            }
+            Damage::HalfMissing => fs::write(path, &bytes[..bytes.len() / 2]).unwrap(),
+            Damage::Deleted => fs::remove_file(path).unwrap(),
+        }
+    }
+}
+
+/// A data folder with sales, a model, addresses, adverts and a text index.
+fn data_folder(outer: &Path) -> PathBuf {
+    let data = outer.join("data");
+    copy(homes::trained().path(), &data);
+    let made = outer.join("made");
+    let folder = made.to_str().unwrap();
+    run(&data, &["synth", "--adverts", "60", "--output", folder]);
+    let adverts = made.join("adverts-synth.ndjson");
+    run(&data, &["ingest", adverts.to_str().unwrap()]);
+    let addresses = made.join("adresses.csv");
+    fs::write(&addresses, ADDRESSES).unwrap();
+    run(&data, &["import", "ban", addresses.to_str().unwrap()]);
+    run(&data, &["compact"]);
+    // The text index is filled by a server.
+    assert_eq!(Server::start(&data, "serve").terminate(), Some(0));
+    data
+}
+
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-r").args([from, to]).status();
+    assert!(copied.unwrap().success());
+}
+
+/// The files under a folder, relative to it, sorted.
+fn files(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let inside = path.strip_prefix(folder).unwrap();
+                found.push(inside.to_str().unwrap().to_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_backup_refuses_every_damaged_file_by_name() {
+    let outer = tempfile::tempdir().unwrap();
+    let outer = outer.path();
+    let data = data_folder(outer);
+    let copied = outer.join("copied");
+    run(&data, &["backup", copied.to_str().unwrap()]);
+    let kept = files(&copied);
+    // Nothing says what these held.
+    let has_checksum = |name: &&String| {
+        !name.starts_with("reports/") && !["backup.json", "toise.toml"].contains(&name.as_str())
+    };
+    let mut tried = 0;
+    for name in kept.iter().filter(has_checksum) {
+        for damage in DAMAGES {
+            // A bit of a database may be in no row, and without the file that names it there is no model.
+            let is_no_damage = name.ends_with(".sqlite") && damage == Damage::FlippedBit
+                || name == "models/current.json" && damage == Damage::Deleted;
+            if is_no_damage {
+                continue;
+            }
+            let damaged = outer.join("damaged");
+            copy(&data, &damaged);
+            damage.apply(&damaged.join(name));
+            let to = outer.join("refused");
+            let output = toise(&damaged, &["backup", to.to_str().unwrap()])
+                .output()
+                .unwrap();
+            let said = errors(&output);
+            assert_eq!(output.status.code(), Some(1), "{name} {damage:?}: {said}");
+            let file = Path::new(name).file_name().unwrap().to_str().unwrap();
+            let stem = file.split('.').next().unwrap();
+            assert!(said.contains(stem), "{name} {damage:?}: {said}");
+            assert!(!to.exists(), "{name} {damage:?}");
+            fs::remove_dir_all(&damaged).unwrap();
+            tried += 1;
+        }
+    }
+    assert!(tried > 30, "{tried}");
+    let left = files(outer)
+        .into_iter()
+        .filter(|name| name.contains(".toise-"));
+    assert_eq!(left.collect::<Vec<_>>(), [""; 0]);
+}
+
+async fn ask(server: &Server, key: &str, path: &str, body: &Value) -> (u16, Value) {
+    let url = format!("{}/v2/protected/{path}", server.address);
+    let request = crate::support::http_client().post(url);
+    let response = request.header("x-api-key", key).json(body).send();
+    let response = response.await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_server_starts_on_damaged_indexes_and_rebuilds_them() {
+    let outer = tempfile::tempdir().unwrap();
+    let outer = outer.path();
+    let data = data_folder(outer);
+    let key = run(&data, &["keys", "create"])["key"].take();
+    let key = key.as_str().unwrap();
+    let plain = json!({"search": {"filterProperty": {}}});
+    let words = json!({"search": {"filterProperty": {}, "keywords": ["cave"]}});
+    let server = Server::start(&data, "serve");
+    let (_, expected) = ask(&server, key, "properties/search/count", &words).await;
+    assert!(
+        expected["data"]["count"].as_u64().unwrap() > 3,
+        "{expected}"
+    );
+    assert_eq!(server.terminate(), Some(0));
+
+    let is_derived = |name: &String| {
+        name.starts_with("index/") && !name.ends_with("lock") && !name.contains("/damaged/")
+    };
+    let derived: Vec<String> = files(&data).into_iter().filter(is_derived).collect();
+    assert!(derived.len() > 10, "{derived:?}");
+    for (number, name) in derived.iter().enumerate() {
+        let damage = DAMAGES[number % DAMAGES.len()];
+        let damaged = outer.join("damaged");
+        copy(&data, &damaged);
+        damage.apply(&damaged.join(name));
+        let server = Server::start(&damaged, "serve");
+        let asked = Instant::now();
+        let (status, answer) = ask(&server, key, "properties/search/count", &plain).await;
+        assert_eq!(status, 200, "{name} {damage:?}: {answer}");
+        loop {
+            let (status, answer) = ask(&server, key, "properties/search/count", &words).await;
+            let is_intact = || {
+                let checked = toise(&damaged, &["check", "ban", "properties"]).output();
+                checked.unwrap().status.success()
+            };
+            if status == 200 && is_intact() {
+                assert_eq!(answer, expected, "{name} {damage:?}");
+                break;
+            }
+            assert!([200, 503].contains(&status), "{name} {damage:?}: {answer}");
+            assert!(
+                asked.elapsed() < REBUILT_WITHIN,
+                "{name} {damage:?}: {answer}"
+            );
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        assert_eq!(server.terminate(), Some(0), "{name} {damage:?}");
+        let found = toise(&damaged, &["geocode", "3 rue carnot 05000 gap"]).output();
+        let found = String::from_utf8(found.unwrap().stdout).unwrap();
+        assert!(found.contains("Rue Carnot"), "{name} {damage:?}: {found}");
+        fs::remove_dir_all(&damaged).unwrap();
+    }
+}
