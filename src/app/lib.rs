@@ -14,6 +14,7 @@ pub(crate) mod readiness;
 pub mod replica;
 pub mod serve;
 pub mod sql_process;
+mod waiting_rows;
 
 /// Why the service could not be composed or run, as a message for the operator.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

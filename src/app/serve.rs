@@ -16,7 +16,7 @@ use crate::compose::{Sources, app, configured_listings, deliveries, register_gau
 use crate::config::Config;
 use crate::disk::DiskCheck;
 use crate::replica::{self, ReplicaData};
-use crate::{Failure, contours, merges, publishing, readiness};
+use crate::{Failure, contours, merges, publishing, readiness, waiting_rows};
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -150,6 +150,8 @@ pub fn run_service(
         &app.readiness,
     );
     let looking = disk.start(&supervisor)?;
+    let ledger = app.billing.ledger.clone();
+    let writing = waiting_rows::start(&supervisor, &ledger, &app.metrics)?;
     let telling = readiness::tell(app.readiness.clone());
     runtime.spawn(supervisor.watch("readiness-log", telling));
     register_gauges(&app, store, open_data);
@@ -173,7 +175,9 @@ pub fn run_service(
     };
     let outcome = runtime.block_on(work(app));
     // Stops the workers while the runtime can still finish the deliveries in flight.
-    drop((workers, looking));
+    drop((workers, looking, writing));
+    waiting_rows::finish(&ledger);
+    drop(ledger);
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome?;
     match supervisor.failed() {
