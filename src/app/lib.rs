@@ -9,6 +9,7 @@ pub mod contours;
 pub(crate) mod disk;
 pub mod dumps;
 mod merges;
+mod open_files;
 pub mod publishing;
 pub(crate) mod readiness;
 pub mod replica;

@@ -16,7 +16,7 @@ use crate::compose::{Sources, app, configured_listings, deliveries, register_gau
 use crate::config::Config;
 use crate::disk::DiskCheck;
 use crate::replica::{self, ReplicaData};
-use crate::{Failure, contours, merges, publishing, readiness, waiting_rows};
+use crate::{Failure, contours, merges, open_files, publishing, readiness, waiting_rows};
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -71,6 +71,7 @@ pub fn serve(
     on_ready: impl FnOnce(&Addresses) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let _log = logs::start(&config.log);
+    open_files::raise()?;
     descriptors::warn_if_few(config.server.connections_max);
     let tls = match config.server.tls_files() {
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
@@ -254,6 +255,7 @@ pub fn serve_agent(
     key: impl FnOnce() -> Result<String, Failure>,
 ) -> Result<(), Failure> {
     let _log = logs::start(&config.log);
+    open_files::raise()?;
     run_service(data, config, async |app| {
         let stop = stop_signal()?;
         let supervisor = app.readiness.supervisor().clone();
