@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::common::CsvArgs;
 use super::matching::rename;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
@@ -56,6 +57,8 @@ pub struct EstimateArgs {
     /// Skip adjustments for what sales do not record (balcony, lift, condition, …) [default: the configured setting]
     #[arg(long)]
     no_adjustments: bool,
+    #[command(flatten)]
+    csv: CsvArgs,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     cluster: super::cluster::ClusterArgs,
@@ -73,6 +76,7 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
         input: arguments.input.clone(),
         output: arguments.output.clone(),
         renames: arguments.renames.clone(),
+        formulas: arguments.csv.formulas(),
         detail: Detail {
             comparables: arguments.comparables.map_or(0, usize::from),
             has_contributions: arguments.contributions,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::common::CsvArgs;
 use super::{CommandResult, Common};
 use toise_base::progress::Progress;
 use toise_geocode::resolve::LazyGeocoder;
@@ -47,6 +48,8 @@ pub struct MatchArgs {
     /// Columns of the record to add to the output, separated by commas; `record` is the whole record as JSON
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
+    #[command(flatten)]
+    csv: CsvArgs,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     cluster: super::cluster::ClusterArgs,
@@ -88,6 +91,7 @@ pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
         keys: arguments.keys.clone(),
         size: arguments.size,
         columns: arguments.columns.clone(),
+        formulas: arguments.csv.formulas(),
         geocoder: LazyGeocoder::new(common.data.clone()),
         progress: Progress::new(common.json),
     };

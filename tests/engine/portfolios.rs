@@ -6,6 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use toise::base::formula::Formulas;
 use toise::base::progress::Progress;
 use toise::opendata::bulk::{BulkOptions, BulkReport, run};
 use toise::opendata::request::parse_match;
@@ -33,6 +34,7 @@ fn options(dataset: Dataset, input: &Path, output: &Path) -> BulkOptions {
         dataset,
         input: input.to_owned(),
         output: output.to_owned(),
+        formulas: Formulas::Kept,
         renames: Vec::new(),
         keys: Vec::new(),
         size: None,
