@@ -75,6 +75,7 @@ mod journeys {
     mod crash_ledger;
     mod deciding;
     mod dying_workers;
+    mod empty_files;
     #[cfg(unix)]
     mod few_descriptors;
     mod foreign_readers;

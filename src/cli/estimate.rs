@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::common::CsvArgs;
 use super::matching::rename;
+use super::result::require_results;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -97,7 +98,7 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
     } else {
         print(&report, &arguments.output);
     }
-    Ok(())
+    verdict(&arguments.input, &report)
 }
 
 /// Runs `estimate` on workers.
@@ -144,7 +145,13 @@ fn run_shared(
         print(&shared.report, &output);
         cluster::print(&shared.cluster);
     }
-    Ok(())
+    verdict(&input, &shared.report)
+}
+
+/// Fails if no row of a portfolio is valued.
+fn verdict(input: &Path, report: &BulkEstimateReport) -> CommandResult {
+    let advice = "the output has the errors; --map OURS=THEIRS reads a column under another name";
+    require_results(input, report.rows, report.valued, advice)
 }
 
 fn print(report: &BulkEstimateReport, output: &Path) {

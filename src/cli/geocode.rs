@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::common::CsvArgs;
+use super::result::require_results;
 use super::{CommandResult, Common};
 use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
@@ -119,7 +120,7 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
     } else {
         print(&report, &output)
     }
-    Ok(())
+    verdict(&arguments.file, &report)
 }
 
 /// Geocodes a file. `answers` geocodes its rows: in this process or on workers.
@@ -177,7 +178,14 @@ fn run_shared(
         print(&shared.report, places.1);
         cluster::print(&shared.cluster);
     }
-    Ok(())
+    verdict(places.0, &shared.report)
+}
+
+/// Fails if no row of a file has a result.
+fn verdict(file: &Path, report: &FileReport) -> CommandResult {
+    let advice =
+        "result_status in the output says why; name the columns with --columns, or --lat and --lon";
+    require_results(file, report.rows, report.counts.ok, advice)
 }
 
 /// Returns the default output path: `folder/name-geocoded.csv` for `folder/name.csv.gz`.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::common::CsvArgs;
+use super::result::require_results;
 use super::{CommandResult, Common};
 use toise_base::progress::Progress;
 use toise_geocode::resolve::LazyGeocoder;
@@ -106,7 +107,7 @@ pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
     } else {
         print(&report, &arguments.output);
     }
-    Ok(())
+    verdict(&arguments.input, &report)
 }
 
 /// Runs `match` on workers.
@@ -148,7 +149,14 @@ fn run_shared(common: &Common, workers: &str, options: BulkOptions) -> CommandRe
         print(&shared.report, &output);
         cluster::print(&shared.cluster);
     }
-    Ok(())
+    verdict(&input, &shared.report)
+}
+
+/// Fails if all rows of a portfolio are in error. Rows without candidates are a result.
+fn verdict(input: &std::path::Path, report: &BulkReport) -> CommandResult {
+    let results = report.matched + report.without_candidates;
+    let advice = "the output has the errors; --map OURS=THEIRS reads a column under another name";
+    require_results(input, report.rows, results, advice)
 }
 
 fn print(report: &BulkReport, output: &std::path::Path) {

@@ -142,7 +142,8 @@ pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimat
     let portfolio = portfolio_of(options.input.clone(), options.renames.clone());
     let opened = OpenPortfolio::new(&portfolio)?;
     let (detail, today) = (options.detail, options.today);
-    let columns = EstimateColumns::new(&opened.columns)?;
+    let columns = EstimateColumns::new(&opened.columns);
+    let columns = columns.map_err(|error| error.in_file(&opened.name))?;
     let run = EstimateRun::new(valuer, detail, today, columns, &options.geocoder)?;
     let output = PortfolioOutput::create(&options.output, &run.schema, options.formulas)?;
     let mut report = BulkEstimateReport::ignoring(&opened);
@@ -175,7 +176,8 @@ pub fn run_remote(
     let started = Instant::now();
     let portfolio = portfolio_of(options.input.clone(), options.renames.clone());
     let opened = OpenPortfolio::new(&portfolio)?;
-    let columns = EstimateColumns::new(&opened.columns)?;
+    let columns = EstimateColumns::new(&opened.columns);
+    let columns = columns.map_err(|error| error.in_file(&opened.name))?;
     let schema = schema(options.detail, columns.addresses.is_some());
     let output = PortfolioOutput::create(&options.output, &schema, options.formulas)?;
     let mut report = BulkEstimateReport::ignoring(&opened);

@@ -278,7 +278,7 @@ fn columns_that_mean_nothing_are_named() {
     assert!(
         error
             .to_string()
-            .starts_with("no column of the portfolio is a field")
+            .contains(": no column of the portfolio is a field")
     );
     fs::write(
         &input,

@@ -281,7 +281,7 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
     };
     let error = bulk::run(&valuer, &options).unwrap_err().to_string();
     assert!(
-        error.starts_with("the portfolio has no column surface_m2"),
+        error.contains(": the portfolio has no column surface_m2"),
         "{error}"
     );
 }
