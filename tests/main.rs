@@ -76,6 +76,7 @@ mod journeys {
     mod damaged_files;
     mod deciding;
     mod dying_workers;
+    mod empty_files;
     #[cfg(unix)]
     mod few_descriptors;
     mod foreign_readers;

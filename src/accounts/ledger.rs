@@ -2,7 +2,8 @@
 //!
 //! Before the response is sent, a row that charges credits and a stored response are synced. The row of a free call
 //! is only written: it survives the end of the process, but a machine failure may lose the free calls of about the
-//! last second ([`Durability`]). Free calls therefore do not wait for the disk.
+//! last second ([`Durability`]). Free calls therefore do not wait for the disk. While the file cannot be written, they
+//! are answered and their rows wait in memory ([`crate::waiting`]); calls that charge credits fail.
 //!
 //! API calls have their own file ([`Store::ledger`]), so a response never waits while another call writes its adverts.
 //! Rows that wait at the same time share a commit. The same transaction adds to the daily totals that reports and
@@ -22,11 +23,14 @@ use crate::expiry::ExpiryClock;
 use crate::prices::Consumption;
 pub use crate::stored::StoredResponse;
 use crate::stored::{self, PackedResponse, Packing, PackingError, STORED_RESPONSE_TTL};
+use crate::waiting::WaitingRows;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Database, Durability, Store};
 
 /// Key id of entries without a key: deliveries are charged to an account, not requested with a key.
 pub const NO_KEY: Uuid = Uuid::nil();
+/// Rows that waited and are written in one commit.
+const WAITING_WRITTEN_AT_ONCE: usize = 1_000;
 
 /// A row of the ledger.
 #[derive(Clone, Debug)]
@@ -93,6 +97,7 @@ pub struct Ledger {
     database: Database,
     packing: Packing,
     expiry: Arc<ExpiryClock>,
+    waiting: WaitingRows,
 }
 
 impl Ledger {
@@ -102,11 +107,13 @@ impl Ledger {
             database: store.ledger().clone(),
             packing: Packing::default(),
             expiry: Arc::new(ExpiryClock::new(clock.clone(), STORED_RESPONSE_TTL)),
+            waiting: WaitingRows::default(),
         }
     }
 
     /// Writes a call record. On return, charged credits and stored responses are synced, and any other record is
-    /// written. If the caller goes away while waiting, the call may or may not be charged, but never twice.
+    /// written, or waits in memory while the file cannot be written. If the caller goes away while waiting, the call may
+    /// or may not be charged, but never twice.
     ///
     /// # Errors
     /// Nothing was charged, except with [`store::Error::Closed`]: then the call may or may not be charged.
@@ -136,6 +143,11 @@ impl Ledger {
         } else {
             Durability::Written
         };
+        // Nothing is owed for a free call, and a repeated one may be made again: it does not need its row now.
+        let deferrable = match durability {
+            Durability::Written => entry.clone(),
+            Durability::Synced => None,
+        };
         let packed = match answer {
             // The writer thread serves all calls, so slow work is done before.
             Some(answer) => {
@@ -151,7 +163,41 @@ impl Ledger {
             Ok(hold)
         };
         let written = self.database.write_async(durability, change).await;
-        written.map(drop)
+        match (written, deferrable) {
+            (Err(LedgerError::Store(error)), Some(entry)) if error.is_unwritable() => {
+                self.waiting.add(entry, &error);
+                Ok(())
+            }
+            (written, _) => written.map(drop),
+        }
+    }
+
+    /// Returns the rows that wait for the file to be writable.
+    pub fn waiting(&self) -> &WaitingRows {
+        &self.waiting
+    }
+
+    /// Writes the rows that wait, each once. Only one thread may call this at a time. Blocks.
+    ///
+    /// # Errors
+    /// The file still cannot be written; the rest keeps waiting.
+    pub fn write_waiting(&self) -> store::Result<()> {
+        loop {
+            let entries = self.waiting.oldest(WAITING_WRITTEN_AT_ONCE);
+            let count = entries.len();
+            if count == 0 {
+                return Ok(());
+            }
+            self.database.write(move |transaction| {
+                for entry in &entries {
+                    if !is_written(transaction, entry)? {
+                        insert_entry(transaction, entry)?;
+                    }
+                }
+                Ok(())
+            })?;
+            self.waiting.remove_oldest(count);
+        }
     }
 
     #[cfg(test)]
@@ -184,6 +230,13 @@ fn insert(
         stored::insert(transaction, packed, at, expired)?;
     }
     Ok(())
+}
+
+/// Returns whether the row of a call is in the ledger.
+fn is_written(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusqlite::Result<bool> {
+    transaction
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM ledger WHERE request_id = ?1)")?
+        .query_row([entry.request_id.as_bytes().as_slice()], |row| row.get(0))
 }
 
 /// Inserts a row and adds to the totals, in the caller's transaction.

@@ -99,3 +99,78 @@ async fn a_duplicate_row_is_rejected_and_others_are_written() {
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 2);
     assert_eq!(calls_of_month(&store, key_id, at).unwrap(), 2);
 }
+
+/// Limits the pages of the ledger's file, so that it is full like a disk; without a limit there is space again.
+fn limit_pages(store: &Store, pages: &str) {
+    let sql = format!("PRAGMA max_page_count = {pages}");
+    let limited = store
+        .ledger()
+        .write(move |transaction| transaction.query_row(&sql, [], |row| row.get::<_, i64>(0)));
+    limited.unwrap();
+}
+
+/// Request ids of the rows in the ledger, with the calls in the totals.
+fn written(store: &Store) -> (Vec<Uuid>, i64) {
+    let read = |connection: &Connection| {
+        let ids = connection
+            .prepare("SELECT request_id FROM ledger")?
+            .query_map([], |row| row.get(0).map(Uuid::from_bytes))?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let sql = "SELECT coalesce(sum(calls), 0) FROM consumption";
+        let calls = connection.query_row(sql, [], |row| row.get(0))?;
+        Ok((ids, calls))
+    };
+    store.ledger().read(read).unwrap()
+}
+
+#[tokio::test]
+async fn free_calls_wait_while_the_file_is_full_and_charged_calls_fail() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let (account_id, key_id, at) = (Uuid::now_v7(), Uuid::now_v7(), Utc::now());
+    let ledger = Ledger {
+        waiting: WaitingRows::bounded(20),
+        ..Ledger::new(&store, &Clock::system())
+    };
+    limit_pages(&store, "1");
+    let mut made = Vec::new();
+    while ledger.waiting().len() < 20 {
+        let row = record(account_id, key_id, at, 0);
+        made.push(row.entry.as_ref().unwrap().request_id);
+        ledger.record(row).await.unwrap();
+        assert!(made.len() < 10_000, "the file is not full");
+    }
+    let charged = ledger.record(record(account_id, key_id, at, 1)).await;
+    let Err(LedgerError::Store(error)) = charged else {
+        panic!("{charged:?}");
+    };
+    assert!(error.is_unwritable(), "{error}");
+    assert!(ledger.write_waiting().is_err());
+    assert_eq!(ledger.waiting().len(), 20);
+    assert_eq!(ledger.waiting().calls_of_month(key_id, at), 20);
+    let next_month = at + chrono::Duration::days(32);
+    assert_eq!(ledger.waiting().calls_of_month(key_id, next_month), 0);
+
+    // Above the maximum, calls go on and their rows are counted.
+    for _ in 0..3 {
+        ledger
+            .record(record(account_id, key_id, at, 0))
+            .await
+            .unwrap();
+    }
+    assert_eq!(ledger.waiting().left_out(), 3);
+
+    limit_pages(&store, "1000000");
+    ledger.write_waiting().unwrap();
+    ledger.write_waiting().unwrap();
+    assert_eq!(
+        (ledger.waiting().len(), ledger.waiting().left_out()),
+        (0, 3)
+    );
+    assert_eq!(ledger.waiting().calls_of_month(key_id, at), 0);
+    let (mut ids, calls) = written(&store);
+    ids.sort_unstable();
+    made.sort_unstable();
+    assert_eq!(ids, made);
+    assert_eq!(calls as usize, made.len());
+}

@@ -31,6 +31,7 @@ pub mod stored;
 pub mod usage;
 pub mod uses;
 pub mod verify;
+pub mod waiting;
 
 use chrono::{DateTime, Utc};
 use rusqlite::Row;

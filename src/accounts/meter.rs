@@ -201,6 +201,11 @@ impl KeyMeter {
         }
     }
 
+    /// Returns the identifier of the key.
+    pub fn key_id(&self) -> Uuid {
+        self.key_id
+    }
+
     /// Returns whether nobody uses the meter, and its last call was long ago.
     fn is_idle(self: &Arc<Self>, now: Duration) -> bool {
         let last_call = Duration::from_millis(self.last_call_ms.load(Ordering::Relaxed));
@@ -277,11 +282,13 @@ impl KeyMeter {
         }))
     }
 
-    /// Reserves a place in the month's quota and reads the month's calls if needed. Blocks on two indexed reads, at
+    /// Reserves a place in the month's quota and reads the month's calls if needed. `waiting` is the number of calls that
+    /// count but are not in the store yet ([`crate::waiting`]), read before this call. Blocks on two indexed reads, at
     /// most once a second.
     pub fn reserve(
         &self,
         store: &Store,
+        waiting: u64,
         now: DateTime<Utc>,
     ) -> store::Result<Result<Reservation, LimitExceeded>> {
         let first = first_of_month(now);
@@ -292,7 +299,7 @@ impl KeyMeter {
             }
             // Read without the lock, because callers that must not block also take it.
             let committed = self.month.lock().committed;
-            let calls = ledger::calls_of_month(store, self.key_id, now)?;
+            let calls = waiting + ledger::calls_of_month(store, self.key_id, now)?;
             let mut month = self.month.lock();
             if month.first != Some(first) {
                 // Reservations of another month are not released into this one.
@@ -457,7 +464,7 @@ mod tests {
         };
         Ledger::new(&store, &clock).record(record).await.unwrap();
         let meter = KeyMeters::new(clock.clone()).of(key_id, allowance(5, Some(4)));
-        let reserve = || meter.reserve(&store, clock.now()).unwrap();
+        let reserve = || meter.reserve(&store, 0, clock.now()).unwrap();
         let second = reserve().unwrap();
         assert_eq!(second.warning_percent, None);
         let third = reserve().unwrap();
@@ -486,7 +493,7 @@ mod tests {
             let meter = &meters[process];
             let reserved = match meter.reserve_known(clock.now()) {
                 Some(known) => known,
-                None => meter.reserve(&stores[process], clock.now()).unwrap(),
+                None => meter.reserve(&stores[process], 0, clock.now()).unwrap(),
             };
             let Ok(reservation) = reserved else {
                 return false;
@@ -544,12 +551,12 @@ mod tests {
         let (meters, key_id) = (KeyMeters::new(clock.clone()), Uuid::now_v7());
         let before = meters.of(key_id, allowance(5, Some(1)));
         before
-            .reserve(&store, clock.now())
+            .reserve(&store, 0, clock.now())
             .unwrap()
             .unwrap()
             .commit();
         let after = meters.of(key_id, allowance(9, Some(1)));
         assert_eq!(after.admit().unwrap().limit, 9);
-        assert!(after.reserve(&store, clock.now()).unwrap().is_err());
+        assert!(after.reserve(&store, 0, clock.now()).unwrap().is_err());
     }
 }

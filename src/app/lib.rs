@@ -9,6 +9,7 @@ pub mod contours;
 pub(crate) mod disk;
 pub mod dumps;
 mod merges;
+mod open_files;
 pub mod publishing;
 pub(crate) mod readiness;
 pub mod replica;
@@ -16,6 +17,7 @@ pub mod serve;
 pub mod sql_process;
 mod sweep;
 pub mod verify;
+mod waiting_rows;
 
 /// Why the service could not be composed or run, as a message for the operator.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

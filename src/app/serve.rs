@@ -16,7 +16,9 @@ use crate::compose::{Sources, app, configured_listings, deliveries, register_gau
 use crate::config::Config;
 use crate::disk::DiskCheck;
 use crate::replica::{self, ReplicaData};
-use crate::{Failure, contours, merges, publishing, readiness, sweep, verify};
+use crate::{
+    Failure, contours, merges, open_files, publishing, readiness, sweep, verify, waiting_rows,
+};
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -69,6 +71,7 @@ pub fn serve(
     on_ready: impl FnOnce(&Addresses) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let _log = logs::start(&config.log);
+    open_files::raise()?;
     descriptors::warn_if_few(config.server.connections_max);
     let tls = match config.server.tls_files() {
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
@@ -143,6 +146,8 @@ pub fn run_service(
         &app.readiness,
     );
     let looking = disk.start(&supervisor)?;
+    let ledger = app.billing.ledger.clone();
+    let writing = waiting_rows::start(&supervisor, &ledger, &app.metrics)?;
     let telling = readiness::tell(app.readiness.clone());
     runtime.spawn(supervisor.watch("readiness-log", telling));
     register_gauges(&app, store, open_data);
@@ -166,7 +171,9 @@ pub fn run_service(
     };
     let outcome = runtime.block_on(work(app));
     // Stops the workers while the runtime can still finish the deliveries in flight.
-    drop((workers, looking));
+    drop((workers, looking, writing));
+    waiting_rows::finish(&ledger);
+    drop(ledger);
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome?;
     match supervisor.failed() {
@@ -243,6 +250,7 @@ pub fn serve_agent(
     key: impl FnOnce() -> Result<String, Failure>,
 ) -> Result<(), Failure> {
     let _log = logs::start(&config.log);
+    open_files::raise()?;
     run_service(data, config, async |app| {
         let stop = stop_signal()?;
         let supervisor = app.readiness.supervisor().clone();

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod delimiter;
 pub mod disk;
 pub mod file_lock;
+pub mod formula;
 pub mod items;
 pub mod leader;
 pub mod networks;

@@ -7,6 +7,7 @@ use clap::Args;
 use toise_app::compose::configured_listings;
 use toise_app::config::{ConfigSources, EffectiveConfig, Flag};
 use toise_base::clock::Clock;
+use toise_base::formula::Formulas;
 use toise_engine::Budget;
 use toise_listings::Listings;
 use toise_store::Store;
@@ -28,6 +29,25 @@ pub struct Common {
     /// Print the result as JSON
     #[arg(long, global = true)]
     pub json: bool,
+}
+
+/// The option of commands that write CSV.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct CsvArgs {
+    /// In CSV, put an apostrophe in front of cells that a spreadsheet would run as formulas
+    #[arg(long)]
+    pub safe_csv: bool,
+}
+
+impl CsvArgs {
+    /// Returns what happens to formulas.
+    pub fn formulas(self) -> Formulas {
+        if self.safe_csv {
+            Formulas::Escaped
+        } else {
+            Formulas::Kept
+        }
+    }
 }
 
 impl Common {

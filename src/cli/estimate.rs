@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::common::CsvArgs;
 use super::matching::rename;
+use super::result::require_results;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -56,6 +58,8 @@ pub struct EstimateArgs {
     /// Skip adjustments for what sales do not record (balcony, lift, condition, …) [default: the configured setting]
     #[arg(long)]
     no_adjustments: bool,
+    #[command(flatten)]
+    csv: CsvArgs,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     cluster: super::cluster::ClusterArgs,
@@ -73,6 +77,7 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
         input: arguments.input.clone(),
         output: arguments.output.clone(),
         renames: arguments.renames.clone(),
+        formulas: arguments.csv.formulas(),
         detail: Detail {
             comparables: arguments.comparables.map_or(0, usize::from),
             has_contributions: arguments.contributions,
@@ -93,7 +98,7 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
     } else {
         print(&report, &arguments.output);
     }
-    Ok(())
+    verdict(&arguments.input, &report)
 }
 
 /// Runs `estimate` on workers.
@@ -140,7 +145,13 @@ fn run_shared(
         print(&shared.report, &output);
         cluster::print(&shared.cluster);
     }
-    Ok(())
+    verdict(&input, &shared.report)
+}
+
+/// Fails if no row of a portfolio is valued.
+fn verdict(input: &Path, report: &BulkEstimateReport) -> CommandResult {
+    let advice = "the output has the errors; --map OURS=THEIRS reads a column under another name";
+    require_results(input, report.rows, report.valued, advice)
 }
 
 fn print(report: &BulkEstimateReport, output: &Path) {

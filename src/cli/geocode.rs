@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::common::CsvArgs;
+use super::result::require_results;
 use super::{CommandResult, Common};
+use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
 use toise_geocode::file::bulk::{self, FileJob, FileReport};
 use toise_geocode::file::request::FileRequest;
@@ -63,6 +66,8 @@ pub struct GeocodeArgs {
     /// Delimiter of a CSV file: one character, or tab [default: detected]
     #[arg(long, value_name = "CHARACTER")]
     pub delimiter: Option<String>,
+    #[command(flatten)]
+    csv: CsvArgs,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     cluster: super::cluster::ClusterArgs,
@@ -90,9 +95,16 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
         Some(output) => output.clone(),
         None => default_output(&arguments.file),
     };
+    let formulas = arguments.csv.formulas();
     #[cfg(feature = "cluster")]
     if let Some(workers) = &arguments.cluster.workers {
-        return run_shared(common, workers, (&arguments.file, &output), &request);
+        return run_shared(
+            common,
+            workers,
+            (&arguments.file, &output),
+            &request,
+            formulas,
+        );
     }
     let geocoder = index::open(&common.data)?;
     if geocoder.segments().is_empty() {
@@ -101,20 +113,21 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
              toise import ban --departments 48"
         );
     }
-    let report = geocode(common, (&arguments.file, &output), &request, &geocoder)?;
+    let places = (arguments.file.as_path(), output.as_path());
+    let report = geocode(common, places, (&request, formulas), &geocoder)?;
     if common.json {
         println!("{}", serde_json::to_string(&report)?)
     } else {
         print(&report, &output)
     }
-    Ok(())
+    verdict(&arguments.file, &report)
 }
 
 /// Geocodes a file. `answers` geocodes its rows: in this process or on workers.
 fn geocode(
     common: &Common,
     (input, output): (&Path, &Path),
-    request: &FileRequest,
+    (request, formulas): (&FileRequest, Formulas),
     answers: &impl RowAnswers,
 ) -> Result<FileReport, Failure> {
     let length = std::fs::metadata(input);
@@ -126,6 +139,7 @@ fn geocode(
         input,
         output,
         request,
+        formulas,
         progress: &|bytes| bar.inc(bytes),
     };
     let report = bulk::run(&job, answers);
@@ -140,6 +154,7 @@ fn run_shared(
     workers: &str,
     places: (&Path, &Path),
     request: &FileRequest,
+    formulas: Formulas,
 ) -> CommandResult {
     use super::cluster::{self, Workers};
     use toise_cluster::Work;
@@ -153,7 +168,8 @@ fn run_shared(
             operation: request.operation,
             result_columns: request.result_columns.clone(),
         }));
-        let report = geocode(common, (&files.input, &files.output), request, &rows)?;
+        let places = (files.input.as_path(), files.output.as_path());
+        let report = geocode(common, places, (request, formulas), &rows)?;
         Ok((report, rows.into_dispatch().shares()))
     })?;
     if common.json {
@@ -162,7 +178,14 @@ fn run_shared(
         print(&shared.report, places.1);
         cluster::print(&shared.cluster);
     }
-    Ok(())
+    verdict(places.0, &shared.report)
+}
+
+/// Fails if no row of a file has a result.
+fn verdict(file: &Path, report: &FileReport) -> CommandResult {
+    let advice =
+        "result_status in the output says why; name the columns with --columns, or --lat and --lon";
+    require_results(file, report.rows, report.counts.ok, advice)
 }
 
 /// Returns the default output path: `folder/name-geocoded.csv` for `folder/name.csv.gz`.

@@ -9,6 +9,7 @@ use chrono::Datelike;
 use clap::{Args, Subcommand};
 use indicatif::{HumanBytes, HumanCount};
 
+use super::result::{listed, no_rows};
 use super::{CommandResult, Common};
 use toise_app::contours;
 use toise_base::clock::Clock;
@@ -183,7 +184,8 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
                 clock,
                 ..ImportOptions::default()
             };
-            import(common, Dataset::Dvf, &fetched, &options, shared)
+            let report = import(common, Dataset::Dvf, &fetched, &options, shared)?;
+            verdict(&arguments.files, &report)
         }
         ImportDataset::Dpe(arguments) => {
             let shared = &arguments.shared;
@@ -201,7 +203,8 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
                 clock,
                 ..ImportOptions::default()
             };
-            import(common, Dataset::Dpe, &fetched, &options, shared)
+            let report = import(common, Dataset::Dpe, &fetched, &options, shared)?;
+            verdict(&arguments.files, &report)
         }
         ImportDataset::Ban(arguments) => import_ban(common, arguments, clock, progress),
     }
@@ -232,7 +235,8 @@ fn import_ban(
         clock,
         ..ImportOptions::default()
     };
-    import(common, ImportTable::Ban, &fetched, &options, shared)?;
+    let report = import(common, ImportTable::Ban, &fetched, &options, shared)?;
+    verdict(&arguments.files, &report)?;
     let started = Instant::now();
     let bar = progress.rows("index of addresses", 0);
     let manifest = index::rebuild(&common.data, &|rows| bar.inc(rows))?;
@@ -337,7 +341,7 @@ fn import(
     fetched: &FetchedSources,
     options: &ImportOptions,
     shared: &SharedArgs,
-) -> CommandResult {
+) -> Result<ImportReport, BoxedError> {
     let table = table.into();
     let started = Instant::now();
     let settings = common.configuration(Vec::new())?.config.lake;
@@ -383,5 +387,22 @@ fn import(
         print!("{}", report.to_text());
         println!("report: {}", path.display());
     }
-    Ok(())
+    Ok(report)
+}
+
+/// Fails if files that were named gave no record. A source may have none for a department, which the report notes.
+fn verdict(files: &[PathBuf], report: &ImportReport) -> CommandResult {
+    if files.is_empty() || report.rows_kept > 0 {
+        return Ok(());
+    }
+    let (files, rows) = (listed(files), report.rows_read);
+    if rows == 0 {
+        return Err(no_rows(&files).into());
+    }
+    let message = format!(
+        "{files}: none of the {rows} rows was imported: {} rejected, {} not asked for; the report names the reasons",
+        report.rows_rejected(),
+        report.rows_not_asked_for
+    );
+    Err(message.into())
 }

@@ -21,6 +21,7 @@ use std::time::Instant;
 
 use clap::Args;
 
+use super::result::{listed, no_rows};
 use super::{CommandResult, Common};
 use convert::{ConvertedBatch, RowConverter, RowShape};
 use delimited::CsvDialect;
@@ -147,7 +148,7 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
         })?;
         report.seconds = started.elapsed().as_secs_f64();
         print_dry_run(common, &shown, &report)?;
-        return verdict(&report, arguments.strict);
+        return verdict(&report, arguments);
     }
     let listings = common
         .listings(Store::open(&common.data)?, clock.clone())?
@@ -178,15 +179,20 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
         print!("{}", report.to_text());
         println!("report: {}", path.display());
     }
-    verdict(&report, arguments.strict)
+    verdict(&report, arguments)
 }
 
 /// Fails if rows were read and none gave an advert or, if strict, if any row gave none.
-fn verdict(report: &IngestReport, is_strict: bool) -> CommandResult {
+fn verdict(report: &IngestReport, arguments: &IngestArgs) -> CommandResult {
     match report.read_and_rejected() {
-        (_, 0) => Ok(()),
-        (read, rejected) if is_strict || read == rejected => {
-            Err(format!("{rejected} of {read} rows gave no advert").into())
+        (0, _) => Err(no_rows(&listed(&arguments.files)).into()),
+        (read, rejected) if rejected > 0 && (arguments.strict || read == rejected) => {
+            let files = listed(&arguments.files);
+            let message = format!(
+                "{rejected} of {read} rows gave no advert ({files}): the report names the reasons; --suggest makes a \
+                 mapping for the columns of a file"
+            );
+            Err(message.into())
         }
         _ => Ok(()),
     }

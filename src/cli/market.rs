@@ -9,6 +9,7 @@ use arrow::array::{Array, RecordBatch};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
+use super::common::CsvArgs;
 use super::indicators::market_over;
 use super::sql::show_rows;
 use super::{CommandResult, Common};
@@ -67,6 +68,8 @@ pub struct MarketArgs {
     /// Write the rows to a file: .parquet, .arrow, .csv, .json or .ndjson
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgs,
     /// Draw the median price, or rent, over the periods into an .svg or .png file
     #[arg(long, value_name = "FILE", requires = "by")]
     plot: Option<PathBuf>,
@@ -178,7 +181,7 @@ pub fn run(common: &Common, arguments: &MarketArgs) -> CommandResult {
     } else {
         report.rows.clone()
     };
-    let count = show_rows(rows, common.json, output)?;
+    let count = show_rows(rows, common.json, output, arguments.csv.formulas())?;
     if let Some(output) = output {
         eprintln!("wrote {count} rows to {}", output.display());
     }

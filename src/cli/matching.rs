@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::common::CsvArgs;
+use super::result::require_results;
 use super::{CommandResult, Common};
 use toise_base::progress::Progress;
 use toise_geocode::resolve::LazyGeocoder;
@@ -47,6 +49,8 @@ pub struct MatchArgs {
     /// Columns of the record to add to the output, separated by commas; `record` is the whole record as JSON
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
+    #[command(flatten)]
+    csv: CsvArgs,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     cluster: super::cluster::ClusterArgs,
@@ -88,6 +92,7 @@ pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
         keys: arguments.keys.clone(),
         size: arguments.size,
         columns: arguments.columns.clone(),
+        formulas: arguments.csv.formulas(),
         geocoder: LazyGeocoder::new(common.data.clone()),
         progress: Progress::new(common.json),
     };
@@ -102,7 +107,7 @@ pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
     } else {
         print(&report, &arguments.output);
     }
-    Ok(())
+    verdict(&arguments.input, &report)
 }
 
 /// Runs `match` on workers.
@@ -144,7 +149,14 @@ fn run_shared(common: &Common, workers: &str, options: BulkOptions) -> CommandRe
         print(&shared.report, &output);
         cluster::print(&shared.cluster);
     }
-    Ok(())
+    verdict(&input, &shared.report)
+}
+
+/// Fails if all rows of a portfolio are in error. Rows without candidates are a result.
+fn verdict(input: &std::path::Path, report: &BulkReport) -> CommandResult {
+    let results = report.matched + report.without_candidates;
+    let advice = "the output has the errors; --map OURS=THEIRS reads a column under another name";
+    require_results(input, report.rows, results, advice)
 }
 
 fn print(report: &BulkReport, output: &std::path::Path) {

@@ -1,9 +1,61 @@
-//! Result type of commands.
+//! Result type of commands, and the rule that a command which finds nothing in a file fails.
+//!
+//! The exit code is 0 if a command did what it was asked, 1 if it failed, and 2 if its arguments are wrong. A command
+//! that reads a file fails if the file has no rows, or if no row gives a result: most likely it is the wrong file, or its
+//! columns have other names. docs/errors.md lists the cases.
 
 use std::error::Error;
+use std::path::{Path, PathBuf};
 
 /// Any error that makes a command fail.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// Result of a command. An error is printed after `error:` and the exit code is 1.
 pub type CommandResult = Result<(), Failure>;
+
+/// Returns an error unless a file had rows and at least one of them gave a result. `advice` says what to do if none did.
+///
+/// # Errors
+/// The file has no rows, or none of its rows gave a result.
+pub(crate) fn require_results(file: &Path, rows: u64, results: u64, advice: &str) -> CommandResult {
+    let file = file.display();
+    match (rows, results) {
+        (0, _) => Err(no_rows(&file.to_string()).into()),
+        (rows, 0) => Err(format!("{file}: none of its {rows} rows gave a result: {advice}").into()),
+        _ => Ok(()),
+    }
+}
+
+/// Lists files for a message.
+pub(crate) fn listed(files: &[PathBuf]) -> String {
+    let files: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    files.join(", ")
+}
+
+/// Returns the message about files without rows.
+pub(crate) fn no_rows(files: &str) -> String {
+    format!("{files}: no rows: check that it is the right file, and has rows after its header")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_rows_or_results_is_an_error_that_names_it() {
+        let outcome = |rows, results| {
+            let outcome = require_results(Path::new("a.csv"), rows, results, "use --map");
+            outcome.map_err(|error| error.to_string())
+        };
+        assert!(outcome(0, 0).unwrap_err().starts_with("a.csv: no rows"));
+        let refused = outcome(2, 0).unwrap_err();
+        assert_eq!(
+            refused,
+            "a.csv: none of its 2 rows gave a result: use --map"
+        );
+        assert_eq!(outcome(2, 1), Ok(()));
+    }
+}

@@ -13,6 +13,7 @@
 pub mod batch;
 pub mod cache;
 pub mod cancellation;
+pub mod csv_rows;
 pub mod data_file_store;
 pub mod decoded;
 mod expression;

@@ -25,6 +25,7 @@ use crate::request::fields::{HomeField, POSITION_COLUMNS, REQUIRED_COLUMNS, colu
 use crate::request::parse_cells;
 pub use report::BulkEstimateReport;
 use table::{EstimateTableBuilder, schema};
+use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::{LazyGeocoder, RepeatedAddresses, Resolved};
@@ -45,6 +46,8 @@ pub struct BulkEstimateOptions {
     pub input: PathBuf,
     /// Output file: `.parquet`, `.csv` or `.ndjson`.
     pub output: PathBuf,
+    /// What happens to cells of a CSV output that a spreadsheet would run as formulas.
+    pub formulas: Formulas,
     /// Pairs of input column and the home column it stands for.
     pub renames: Vec<(String, String)>,
     /// Optional parts of each result.
@@ -139,9 +142,10 @@ pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimat
     let portfolio = portfolio_of(options.input.clone(), options.renames.clone());
     let opened = OpenPortfolio::new(&portfolio)?;
     let (detail, today) = (options.detail, options.today);
-    let columns = EstimateColumns::new(&opened.columns)?;
+    let columns = EstimateColumns::new(&opened.columns);
+    let columns = columns.map_err(|error| error.in_file(&opened.name))?;
     let run = EstimateRun::new(valuer, detail, today, columns, &options.geocoder)?;
-    let output = PortfolioOutput::create(&options.output, &run.schema)?;
+    let output = PortfolioOutput::create(&options.output, &run.schema, options.formulas)?;
     let mut report = BulkEstimateReport::ignoring(&opened);
     portfolio::run(
         &portfolio,
@@ -172,9 +176,10 @@ pub fn run_remote(
     let started = Instant::now();
     let portfolio = portfolio_of(options.input.clone(), options.renames.clone());
     let opened = OpenPortfolio::new(&portfolio)?;
-    let columns = EstimateColumns::new(&opened.columns)?;
+    let columns = EstimateColumns::new(&opened.columns);
+    let columns = columns.map_err(|error| error.in_file(&opened.name))?;
     let schema = schema(options.detail, columns.addresses.is_some());
-    let output = PortfolioOutput::create(&options.output, &schema)?;
+    let output = PortfolioOutput::create(&options.output, &schema, options.formulas)?;
     let mut report = BulkEstimateReport::ignoring(&opened);
     let job = EstimateJob {
         names: opened.names.clone(),

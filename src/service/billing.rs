@@ -25,8 +25,12 @@ pub(crate) async fn reserve(
     let reserved = match meter.reserve_known(now) {
         Some(reserved) => reserved,
         None => {
-            let store = app.store.clone();
-            tokio::task::spawn_blocking(move || meter.reserve(&store, now))
+            let (store, ledger) = (app.store.clone(), app.billing.ledger.clone());
+            let reserving = move || {
+                let waiting = ledger.waiting().calls_of_month(meter.key_id(), now);
+                meter.reserve(&store, waiting, now)
+            };
+            tokio::task::spawn_blocking(reserving)
                 .await
                 .map_err(ApiError::internal)??
         }
@@ -58,7 +62,7 @@ pub fn ledger_entry(
 /// Writes a call of one unit to the ledger and commits its reservation.
 ///
 /// # Errors
-/// The ledger cannot be written.
+/// The ledger cannot be written, and the call charges credits.
 pub async fn charge(
     app: &App,
     key: &KeyRecord,

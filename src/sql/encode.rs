@@ -19,7 +19,8 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 
-use crate::csv_cells::{flat_schema, flattened};
+use toise_base::formula::Formulas;
+use toise_engine::csv_rows::CsvWriter;
 use toise_engine::spatial::{self, SpatialFormat, SpatialWriter};
 
 /// Rows of a Parquet row group.
@@ -40,6 +41,8 @@ pub enum RowFormat {
     Parquet,
     /// CSV with a header; nested values as JSON text.
     Csv,
+    /// The same, with an apostrophe in front of cells that a spreadsheet would run as formulas.
+    SafeCsv,
     /// One JSON array.
     Json,
     /// One JSON object per line.
@@ -52,15 +55,24 @@ pub enum RowFormat {
 
 impl RowFormat {
     /// All formats with the names that requests use, preferred first.
-    pub const NAMES: [(&'static str, RowFormat); 7] = [
+    pub const NAMES: [(&'static str, RowFormat); 8] = [
         ("json", RowFormat::Json),
         ("arrow", RowFormat::Arrow),
         ("parquet", RowFormat::Parquet),
         ("csv", RowFormat::Csv),
+        ("safe-csv", RowFormat::SafeCsv),
         ("ndjson", RowFormat::Ndjson),
         ("geoparquet", RowFormat::GeoParquet),
         ("geojson", RowFormat::GeoJson),
     ];
+
+    /// Returns the format of CSV with formulas kept or escaped.
+    pub fn csv(formulas: Formulas) -> Self {
+        match formulas {
+            Formulas::Kept => RowFormat::Csv,
+            Formulas::Escaped => RowFormat::SafeCsv,
+        }
+    }
 
     /// Returns the format with a name.
     pub fn named(name: &str) -> Option<Self> {
@@ -83,7 +95,7 @@ impl RowFormat {
         match self {
             RowFormat::Arrow => "application/vnd.apache.arrow.stream",
             RowFormat::Parquet | RowFormat::GeoParquet => "application/vnd.apache.parquet",
-            RowFormat::Csv => "text/csv",
+            RowFormat::Csv | RowFormat::SafeCsv => "text/csv",
             RowFormat::Json => "application/json",
             RowFormat::Ndjson => "application/x-ndjson",
             RowFormat::GeoJson => "application/geo+json",
@@ -92,8 +104,8 @@ impl RowFormat {
 
     /// Whether it is text, which is compressed as a whole.
     pub fn is_text(self) -> bool {
-        use RowFormat::{Csv, GeoJson, Json, Ndjson};
-        matches!(self, Csv | Json | Ndjson | GeoJson)
+        use RowFormat::{Csv, GeoJson, Json, Ndjson, SafeCsv};
+        matches!(self, Csv | SafeCsv | Json | Ndjson | GeoJson)
     }
 }
 
@@ -120,8 +132,8 @@ pub enum RowWriter<W: Write + Send> {
     Arrow(Box<StreamWriter<W>>),
     /// Parquet.
     Parquet(Box<ArrowWriter<W>>),
-    /// CSV, with the schema of its cells.
-    Csv(Box<arrow::csv::Writer<W>>, SchemaRef),
+    /// CSV.
+    Csv(Box<CsvWriter<W>>),
     /// JSON array.
     Json(Box<arrow::json::ArrayWriter<W>>),
     /// JSON lines.
@@ -158,12 +170,9 @@ impl<W: Write + Send> RowWriter<W> {
                 let writer = ArrowWriter::try_new(out, Arc::clone(schema), Some(properties))?;
                 Self::Parquet(Box::new(writer))
             }
-            RowFormat::Csv => {
-                let flat = flat_schema(schema);
-                let mut writer = arrow::csv::Writer::new(out);
-                // Writes the header, even if the answer has no rows.
-                writer.write(&RecordBatch::new_empty(Arc::clone(&flat)))?;
-                Self::Csv(Box::new(writer), flat)
+            RowFormat::Csv => Self::Csv(Box::new(CsvWriter::new(out, schema, Formulas::Kept)?)),
+            RowFormat::SafeCsv => {
+                Self::Csv(Box::new(CsvWriter::new(out, schema, Formulas::Escaped)?))
             }
             RowFormat::Json => Self::Json(Box::new(json().build(out))),
             RowFormat::Ndjson => {
@@ -194,7 +203,7 @@ impl<W: Write + Send> RowWriter<W> {
                     writer.flush()?;
                 }
             }
-            Self::Csv(writer, flat) => writer.write(&flattened(batch, flat)?)?,
+            Self::Csv(writer) => writer.write(batch)?,
             Self::Json(writer) => writer.write(batch)?,
             Self::Ndjson(writer) => writer.write(batch)?,
             Self::Spatial(writer) => writer.write(batch)?,
@@ -213,7 +222,7 @@ impl<W: Write + Send> RowWriter<W> {
                 writer.into_inner()?
             }
             Self::Parquet(writer) => writer.into_inner()?,
-            Self::Csv(writer, _) => writer.into_inner(),
+            Self::Csv(writer) => writer.into_inner(),
             Self::Json(mut writer) => {
                 writer.finish()?;
                 writer.into_inner()
@@ -307,8 +316,10 @@ impl Encoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{ArrayRef, Int64Array, ListArray, StringArray};
-    use arrow::datatypes::Int64Type;
+    use arrow::array::{
+        ArrayRef, DictionaryArray, Int64Array, ListArray, StringArray, StringViewArray,
+    };
+    use arrow::datatypes::{Int32Type, Int64Type};
 
     fn batch() -> RecordBatch {
         let lists =
@@ -343,6 +354,26 @@ mod tests {
             text(&[batch()]).unwrap(),
             "n,t,l\n1,\"a,b\",\"[1,null]\"\n2,,\n"
         );
+    }
+
+    #[test]
+    fn a_spreadsheet_runs_no_cell_of_safe_csv() {
+        let words: DictionaryArray<Int32Type> = [Some("@x"), None].into_iter().collect();
+        let columns: [(&str, ArrayRef, bool); 4] = [
+            ("=n", Arc::new(Int64Array::from(vec![-1, 2])), true),
+            ("t", Arc::new(StringArray::from(vec!["=1+1", "-1.5"])), true),
+            ("v", Arc::new(StringViewArray::from(vec!["+1", "a"])), true),
+            ("d", Arc::new(words), true),
+        ];
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+        let text = |format| {
+            let mut encoder = Encoder::new(format, &batch.schema(), false).unwrap();
+            encoder.write(&batch).unwrap();
+            String::from_utf8(encoder.finish().unwrap().to_vec()).unwrap()
+        };
+        let safe = "'=n,t,v,d\n-1,'=1+1,'+1,'@x\n2,-1.5,a,\n";
+        assert_eq!(text(RowFormat::SafeCsv), safe);
+        assert_eq!(text(RowFormat::Csv), safe.replace('\'', ""));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Only local sessions have these tables; a query that comes over the network cannot name a file.
 
 use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
 use datafusion::execution::options::ArrowReadOptions;
@@ -68,6 +69,7 @@ pub async fn register(context: &SessionContext, file: &FileTable) -> Result<(), 
     if !path.contains('*') && !Path::new(path).exists() {
         return Err(SqlError::invalid(format!("{path}: no such file")));
     }
+    require_rows(path, extension)?;
     let registered = match extension.to_ascii_lowercase().as_str() {
         "csv" | "tsv" | "txt" => {
             let delimiter = if extension == "tsv" {
@@ -102,6 +104,31 @@ pub async fn register(context: &SessionContext, file: &FileTable) -> Result<(), 
         }
     };
     registered.map_err(|error| SqlError::invalid(format!("{path}: {}", error.strip_backtrace())))
+}
+
+/// Returns an error if a text file has nothing, or nothing after its header.
+fn require_rows(path: &str, extension: &str) -> Result<(), SqlError> {
+    let header_lines = match extension.to_ascii_lowercase().as_str() {
+        "csv" | "tsv" | "txt" => 1,
+        "ndjson" | "jsonl" | "json" => 0,
+        _ => return Ok(()),
+    };
+    let failed = |error: std::io::Error| SqlError::invalid(format!("{path}: {error}"));
+    if !Path::new(path).is_file() {
+        return Ok(());
+    }
+    let mut lines = 0;
+    for byte in BufReader::new(File::open(path).map_err(failed)?).bytes() {
+        match byte.map_err(failed)? {
+            b'\n' | b'\r' => lines = lines.max(1),
+            byte if byte.is_ascii_whitespace() => {}
+            _ if lines >= header_lines => return Ok(()),
+            _ => {}
+        }
+    }
+    Err(SqlError::invalid(format!(
+        "{path}: no rows: check that it is the right file, and has rows after its header"
+    )))
 }
 
 /// Examines the Parquet files of a table, and sets the session's batch size to the rows that they allow.
@@ -151,7 +178,7 @@ fn parquet_files(path: &str, dotted: &str) -> Result<Vec<PathBuf>, SqlError> {
 /// Returns the delimiter that occurs most often in the first line of a CSV file; a comma if there is none or the file
 /// cannot be read.
 fn delimiter_of(path: &str) -> u8 {
-    use std::io::{BufRead, BufReader, Read};
+    use std::io::BufRead;
     /// Maximum bytes of a first line that are read.
     const LINE_BYTES_MAX: u64 = 64 << 10;
     let Ok(file) = std::fs::File::open(path) else {

@@ -16,7 +16,6 @@
 pub mod audit;
 mod batch_bytes;
 pub mod context;
-pub mod csv_cells;
 pub mod encode;
 pub mod error;
 mod explain;

@@ -2,6 +2,17 @@
 
 use std::path::PathBuf;
 
+use rusqlite::{ErrorCode, ffi};
+
+/// SQLite's extended codes of failed writes.
+const FAILED_WRITES: [i32; 5] = [
+    ffi::SQLITE_IOERR_WRITE,
+    ffi::SQLITE_IOERR_FSYNC,
+    ffi::SQLITE_IOERR_TRUNCATE,
+    ffi::SQLITE_IOERR_SHMSIZE,
+    ffi::SQLITE_IOERR_DIR_FSYNC,
+];
+
 /// An error of a store operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -95,6 +106,21 @@ pub enum Error {
     /// A stored secret has the wrong length.
     #[error("store: secret {0} is damaged")]
     DamagedSecret(String),
+}
+
+impl Error {
+    /// Returns whether a change failed and was undone because the files cannot be written for now: the disk is full,
+    /// read-only or broken, or another process kept the file locked.
+    pub fn is_unwritable(&self) -> bool {
+        match self {
+            Error::Commit(_) => true,
+            Error::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => {
+                matches!(error.code, ErrorCode::DiskFull | ErrorCode::ReadOnly)
+                    || FAILED_WRITES.contains(&error.extended_code)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A file of the store that is no longer the one this process opened. It is the innermost source of every error it

@@ -73,11 +73,12 @@ fn in_savepoint<T, E: From<Error>>(
     let execute = |sql| transaction.execute_batch(sql).map_err(Error::from);
     execute("SAVEPOINT change")?;
     let outcome = change(transaction);
-    execute(if outcome.is_ok() {
-        "RELEASE change"
-    } else {
-        "ROLLBACK TO change; RELEASE change"
-    })?;
+    if outcome.is_ok() {
+        execute("RELEASE change")?;
+    } else if !transaction.is_autocommit() {
+        // Some failures (a full disk) have already undone the whole transaction, and the savepoint with it.
+        execute("ROLLBACK TO change; RELEASE change")?;
+    }
     outcome
 }
 

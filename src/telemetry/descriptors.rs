@@ -6,6 +6,8 @@ use super::process;
 const DESCRIPTORS_RESERVED: u64 = 256;
 /// Connections that are accepted even if the limit on open files is very low.
 const CONNECTIONS_LEAST: u64 = 16;
+/// Minimum of the limit on open files. With less, a server could fail to open its tables and store while it works.
+pub const DESCRIPTORS_MIN: u64 = DESCRIPTORS_RESERVED + CONNECTIONS_LEAST;
 
 /// Returns the maximum number of connections: `wanted`, or fewer if the limit on open files does not leave enough
 /// descriptors. With more, the service could neither accept a connection nor open a file.

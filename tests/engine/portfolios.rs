@@ -6,6 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use toise::base::formula::Formulas;
 use toise::base::progress::Progress;
 use toise::opendata::bulk::{BulkOptions, BulkReport, run};
 use toise::opendata::request::parse_match;
@@ -33,6 +34,7 @@ fn options(dataset: Dataset, input: &Path, output: &Path) -> BulkOptions {
         dataset,
         input: input.to_owned(),
         output: output.to_owned(),
+        formulas: Formulas::Kept,
         renames: Vec::new(),
         keys: Vec::new(),
         size: None,
@@ -276,7 +278,7 @@ fn columns_that_mean_nothing_are_named() {
     assert!(
         error
             .to_string()
-            .starts_with("no column of the portfolio is a field")
+            .contains(": no column of the portfolio is a field")
     );
     fs::write(
         &input,

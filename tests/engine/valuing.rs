@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use toise::base::formula::Formulas;
 use toise::base::progress::Progress;
 use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
@@ -79,6 +80,7 @@ fn rows(path: &Path) -> Vec<Map<String, Value>> {
 
 fn estimate(valuer: &Valuer, input: &Path, output: &Path, day: &str) -> BulkEstimateReport {
     let options = BulkEstimateOptions {
+        formulas: Formulas::Kept,
         input: input.to_owned(),
         output: output.to_owned(),
         renames: vec![("ref".into(), "id".into())],
@@ -268,6 +270,7 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
     let missing = files.join("missing.csv");
     std::fs::write(&missing, "longitude,latitude,type\n1,2,flat\n").unwrap();
     let options = BulkEstimateOptions {
+        formulas: Formulas::Kept,
         input: missing,
         output,
         renames: Vec::new(),
@@ -278,7 +281,7 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
     };
     let error = bulk::run(&valuer, &options).unwrap_err().to_string();
     assert!(
-        error.starts_with("the portfolio has no column surface_m2"),
+        error.contains(": the portfolio has no column surface_m2"),
         "{error}"
     );
 }
@@ -294,6 +297,7 @@ fn comparables_and_contributions_come_as_columns_and_adjustments_can_be_left_out
     let output = files.join("valued.ndjson");
     let valued = |adjustments| {
         let options = BulkEstimateOptions {
+            formulas: Formulas::Kept,
             input: input.clone(),
             output: output.clone(),
             renames: Vec::new(),

@@ -8,6 +8,7 @@ use arrow::datatypes::Int32Type;
 use proptest::prelude::*;
 use reqwest::Method;
 use serde_json::Value;
+use toise::base::formula::Formulas;
 use toise::geocode::file::bulk::{FileJob, run};
 use toise::geocode::file::csv::{CsvPlan, RowCounts, next_block};
 use toise::geocode::file::request::FileRequest;
@@ -87,6 +88,7 @@ fn run_on(name: &str, bytes: &[u8], operation: Operation) -> Result<(), TestCase
         input: &input,
         output: &output,
         request: &request,
+        formulas: Formulas::Kept,
         progress: &|_| (),
     };
     match run(&job, &*GEOCODER) {

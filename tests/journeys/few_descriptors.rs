@@ -1,14 +1,15 @@
 //! A limit on open files that is lower than the connections that are configured: connections take what is left of it, and a
-//! client that is connected goes on being answered.
+//! client that is connected goes on being answered. A limit that is too low to serve is refused at the start.
 
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::support::http_client;
-use crate::support::process::{Server, run, toise};
+use crate::support::process::{Server, errors, run, toise};
 
 /// Limit on open files; 256 of them are kept for tables, the store and other sockets.
 const DESCRIPTORS: &str = "320";
@@ -17,17 +18,50 @@ const CONNECTIONS: f64 = 64.0;
 /// Connections that somebody opens and says nothing on.
 const OPENED: usize = 200;
 
+/// A command that serves a data folder with the given options of `ulimit`.
+fn limited(data: &Path, limits: &str) -> Command {
+    let serving = toise(data, &["serve", "--listen", "127.0.0.1:0"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("{limits} && exec \"$@\""), "sh"]);
+    limited.arg(serving.get_program()).args(serving.get_args());
+    limited.stdin(Stdio::null()).stderr(Stdio::null());
+    limited
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_raises_its_limit_and_does_not_start_below_the_minimum() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let refused = limited(data, "ulimit -n 48")
+        .stderr(Stdio::piped())
+        .output();
+    let refused = refused.unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let message = errors(&refused);
+    assert!(
+        message.contains("open files is 48") && message.contains("ulimit -n 65536"),
+        "{message}"
+    );
+
+    let server = Server::ready(&mut limited(data, "ulimit -Sn 48 && ulimit -Hn 1000"));
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.id()));
+    if let Ok(limits) = limits {
+        let line = limits
+            .lines()
+            .find(|line| line.starts_with("Max open files"));
+        let soft = line.unwrap().split_whitespace().nth(3);
+        assert_eq!(soft, Some("1000"), "{limits}");
+    }
+    assert_eq!(server.terminate(), Some(0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_leave_descriptors_for_those_who_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let made = run(data, &["keys", "create", "--scopes", "search"]);
     let key = made["key"].as_str().unwrap();
-    let serving = toise(data, &["serve", "--listen", "127.0.0.1:0"]);
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -n \"$0\" && exec \"$@\"", DESCRIPTORS]);
-    limited.arg(serving.get_program()).args(serving.get_args());
-    let server = Server::ready(limited.stdin(Stdio::null()).stderr(Stdio::null()));
+    let server = Server::ready(&mut limited(data, &format!("ulimit -n {DESCRIPTORS}")));
     let client = http_client();
     let search = async || {
         let url = format!("{}/v2/protected/opendata/dvf/search", server.address);

@@ -1,10 +1,18 @@
-//! A full disk: the server says so, loses nothing it acknowledged, and is ready again once there is room.
+//! A full disk: the server says so, loses nothing it acknowledged, and is ready again once there is room. Free calls go
+//! on, and their ledger rows are written later.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
+use serde_json::json;
+
+use toise::store::Store;
+
+use crate::support::failing_disks::NOTICED_WITHIN;
+use crate::support::http_client;
 use crate::support::process::{Server, run};
 use crate::support::skip::skipped;
 
@@ -100,5 +108,118 @@ async fn a_full_disk_is_not_ready_by_name_and_ready_again_once_there_is_room() {
     for id in &acknowledged {
         assert!(accounts.contains(id.as_str()), "{id} is lost");
     }
+    drop(disk);
+}
+
+/// Free calls whose rows must wait before there is space again.
+const WAITING: f64 = 50.0;
+
+impl Server {
+    /// Searches a table; returns the status, the request id without dashes, and `Retry-After`.
+    async fn searches(&self, table: &str, key: &str) -> (u16, String, Option<String>) {
+        let url = format!("{}/v2/protected/opendata/{table}/search", self.address);
+        let request = http_client().post(url).header("x-api-key", key);
+        let response = request.json(&json!({})).send().await.unwrap();
+        let header = |name| {
+            let value = response.headers().get(name)?;
+            Some(value.to_str().unwrap().to_owned())
+        };
+        let id = header("x-request-id").unwrap().replace('-', "");
+        (response.status().as_u16(), id, header("retry-after"))
+    }
+
+    /// Returns a metric without labels.
+    async fn metric(&self, name: &str) -> f64 {
+        let metrics = http_client().get(format!("{}/metrics", self.address));
+        let metrics = metrics.send().await.unwrap().text().await.unwrap();
+        let value = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap().parse().unwrap()
+    }
+
+    /// Makes free calls until the rows of `WAITING` of them wait; adds the ids of all to `answered`.
+    async fn fills_the_queue(&self, key: &str, answered: &mut Vec<String>) {
+        for call in 0.. {
+            let (status, id, _) = self.searches("dvf", key).await;
+            assert_eq!(status, 200);
+            answered.push(id);
+            if self.metric("toise_ledger_rows_waiting").await >= WAITING {
+                return;
+            }
+            assert!(call < 20_000, "the disk is not full");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn free_calls_go_on_with_a_full_disk_and_their_rows_are_written_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(folder.path(), 64) else {
+        skipped("no file system can be mounted here");
+        return;
+    };
+    let data = folder.path().join("data");
+    let made = run(
+        &data,
+        &["keys", "create", "--scopes", "search", "--rate", "100000"],
+    );
+    let key = made["key"].as_str().unwrap();
+    let more = [
+        "--price",
+        "API_OPENDATA_DVF_SEARCH=0",
+        "--price",
+        "API_OPENDATA_DPE_SEARCH=1",
+        "--set",
+        "server.disk_free_min_mib=8",
+    ];
+    let server = Server::start_with(&data, "serve", &more, Stdio::null());
+    let mut answered = Vec::new();
+    for table in ["dvf", "dpe"] {
+        let (status, id, _) = server.searches(table, key).await;
+        assert_eq!(status, 200);
+        answered.push(id);
+    }
+
+    let filler = disk.fill(0);
+    server.fills_the_queue(key, &mut answered).await;
+    for _ in 0..3 {
+        let (status, _, retry_after) = server.searches("dpe", key).await;
+        assert_eq!(status, 503);
+        assert!(retry_after.is_some());
+    }
+    server.becomes("/healthz", 503, "not ready").await;
+
+    fs::remove_file(&filler).unwrap();
+    server.becomes("/healthz", 200, "").await;
+    let freed = Instant::now();
+    while server.metric("toise_ledger_rows_waiting").await > 0.0 {
+        assert!(freed.elapsed() < NOTICED_WITHIN, "rows still wait");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    let (status, id, _) = server.searches("dpe", key).await;
+    assert_eq!(status, 200);
+    answered.push(id);
+
+    // Rows that still wait when the server ends are written then.
+    let filler = disk.fill(0);
+    server.fills_the_queue(key, &mut answered).await;
+    fs::remove_file(&filler).unwrap();
+    assert_eq!(server.terminate(), Some(0));
+
+    let mut rows: Vec<String> = Store::open(&data)
+        .unwrap()
+        .ledger()
+        .read(|connection| {
+            connection
+                .prepare("SELECT lower(hex(request_id)) FROM ledger")?
+                .query_map([], |row| row.get(0))?
+                .collect()
+        })
+        .unwrap();
+    println!("{} calls answered, {} rows", answered.len(), rows.len());
+    rows.sort_unstable();
+    answered.sort_unstable();
+    assert_eq!(rows, answered);
     drop(disk);
 }

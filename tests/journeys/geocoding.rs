@@ -215,3 +215,36 @@ async fn a_file_survives_kills_without_a_row_lost_or_written_twice() {
     assert_eq!(report["rows"], ROWS as u64);
     assert!(served == fs::read(&beside).unwrap(), "the results differ");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_has_no_token_of_a_project() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let key = run(&data, &["keys", "create", "--scopes", "geocoding"]);
+    let door = Door {
+        client: http_client(),
+        key: key["key"].as_str().unwrap().to_owned(),
+    };
+    let log = folder.path().join("log");
+    let stderr = fs::File::create(&log).unwrap().into();
+    let server = Server::start_with(&data, "serve", &[], stderr);
+    let project = door.json(&server, Method::POST, "async/projects", "").await;
+    let [id, token] = ["id", "token"].map(|name| project["data"][name].as_str().unwrap());
+    let path = format!("async/projects/{id}/output-file/{token}");
+    for (method, path) in [
+        (Method::GET, path.clone()),
+        // Neither is an endpoint.
+        (Method::DELETE, path.clone()),
+        (Method::GET, format!("{path}/")),
+        (Method::GET, path.replace("output-file", "output%2Dfile")),
+    ] {
+        let url = format!("{}/geocoding/{path}", server.address);
+        let request = door.client.request(method, url);
+        let response = request.header("x-api-key", &door.key).send().await.unwrap();
+        assert!(response.status().is_client_error());
+    }
+    assert_eq!(server.terminate(), Some(0));
+    let text = fs::read_to_string(&log).unwrap();
+    assert!(text.matches("/output-file/{token}").count() >= 3, "{text}");
+    assert!(!text.contains(token), "{text}");
+}

@@ -19,9 +19,11 @@ use arrow::array::RecordBatch;
 use clap::{Args, ValueEnum};
 use futures::StreamExt;
 
+use super::common::CsvArgs;
 use super::{CommandResult, Common};
 use show::{Display, OutputFile};
 use source::SqlSource;
+use toise_base::formula::Formulas;
 use toise_sql::encode::RowFormat;
 use toise_sql::files::FileTable;
 use toise_sql::text;
@@ -40,6 +42,7 @@ pub(super) fn show_rows(
     rows: RecordBatch,
     as_json: bool,
     output: Option<&Path>,
+    formulas: Formulas,
 ) -> Result<usize, Failure> {
     let format = if as_json {
         SqlFormat::Json
@@ -51,7 +54,7 @@ pub(super) fn show_rows(
         schema: rows.schema(),
         batches: futures::stream::iter([Ok(rows)]).boxed(),
     };
-    futures::executor::block_on(Display::new(format, None, output).show(rows))
+    futures::executor::block_on(Display::new(format, None, output, formulas).show(rows))
 }
 
 /// Arguments of `sql`.
@@ -95,6 +98,8 @@ pub struct SqlArgs {
     /// Write GeoParquet: --output FILE.parquet with the position of each row, from its columns lon and lat
     #[arg(long, requires = "output")]
     pub geo: bool,
+    #[command(flatten)]
+    csv: CsvArgs,
     /// Read a table as of an earlier version, such as `dvf=12`; repeatable
     #[arg(long, value_name = "TABLE=VERSION", value_parser = table_version, conflicts_with = "url")]
     pub as_of: Vec<(String, u64)>,
@@ -132,11 +137,11 @@ pub enum SqlFormat {
 }
 
 impl SqlFormat {
-    /// Returns the format of rows; `None` for a table.
-    fn rows(self) -> Option<RowFormat> {
+    /// Returns the format of rows; `None` for a table. `formulas` applies to CSV.
+    fn rows(self, formulas: Formulas) -> Option<RowFormat> {
         match self {
             SqlFormat::Table => None,
-            SqlFormat::Csv => Some(RowFormat::Csv),
+            SqlFormat::Csv => Some(RowFormat::csv(formulas)),
             SqlFormat::Json => Some(RowFormat::Json),
             SqlFormat::Ndjson => Some(RowFormat::Ndjson),
         }
@@ -160,6 +165,7 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
             .output
             .clone()
             .map(|path| OutputFile::new(path, arguments.geo)),
+        arguments.csv.formulas(),
     );
     let source = SqlSource::open(common, arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -12,6 +12,7 @@ use futures::StreamExt;
 use super::source::Rows;
 use super::{Failure, SqlFormat};
 use crate::table;
+use toise_base::formula::Formulas;
 use toise_engine::spatial::{PositionColumns, SpatialFormat, SpatialWriter};
 use toise_sql::encode::{RowFormat, RowWriter};
 
@@ -28,6 +29,7 @@ pub(super) struct Display {
     /// Maximum characters of a printed column; `None` for no maximum.
     pub width_max: Option<usize>,
     output: Option<OutputFile>,
+    formulas: Formulas,
 }
 
 /// A file that rows are written to.
@@ -45,7 +47,12 @@ impl OutputFile {
 }
 
 impl Display {
-    pub fn new(format: SqlFormat, width: Option<usize>, output: Option<OutputFile>) -> Self {
+    pub fn new(
+        format: SqlFormat,
+        width: Option<usize>,
+        output: Option<OutputFile>,
+        formulas: Formulas,
+    ) -> Self {
         let default = if io::stdout().is_terminal() {
             TERMINAL_WIDTH
         } else {
@@ -55,13 +62,14 @@ impl Display {
             format,
             width_max: Some(width.unwrap_or(default)).filter(|width| *width > 0),
             output,
+            formulas,
         }
     }
 
     /// Shows rows and returns their number.
     pub async fn show(&self, rows: Rows) -> Result<usize, Failure> {
-        match (&self.output, self.format.rows()) {
-            (Some(output), _) => to_file(rows, output).await,
+        match (&self.output, self.format.rows(self.formulas)) {
+            (Some(output), _) => to_file(rows, output, self.formulas).await,
             (None, Some(format)) => {
                 let out = BufWriter::new(Pipe(io::stdout()));
                 let (count, mut out) = written(rows, out, format).await?;
@@ -141,7 +149,7 @@ impl Display {
     }
 }
 
-async fn to_file(rows: Rows, output: &OutputFile) -> Result<usize, Failure> {
+async fn to_file(rows: Rows, output: &OutputFile, formulas: Formulas) -> Result<usize, Failure> {
     let path = output.path.as_path();
     if let Some(format) = SpatialFormat::of_path(path, output.geo) {
         return to_geodata(rows, path, format).await;
@@ -153,7 +161,7 @@ async fn to_file(rows: Rows, output: &OutputFile) -> Result<usize, Failure> {
     let format = match extension.unwrap_or_default() {
         "parquet" => RowFormat::Parquet,
         "arrow" | "arrows" => RowFormat::Arrow,
-        "csv" => RowFormat::Csv,
+        "csv" => RowFormat::csv(formulas),
         "ndjson" | "jsonl" => RowFormat::Ndjson,
         "json" => RowFormat::Json,
         _ => {

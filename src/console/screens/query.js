@@ -9,7 +9,8 @@ const PATH = "/v2/protected/sql";
 const ROWS_SHOWN = 1_000;
 const COLUMNS = "select table_name, column_name, data_type from information_schema.columns where table_schema = 'public' order by 1, ordinal_position";
 const EXAMPLE = "select date_trunc('quarter', transaction_date) as quarter, median(price_per_m2_living_eur) as price\nfrom dvf where property_type = 'Appartement' group by 1 order by 1";
-const FILES = [["csv", "csv"], ["parquet", "parquet"], ["geojson", "geojson"]];
+// Formulas in the texts of adverts must not run in the spreadsheet that opens the file.
+const FILES = [["safe-csv", "csv"], ["parquet", "parquet"], ["geojson", "geojson"]];
 
 export function Query({ parameters, set }) {
   const columns = useLoaded((signal) => call("POST", PATH, { query: COLUMNS }, { signal, isQuiet: true }), []);
@@ -47,7 +48,7 @@ export function Query({ parameters, set }) {
     <form onSubmit=${run}>
       <textarea rows="8" spellcheck="false" aria-label="SQL" value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${onKey}></textarea>
       <p><button>${word("run")}</button>
-        ${FILES.map(([format, ending]) => html`<button type="button" class="plain" onClick=${() => download(format, ending)}>${word("download")} ${format}</button>`)}</p>
+        ${FILES.map(([format, ending]) => html`<button type="button" class="plain" onClick=${() => download(format, ending)}>${word("download")} ${ending}</button>`)}</p>
       <${Waiting} of=${state} />
       ${state.value && html`<p role="status">${number(rows.length)} ${word("rows")}</p><${Drawn} rows=${rows} names=${names} />
         <${Table} rows=${rows} columns=${names.map((name) => [name, (row) => shown(row[name]), typeof rows[0][name] === "number"])} />`}

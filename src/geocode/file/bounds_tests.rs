@@ -14,6 +14,7 @@ use super::request::FileRequest;
 use super::text::TextEncoding;
 use crate::search::Geocoder;
 use toise_base::bounded::{FILE_COLUMNS_MAX, UNPACKED_BYTES_LEAST};
+use toise_base::formula::Formulas;
 use toise_contract::Fault;
 
 fn request(columns: &[&str]) -> FileRequest {
@@ -30,6 +31,7 @@ fn geocoded(input: &Path, request: &FileRequest) -> Result<String, String> {
         input,
         output: &output,
         request,
+        formulas: Formulas::Kept,
         progress: &|_| (),
     };
     // Without segments, a geocoder knows only the communes.

@@ -15,6 +15,7 @@ use super::rows::RowAnswers;
 use super::text::TextEncoding;
 use super::{ndjson, parquet};
 use toise_base::bounded::unpack;
+use toise_base::formula::Formulas;
 use toise_contract::Fault;
 use toise_lake::foreign::ForeignError;
 
@@ -99,6 +100,8 @@ pub struct FileJob<'a> {
     pub output: &'a Path,
     /// The request to apply to the input.
     pub request: &'a FileRequest,
+    /// What happens to cells of a CSV output that a spreadsheet would run as formulas.
+    pub formulas: Formulas,
     /// Called with the number of input bytes read since the previous call.
     pub progress: &'a dyn Fn(u64),
 }
@@ -196,7 +199,9 @@ fn run_csv(
         csv::Error::Request(fault) => job.misfit(fault),
         csv::Error::Io(error) => job.reading(error),
     };
-    let plan = CsvPlan::read(job.open()?, job.request, encoding).map_err(failed)?;
+    let plan = CsvPlan::read(job.open()?, job.request, encoding)
+        .map_err(failed)?
+        .with_formulas(job.formulas);
     let mut rows = plan.rows().map_err(|fault| job.misfit(fault))?;
     let mut source = job.open()?;
     let header = plan.first_record_at();

@@ -1,4 +1,5 @@
-//! Geocodes a CSV file block by block. Each output record is the original bytes of the record, then the results.
+//! Geocodes a CSV file block by block. Each output record is the original bytes of the record, then the results. Only
+//! escaping formulas changes the original cells.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -10,6 +11,7 @@ use super::rows::{RowAnswers, RowCells, RowGeocoder};
 use super::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
 use toise_base::bounded::check_columns;
 use toise_base::delimiter::detect_delimiter;
+use toise_base::formula::Formulas;
 use toise_contract::Fault;
 
 /// Maximum number of records in a block.
@@ -40,6 +42,7 @@ pub struct CsvPlan {
     header_bytes: u64,
     line_break: Vec<u8>,
     request: FileRequest,
+    formulas: Formulas,
 }
 
 impl CsvPlan {
@@ -101,6 +104,7 @@ impl CsvPlan {
                 line_break => line_break.to_vec(),
             },
             request: request.clone(),
+            formulas: Formulas::Kept,
         };
         plan.complete_header(&names)?;
         Ok(plan)
@@ -115,6 +119,19 @@ impl CsvPlan {
         }
         self.header.extend_from_slice(&self.line_break);
         Ok(())
+    }
+
+    /// Sets what happens to cells of the result that a spreadsheet would run as formulas, in the header as well.
+    pub fn with_formulas(mut self, formulas: Formulas) -> Self {
+        self.formulas = formulas;
+        let length = self.header.len() - self.line_break.len();
+        let names = &self.header[..length];
+        let bare = names.strip_prefix(BYTE_ORDER_MARK).unwrap_or(names);
+        let mut header = names[..names.len() - bare.len()].to_vec();
+        self.copy(&mut header, bare);
+        header.extend_from_slice(&self.line_break);
+        self.header = header;
+        self
     }
 
     /// Returns the header of the result.
@@ -173,16 +190,51 @@ impl CsvPlan {
         })
     }
 
+    /// Appends a value of the result.
     fn write(&self, out: &mut Vec<u8>, value: &str) {
         out.push(self.delimiter);
-        let needs_marks = |byte: u8| byte == self.delimiter || matches!(byte, b'"' | b'\n' | b'\r');
-        if !value.bytes().any(needs_marks) {
-            out.extend_from_slice(&self.encoding.encode(value));
+        self.write_cell(out, &self.encoding.encode(value));
+    }
+
+    /// Appends the bytes of a record, unless one of its cells has to be escaped: then all cells are written anew.
+    fn copy(&self, out: &mut Vec<u8>, record: &[u8]) {
+        if self.formulas == Formulas::Kept {
+            out.extend_from_slice(record);
             return;
         }
-        out.push(b'"');
-        out.extend_from_slice(&self.encoding.encode(&value.replace('"', "\"\"")));
-        out.push(b'"');
+        let cells = cells(record, self.delimiter);
+        if !cells.iter().any(|cell| self.formulas.escapes(cell)) {
+            out.extend_from_slice(record);
+            return;
+        }
+        for (place, cell) in cells.iter().enumerate() {
+            if place > 0 {
+                out.push(self.delimiter);
+            }
+            self.write_cell(out, cell);
+        }
+    }
+
+    /// Appends an encoded cell, escaped and in quotation marks where needed.
+    fn write_cell(&self, out: &mut Vec<u8>, cell: &[u8]) {
+        let needs_marks =
+            |byte: &u8| *byte == self.delimiter || matches!(byte, b'"' | b'\n' | b'\r');
+        let is_marked = cell.iter().any(needs_marks);
+        if is_marked {
+            out.push(b'"');
+        }
+        if self.formulas.escapes(cell) {
+            out.push(b'\'');
+        }
+        for byte in cell {
+            if *byte == b'"' {
+                out.push(b'"');
+            }
+            out.push(*byte);
+        }
+        if is_marked {
+            out.push(b'"');
+        }
     }
 }
 
@@ -252,7 +304,7 @@ pub fn next_block<R: Read>(
         let Some(record) = records.next_record()? else {
             break;
         };
-        originals.extend_from_slice(record.bytes);
+        plan.copy(&mut originals, record.bytes);
         let is_blank = record.bytes.is_empty();
         if record.is_broken && !is_blank {
             asked.push(None);

@@ -10,6 +10,7 @@ use super::request::{COLUMNS_MAX, FileRequest};
 use super::text::TextEncoding;
 use crate::request::Operation;
 use crate::search::Geocoder;
+use toise_base::formula::Formulas;
 
 /// Returns a geocoder without segments, which knows only the communes.
 fn communes() -> Geocoder {
@@ -200,6 +201,57 @@ fn an_encoding_is_detected_across_pieces() {
 }
 
 #[test]
+fn formulas_are_escaped_on_demand_and_other_rows_keep_their_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("a.csv"), folder.path().join("b.csv"));
+    let file = "\u{feff}=n,town\r\n\"-1\",Mende\r\n=1+1,Mende\r\n\"@a\"\"b,c\",Mende\r\n";
+    std::fs::write(&input, file).unwrap();
+    let wanted = request(&["town"]);
+    let geocoded = |formulas| {
+        let job = FileJob {
+            input: &input,
+            output: &output,
+            request: &wanted,
+            formulas,
+            progress: &|_| {},
+        };
+        run(&job, &communes()).unwrap();
+        std::fs::read_to_string(&output).unwrap()
+    };
+    let rest = [
+        "result_citycode,result_status",
+        "48095,ok",
+        "48095,ok",
+        "48095,ok",
+    ];
+    let expected = |cells: [&str; 4]| {
+        let lines = cells.iter().zip(rest);
+        let lines: Vec<String> = lines
+            .map(|(cells, rest)| format!("{cells},{rest}\r\n"))
+            .collect();
+        lines.concat()
+    };
+    assert_eq!(
+        geocoded(Formulas::Kept),
+        expected([
+            "\u{feff}=n,town",
+            "\"-1\",Mende",
+            "=1+1,Mende",
+            "\"@a\"\"b,c\",Mende"
+        ])
+    );
+    assert_eq!(
+        geocoded(Formulas::Escaped),
+        expected([
+            "\u{feff}'=n,town",
+            "\"-1\",Mende",
+            "'=1+1,Mende",
+            "\"'@a\"\"b,c\",Mende"
+        ])
+    );
+}
+
+#[test]
 fn ndjson_and_parquet_keep_what_they_hold() {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (
@@ -212,6 +264,7 @@ fn ndjson_and_parquet_keep_what_they_hold() {
         input: &input,
         output: &output,
         request: &wanted,
+        formulas: Formulas::Kept,
         progress: &|_| {},
     };
     let report = run(&job, &communes()).unwrap();
@@ -266,6 +319,7 @@ fn parquet_keeps_its_columns() {
         input: &input,
         output: &output,
         request: &wanted,
+        formulas: Formulas::Kept,
         progress: &|_| {},
     };
     run(&job, &communes()).unwrap();

@@ -1,5 +1,6 @@
 //! Data about a request, collected while it is processed, for the headers of its response and for the log.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,7 +95,7 @@ impl RequestTrace {
             request_id: self.request_id,
             client: self.client,
             method: head.method.as_str(),
-            path: head.path.as_str(),
+            path: &logged_path(head.path.as_str(), pattern),
             status,
             key_id: self.key.as_ref().map(|key| key.key_id),
             credits: self.credits,
@@ -103,8 +104,47 @@ impl RequestTrace {
     }
 }
 
+/// Parameter of a path that gives access to a result, and stands in its place in the log.
+const TOKEN: &str = "{token}";
+/// Beginning of the paths that may have a token, also where no endpoint has the path.
+const PROJECTS: &str = "/geocoding/async/projects/";
+/// Place of a token among the parts of such a path, the empty one before the first slash included.
+const TOKEN_PLACE: usize = 6;
+
+/// Returns a path as the log shows it: without tokens.
+fn logged_path<'p>(path: &'p str, pattern: Option<&str>) -> Cow<'p, str> {
+    let of_pattern = pattern.and_then(|pattern| pattern.split('/').position(|part| part == TOKEN));
+    let unmatched = pattern.is_none() && path.starts_with(PROJECTS);
+    let Some(place) = of_pattern.or(unmatched.then_some(TOKEN_PLACE)) else {
+        return Cow::Borrowed(path);
+    };
+    match path.match_indices('/').nth(place.saturating_sub(1)) {
+        Some((slash, _)) => Cow::Owned(format!("{}{TOKEN}", &path[..=slash])),
+        None => Cow::Borrowed(path),
+    }
+}
+
 /// Returns whether a path needs a key.
 pub(super) fn is_protected(path: &str) -> bool {
     let mut prefixes = [PROTECTED_PREFIX, GEOCODING_PREFIX].into_iter();
     prefixes.any(|prefix| path.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_shows_no_token() {
+        let pattern = "/geocoding/async/projects/{id}/output-file/{token}";
+        let shown = "/geocoding/async/projects/1/output-file/{token}";
+        let path = "/geocoding/async/projects/1/output-file/secret";
+        assert_eq!(logged_path(path, Some(pattern)), shown);
+        assert_eq!(logged_path(&format!("{path}/"), None), shown);
+        let encoded = "/geocoding/async/projects/1/output%2Dfile/secret";
+        assert!(!logged_path(encoded, None).contains("secret"));
+        assert_eq!(logged_path("/version", Some("/version")), "/version");
+        let start = "/geocoding/async/projects/1/start";
+        assert_eq!(logged_path(start, None), start);
+    }
 }

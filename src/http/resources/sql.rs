@@ -41,7 +41,7 @@ const SNAPSHOTS_HEADER: HeaderName = HeaderName::from_static("x-toise-snapshots"
 /// The supported compression.
 const ZSTD: &str = "zstd";
 
-const FORMATS: [&str; 7] = [
+const FORMATS: [&str; 8] = [
     "json",
     "arrow",
     "parquet",
@@ -49,6 +49,7 @@ const FORMATS: [&str; 7] = [
     "ndjson",
     "geoparquet",
     "geojson",
+    "safe-csv",
 ];
 
 static PARAMETERS: Own = Own {
@@ -132,7 +133,7 @@ fn documented() -> Operation {
         .with_description(
             "Reads all tables at one moment, which the header `x-toise-snapshots` names. The format is that of \
              `format` or of the Accept header: JSON, Arrow IPC stream \
-             (`application/vnd.apache.arrow.stream`), Parquet (`application/vnd.apache.parquet`), CSV (`text/csv`), \
+             (`application/vnd.apache.arrow.stream`), Parquet (`application/vnd.apache.parquet`), CSV (`text/csv`; `safe-csv` puts an apostrophe in front of cells that a spreadsheet would run as formulas), \
              NDJSON (`application/x-ndjson`) or GeoJSON (`application/geo+json`); GeoParquet is asked for by `format`. \
              Rows with columns named lon and lat, or longitude and latitude, are points of geodata. Rows are streamed; an answer that fails on the way ends the \
              connection. A fault is reported with its line and column. Every query is written to an audit log",

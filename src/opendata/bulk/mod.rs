@@ -24,6 +24,7 @@ use super::portfolio::{
 use super::{Dataset, OpenData};
 use answer::AnswerLayout;
 use plan::PortfolioPlan;
+use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
 use toise_engine as engine;
 use toise_geocode::Geocoder;
@@ -41,6 +42,8 @@ pub struct BulkOptions {
     pub input: PathBuf,
     /// Output file: `.parquet`, `.csv` or `.ndjson`.
     pub output: PathBuf,
+    /// What happens to cells of a CSV output that a spreadsheet would run as formulas.
+    pub formulas: Formulas,
     /// Pairs of input column and the body field it stands for.
     pub renames: Vec<(String, String)>,
     /// Input columns to copy to the output; if empty, `key`, else `id`, else the row number.
@@ -208,7 +211,7 @@ pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Er
     let opened = OpenPortfolio::new(&portfolio)?;
     job.names.clone_from(&opened.names);
     let run = MatchRun::of_job(open_data, &job, &options.geocoder)?;
-    let output = PortfolioOutput::create(&options.output, run.schema())?;
+    let output = PortfolioOutput::create(&options.output, run.schema(), options.formulas)?;
     let mut report = BulkReport {
         ignored_columns: opened.columns.ignored.clone(),
         ..BulkReport::default()
@@ -241,7 +244,7 @@ pub fn run_remote(
     job.names.clone_from(&opened.names);
     let plan = PortfolioPlan::new(&job, opened.columns.clone())?;
     let layout = AnswerLayout::new(&plan, job.columns.as_deref())?;
-    let output = PortfolioOutput::create(&options.output, layout.schema())?;
+    let output = PortfolioOutput::create(&options.output, layout.schema(), options.formulas)?;
     let mut report = BulkReport {
         ignored_columns: opened.columns.ignored.clone(),
         ..BulkReport::default()

@@ -46,7 +46,8 @@ pub struct OpenPortfolio {
     pub bytes: Option<u64>,
     /// Names of its columns.
     pub names: Vec<String>,
-    name: String,
+    /// Name of the file, for messages.
+    pub name: String,
 }
 
 enum PortfolioForm {
@@ -119,7 +120,8 @@ impl OpenPortfolio {
             (PortfolioForm::Csv { delimiter, header }, names)
         };
         Ok(Self {
-            columns: PortfolioColumns::new(portfolio, &columns)?,
+            columns: PortfolioColumns::new(portfolio, &columns)
+                .map_err(|error| error.in_file(&name))?,
             names: columns,
             form,
             bytes,

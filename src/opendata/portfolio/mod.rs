@@ -89,6 +89,16 @@ pub enum Error {
     Elsewhere(Box<dyn std::error::Error + Send + Sync>),
 }
 
+impl Error {
+    /// Puts the name of a file in front of a message about its columns.
+    pub fn in_file(self, name: &str) -> Self {
+        match self {
+            Self::Option(message) => Self::Option(format!("{name}: {message}")),
+            error => error,
+        }
+    }
+}
+
 /// The blocks of a portfolio in order.
 pub type Blocks<'b> = dyn Iterator<Item = Result<InputRows, Error>> + 'b;
 /// Function that takes the answers to blocks, in order, with their statistics.

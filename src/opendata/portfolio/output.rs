@@ -12,12 +12,14 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::Error;
+use toise_base::formula::Formulas;
+use toise_engine::csv_rows::CsvWriter;
 
 const WRITE_BUFFER_BYTES: usize = 1 << 20;
 
 enum OutputWriter {
     Parquet(Box<ArrowWriter<BufWriter<File>>>),
-    Csv(Box<arrow::csv::Writer<BufWriter<File>>>),
+    Csv(Box<CsvWriter<BufWriter<File>>>),
     NdJson(Box<arrow::json::LineDelimitedWriter<BufWriter<File>>>),
 }
 
@@ -29,11 +31,11 @@ pub struct PortfolioOutput {
 }
 
 impl PortfolioOutput {
-    /// Creates an output file in the format of its extension.
+    /// Creates an output file in the format of its extension; `formulas` applies to CSV.
     ///
     /// # Errors
     /// The extension is unknown, or the file cannot be created.
-    pub fn create(path: &Path, schema: &SchemaRef) -> Result<Self, Error> {
+    pub fn create(path: &Path, schema: &SchemaRef, formulas: Formulas) -> Result<Self, Error> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         let mut partial = path.as_os_str().to_owned();
         partial.push(".part");
@@ -52,12 +54,7 @@ impl PortfolioOutput {
                     Some(properties),
                 )?))
             }
-            Some("csv") => {
-                let mut writer = arrow::csv::Writer::new(open()?);
-                // An output without rows still has a header.
-                writer.write(&RecordBatch::new_empty(schema.clone()))?;
-                OutputWriter::Csv(Box::new(writer))
-            }
+            Some("csv") => OutputWriter::Csv(Box::new(CsvWriter::new(open()?, schema, formulas)?)),
             Some("ndjson" | "jsonl") => {
                 OutputWriter::NdJson(Box::new(arrow::json::LineDelimitedWriter::new(open()?)))
             }

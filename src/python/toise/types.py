@@ -4565,7 +4565,7 @@ class SqlRequest(TypedDict):
     """One statement that only reads, in the SQL of DataFusion; `information_schema` lists tables and columns."""
     parameters: NotRequired[list[str | float | bool | None] | dict[str, str | float | bool | None]]
     """Values of placeholders: an array for `$1` or `?`, an object for `$name`."""
-    format: NotRequired[Literal["json", "arrow", "parquet", "csv", "ndjson", "geoparquet", "geojson"]]
+    format: NotRequired[Literal["json", "arrow", "parquet", "csv", "ndjson", "geoparquet", "geojson", "safe-csv"]]
     """Format of the rows; by default that of the Accept header, or JSON."""
     compression: NotRequired[Literal["none", "zstd"]]
     """zstd compresses the buffers of Arrow, and a text as a whole (Content-Encoding)."""

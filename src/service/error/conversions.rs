@@ -56,6 +56,9 @@ impl From<LedgerError> for ApiError {
     fn from(error: LedgerError) -> Self {
         match error {
             LedgerError::Overloaded => ApiError::Overloaded,
+            LedgerError::Store(error) if error.is_unwritable() => {
+                ApiError::unwritable("the ledger cannot be written", &error)
+            }
             error => ApiError::internal(error),
         }
     }
@@ -69,7 +72,7 @@ impl From<SqlError> for ApiError {
             }
             SqlError::Overloaded => ApiError::Overloaded,
             SqlError::Cancelled => ApiError::TimedOut,
-            SqlError::Internal(source) => ApiError::Internal(source),
+            SqlError::Internal(source) => ApiError::internal(source),
             fault @ (SqlError::Invalid { .. } | SqlError::ReadOnly(_) | SqlError::Limit(_)) => {
                 ApiError::Invalid(Fault::new("query", fault.to_string()))
             }

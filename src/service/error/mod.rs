@@ -3,6 +3,7 @@
 mod conversions;
 
 use std::borrow::Cow;
+use std::io::ErrorKind;
 
 use warp::http::StatusCode;
 
@@ -132,8 +133,8 @@ fn at_writer(address: Option<&str>) -> String {
 }
 
 impl ApiError {
-    /// Wraps an internal failure. If a file of the store was replaced or deleted, the service is about to stop, so the
-    /// error is [`ApiError::NotReady`] and is logged here.
+    /// Wraps an internal failure. If a file of the store was replaced or deleted, the service is about to stop, and if
+    /// the disk is full or read-only, it waits for space: the error is [`ApiError::NotReady`] and is logged here.
     pub fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         let error = error.into();
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
@@ -142,9 +143,21 @@ impl ApiError {
                 tracing::error!(%error, "request failed");
                 return ApiError::NotReady(STARTING_OR_DRAINING.into());
             }
+            if is_unwritable(here) {
+                return ApiError::unwritable("the data folder cannot be written", &*error);
+            }
             cause = here.source();
         }
         ApiError::Internal(error)
+    }
+
+    /// Returns the error of a call that needs a write while nothing can be written; logs its cause.
+    pub(crate) fn unwritable(
+        obstacle: &'static str,
+        cause: &(dyn std::error::Error + 'static),
+    ) -> Self {
+        tracing::warn!(error = %cause, "request refused: {obstacle}");
+        ApiError::NotReady(obstacle.into())
     }
 
     /// Returns status and `error.code` as in the contract's table; 408 shares the code of the transport errors.
@@ -182,6 +195,19 @@ impl ApiError {
             ApiError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 10000),
         }
     }
+}
+
+/// Returns whether an error says that the disk is full or read-only.
+fn is_unwritable(error: &(dyn std::error::Error + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref::<store::Error>() {
+        return error.is_unwritable();
+    }
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| {
+        matches!(
+            error.kind(),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::ReadOnlyFilesystem
+        )
+    })
 }
 
 fn body_status_and_code(error: BodyError) -> (StatusCode, u32) {

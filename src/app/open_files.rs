@@ -1,0 +1,49 @@
+//! The limit on open files of a server: raised as far as the system allows, and too low to serve below a minimum.
+
+use crate::Failure;
+use toise_telemetry::descriptors::DESCRIPTORS_MIN;
+
+/// Raises the limit on open files to the maximum that the system allows this process.
+///
+/// # Errors
+/// The limit is below [`DESCRIPTORS_MIN`], so that the service would fail while it works.
+#[cfg(unix)]
+pub(crate) fn raise() -> Result<(), Failure> {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    // Where the system refuses its own maximum (macOS), the limit stays.
+    let raised = soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
+    refuse_below_minimum(if raised { hard } else { soft })
+}
+
+/// Does nothing: there is no such limit here.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+pub(crate) fn raise() -> Result<(), Failure> {
+    Ok(())
+}
+
+fn refuse_below_minimum(limit: u64) -> Result<(), Failure> {
+    if limit >= DESCRIPTORS_MIN {
+        return Ok(());
+    }
+    let message = format!(
+        "the limit on open files is {limit}, and a server needs at least {DESCRIPTORS_MIN}: raise it with \
+         `ulimit -n 65536` or, for a service of systemd, with LimitNOFILE=65536"
+    );
+    Err(message.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_below_the_minimum_is_refused_with_what_to_do() {
+        refuse_below_minimum(DESCRIPTORS_MIN).unwrap();
+        let refused = refuse_below_minimum(DESCRIPTORS_MIN - 1).unwrap_err();
+        assert!(refused.to_string().contains("ulimit -n"), "{refused}");
+    }
+}

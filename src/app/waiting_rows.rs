@@ -1,0 +1,47 @@
+//! Writes the ledger rows of free calls that wait in memory, once the ledger can be written again, and before the
+//! service ends.
+
+use std::io;
+
+use toise_accounts::ledger::Ledger;
+use toise_base::supervise::Supervisor;
+use toise_base::watch::{Watcher, watch};
+use toise_telemetry::{Counter, Gauge, Metric, Metrics};
+
+const WAITING: Metric<Gauge> = Metric::gauge(
+    "toise_ledger_rows_waiting",
+    "Rows of free calls that wait in memory because the ledger cannot be written.",
+);
+const LEFT_OUT: Metric<Counter> = Metric::counter(
+    "toise_ledger_rows_left_out_total",
+    "Rows of free calls left out of the ledger because too many were waiting.",
+);
+
+/// Writes waiting rows every second until the handle is dropped, and registers their metrics.
+///
+/// # Errors
+/// The system cannot start a thread.
+pub(crate) fn start(
+    supervisor: &Supervisor,
+    ledger: &Ledger,
+    metrics: &Metrics,
+) -> io::Result<Watcher> {
+    let waiting = ledger.waiting().clone();
+    metrics.register_gauges(move |gauges| {
+        gauges.set(WAITING, &[], waiting.len() as f64);
+        gauges.set_count(LEFT_OUT, &[], waiting.left_out());
+    });
+    let ledger = ledger.clone();
+    watch(supervisor, "waiting-rows", move || {
+        // The check of the disk logs why the ledger cannot be written.
+        let _ = ledger.write_waiting();
+    })
+}
+
+/// Writes the rows that are still waiting when the service ends; logs how many are lost if that fails. Blocks.
+pub(crate) fn finish(ledger: &Ledger) {
+    if let Err(error) = ledger.write_waiting() {
+        let rows = ledger.waiting().len();
+        tracing::error!(rows, %error, "rows of free calls that waited for the ledger are lost");
+    }
+}
