@@ -196,11 +196,11 @@ fn a_backup_waits_for_the_current_model_and_refuses_an_invalid_one() {
 fn a_backup_deletes_leftovers_of_a_killed_one_and_two_do_not_run_at_once() {
     let folder = data_folder();
     let data = folder.path().join("data");
-    fs::create_dir_all(data.join(".backup-killed/lake")).unwrap();
+    fs::create_dir_all(data.join(".toise-backup-killed/lake")).unwrap();
     let (clock, bar) = (Clock::system(), ProgressBar::hidden());
     let take = |name: &str| StagedBackup::take(&data, &folder.path().join(name), &clock, &bar);
     let first = take("one.tar").unwrap();
-    assert!(!data.join(".backup-killed").exists());
+    assert!(!data.join(".toise-backup-killed").exists());
     assert!(matches!(take("two"), Err(Error::Busy(_))));
     // A stage dropped before publication leaves nothing.
     drop(first);
