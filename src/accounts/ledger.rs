@@ -19,35 +19,16 @@ use chrono::{DateTime, Datelike, Utc};
 use rusqlite::{Connection, Transaction};
 use uuid::Uuid;
 
+pub use crate::entry::{LedgerEntry, NO_KEY};
 use crate::expiry::ExpiryClock;
-use crate::prices::Consumption;
 pub use crate::stored::StoredResponse;
 use crate::stored::{self, PackedResponse, Packing, PackingError, STORED_RESPONSE_TTL};
 use crate::waiting::WaitingRows;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Database, Durability, Store};
 
-/// Key id of entries without a key: deliveries are charged to an account, not requested with a key.
-pub const NO_KEY: Uuid = Uuid::nil();
 /// Rows that waited and are written in one commit.
 const WAITING_WRITTEN_AT_ONCE: usize = 1_000;
-
-/// A row of the ledger.
-#[derive(Clone, Debug)]
-pub struct LedgerEntry {
-    /// Identifier of the call or delivery.
-    pub request_id: Uuid,
-    /// Account that is charged.
-    pub account_id: Uuid,
-    /// Key used, or [`NO_KEY`].
-    pub key_id: Uuid,
-    /// Type of consumption.
-    pub consumption: Consumption,
-    /// Credits charged.
-    pub credits: u64,
-    /// Time of the call.
-    pub at: DateTime<Utc>,
-}
 
 /// The call record: all that one call writes to the ledger.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@
 pub mod account;
 pub mod answers;
 pub mod audit;
+mod entry;
 pub mod expiry;
 pub mod grants;
 pub mod holds;

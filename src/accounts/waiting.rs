@@ -13,7 +13,7 @@ use chrono::{DateTime, Datelike, Utc};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use crate::ledger::LedgerEntry;
+use crate::entry::LedgerEntry;
 
 /// Maximum rows that wait: about 10 MB.
 pub const ROWS_WAITING_MAX: usize = 100_000;
