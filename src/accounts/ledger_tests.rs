@@ -3,6 +3,7 @@
 use super::*;
 use crate::DEFAULT_ACCOUNT;
 use crate::keys::{self, KeyKind};
+use crate::prices::Consumption;
 use toise_base::clock::Clock;
 
 fn record(account_id: Uuid, key_id: Uuid, at: DateTime<Utc>, credits: u64) -> CallRecord {

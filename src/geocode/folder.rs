@@ -30,6 +30,8 @@ use toise_lake::{self as lake, Lake};
 
 /// Name of the file that lists the segments.
 const CURRENT: &str = "current.json";
+/// End of the names of segments.
+const SEGMENT: &str = ".segment";
 /// Hexadecimal digits of a digest in a file's name.
 const NAME_DIGITS: usize = 16;
 /// Columns that segments are built from.
@@ -194,14 +196,21 @@ pub fn open_intact(data: &Path) -> (Geocoder, Vec<String>) {
 /// Checks the list of segments and every segment of the current edition against their digests, and returns the names of
 /// files that differ or are missing.
 pub fn verify(data: &Path) -> Vec<String> {
-    let manifest = match manifest(data) {
-        Ok(manifest) => manifest,
-        Err(_) => return vec![CURRENT.to_owned()],
-    };
     let folder = folder(data);
+    let manifest = match manifest(data) {
+        Ok(manifest) if !manifest.segments.is_empty() || !has_segments(&folder) => manifest,
+        _ => return vec![CURRENT.to_owned()],
+    };
     let entries = manifest.segments.into_values();
     let damaged = entries.filter(|entry| !is_intact(&folder, entry));
     damaged.map(|entry| entry.file).collect()
+}
+
+/// Whether there is a segment in a folder.
+fn has_segments(folder: &Path) -> bool {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names = files.map(|file| file.file_name());
+    names.any(|name| name.to_string_lossy().ends_with(SEGMENT))
 }
 
 /// Whether a segment's file is the one that was written.
@@ -405,7 +414,7 @@ fn write_segment(
     let mut bytes = Vec::new();
     builder.write(department, &mut bytes).map_err(failed)?;
     let checksum = blake3::hash(&bytes).to_hex().to_string();
-    let name = format!("{department}-{}.segment", &checksum[..NAME_DIGITS]);
+    let name = format!("{department}-{}{SEGMENT}", &checksum[..NAME_DIGITS]);
     let mut file = BufWriter::new(File::create(&draft).map_err(failed)?);
     file.write_all(&bytes).map_err(failed)?;
     let file = file
@@ -452,7 +461,7 @@ fn remove_unnamed(folder: &Path, manifest: &Manifest) {
     };
     for file in files.flatten() {
         let name = file.file_name().to_string_lossy().into_owned();
-        let is_ours = name.ends_with(".segment") || name.ends_with(".draft");
+        let is_ours = name.ends_with(SEGMENT) || name.ends_with(".draft");
         if is_ours && !named.contains(name.as_str()) {
             let _ = fs::remove_file(file.path());
         }

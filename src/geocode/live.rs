@@ -29,8 +29,8 @@ struct LiveGeocoderInner {
     current: ArcSwap<EditionInUse>,
     /// Contents of the list of segments when they were last opened.
     seen: Mutex<Option<Vec<u8>>>,
-    /// Contents of the list of segments when they were last verified.
-    verified: Mutex<Option<Vec<u8>>>,
+    /// Contents of the list of segments when they were last verified; `None` before that.
+    verified: Mutex<Option<Option<Vec<u8>>>>,
 }
 
 struct EditionInUse {
@@ -103,7 +103,7 @@ impl LiveGeocoder {
         let shared = &self.shared;
         let named = self.named();
         let mut verified = shared.verified.lock();
-        if *verified == named {
+        if verified.as_ref() == Some(&named) {
             return;
         }
         let damaged = folder::verify(&shared.data);
@@ -121,7 +121,7 @@ impl LiveGeocoder {
                 ),
             }
         }
-        *verified = named;
+        *verified = Some(named);
     }
 
     /// Starts a thread that checks for a new edition every second, until the returned handle is dropped.
