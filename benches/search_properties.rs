@@ -52,7 +52,7 @@ fn data() -> PathBuf {
 fn open(data: &Path) -> (Projection, Arc<Engine>) {
     let listings = Listings::new(Store::open(data).unwrap(), Clock::system());
     let engine = Arc::new(Engine::open(data, &[properties()], Budget::default()).unwrap());
-    let (lake, texts) = (Lake::open(data).unwrap(), TextSearch::open(data).unwrap());
+    let (lake, texts) = (Lake::open(data).unwrap(), TextSearch::open(data));
     let projection = Projection::open(listings, Arc::clone(&engine), lake, texts).unwrap();
     (projection, engine)
 }
