@@ -8,8 +8,8 @@ use serde_json::json;
 use super::result::Failure;
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited};
-use toise_app::backup::Manifest;
 use toise_app::backup::stage::StagedBackup;
+use toise_app::backup::{self, Manifest};
 use toise_app::verify;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -36,6 +36,10 @@ pub struct BackupArgs {
 
 /// Runs `backup`.
 pub fn run(common: &Common, arguments: &BackupArgs) -> CommandResult {
+    // Opening the store would create the missing file.
+    if let Some(lost) = Store::lost_file(&common.data) {
+        return Err(backup::Error::Lost(lost).into());
+    }
     let clock = Clock::system();
     let take = || take(common, arguments, &clock);
     let manifest = match Store::open_existing(&common.data)? {

@@ -58,9 +58,6 @@ impl StagedBackup {
         if fs::symlink_metadata(target).is_ok() {
             return Err(Error::Exists(target.to_owned()));
         }
-        if let Some(lost) = Store::lost_file(data) {
-            return Err(Error::Lost(lost));
-        }
         let lock = staging::lock(data, LOCK_FILE)?;
         let is_tar = target
             .extension()
