@@ -4,7 +4,7 @@
 //! holds. Each index is in a numbered folder, and the one with the highest number is current. [`rebuild`] therefore
 //! builds the next one while others have the current one open, and gives it its number when it is complete;
 //! [`TextSearch::switch_to_newer`] then switches to it and deletes its predecessor. A damaged index is set aside and
-//! replaced by an empty one with the next number, which is filled from the store ([`damage`]).
+//! replaced by an empty one with the next number, which is filled from the store (`damage.rs`).
 
 mod bitset;
 mod bulk_indexer;
