@@ -47,7 +47,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Creates a stage in the folder `beside`, after deleting those that were left behind there.
+    /// Deletes the abandoned stages in the folder `beside`, then creates one there.
     ///
     /// # Errors
     /// The folder cannot be written to.

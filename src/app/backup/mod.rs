@@ -25,7 +25,7 @@ pub const MANIFEST_FILE: &str = "backup.json";
 const FORMAT: u32 = 1;
 /// Size of the copy buffer, in bytes.
 const BUFFER_BYTES: usize = 1 << 20;
-/// Prefix of the names of stages of backups. It is particular, as stages lie beside folders of others.
+/// Prefix of the names of stages of backups. It names toise, because a stage may lie in a folder of the user.
 pub(crate) const STAGE_PREFIX: &str = ".toise-backup-";
 /// Prefix of the names of stages of restored folders.
 pub(crate) const RESTORE_PREFIX: &str = ".toise-restore-";
