@@ -28,7 +28,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reader that counts the bytes read from a source.
-struct Counted<R> {
+pub struct Counted<R> {
     inner: R,
     bytes: Arc<AtomicU64>,
 }
@@ -42,13 +42,13 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// Decompressing reader that enforces [`RATIO_MAX`].
-struct Unpacked<R> {
-    decoder: MultiGzDecoder<Counted<R>>,
+struct Unpacked<D> {
+    decoder: D,
     packed: Arc<AtomicU64>,
     unpacked: u64,
 }
 
-impl<R: Read> Read for Unpacked<R> {
+impl<D: Read> Read for Unpacked<D> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.decoder.read(buffer)?;
         self.unpacked += count as u64;
@@ -62,19 +62,37 @@ impl<R: Read> Read for Unpacked<R> {
     }
 }
 
-/// Decompresses gzip. Reading fails once the output exceeds both [`UNPACKED_BYTES_LEAST`] and [`RATIO_MAX`] times the
-/// compressed bytes read.
-pub fn gunzip<'r>(source: impl Read + Send + 'r) -> impl Read + Send + 'r {
+/// Decompresses a source with the decoder that `decoder` makes of it. Reading fails once the output exceeds both
+/// [`UNPACKED_BYTES_LEAST`] and [`RATIO_MAX`] times the compressed bytes read.
+///
+/// # Errors
+/// The decoder cannot be made.
+pub fn expand<'r, R, D>(
+    source: R,
+    decoder: impl FnOnce(Counted<R>) -> io::Result<D>,
+) -> io::Result<Box<dyn Read + Send + 'r>>
+where
+    R: Read + Send + 'r,
+    D: Read + Send + 'r,
+{
     let packed = Arc::new(AtomicU64::new(0));
     let counted = Counted {
         inner: source,
         bytes: Arc::clone(&packed),
     };
-    Unpacked {
-        decoder: MultiGzDecoder::new(counted),
+    Ok(Box::new(Unpacked {
+        decoder: decoder(counted)?,
         packed,
         unpacked: 0,
-    }
+    }))
+}
+
+/// Decompresses gzip, limited as in [`expand`].
+///
+/// # Errors
+/// See [`expand`].
+pub fn gunzip<'r>(source: impl Read + Send + 'r) -> io::Result<Box<dyn Read + Send + 'r>> {
+    expand(source, |packed| Ok(MultiGzDecoder::new(packed)))
 }
 
 /// Opens a source that may be gzip, detected by its first bytes; limited as in [`gunzip`].
@@ -84,7 +102,7 @@ pub fn gunzip<'r>(source: impl Read + Send + 'r) -> impl Read + Send + 'r {
 pub fn unpack<'r>(source: impl Read + Send + 'r) -> io::Result<Box<dyn BufRead + Send + 'r>> {
     let mut source = BufReader::with_capacity(BUFFER_BYTES, source);
     Ok(if source.fill_buf()?.starts_with(&GZIP) {
-        Box::new(BufReader::with_capacity(BUFFER_BYTES, gunzip(source)))
+        Box::new(BufReader::with_capacity(BUFFER_BYTES, gunzip(source)?))
     } else {
         Box::new(source)
     })
@@ -235,10 +253,10 @@ mod tests {
     #[test]
     fn a_compressed_file_may_become_long_but_not_endless() {
         let bomb = packed(io::repeat(b'a').take(2 * UNPACKED_BYTES_LEAST));
-        let refused = io::copy(&mut gunzip(&bomb[..]), &mut io::sink()).unwrap_err();
+        let refused = io::copy(&mut gunzip(&bomb[..]).unwrap(), &mut io::sink()).unwrap_err();
         assert!(refused.to_string().contains("times its size"), "{refused}");
         let short = packed(io::repeat(b'a').take(UNPACKED_BYTES_LEAST));
-        let read = io::copy(&mut gunzip(&short[..]), &mut io::sink()).unwrap();
+        let read = io::copy(&mut gunzip(&short[..]).unwrap(), &mut io::sink()).unwrap();
         assert_eq!(read, UNPACKED_BYTES_LEAST);
     }
 

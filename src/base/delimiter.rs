@@ -3,31 +3,70 @@
 /// Delimiters to look for; the first is the default for a header without any.
 pub const DELIMITERS: [u8; 4] = *b",;\t|";
 
-/// Returns the delimiter that splits the first line of a text into the most cells; quoted text does not count.
+/// Records that are compared with the header.
+const RECORDS_COMPARED: usize = 20;
+/// Share of the records that must have as many cells as the header, in tenths.
+const AGREEING_TENTHS: usize = 9;
+
+/// Returns the delimiter of a text, which begins with its header.
 ///
-/// A line break inside quotes does not end the line. On a tie, the first of [`DELIMITERS`] wins.
+/// It occurs in the header; among those that do, one that splits the records after the header into as many cells comes
+/// first, then the one that splits the header into the most cells, then the first of [`DELIMITERS`]. Quoted text does not
+/// count, and a line break inside quotes does not end a record.
 pub fn detect_delimiter(text: &[u8]) -> u8 {
-    let mut counts = [0usize; DELIMITERS.len()];
+    let records = counts(text);
+    let Some((header, rows)) = records.split_first() else {
+        return DELIMITERS[0];
+    };
+    let rank = |index: usize| {
+        let agreeing = rows
+            .iter()
+            .filter(|row| row[index] == header[index])
+            .count();
+        let agrees = agreeing * 10 >= rows.len() * AGREEING_TENTHS;
+        (header[index] > 0, agrees, header[index])
+    };
+    let mut best = 0;
+    for index in 1..DELIMITERS.len() {
+        if rank(index) > rank(best) {
+            best = index;
+        }
+    }
+    DELIMITERS[best]
+}
+
+/// Counts each delimiter in the first records; a record that is cut off does not count, unless it is the header.
+fn counts(text: &[u8]) -> Vec<[usize; DELIMITERS.len()]> {
+    let mut records = Vec::new();
+    let mut counts = [0; DELIMITERS.len()];
     let mut is_quoted = false;
+    let mut is_blank = true;
     for byte in text {
         match byte {
+            b'\n' | b'\r' if !is_quoted => {
+                if !is_blank {
+                    records.push(std::mem::take(&mut counts));
+                }
+                is_blank = true;
+                if records.len() > RECORDS_COMPARED {
+                    return records;
+                }
+                continue;
+            }
             b'"' => is_quoted = !is_quoted,
             _ if is_quoted => {}
-            b'\n' | b'\r' => break,
             byte => {
                 if let Some(index) = DELIMITERS.iter().position(|known| known == byte) {
                     counts[index] += 1;
                 }
             }
         }
+        is_blank = false;
     }
-    let mut best = 0;
-    for index in 1..DELIMITERS.len() {
-        if counts[index] > counts[best] {
-            best = index;
-        }
+    if records.is_empty() {
+        records.push(counts);
     }
-    DELIMITERS[best]
+    records
 }
 
 #[cfg(test)]
@@ -38,6 +77,14 @@ mod tests {
     fn quoted_text_and_later_lines_do_not_count() {
         assert_eq!(detect_delimiter(b"\"a;b;c\",d\n1;2;3;4"), b',');
         assert_eq!(detect_delimiter(b"a;\"b\n,,,,\";c\n"), b';');
+    }
+
+    #[test]
+    fn records_decide_between_the_delimiters_of_a_header() {
+        let text = b"ref;prix, en euros, net\n1;210000\n2;199900\n";
+        assert_eq!(detect_delimiter(text), b';');
+        assert_eq!(detect_delimiter(b"a;b\r\n1,5;2,5\r\n"), b';');
+        assert_eq!(detect_delimiter(b"adresse\n4 rue A; Mende\n"), b',');
     }
 
     #[test]

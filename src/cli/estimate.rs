@@ -184,6 +184,9 @@ fn print(report: &BulkEstimateReport, output: &Path) {
     for (reason, count) in reasons {
         println!("{count} in error: {reason}");
     }
+    if report.form.is_notable() {
+        println!("form: {}", report.form);
+    }
     if !report.ignored_columns.is_empty() {
         println!("columns not used: {}", report.ignored_columns.join(", "));
     }

@@ -188,11 +188,19 @@ fn verdict(file: &Path, report: &FileReport) -> CommandResult {
     require_results(file, report.rows, report.counts.ok, advice)
 }
 
-/// Returns the default output path: `folder/name-geocoded.csv` for `folder/name.csv.gz`.
+/// Returns the default output path: `folder/name-geocoded.csv` for `folder/name.csv.gz` and for `folder/name.xlsx`.
 fn default_output(input: &Path) -> PathBuf {
     let name = input.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let name = [".gz", ".zst", ".zip"]
+        .iter()
+        .find_map(|packed| name.strip_suffix(packed))
+        .unwrap_or(&name);
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, "csv"));
+    let extension = match extension.to_lowercase().as_str() {
+        "xlsx" | "xlsm" | "xlsb" | "xls" | "ods" => "csv",
+        "arrow" | "arrows" | "feather" => "parquet",
+        _ => extension,
+    };
     input.with_file_name(format!("{stem}-geocoded.{extension}"))
 }
 
@@ -221,5 +229,7 @@ mod tests {
         assert_eq!(beside("b.csv.gz"), "b-geocoded.csv");
         assert_eq!(beside("b"), "b-geocoded.csv");
         assert_eq!(beside("b.parquet"), "b-geocoded.parquet");
+        assert_eq!(beside("a/b.xlsx"), "a/b-geocoded.csv");
+        assert_eq!(beside("b.arrow"), "b-geocoded.parquet");
     }
 }

@@ -337,6 +337,7 @@ impl<'p> ReadingPlan<'p> {
                 rows,
                 header,
                 counted,
+                form,
             } = opened.map_err(|error| named(error.into()))?;
             report.begin_file(&name, counted);
             let found = self.mapping_of(header.as_deref());
@@ -363,6 +364,7 @@ impl<'p> ReadingPlan<'p> {
             });
             bar.finish_and_clear();
             taken.map_err(named)?;
+            report.end_file(form.found());
             for copied in copies.found() {
                 report.copied(&copied);
             }

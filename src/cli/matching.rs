@@ -188,6 +188,9 @@ fn print(report: &BulkReport, output: &std::path::Path) {
             .collect();
         println!("located by address: {}", located.join(", "));
     }
+    if report.form.is_notable() {
+        println!("form: {}", report.form);
+    }
     if !report.ignored_columns.is_empty() {
         println!("columns not used: {}", report.ignored_columns.join(", "));
     }

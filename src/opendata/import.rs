@@ -248,6 +248,7 @@ pub fn import_reader(
         rows,
         bytes: meter.bytes(),
         checksum: meter.checksum(),
+        form: meter.form(),
     });
     Ok(ImportedSource {
         source: Provenance {

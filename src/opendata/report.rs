@@ -12,6 +12,8 @@ use serde::Serialize;
 
 use super::source::SourceLocation;
 use toise_base::reports;
+use toise_input::FileForm;
+use toise_input::missing::MissingCounts;
 use toise_lake::{ImportOutcome, Slice};
 
 /// Maximum examples stored per reason.
@@ -144,6 +146,8 @@ pub struct FileReport {
     pub bytes: u64,
     /// BLAKE3 digest of these bytes, hexadecimal.
     pub checksum: String,
+    /// Containers and encoding.
+    pub form: FileForm,
 }
 
 /// A file of a folder that was not imported.
@@ -184,6 +188,9 @@ pub struct ImportReport {
     pub rejected: Tallies,
     /// Dropped values of imported rows, by reason.
     pub dropped_values: Tallies,
+    /// Texts that stand for a missing value, such as `na`, in lower case: cells by text.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing_texts: BTreeMap<&'static str, u64>,
     /// Values outside the official list of their column, imported as published: rows by column and value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unlisted_values: UnlistedValues,
@@ -217,6 +224,13 @@ impl ImportReport {
             for (value, count) in values {
                 count_values(&mut self.unlisted_values, column, value, count);
             }
+        }
+    }
+
+    /// Adds the texts for missing values of one block.
+    pub fn add_missing(&mut self, counts: &MissingCounts) {
+        for (text, count) in counts.met() {
+            *self.missing_texts.entry(text).or_default() += u64::from(count);
         }
     }
 
@@ -341,6 +355,16 @@ impl ImportReport {
                 "not in the official list, kept as published: {column}: {}",
                 values.join(", ")
             );
+        }
+        if !self.missing_texts.is_empty() {
+            let texts = self.missing_texts.iter();
+            let texts: Vec<String> = texts
+                .map(|(text, count)| format!("\"{text}\" {count}"))
+                .collect();
+            let _ = writeln!(text, "read as missing: {}", texts.join(", "));
+        }
+        for file in self.files.iter().filter(|file| file.form.is_notable()) {
+            let _ = writeln!(text, "form: {}: {}", file.name, file.form);
         }
         for SkippedFile { name, reason } in &self.skipped_files {
             let _ = writeln!(text, "skipped: {name}: {reason}");

@@ -1,7 +1,5 @@
-//! Reads the rows of a CSV file with a header as JSON objects of strings, in any supported encoding and with any
-//! delimiter.
+//! Reads the rows of a CSV file with a header as JSON objects of strings, with any delimiter.
 
-use std::borrow::Cow;
 use std::io::{BufRead, Read};
 
 use serde_json::{Map, Value};
@@ -9,15 +7,13 @@ use serde_json::{Map, Value};
 use super::lines::Line;
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 use toise_base::delimiter::detect_delimiter;
-use toise_geocode::file::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
-
-/// Encoding of cells that are not UTF-8, unless one is given.
-const OTHER_ENCODING: &str = "windows-1252";
+use toise_geocode::file::text::parse_delimiter;
+use toise_input::TextConversion;
 
 /// Encoding and delimiter of CSV files, if they are given.
 #[derive(Clone, Debug, Default)]
 pub struct CsvDialect {
-    encoding: Option<TextEncoding>,
+    conversion: TextConversion,
     delimiter: Option<u8>,
 }
 
@@ -25,73 +21,62 @@ impl CsvDialect {
     /// Parses the names of an encoding and of a delimiter; `None` means that it is detected in the file.
     ///
     /// # Errors
-    /// The encoding is unknown, or neither UTF-8 nor a single-byte encoding, or the text cannot delimit cells.
+    /// The encoding is unknown, or the text cannot delimit cells.
     pub fn parse(encoding: Option<&str>, delimiter: Option<&str>) -> Result<Self, String> {
-        let encoding = encoding.map(TextEncoding::parse).transpose();
+        let conversion = match encoding {
+            None => TextConversion::Utf8,
+            Some(name) => TextConversion::From(toise_input::by_name(name).ok_or_else(|| {
+                format!(
+                    "encoding: {name:?} is not known; use utf-8, utf-16, windows-1252, iso-8859-15 or macintosh"
+                )
+            })?),
+        };
         let delimiter = delimiter.map(parse_delimiter).transpose();
         Ok(Self {
-            encoding: encoding.map_err(|fault| fault.to_string())?,
+            conversion,
             delimiter: delimiter.map_err(|fault| fault.to_string())?,
         })
+    }
+
+    /// Returns how the text of a file is converted to UTF-8.
+    pub fn conversion(&self) -> TextConversion {
+        self.conversion
     }
 }
 
 /// Reads the header and the rows of a CSV file.
 pub struct CsvRows<R> {
-    rows: csv::ByteRecordsIntoIter<RecordBound<R>>,
+    rows: csv::StringRecordsIntoIter<RecordBound<R>>,
     ends: RecordEnds,
     header: Vec<String>,
-    encoding: Option<TextEncoding>,
-    other: TextEncoding,
 }
 
 impl<R: BufRead> CsvRows<R> {
-    /// Reads the header of an input.
+    /// Reads the header of an input, which is UTF-8.
     ///
     /// # Errors
     /// The header cannot be read or has too many columns.
     pub fn new(mut input: R, dialect: &CsvDialect) -> Result<Self, String> {
         let start = input.fill_buf().map_err(|error| error.to_string())?;
-        let has_mark = start.starts_with(BYTE_ORDER_MARK);
         let delimiter = dialect.delimiter.unwrap_or_else(|| detect_delimiter(start));
-        if has_mark {
-            input.consume(BYTE_ORDER_MARK.len());
-        }
         let (input, ends) = RecordBound::new(input);
         let mut reader = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .flexible(false)
             .trim(csv::Trim::All)
             .from_reader(input);
-        let other = TextEncoding::parse(OTHER_ENCODING).map_err(|fault| fault.to_string())?;
-        let header = reader.byte_headers().map_err(|error| error.to_string())?;
+        let header = reader.headers().map_err(|error| error.to_string())?;
         check_columns(header.len())?;
-        let header = header
-            .iter()
-            .map(|cell| decode(cell, dialect.encoding, other).into_owned())
-            .collect();
         Ok(Self {
-            rows: reader.into_byte_records(),
+            header: header.iter().map(str::to_owned).collect(),
+            rows: reader.into_records(),
             ends,
-            header,
-            encoding: dialect.encoding,
-            other,
         })
     }
 
     /// Returns the names of the columns.
     pub fn header(&self) -> &[String] {
         &self.header
-    }
-}
-
-/// Decodes a cell from the given encoding; without one, from UTF-8 or, if it is not valid UTF-8, from `other`:
-/// Windows-1252, which includes all of Latin-1.
-fn decode(cell: &[u8], encoding: Option<TextEncoding>, other: TextEncoding) -> Cow<'_, str> {
-    match (encoding, std::str::from_utf8(cell)) {
-        (Some(encoding), _) => encoding.decode(cell),
-        (None, Ok(text)) => Cow::Borrowed(text),
-        (None, Err(_)) => other.decode(cell),
     }
 }
 
@@ -122,10 +107,9 @@ impl<R: Read> Iterator for CsvRows<R> {
         };
         let mut row = Map::with_capacity(self.header.len());
         for (column, cell) in self.header.iter().zip(cells.iter()) {
-            let text = decode(cell, self.encoding, self.other);
             // If columns have the same name, the first counts.
             row.entry(column.as_str())
-                .or_insert_with(|| Value::String(text.into_owned()));
+                .or_insert_with(|| Value::String(cell.to_owned()));
         }
         Some(Ok(Line {
             number: cells.position().map_or(0, csv::Position::line),
@@ -140,7 +124,8 @@ mod tests {
     use serde_json::json;
 
     fn rows(bytes: &[u8]) -> Vec<Line> {
-        let rows = CsvRows::new(bytes, &CsvDialect::default()).unwrap();
+        let input = toise_input::open(bytes, TextConversion::Utf8).unwrap();
+        let rows = CsvRows::new(input.reader, &CsvDialect::default()).unwrap();
         rows.map(|line| line.unwrap()).collect()
     }
 
@@ -157,7 +142,8 @@ mod tests {
             assert_eq!(read[0].row, Ok(expected));
         }
         let dialect = CsvDialect::parse(Some("macintosh"), Some("|")).unwrap();
-        let mut named = CsvRows::new(&b"a|b\n\x8e|1,2\n"[..], &dialect).unwrap();
+        let input = toise_input::open(&b"a|b\n\x8e|1,2\n"[..], dialect.conversion()).unwrap();
+        let mut named = CsvRows::new(input.reader, &dialect).unwrap();
         let row = named.next().unwrap().unwrap().row;
         assert_eq!(row, Ok(json!({"a": "é", "b": "1,2"})));
         assert!(CsvDialect::parse(Some("utf-7"), None).is_err());

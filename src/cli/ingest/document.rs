@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::lines::Line;
 use toise_base::items::{RawFields, RawItems, range_in};
 use toise_collect::mapping::{self, RowPath};
-use toise_geocode::file::text::BYTE_ORDER_MARK;
+use toise_input::json;
 
 /// Maximum size of a document, which is held in memory, in bytes; larger exports must have one object per line.
 const DOCUMENT_BYTES_MAX: u64 = 512 << 20;
@@ -46,7 +46,10 @@ impl JsonRecords {
                 "must not exceed {DOCUMENT_BYTES_MAX} bytes; write one object per line instead (ndjson)"
             ));
         }
-        let document = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
+        if let Some(written) = json::with_nulls(&text) {
+            text = written;
+        }
+        let document = text.as_slice();
         let records: Vec<Record> = match records {
             Some(path) => {
                 let value: &RawValue = serde_json::from_slice(document).map_err(not_json)?;
@@ -140,7 +143,7 @@ mod tests {
     fn records_are_read_from_an_array_a_list_and_lines() {
         let expected = vec![(1, json!({"a": 1})), (2, json!({"a": 2}))];
         for text in [
-            "\u{feff} [{\"a\": 1},\n {\"a\": 2}]",
+            " [{\"a\": 1},\n {\"a\": 2}]",
             "{\"a\": 1}\n{\"a\": 2}\n",
             "{\n \"a\": 1\n}{\"a\": 2}",
         ] {

@@ -12,6 +12,7 @@ use toise_base::reports;
 use toise_collect::mapping::copies::CopiedField;
 use toise_contract::Fault;
 use toise_contract::enums::WireEnum;
+use toise_input::FileForm;
 use toise_listings::adverts::left_out::LeftOut;
 use toise_listings::load::ingest::{IngestOutcome, IngestReceipt};
 use toise_listings::placement::quality::MergeCounts;
@@ -51,6 +52,7 @@ pub struct IngestTally {
 pub struct IngestFileReport {
     name: String,
     adverts: u64,
+    form: FileForm,
 }
 
 /// Counts of what an ingestion read and changed.
@@ -110,7 +112,15 @@ impl IngestReport {
         self.files.push(IngestFileReport {
             name: name.to_owned(),
             adverts: 0,
+            form: FileForm::default(),
         });
+    }
+
+    /// Ends a file with what was understood of its containers and its encoding.
+    pub fn end_file(&mut self, form: FileForm) {
+        if let Some(file) = self.files.last_mut() {
+            file.form = form;
+        }
     }
 
     /// Adds columns that map to no field, each once.
@@ -347,6 +357,9 @@ impl IngestReport {
             format!("{:.2} s, {pace:.0} adverts/s", self.seconds),
         ]);
         let mut text = format!("{table}\n");
+        for file in self.files.iter().filter(|file| file.form.is_notable()) {
+            let _ = writeln!(text, "form: {}: {}", file.name, file.form);
+        }
         for (title, tallies) in [
             ("rejected", &self.rejections),
             ("left out", &self.left_out),

@@ -1,7 +1,7 @@
 //! Opens the files of an ingestion in their formats, and reads their rows.
 
 use std::fs::File;
-use std::io::{BufRead, Read, stdin};
+use std::io::{BufRead, BufReader, Read, Seek, stdin};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -12,14 +12,15 @@ use super::columnar::ParquetRows;
 use super::delimited::{CsvDialect, CsvRows};
 use super::document::JsonRecords;
 use super::lines::{Line, NdJson};
-use toise_base::bounded::unpack;
 use toise_collect::mapping::RowPath;
+use toise_input::SharedForm;
+use toise_input::xml::{self, XmlRecords};
 use toise_opendata::source::files::expand;
 
 /// File name that stands for standard input.
 pub const STDIN: &str = "-";
 
-/// File format; gzip is recognised by its first bytes.
+/// File format; archives and spreadsheets are recognised by their first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IngestFormat {
     /// One JSON object per line
@@ -28,8 +29,10 @@ pub enum IngestFormat {
     Json,
     /// A header and rows, with cells separated by commas, semicolons, tabs or vertical bars
     Csv,
-    /// A Parquet file
+    /// A Parquet or Arrow file
     Parquet,
+    /// An XML document, in which one element repeats
+    Xml,
 }
 
 /// Rows of a file, in order.
@@ -43,6 +46,8 @@ pub struct OpenSource<'r> {
     pub header: Option<Vec<String>>,
     /// What the numbers of its rows count: lines or records.
     pub counted: &'static str,
+    /// What was understood of its containers and its encoding.
+    pub form: SharedForm,
 }
 
 /// Expands the arguments to files in a stable order; `None` stands for standard input.
@@ -76,20 +81,30 @@ pub fn open<'r>(
     bar: &'r ProgressBar,
 ) -> Result<OpenSource<'r>, String> {
     let format = format.or_else(|| format_of_name(source?));
-    if format == Some(IngestFormat::Parquet) {
-        return parquet(source);
-    }
     let input: Box<dyn Read + Send> = match source {
         Some(path) => Box::new(File::open(path).map_err(|error| error.to_string())?),
         None => Box::new(stdin()),
     };
-    let mut input = unpack(bar.wrap_read(input)).map_err(|error| error.to_string())?;
+    let input = toise_input::open(bar.wrap_read(input), dialect.conversion())
+        .map_err(|error| error.to_string())?;
+    if input.is_parquet {
+        let form = input.form.clone();
+        return parquet(input.into_file(), form);
+    }
+    let (form, mut input) = (input.form, input.reader);
     let start = input.fill_buf().map_err(|error| error.to_string())?;
+    if start.trim_ascii().is_empty() {
+        return Err("the file is empty".into());
+    }
+    // The name of an archive or a spreadsheet says nothing of the text in it.
+    let is_packed = form.found().containers.iter().any(|name| name != "gzip");
+    let format = format.filter(|_| !is_packed);
     let format = format.unwrap_or_else(|| format_of_start(start));
     let open = |rows: Rows<'r>, header, counted| OpenSource {
         rows,
         header,
         counted,
+        form: form.clone(),
     };
     Ok(match format {
         IngestFormat::Csv => {
@@ -98,30 +113,41 @@ pub fn open<'r>(
             open(Box::new(rows), Some(header), "line")
         }
         IngestFormat::Json => open(Box::new(JsonRecords::new(input, records)?), None, "record"),
-        IngestFormat::Ndjson | IngestFormat::Parquet => {
-            open(Box::new(NdJson::new(input)), None, "line")
-        }
+        IngestFormat::Parquet => return Err("not a Parquet file".into()),
+        IngestFormat::Ndjson => open(Box::new(NdJson::new(input)), None, "line"),
+        IngestFormat::Xml => open(xml(input)?, None, "record"),
     })
 }
 
-fn parquet<'r>(source: Option<&Path>) -> Result<OpenSource<'r>, String> {
-    let file = match source {
-        Some(path) => File::open(path),
-        None => spooled(),
-    };
+/// Reads the records of an XML document. It is copied to a temporary file, because it is read twice.
+fn xml<'r>(mut input: impl Read) -> Result<Rows<'r>, String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    std::io::copy(&mut input, &mut file).map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    let again = file.try_clone().map_err(failed)?;
+    let path = xml::record_path(BufReader::new(file))?;
+    let path = path.ok_or("no element repeats, so there are no records")?;
+    let mut again = again;
+    again.rewind().map_err(failed)?;
+    let records = XmlRecords::new(BufReader::new(again), path);
+    let mut is_ended = false;
+    let lines = (1..).zip(records).map_while(move |(number, row)| {
+        // Nothing can be read after the document is malformed.
+        let ends = std::mem::replace(&mut is_ended, row.is_err());
+        (!ends).then_some(Ok(Line { number, row }))
+    });
+    Ok(Box::new(lines))
+}
+
+fn parquet<'r>(file: std::io::Result<File>, form: SharedForm) -> Result<OpenSource<'r>, String> {
     let rows = ParquetRows::new(file.map_err(|error| error.to_string())?)?;
     Ok(OpenSource {
         header: Some(rows.header().to_vec()),
         rows: Box::new(rows),
         counted: "record",
+        form,
     })
-}
-
-/// Copies standard input to a temporary file, because the footer of a Parquet file is at its end.
-fn spooled() -> std::io::Result<File> {
-    let mut file = tempfile::tempfile()?;
-    std::io::copy(&mut stdin(), &mut file)?;
-    Ok(file)
 }
 
 fn format_of_name(path: &Path) -> Option<IngestFormat> {
@@ -132,16 +158,17 @@ fn format_of_name(path: &Path) -> Option<IngestFormat> {
         "json" | "geojson" => Some(IngestFormat::Json),
         "ndjson" | "jsonl" => Some(IngestFormat::Ndjson),
         "parquet" => Some(IngestFormat::Parquet),
+        "xml" => Some(IngestFormat::Xml),
         _ => None,
     }
 }
 
 fn format_of_start(start: &[u8]) -> IngestFormat {
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    if text.trim_ascii_start().starts_with(b"[") {
-        IngestFormat::Json
-    } else {
-        IngestFormat::Ndjson
+    match start.trim_ascii_start().first() {
+        Some(b'[') => IngestFormat::Json,
+        Some(b'{') => IngestFormat::Ndjson,
+        Some(b'<') => IngestFormat::Xml,
+        _ => IngestFormat::Csv,
     }
 }
 
@@ -159,5 +186,7 @@ mod tests {
         assert_eq!(of("adverts"), None);
         assert_eq!(format_of_start(b" \n[{}]"), IngestFormat::Json);
         assert_eq!(format_of_start(b"{\"url\": 1}\n"), IngestFormat::Ndjson);
+        assert_eq!(format_of_start(b"url;prix\n"), IngestFormat::Csv);
+        assert_eq!(format_of_start(b"<?xml version='1.0'?>"), IngestFormat::Xml);
     }
 }

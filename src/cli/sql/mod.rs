@@ -25,7 +25,7 @@ use show::{Display, OutputFile};
 use source::SqlSource;
 use toise_base::formula::Formulas;
 use toise_sql::encode::RowFormat;
-use toise_sql::files::FileTable;
+use toise_sql::files::{FileTable, TextColumns};
 use toise_sql::text;
 
 /// Maximum bytes of statements read from a file or standard input; the rest is cut off.
@@ -91,7 +91,7 @@ pub struct SqlArgs {
     /// Output format [default: table; json with --json]
     #[arg(long, value_enum)]
     pub format: Option<SqlFormat>,
-    /// Write the rows to a file instead: .parquet, .arrow, .csv, .json or .ndjson; .geojson or .fgb for rows with lon
+    /// Write the rows to a file instead: .parquet, .arrow, .arrows (a stream), .csv, .json or .ndjson; .geojson or .fgb for rows with lon
     /// and lat
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -103,9 +103,17 @@ pub struct SqlArgs {
     /// Read a table as of an earlier version, such as `dvf=12`; repeatable
     #[arg(long, value_name = "TABLE=VERSION", value_parser = table_version, conflicts_with = "url")]
     pub as_of: Vec<(String, u64)>,
-    /// Query a file as a table: CSV, TSV, Parquet, NDJSON or Arrow; repeatable
+    /// Query a file as a table: CSV in any dialect and encoding, XLSX, ODS, Parquet, Arrow or JSON, packed or not; repeatable
     #[arg(long = "file", value_name = "NAME=PATH", conflicts_with = "url")]
     pub files: Vec<FileTable>,
+    /// Columns of these files that are text, besides those that hold codes: names separated by commas, or all
+    #[arg(
+        long,
+        value_name = "NAMES",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub text_columns: TextColumns,
     /// Maximum characters of a printed column, 0 for no maximum [default: 60 on a terminal, otherwise 0]
     #[arg(long, value_name = "N")]
     pub max_width: Option<usize>,

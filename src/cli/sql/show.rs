@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
+use arrow::ipc::writer::FileWriter;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use comfy_table::CellAlignment;
 use futures::StreamExt;
@@ -160,13 +161,14 @@ async fn to_file(rows: Rows, output: &OutputFile, formulas: Formulas) -> Result<
     let extension = path.extension().and_then(|extension| extension.to_str());
     let format = match extension.unwrap_or_default() {
         "parquet" => RowFormat::Parquet,
-        "arrow" | "arrows" => RowFormat::Arrow,
+        "arrow" | "feather" => return to_arrow_file(rows, path).await,
+        "arrows" => RowFormat::Arrow,
         "csv" => RowFormat::csv(formulas),
         "ndjson" | "jsonl" => RowFormat::Ndjson,
         "json" => RowFormat::Json,
         _ => {
             let path = path.display();
-            let names = ".parquet, .arrow, .csv, .json, .ndjson, .geojson or .fgb";
+            let names = ".parquet, .arrow, .arrows, .csv, .json, .ndjson, .geojson or .fgb";
             return Err(format!("{path}: name it {names}").into());
         }
     };
@@ -174,6 +176,24 @@ async fn to_file(rows: Rows, output: &OutputFile, formulas: Formulas) -> Result<
     let out = BufWriter::with_capacity(1 << 20, file);
     let (count, mut out) = written(rows, out, format).await?;
     out.flush()?;
+    Ok(count)
+}
+
+/// Writes the file format of Arrow, whose footer readers of `.arrow` look for; `.arrows` is the stream.
+async fn to_arrow_file(rows: Rows, path: &Path) -> Result<usize, Failure> {
+    let Rows {
+        schema,
+        mut batches,
+    } = rows;
+    let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut writer = FileWriter::try_new_buffered(file, &schema)?;
+    let mut count = 0;
+    while let Some(batch) = batches.next().await {
+        let batch = batch?;
+        count += batch.num_rows();
+        writer.write(&batch)?;
+    }
+    writer.finish()?;
     Ok(count)
 }
 

@@ -30,7 +30,7 @@ use toise_listings::search::projection::sql_tables;
 use toise_market::table::{self, MarketTable};
 use toise_opendata::{address_functions, dpe, dvf, functions};
 use toise_sql::SqlError;
-use toise_sql::files::{self, FileTable};
+use toise_sql::files::ReadyFile;
 use toise_sql::limits::QueryLimits;
 use toise_sql::plan::plan;
 use toise_sql::tables::SqlTables;
@@ -62,7 +62,7 @@ impl SqlSource {
             _ => Ok(Self::Local(Box::new(LocalSource {
                 data: common.data.clone(),
                 config: common.configuration(Vec::new())?.config,
-                files: arguments.files.clone(),
+                files: ready(arguments)?,
                 as_of: arguments.as_of.clone(),
                 #[cfg(feature = "cluster")]
                 workers: match &arguments.cluster.workers {
@@ -86,7 +86,7 @@ impl SqlSource {
 pub(super) struct LocalSource {
     data: PathBuf,
     config: Config,
-    files: Vec<FileTable>,
+    files: Vec<ReadyFile>,
     as_of: Vec<(String, u64)>,
     #[cfg(feature = "cluster")]
     workers: Option<shared::Workers>,
@@ -129,7 +129,7 @@ impl LocalSource {
             session.set_version(table, *version)?;
         }
         for file in &self.files {
-            files::register(session.context(), file).await?;
+            file.register(session.context()).await?;
         }
         let frame = plan(&session, statement, None).await.map_err(explain)?;
         Ok((session, frame))
@@ -187,6 +187,19 @@ impl LocalSource {
             derived: vec![(table::NAME, Arc::new(market))],
         })
     }
+}
+
+/// Prepares the files of the command line, and says on standard error what was understood of them.
+fn ready(arguments: &SqlArgs) -> Result<Vec<ReadyFile>, Failure> {
+    let mut files = Vec::with_capacity(arguments.files.len());
+    for file in &arguments.files {
+        let file = ReadyFile::new(file, &arguments.text_columns)?;
+        if let Some(note) = &file.note {
+            eprintln!("{note}");
+        }
+        files.push(file);
+    }
+    Ok(files)
 }
 
 /// Converts an error for display. An internal error is shown in full, because the command runs on the user's own

@@ -9,21 +9,10 @@ use super::row::RowPath;
 use crate::portals::field::FieldKind;
 use crate::portals::texts::plain_number;
 use crate::portals::value::{OneOrMany, RuleSpec, ValueRule};
+use toise_input::missing;
 
-/// Texts that stand for no value, as data frames and spreadsheets write them.
-const EMPTY: [&str; 11] = [
-    "",
-    "nan",
-    "NaN",
-    "None",
-    "null",
-    "NULL",
-    "N/A",
-    "n/a",
-    "<NA>",
-    "undefined",
-    "-",
-];
+/// Texts that stand for no value in exports of programs, besides those of `toise_input::missing`.
+const EMPTY: [&str; 2] = ["", "undefined"];
 /// Name that stands for the digest of the whole row in a template.
 const DIGEST: &str = "digest";
 /// Length of such a digest, in hexadecimal digits.
@@ -324,7 +313,9 @@ pub(super) fn is_empty(value: &Value, empty: &[String]) -> bool {
         Value::Null => true,
         Value::String(text) => {
             let text = text.trim();
-            EMPTY.contains(&text) || empty.iter().any(|other| other == text)
+            EMPTY.contains(&text)
+                || missing::is_missing(text)
+                || empty.iter().any(|other| other == text)
         }
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),

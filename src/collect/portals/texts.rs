@@ -1,22 +1,7 @@
-//! Texts that are one value each: yes or no, a list, a position, a number with its grouping and unit.
+//! Texts that are one value each: a list, a position, a number; and amounts that are not a price.
 
 use serde_json::{Value, json};
-
-/// Spellings of yes and no, in lower case.
-const YES: [&str; 7] = ["1", "1.0", "true", "yes", "oui", "vrai", "o"];
-/// See [`YES`].
-pub(super) const NO: [&str; 9] = [
-    "0", "0.0", "false", "no", "non", "faux", "n", "aucun", "aucune",
-];
-
-/// Reads yes or no; `None` for any other text.
-pub(super) fn flag(text: &str) -> Option<bool> {
-    let text = text.to_lowercase();
-    let is = |spellings: &[&str]| spellings.contains(&text.as_str());
-    is(&YES)
-        .then_some(true)
-        .or_else(|| is(&NO).then_some(false))
-}
+use toise_input::number::{self, LoneSeparator};
 
 /// Returns the items of a text that is a JSON array, or a list as Python prints it.
 pub(super) fn list(text: &str) -> Option<Vec<Value>> {
@@ -45,40 +30,27 @@ pub(super) fn pair(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Reads a text that is one number, with any grouping, currency or unit of area; `None` for any other text.
-///
-/// A point marks decimals unless `decimal` is a comma. Without `decimal`, a single comma marks decimals if there is no
-/// point.
+/// Returns what a lone separator before three digits means where a rule names the sign of decimals.
+pub(crate) fn separator(decimal: Option<char>) -> Option<LoneSeparator> {
+    decimal.map(|sign| match sign {
+        ',' => LoneSeparator::French,
+        _ => LoneSeparator::English,
+    })
+}
+
+/// Reads a text that is one number, in any usual notation; `None` for any other text. A lone separator marks decimals,
+/// unless `decimal` is the other sign.
 pub(crate) fn plain_number(text: &str, decimal: Option<char>) -> Option<f64> {
-    let finite = |number: f64| number.is_finite().then_some(number);
-    if decimal != Some(',')
-        && let Ok(number) = text.trim().parse::<f64>()
-    {
-        return finite(number);
-    }
-    let text = text
-        .trim()
-        .trim_start_matches(['€', '\u{a0}', ' '])
-        .trim_end_matches(['€', '²', ' ', '\u{a0}', '\u{202f}']);
-    let text = text.trim_end_matches(" m2").trim_end_matches(" m");
-    let mut plain: String = text
-        .chars()
-        .filter(|sign| !sign.is_whitespace() && *sign != '\'')
-        .collect();
-    match decimal {
-        Some(',') => plain = plain.replace('.', "").replace(',', "."),
-        Some(_) => plain = plain.replace(',', ""),
-        None if !plain.contains('.') && plain.matches(',').count() == 1 => {
-            plain = plain.replace(',', ".");
-        }
-        None => {}
-    }
-    let is_number = plain.chars().any(|sign| sign.is_ascii_digit())
-        && plain
-            .chars()
-            .all(|sign| sign.is_ascii_digit() || matches!(sign, '.' | '-' | '+'));
-    is_number
-        .then(|| plain.parse().ok())
-        .flatten()
-        .and_then(finite)
+    number::read(text, separator(decimal).unwrap_or(LoneSeparator::Decimals))
+}
+
+/// Returns whether a text has several amounts, or the words of a life annuity, so that none of them is the price.
+pub(crate) fn has_no_single_price(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let is_annuity = ["bouquet", "rente", "viager"]
+        .iter()
+        .any(|word| lower.contains(word));
+    // Nothing but amounts: a reduced price and the one before.
+    let has_words = lower.chars().any(char::is_alphabetic);
+    is_annuity || !has_words
 }

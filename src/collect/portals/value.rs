@@ -13,10 +13,12 @@ use serde_json::{Value, json};
 
 use super::dates;
 use super::field::{AdvertField, FieldKind};
-use super::texts::{NO, flag, list, pair, plain_number};
+use super::texts::{has_no_single_price, list, pair, plain_number, separator};
 use crate::page::findings::{FieldOrigin, PageFindings, clean};
 use crate::page::french::{self, TextTrust};
 use crate::page::{document, page_kind, tidy};
+use toise_input::number::LoneSeparator;
+use toise_input::{quantity, words};
 
 /// Separator of the items of a list in a text, unless a rule names another.
 const SEPARATOR: &str = "|";
@@ -37,6 +39,8 @@ pub enum ValueFormat {
     Amount,
     /// The first number.
     Number,
+    /// An area in square metres: `65,5 m²`, `1 ha 20 a 35 ca`.
+    Area,
     /// A storey: `3e`, `RDC`, `3/5`.
     Floor,
     /// An energy class: `D`, `Classe D`.
@@ -369,18 +373,34 @@ impl ValueRule {
                 let read = document::walk(&Html::parse_document(&tidied.html)).text;
                 Some(clean(json!(read))).filter(|value| value != "")
             }
-            ValueFormat::Amount => scaled(plain().or_else(|| french::amount(text))),
+            ValueFormat::Amount => {
+                scaled(quantity::euros(text, separator(self.decimal)).or_else(|| {
+                    (!has_no_single_price(text))
+                        .then(|| french::amount(text))
+                        .flatten()
+                }))
+            }
+            ValueFormat::Area => scaled(
+                quantity::square_metres(text, separator(self.decimal)).or_else(|| {
+                    // A number with other words, but not one that can be read in two ways.
+                    let is_area = quantity::square_metres(text, Some(LoneSeparator::French));
+                    is_area.is_none().then(|| french::number(text)).flatten()
+                }),
+            ),
             ValueFormat::Number => scaled(plain().or_else(|| french::number(text))),
             ValueFormat::Floor => {
-                let floor = plain().or_else(|| french::floor(text));
+                let storey = words::storey(text).map(|storey| storey as f64);
+                let floor = storey.or_else(plain).or_else(|| french::floor(text));
                 floor.map(|floor| json!(floor))
             }
             ValueFormat::EnergyClass => french::energy_class(&text.to_uppercase())
                 .map(|class| json!(format!("ENERGY_CLASSIFICATION_{class}"))),
             ValueFormat::ClimateClass => french::energy_class(&text.to_uppercase())
                 .map(|class| json!(format!("GREENHOUSE_CLASSIFICATION_{class}"))),
-            ValueFormat::Presence => Some(json!(!NO.contains(&text.to_lowercase().as_str()))),
-            ValueFormat::Flag => flag(text).map(|flag| json!(flag)),
+            ValueFormat::Presence => {
+                Some(json!(!words::NO.contains(&text.to_lowercase().as_str())))
+            }
+            ValueFormat::Flag => words::flag(text).map(|flag| json!(flag)),
             ValueFormat::Date => dates::read(text, &self.formats).map(|moment| json!(moment)),
             // Lists are read item by item before this.
             ValueFormat::List => None,
@@ -404,6 +424,7 @@ fn usual_reading(field: &AdvertField) -> ValueFormat {
         "habitation.climate.epcClimate" => return ValueFormat::ClimateClass,
         "habitation.floor" => return ValueFormat::Floor,
         "currentPrice.value" => return ValueFormat::Amount,
+        "habitation.surface.total" | "land.surface" => return ValueFormat::Area,
         _ => {}
     }
     match field.kind {

@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
+use toise_input::FileForm;
 use toise_opendata::portfolio::OpenPortfolio;
 
 /// Maximum distinct error reasons in a report; further ones are counted together.
@@ -44,6 +45,8 @@ pub struct BulkEstimateReport {
     pub located: Count,
     /// Portfolio columns that were ignored.
     pub ignored_columns: Vec<String>,
+    /// Containers and encoding of the portfolio.
+    pub form: FileForm,
     /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
     pub seconds: f64,
     /// Portfolio rows processed per second.
@@ -55,6 +58,7 @@ impl BulkEstimateReport {
     pub(super) fn ignoring(opened: &OpenPortfolio) -> Self {
         Self {
             ignored_columns: opened.columns.ignored.clone(),
+            form: opened.understood.found(),
             ..Self::default()
         }
     }

@@ -25,6 +25,8 @@ use toise_contract::fault::Fault;
 use toise_contract::fields::{FieldKind, Taken, Values, read, read_part, read_value};
 use toise_contract::walk::JsonPath;
 use toise_geo::plausible::check_position;
+use toise_input::number::{self, LoneSeparator};
+use toise_input::words::{self, HomeClass};
 use toise_opendata::portfolio::RowFault;
 
 /// The name of the position in messages about a row.
@@ -143,14 +145,19 @@ fn value(field: &HomeField, cell: &str) -> Value {
     let text = |text: &str| Value::String(text.to_owned());
     match field.field.kind {
         FieldKind::Between(..) | FieldKind::Integer(..) => {
-            let number = cell.parse::<f64>().ok().and_then(Number::from_f64);
-            number.map_or_else(|| text(cell), Value::Number)
+            let number = number::read(cell, LoneSeparator::Decimals);
+            let number = match field.input {
+                HomeInput::Floor => words::storey(cell).map(|storey| storey as f64).or(number),
+                _ => number,
+            };
+            number
+                .and_then(Number::from_f64)
+                .map_or_else(|| text(cell), Value::Number)
         }
-        FieldKind::Flag if cell.eq_ignore_ascii_case("true") || cell == "1" => Value::Bool(true),
-        FieldKind::Flag if cell.eq_ignore_ascii_case("false") || cell == "0" => Value::Bool(false),
+        FieldKind::Flag => words::flag(cell).map_or_else(|| text(cell), Value::Bool),
         FieldKind::OneOf(_) => text(&word(field.input, cell)),
         FieldKind::List(_) => Value::Array(vec![text(cell)]),
-        _ => text(cell),
+        _ => text(&words::iso_day(cell).unwrap_or_else(|| cell.to_owned())),
     }
 }
 
@@ -165,10 +172,10 @@ fn word(input: HomeInput, cell: &str) -> String {
         HomeInput::Climate if is_letter => {
             format!("GREENHOUSE_CLASSIFICATION_{}", cell.to_ascii_uppercase())
         }
-        HomeInput::Class => match cell.to_ascii_lowercase().as_str() {
-            "flat" | "appartement" => "CLASS_FLAT".into(),
-            "house" | "maison" => "CLASS_HOUSE".into(),
-            _ => cell.to_owned(),
+        HomeInput::Class => match words::home_class(cell) {
+            Some(HomeClass::Flat) => "CLASS_FLAT".into(),
+            Some(HomeClass::House) => "CLASS_HOUSE".into(),
+            None => cell.to_owned(),
         },
         _ => cell.to_owned(),
     }

@@ -1,4 +1,5 @@
-//! Geocodes a file for the command line: CSV (gzip or not), Parquet or NDJSON, into a file of the same kind.
+//! Geocodes a file for the command line: CSV, Parquet or NDJSON, in any container, into a file of the same kind. A
+//! spreadsheet gives CSV, Arrow gives Parquet.
 //!
 //! The result is written under a temporary name and renamed at the end, so that a file with the final name is complete.
 
@@ -14,9 +15,9 @@ use super::request::FileRequest;
 use super::rows::RowAnswers;
 use super::text::TextEncoding;
 use super::{ndjson, parquet};
-use toise_base::bounded::unpack;
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
+use toise_input::{Input, TextConversion};
 use toise_lake::foreign::ForeignError;
 
 /// Bytes written at a time.
@@ -128,26 +129,31 @@ impl FileJob<'_> {
         }
     }
 
-    /// Opens the input at its beginning, decompressed.
-    pub(super) fn open(&self) -> Result<Box<dyn BufRead + Send>, Error> {
-        let file = File::open(self.input);
-        file.and_then(unpack).map_err(|error| self.reading(error))
+    /// Opens the input at its beginning, unpacked. Text keeps its bytes, except that UTF-16 becomes UTF-8.
+    pub(super) fn open(&self) -> Result<Input<'static>, Error> {
+        let file = File::open(self.input).map_err(|error| self.reading(error))?;
+        toise_input::open(file, TextConversion::Utf16Only).map_err(|error| match error {
+            toise_input::Error::Io(error) => self.reading(error),
+            toise_input::Error::Refused(reason) => self.misfit(Fault::new("data", reason)),
+        })
     }
 
     /// Detects the kind of the input from its first bytes.
     pub(super) fn kind(&self) -> Result<FileKind, Error> {
-        let mut begin = Vec::new();
-        let mut source = self.open()?.take(64);
-        source
-            .read_to_end(&mut begin)
+        let mut input = self.open()?;
+        if input.is_parquet {
+            return Ok(FileKind::Parquet);
+        }
+        let start = input
+            .reader
+            .fill_buf()
             .map_err(|error| self.reading(error))?;
-        let text = begin.strip_prefix(super::text::BYTE_ORDER_MARK);
-        let first = text.unwrap_or(&begin).trim_ascii_start().first();
-        Ok(match first {
-            _ if begin.starts_with(b"PAR1") => FileKind::Parquet,
-            Some(b'{') => FileKind::NdJson,
-            _ => FileKind::Csv,
-        })
+        let text = start.strip_prefix(super::text::BYTE_ORDER_MARK);
+        match text.unwrap_or(start).trim_ascii_start().first() {
+            None => Err(self.misfit(Fault::new("data", "is empty"))),
+            Some(b'{') => Ok(FileKind::NdJson),
+            Some(_) => Ok(FileKind::Csv),
+        }
     }
 }
 
@@ -194,16 +200,16 @@ fn run_csv(
     answers: &(impl RowAnswers + ?Sized),
     output: &File,
 ) -> Result<RowCounts, Error> {
-    let encoding = TextEncoding::detect(job.open()?).map_err(|error| job.reading(error))?;
+    let encoding = TextEncoding::detect(job.open()?.reader).map_err(|error| job.reading(error))?;
     let failed = |error| match error {
         csv::Error::Request(fault) => job.misfit(fault),
         csv::Error::Io(error) => job.reading(error),
     };
-    let plan = CsvPlan::read(job.open()?, job.request, encoding)
+    let plan = CsvPlan::read(job.open()?.reader, job.request, encoding)
         .map_err(failed)?
         .with_formulas(job.formulas);
     let mut rows = plan.rows().map_err(|fault| job.misfit(fault))?;
-    let mut source = job.open()?;
+    let mut source = job.open()?.reader;
     let header = plan.first_record_at();
     io::copy(&mut source.by_ref().take(header), &mut io::sink())
         .map_err(|error| job.reading(error))?;

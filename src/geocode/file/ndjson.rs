@@ -40,7 +40,7 @@ pub(super) fn run(
     let operation = job.request.operation;
     let appended = job.request.appended().map_err(|fault| job.misfit(fault))?;
     let mut rows = RowGeocoder::new(operation, appended);
-    let mut lines = Lines::new(job.open()?, RECORD_BYTES_MAX as u64);
+    let mut lines = Lines::new(job.open()?.reader, RECORD_BYTES_MAX as u64);
     let mut output = BufWriter::new(output);
     let (mut counts, mut read) = (RowCounts::default(), 0);
     loop {

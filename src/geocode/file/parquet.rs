@@ -44,7 +44,10 @@ pub(super) fn run(
     let operation = job.request.operation;
     let misfit = |fault| job.misfit(fault);
     let appended = job.request.appended().map_err(misfit)?;
-    let input = File::open(job.input).map_err(|error| job.reading(error))?;
+    let input = job
+        .open()?
+        .into_file()
+        .map_err(|error| job.reading(error))?;
     let bytes = input.metadata().map_err(|error| job.reading(error))?.len();
     let batches = ForeignParquet::open(input, BLOCK_ROWS).map_err(read_failed)?;
     let schema = Arc::clone(batches.schema());

@@ -21,15 +21,7 @@ impl TextEncoding {
     /// # Errors
     /// The encoding is unknown, or it is neither UTF-8 nor a single-byte encoding.
     pub fn parse(name: &str) -> Result<Self, Fault> {
-        let name = name.trim().to_ascii_lowercase();
-        // Names that Python uses.
-        let name = match name.as_str() {
-            "utf-8-sig" | "utf_8" => "utf-8",
-            "latin-1" | "latin_1" => "latin1",
-            "mac-roman" | "mac_roman" => "macintosh",
-            name => name,
-        };
-        let found = Encoding::for_label(name.as_bytes());
+        let found = toise_input::by_name(name);
         let found = found.filter(|one| *one == UTF_8 || one.is_single_byte());
         found.map(Self).ok_or_else(|| {
             Fault::new(

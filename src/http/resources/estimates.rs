@@ -40,9 +40,6 @@ const DETAIL: Detail = Detail {
     has_contributions: true,
 };
 
-/// Values that some languages write instead of JSON numbers.
-const NON_JSON_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
-
 /// Description of both endpoints.
 const ABOUT: &str = "The value on the open market, today, in whole EUR, with an interval that holds the price of four \
 sales in five. The price starts from the level of recorded sales around the position, goes on with sales like the home \
@@ -171,39 +168,10 @@ fn many(
 /// Parses a body. `NaN` and `Infinity` are not JSON, but many clients send them for unknown values. They are read as
 /// null, which means absent for an optional field and is an error with its path for a required one.
 fn read_body(body: &[u8]) -> Result<Value, ApiError> {
-    read_json(body).or_else(|fault| match with_nulls(body) {
+    read_json(body).or_else(|fault| match toise_input::json::with_nulls(body) {
         Some(body) => read_json(&body),
         None => Err(fault),
     })
-}
-
-/// Replaces every `NaN` and `Infinity` in a text with `null`; `None` if there is none.
-fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
-    let mut written = Vec::with_capacity(text.len());
-    let (mut rest, mut is_text, mut is_changed) = (text, false, false);
-    while let Some((first, after)) = rest.split_first() {
-        let word = NON_JSON_NUMBERS
-            .iter()
-            .find(|word| !is_text && rest.starts_with(word));
-        if let Some(word) = word {
-            written.extend_from_slice(b"null");
-            rest = &rest[word.len()..];
-            is_changed = true;
-            continue;
-        }
-        written.push(*first);
-        rest = after;
-        match first {
-            b'"' => is_text = !is_text,
-            b'\\' if is_text => {
-                let (escaped, after) = rest.split_first()?;
-                written.push(*escaped);
-                rest = after;
-            }
-            _ => {}
-        }
-    }
-    is_changed.then_some(written)
 }
 
 /// Waits for an estimate permit of the key.
@@ -274,21 +242,4 @@ fn answer(estimate: &Estimate, model: &ModelMetadata) -> Value {
             "contributions": contributions(&estimate.contributions),
         },
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_that_are_not_numbers_become_null_except_in_texts() {
-        let with =
-            |text: &str| with_nulls(text.as_bytes()).map(|text| String::from_utf8(text).unwrap());
-        assert_eq!(
-            with(r#"{"a": NaN, "b": [-Infinity, Infinity, 1], "NaN \" NaN": "NaN"}"#).unwrap(),
-            r#"{"a": null, "b": [null, null, 1], "NaN \" NaN": "NaN"}"#
-        );
-        assert_eq!(with(r#"{"a": "NaN"}"#), None);
-        assert_eq!(with(r#"{"a": "\"#), None);
-    }
 }

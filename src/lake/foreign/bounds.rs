@@ -176,9 +176,12 @@ fn examine_gzip(
     let levels = page.levels.min(page.compressed);
     let bytes = usize::try_from(page.compressed - levels).map_err(too_long)?;
     let packed = file.get_bytes(at + levels, bytes)?;
-    let mut unpacked = io::Read::take(gunzip(&packed[..]), page.uncompressed + 1);
     // A page that is not gzip is reported when it is read.
-    let bytes = io::copy(&mut unpacked, &mut io::sink()).unwrap_or_default();
+    let unpacked = gunzip(&packed[..]).and_then(|unpacked| {
+        let mut unpacked = io::Read::take(unpacked, page.uncompressed + 1);
+        io::copy(&mut unpacked, &mut io::sink())
+    });
+    let bytes = unpacked.unwrap_or_default();
     if bytes > page.uncompressed {
         Err(chunk.refused("decompressed, a page is longer than its header says"))
     } else {

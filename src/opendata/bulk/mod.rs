@@ -29,6 +29,7 @@ use toise_base::progress::Progress;
 use toise_engine as engine;
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::{LazyGeocoder, Resolved};
+use toise_input::FileForm;
 
 /// Default key columns; the first one present is used.
 const DEFAULT_KEYS: [&str; 2] = ["key", "id"];
@@ -80,6 +81,8 @@ pub struct BulkReport {
     pub located: BTreeMap<Cow<'static, str>, u64>,
     /// Portfolio columns that were ignored because they name no body field.
     pub ignored_columns: Vec<String>,
+    /// Containers and encoding of the portfolio.
+    pub form: FileForm,
     /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
     pub seconds: f64,
     /// Portfolio rows processed per second.
@@ -214,6 +217,7 @@ pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Er
     let output = PortfolioOutput::create(&options.output, run.schema(), options.formulas)?;
     let mut report = BulkReport {
         ignored_columns: opened.columns.ignored.clone(),
+        form: opened.understood.found(),
         ..BulkReport::default()
     };
     portfolio::run(
@@ -247,6 +251,7 @@ pub fn run_remote(
     let output = PortfolioOutput::create(&options.output, layout.schema(), options.formulas)?;
     let mut report = BulkReport {
         ignored_columns: opened.columns.ignored.clone(),
+        form: opened.understood.found(),
         ..BulkReport::default()
     };
     portfolio::run_remote(

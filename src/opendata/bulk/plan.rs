@@ -19,6 +19,8 @@ use crate::source::Block;
 use crate::{Dataset, MatchRequest};
 use toise_contract::fields::FieldKind;
 use toise_geocode::resolve::PostalAddress;
+use toise_input::number::{self, LoneSeparator};
+use toise_input::words;
 
 /// How to parse a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,7 @@ enum CellKind {
     Text,
     Number,
     Flag,
+    Day,
 }
 
 /// Position of a cell's value in the body.
@@ -94,7 +97,7 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
                     let cell = if matches!(filter.kind, FieldKind::Range) {
                         CellKind::Number
                     } else {
-                        CellKind::Text
+                        CellKind::Day
                     };
                     add(
                         format!("{name}_{bound}"),
@@ -247,14 +250,11 @@ fn value(cell: &str, kind: CellKind) -> Value {
     let text = || Value::String(cell.to_owned());
     match kind {
         CellKind::Text => text(),
-        CellKind::Number => cell
-            .parse::<f64>()
-            .ok()
+        CellKind::Number => number::read(cell, LoneSeparator::Decimals)
             .and_then(Number::from_f64)
             .map_or_else(text, Value::Number),
-        CellKind::Flag if cell.eq_ignore_ascii_case("true") => Value::Bool(true),
-        CellKind::Flag if cell.eq_ignore_ascii_case("false") => Value::Bool(false),
-        CellKind::Flag => text(),
+        CellKind::Flag => words::flag(cell).map_or_else(text, Value::Bool),
+        CellKind::Day => words::iso_day(cell).map_or_else(text, Value::String),
     }
 }
 

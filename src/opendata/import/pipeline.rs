@@ -104,6 +104,7 @@ impl<'c> BlockConsumer<'c> {
             let block = block?;
             self.rows += block.len() as u64;
             self.report.rows_read += block.len() as u64;
+            self.report.add_missing(&block.missing);
             match self.columns(&block)? {
                 SourceColumns::Dpe(columns) => self.convert_dpe(block, columns)?,
                 SourceColumns::Ban(columns) => self.convert_ban(block, columns)?,

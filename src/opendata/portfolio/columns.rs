@@ -2,6 +2,7 @@
 
 use super::{Error, Portfolio};
 use crate::source::Block;
+use crate::source::cell::plain_name;
 
 /// The mapping of the columns of a portfolio.
 #[derive(Clone, Debug)]
@@ -15,6 +16,17 @@ pub struct PortfolioColumns {
     pub ignored: Vec<String>,
 }
 
+/// Returns the position of a name: as written, else in any case and with or without accents.
+fn position_of<'n>(
+    mut names: impl Iterator<Item = &'n String> + Clone,
+    wanted: &str,
+) -> Option<usize> {
+    names.clone().position(|name| name == wanted).or_else(|| {
+        let plain = plain_name(wanted);
+        names.position(|name| plain_name(name) == plain)
+    })
+}
+
 /// Checks that each rename maps a column of the portfolio to a field.
 fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error> {
     let Portfolio {
@@ -24,7 +36,7 @@ fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error>
         ..
     } = portfolio;
     for (ours, theirs) in renames {
-        if !columns.iter().any(|column| column == ours) {
+        if position_of(columns.iter(), ours).is_none() {
             return Err(Error::Option(format!(
                 "--map {ours}={theirs}: the portfolio has no column {ours}; it has {}",
                 columns.join(", ")
@@ -54,7 +66,11 @@ impl PortfolioColumns {
             renames,
             ..
         } = portfolio;
-        let position = |name: &str| columns.iter().position(|column| column == name);
+        let position = |name: &str| position_of(columns.iter(), name);
+        let renamed: Vec<(Option<usize>, &String)> = renames
+            .iter()
+            .map(|(ours, theirs)| (position(ours), theirs))
+            .collect();
         let keys: Vec<String> = if portfolio.keys.is_empty() {
             let mut defaults = portfolio.default_keys.iter();
             let default = defaults.find(|name| position(name).is_some());
@@ -74,12 +90,12 @@ impl PortfolioColumns {
         let mut found: Vec<(usize, usize)> = Vec::new();
         let mut ignored = Vec::new();
         for (index, column) in columns.iter().enumerate() {
-            let rename = renames.iter().find(|(ours, _)| ours == column);
+            let rename = renamed.iter().find(|(ours, _)| *ours == Some(index));
             if rename.is_none() && key_columns.contains(&index) {
                 continue;
             }
             let name = rename.map_or(column, |(_, theirs)| theirs);
-            let Some(field) = fields.iter().position(|field| field == name) else {
+            let Some(field) = position_of(fields.iter(), name) else {
                 ignored.push(column.clone());
                 continue;
             };

@@ -1,8 +1,8 @@
 //! Reads the rows of a portfolio, block by block. Unlike in an import, an unreadable line becomes one row with an
 //! error.
 //!
-//! This applies to CSV rows with a different number of cells than the header, bytes that are not UTF-8, and lines that
-//! are not JSON objects. Parquet is read with the importer's reader. The keys of the first NDJSON object serve as the
+//! This applies to CSV rows with a different number of cells than the header and lines that are not JSON objects. Tables
+//! of columns and JSON arrays are read with the importer's readers. The keys of the first NDJSON object serve as the
 //! header; a key that occurs only in later lines is still read if it is a field, because all fields are added to the
 //! header.
 
@@ -17,8 +17,9 @@ use serde_json::{Map, Value};
 
 use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
-use toise_base::bounded::{Lines, RecordBound, check_columns, unpack};
+use toise_base::bounded::{Lines, RecordBound, check_columns};
 use toise_base::delimiter::detect_delimiter;
+use toise_input::{Input, SharedForm, TextConversion, json};
 
 /// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
@@ -48,29 +49,31 @@ pub struct OpenPortfolio {
     pub names: Vec<String>,
     /// Name of the file, for messages.
     pub name: String,
+    /// What was understood of its containers and its encoding.
+    pub understood: SharedForm,
 }
 
 enum PortfolioForm {
-    Csv { delimiter: u8, header: Arc<Header> },
-    NdJson { header: Arc<Header> },
-    Parquet,
+    Csv {
+        delimiter: u8,
+        header: Arc<Header>,
+    },
+    NdJson {
+        header: Arc<Header>,
+    },
+    /// Read with the importer's reader.
+    Imported(SourceFormat),
 }
 
-fn text_of(portfolio: &Portfolio, bar: &ProgressBar) -> Result<Box<dyn BufRead + Send>, Error> {
-    let failed = |source| Error::Io {
-        path: portfolio.input.display().to_string(),
+/// Opens the file of a portfolio, unpacked and converted to UTF-8.
+fn opened(portfolio: &Portfolio, bar: &ProgressBar) -> Result<Input<'static>, Error> {
+    let path = portfolio.input.display().to_string();
+    let file = File::open(&portfolio.input).map_err(|source| Error::Io {
+        path: path.clone(),
         source,
-    };
-    let file = File::open(&portfolio.input).map_err(failed)?;
-    let mut text = unpack(bar.wrap_read(file)).map_err(failed)?;
-    if text
-        .fill_buf()
-        .map_err(failed)?
-        .starts_with(b"\xef\xbb\xbf")
-    {
-        text.consume(3);
-    }
-    Ok(text)
+    })?;
+    toise_input::open(bar.wrap_read(file), TextConversion::Utf8)
+        .map_err(|error| source::refused(error, &path).into())
 }
 
 impl OpenPortfolio {
@@ -81,7 +84,8 @@ impl OpenPortfolio {
     pub fn new(portfolio: &Portfolio) -> Result<Self, Error> {
         let name = portfolio.input.display().to_string();
         let bytes = portfolio.input.metadata().ok().map(|about| about.len());
-        let mut text = text_of(portfolio, &ProgressBar::hidden())?;
+        let input = opened(portfolio, &ProgressBar::hidden())?;
+        let mut text = input.reader;
         let mut probe = Vec::with_capacity(PROBE_BYTES);
         (&mut text)
             .take(PROBE_BYTES as u64)
@@ -92,28 +96,23 @@ impl OpenPortfolio {
             })?;
         let misfit = |reason| Error::Option(format!("{name}: {reason}"));
         let first = probe.trim_ascii_start().first().copied();
-        let (form, columns) = if probe.starts_with(b"PAR1") {
-            let (_, header) = source::read_header(&portfolio.input, &name)?;
-            (PortfolioForm::Parquet, header.names.clone())
+        let (form, columns) = if input.is_parquet || first == Some(b'[') {
+            let (format, header) = source::read_header(&portfolio.input, &name)?;
+            (PortfolioForm::Imported(format), header.names.clone())
         } else if first == Some(b'{') {
             let header = Arc::new(json_header(portfolio, Cursor::new(&probe).chain(text))?);
             let columns = header.names.clone();
             (PortfolioForm::NdJson { header }, columns)
         } else if first.is_none() {
-            return Err(Error::Option(format!("{name}: the file is empty")));
+            return Err(misfit("the file is empty".into()));
         } else {
             let delimiter = detect_delimiter(&probe);
             let mut rows = csv::ReaderBuilder::new()
                 .delimiter(delimiter)
                 .from_reader(RecordBound::new(Cursor::new(&probe).chain(text)).0);
-            let names = rows
-                .byte_headers()
-                .map_err(|error| misfit(error.to_string()))?;
+            let names = rows.headers().map_err(|error| misfit(error.to_string()))?;
             check_columns(names.len()).map_err(misfit)?;
-            let names: Vec<String> = names
-                .iter()
-                .map(|cell| String::from_utf8_lossy(cell).trim().to_owned())
-                .collect();
+            let names: Vec<String> = names.iter().map(|cell| cell.trim().to_owned()).collect();
             let header = Arc::new(Header {
                 names: names.clone(),
             });
@@ -126,6 +125,7 @@ impl OpenPortfolio {
             form,
             bytes,
             name,
+            understood: input.form,
         })
     }
 }
@@ -140,7 +140,7 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Erro
     };
     let mut lines = Lines::new(text, LINE_BYTES_MAX);
     while let Some(line) = lines.next_line().map_err(failed)? {
-        if let Ok(object) = serde_json::from_slice::<Map<String, Value>>(line.bytes) {
+        if let Ok(object) = json::read::<Map<String, Value>>(line.bytes) {
             check_columns(object.len())
                 .map_err(|reason| Error::Option(format!("{path}: the first object {reason}")))?;
             names.extend(object.into_iter().map(|(name, _)| name));
@@ -167,7 +167,7 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Erro
 
 /// Reads the portfolio to its end, on a separate thread.
 pub(super) fn read(
-    opened: OpenPortfolio,
+    portfolio_file: OpenPortfolio,
     portfolio: &Portfolio,
     bar: &ProgressBar,
     sender: SyncSender<Result<InputRows, Error>>,
@@ -183,12 +183,16 @@ pub(super) fn read(
         first_row += rows;
         rows == 0 || sender.send(Ok(rows_read)).is_ok()
     };
-    let result = match &opened.form {
-        PortfolioForm::Parquet => read_parquet(&opened.name, portfolio, bar, &mut send),
-        PortfolioForm::Csv { delimiter, header } => text_of(portfolio, bar)
-            .and_then(|text| read_csv(text, &opened.name, *delimiter, header, &mut send)),
-        PortfolioForm::NdJson { header } => text_of(portfolio, bar)
-            .and_then(|text| read_json(text, &opened.name, header, &mut send)),
+    let result = match &portfolio_file.form {
+        PortfolioForm::Imported(format) => {
+            read_imported(&portfolio_file.name, *format, portfolio, bar, &mut send)
+        }
+        PortfolioForm::Csv { delimiter, header } => opened(portfolio, bar).and_then(|input| {
+            let name = &portfolio_file.name;
+            read_csv(input.reader, name, *delimiter, header, &mut send)
+        }),
+        PortfolioForm::NdJson { header } => opened(portfolio, bar)
+            .and_then(|input| read_json(input.reader, &portfolio_file.name, header, &mut send)),
     };
     if let Err(error) = result {
         // If the coordinator has gone away, it has reported its own error.
@@ -198,8 +202,9 @@ pub(super) fn read(
 
 type Sender<'s> = &'s mut dyn FnMut(Block, HashMap<usize, String>) -> bool;
 
-fn read_parquet(
+fn read_imported(
     name: &str,
+    format: SourceFormat,
     portfolio: &Portfolio,
     bar: &ProgressBar,
     send: Sender<'_>,
@@ -209,8 +214,7 @@ fn read_parquet(
         source,
     })?;
     let meter = ByteMeter::default();
-    let mut reader: Box<dyn BlockReader> =
-        source::open(bar.wrap_read(file), name, SourceFormat::Parquet, &meter)?;
+    let mut reader: Box<dyn BlockReader> = source::open(bar.wrap_read(file), name, format, &meter)?;
     while let Some(block) = reader.next_block()? {
         if !send(block, HashMap::new()) {
             break;
@@ -231,12 +235,12 @@ fn read_csv(
         .delimiter(delimiter)
         .flexible(true)
         .from_reader(text);
-    let mut record = csv::ByteRecord::new();
+    let mut record = csv::StringRecord::new();
     let mut block = Block::new(Arc::clone(header));
     let mut faults = HashMap::new();
     loop {
         let more = rows
-            .read_byte_record(&mut record)
+            .read_record(&mut record)
             .map_err(|error| Error::Option(format!("{name}: {error}")))?;
         ends.mark();
         if more {
@@ -245,13 +249,7 @@ fn read_csv(
             block.start_row(line);
             // A row of another width has a fault, and its cells beyond the header are dropped.
             for cell in record.iter().take(header.names.len()) {
-                match std::str::from_utf8(cell) {
-                    Ok(cell) => block.push_cell(cell),
-                    Err(_) => {
-                        block.push_cell("");
-                        faults.insert(row, format!("line {line}: not valid UTF-8"));
-                    }
-                }
+                block.push_cell(cell);
             }
             if record.len() != header.names.len() {
                 let (cells, columns) = (record.len(), header.names.len());
@@ -292,7 +290,7 @@ fn read_json(
             row_number += 1;
             let row = block.len();
             block.start_row(row_number);
-            match serde_json::from_slice::<Map<String, Value>>(line.bytes) {
+            match json::read::<Map<String, Value>>(line.bytes) {
                 Ok(object) => {
                     for column in &header.names {
                         match object.get(column) {

@@ -4,11 +4,22 @@
 
 use std::sync::Arc;
 
+use toise_input::missing::{self, MissingCounts};
+
 /// Column names as the source spells them, without byte order mark and surrounding blanks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// The names in order.
     pub names: Vec<String>,
+}
+
+impl Header {
+    /// Returns whether the cells of a column may be letters that look like a missing text.
+    fn has_letters(&self, column: usize) -> bool {
+        self.names
+            .get(column)
+            .is_some_and(|name| missing::may_name_section(name))
+    }
 }
 
 /// Rows of text cells under a [`Header`].
@@ -22,6 +33,8 @@ pub struct Block {
     /// Index in `ends` of the first cell of each row.
     first_cells: Vec<u32>,
     lines: Vec<u64>,
+    /// Texts for missing values that were met; their cells are empty.
+    pub missing: MissingCounts,
 }
 
 impl Block {
@@ -96,15 +109,29 @@ impl Block {
         self.lines.push(line);
     }
 
-    /// Adds a cell to the last row.
+    /// Adds a cell to the last row. A text that stands for a missing value gives an empty cell and is counted.
     pub fn push_cell(&mut self, cell: &str) {
-        self.text.push_str(cell);
+        match missing::position(cell) {
+            Some(text) if !self.header.has_letters(self.cells_of_last_row()) => {
+                self.missing.count(text);
+            }
+            _ => self.text.push_str(cell),
+        }
         self.ends.push(self.text.len() as u32);
     }
 
-    /// Adds a row of the CSV reader.
+    fn cells_of_last_row(&self) -> usize {
+        let first = self.first_cells.last().copied().unwrap_or_default();
+        self.ends.len() - first as usize
+    }
+
+    /// Adds a row of the CSV reader, cell by cell as [`Self::push_cell`].
     pub(super) fn push_record(&mut self, record: &csv::StringRecord, line: u64) {
         self.start_row(line);
+        if record.iter().any(|cell| missing::position(cell).is_some()) {
+            record.iter().for_each(|cell| self.push_cell(cell));
+            return;
+        }
         let base = self.text.len();
         self.text.push_str(record.as_slice());
         self.ends.extend((0..record.len()).map(|field| {

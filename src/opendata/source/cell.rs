@@ -3,40 +3,21 @@
 
 use std::borrow::Cow;
 
+use toise_input::number::{self, LoneSeparator};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Parses a number with `.` or `,` as decimal separator and optional blanks between thousands. `None` if it is not a
+/// Parses a number in any usual notation (`toise_input::number`); a lone separator marks decimals. `None` if it is not a
 /// finite number.
 pub fn decimal(cell: &str) -> Option<f64> {
     let cell = cell.trim();
     let plain = cell
         .bytes()
-        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E'));
-    let number: f64 = if plain {
-        cell.parse().ok()?
-    } else {
-        decimal_text(cell)?.parse().ok()?
-    };
-    number.is_finite().then_some(number)
-}
-
-/// Returns the cell with a decimal point and without blanks between thousands; `None` if it contains other characters.
-fn decimal_text(cell: &str) -> Option<String> {
-    let mut text = String::with_capacity(cell.len());
-    let mut commas = 0;
-    for sign in cell.chars() {
-        match sign {
-            ' ' | '\u{a0}' | '\u{202f}' => {}
-            ',' => {
-                commas += 1;
-                text.push('.');
-            }
-            '0'..='9' | '.' | '-' | '+' | 'e' | 'E' => text.push(sign),
-            _ => return None,
-        }
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+'));
+    if plain && let Ok(number) = cell.parse::<f64>() {
+        return number.is_finite().then_some(number);
     }
-    (commas <= 1).then_some(text)
+    number::read(cell, LoneSeparator::Decimals)
 }
 
 /// Converts a cell to a JSON number in its shortest notation, so that every source gives the same text: `315`, `315.0`,
@@ -52,7 +33,7 @@ pub fn json_number(cell: &str) -> Option<Cow<'_, str>> {
         "False" | "false" | "FALSE" | "Faux" | "FAUX" => return Some(Cow::Borrowed("0")),
         _ => {}
     }
-    let text = decimal_text(cell)?;
+    let text = number::normalised(cell, LoneSeparator::Decimals)?;
     if is_shortest(&text) {
         return Some(Cow::Owned(text));
     }

@@ -4,20 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::{Error, SourceLocation};
 
-/// Extensions of files that are taken from a folder.
-const ENDINGS: [&str; 11] = [
-    ".csv",
-    ".csv.gz",
-    ".txt",
-    ".txt.gz",
-    ".parquet",
-    ".ndjson",
-    ".ndjson.gz",
-    ".jsonl",
-    ".jsonl.gz",
-    ".json",
-    ".json.gz",
+/// Endings of files that are taken from a folder.
+const ENDINGS: [&str; 13] = [
+    ".csv", ".tsv", ".txt", ".parquet", ".ndjson", ".jsonl", ".json", ".arrow", ".feather",
+    ".xlsx", ".xls", ".ods", ".zip",
 ];
+/// Endings of packed files, after those of [`ENDINGS`].
+const PACKED: [&str; 2] = [".gz", ".zst"];
 
 /// Expands `arguments` to files: a folder stands for every supported file directly in it, a glob for its matches.
 ///
@@ -71,7 +64,11 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, Error> {
     for entry in std::fs::read_dir(path).map_err(failed)? {
         let file = entry.map_err(failed)?.path();
         let name = file.to_string_lossy().to_lowercase();
-        if file.is_file() && ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        let bare = PACKED
+            .iter()
+            .find_map(|packed| name.strip_suffix(packed))
+            .unwrap_or(&name);
+        if file.is_file() && ENDINGS.iter().any(|ending| bare.ends_with(ending)) {
             files.push(file);
         }
     }

@@ -15,6 +15,7 @@ use super::block::{Block, Header};
 use super::{BlockReader, Error, SourceLocation};
 use toise_base::bounded::{Lines, check_columns};
 use toise_base::items::RawItems;
+use toise_input::json::with_nulls;
 
 /// Maximum size of a page, which is held in memory, bytes; official pages of 10,000 diagnostics are about 60 MB.
 const PAGE_BYTES_MAX: u64 = 512 << 20;
@@ -56,6 +57,9 @@ impl JsonColumns {
                 cells.resize(position + 1, None);
             }
             cells[position] = Some(value);
+        }
+        if !Arc::ptr_eq(&block.header, &self.header) {
+            block.header = Arc::clone(&self.header);
         }
         block.start_row(line);
         for cell in cells.iter() {
@@ -145,8 +149,18 @@ impl<R: Read> BlockReader for NdJsonReader<R> {
                     "the line is longer than {LINE_BYTES_MAX} bytes"
                 )));
             }
-            let row: JsonRow<'_> = serde_json::from_slice(line.bytes)
-                .map_err(|error| malformed(format!("not a JSON object: {error}")))?;
+            let written;
+            let read: Result<JsonRow<'_>, _> = match serde_json::from_slice(line.bytes) {
+                Err(error) => match with_nulls(line.bytes) {
+                    Some(text) => {
+                        written = text;
+                        serde_json::from_slice(&written)
+                    }
+                    None => Err(error),
+                },
+                read => read,
+            };
+            let row = read.map_err(|error| malformed(format!("not a JSON object: {error}")))?;
             self.columns
                 .push(&mut block, row, line.number, &mut Vec::with_capacity(256))
                 .map_err(malformed)?;
@@ -184,6 +198,7 @@ impl PageReader {
                 format!("the JSON page is larger than {PAGE_BYTES_MAX} bytes; use NDJSON or CSV");
             return Err(Error::malformed(SourceLocation::file(name), reason));
         }
+        let bytes = with_nulls(&bytes).unwrap_or(bytes);
         let text = String::from_utf8(bytes)
             .map_err(|_| Error::malformed(SourceLocation::file(name), "not valid UTF-8"))?;
         let trimmed = text.trim_start_matches('\u{feff}').trim();

@@ -7,15 +7,16 @@
 
 pub mod block;
 pub mod cell;
+mod columnar;
 mod delimited;
 pub mod files;
 mod json;
 mod open;
-mod parquet;
 
 use std::fmt;
 
 pub use block::{Block, Header};
+pub(crate) use open::refused;
 pub use open::{BlockReader, ByteMeter, SourceFormat, open, read_header};
 
 /// A location in a source.

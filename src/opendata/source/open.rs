@@ -1,22 +1,21 @@
-//! Opens a source: detects its format from the first bytes, decodes gzip and Windows-1252, and creates the reader.
+//! Opens a source: unpacks it and converts it to UTF-8 (`toise_input`), detects its format from the first bytes, and creates
+//! the reader.
 
 use std::fs::File;
-use std::io::{BufReader, Cursor, Read, Seek};
+use std::io::{Cursor, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{Block, Error, Header, SourceLocation, delimited, json, parquet};
-use toise_base::bounded::gunzip;
+use super::{Block, Error, Header, SourceLocation, columnar, delimited, json};
+use toise_input::{SharedForm, TextConversion};
 
 /// Bytes read to detect the format.
 const PROBE_BYTES: usize = 64 << 10;
-/// Size of the read buffer before decompression, bytes.
-const READ_BUFFER_BYTES: usize = 256 << 10;
 
-/// Format of a source, apart from compression (gzip is always detected from the first bytes).
+/// Format of a source, apart from its containers, which are always detected from the first bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SourceFormat {
     /// Detect from the first bytes.
@@ -28,8 +27,8 @@ pub enum SourceFormat {
     NdJson,
     /// A data-fair page: `{"results": [...], "next": ...}`, or a bare array of objects.
     JsonPage,
-    /// Parquet.
-    Parquet,
+    /// Parquet, or Arrow as file or stream.
+    Columnar,
 }
 
 /// A reader of the rows of a source, block by block.
@@ -38,11 +37,13 @@ pub trait BlockReader {
     fn next_block(&mut self) -> Result<Option<Block>, Error>;
 }
 
-/// Count and digest of the bytes of a source, updated while they are read. Clones share them.
+/// Count and digest of the bytes of a source, and what was understood of its form, updated while it is read. Clones share
+/// them.
 #[derive(Clone, Default)]
 pub struct ByteMeter {
     bytes: Arc<AtomicU64>,
     hasher: Arc<Mutex<blake3::Hasher>>,
+    form: Arc<Mutex<SharedForm>>,
 }
 
 impl ByteMeter {
@@ -54,6 +55,11 @@ impl ByteMeter {
     /// Returns the BLAKE3 digest of the bytes read so far, hexadecimal.
     pub fn checksum(&self) -> String {
         self.hasher.lock().finalize().to_hex().to_string()
+    }
+
+    /// Returns what was understood of the source's form so far.
+    pub fn form(&self) -> toise_input::FileForm {
+        self.form.lock().found()
     }
 }
 
@@ -94,14 +100,14 @@ pub fn open<'r>(
 pub fn read_header(path: &Path, name: &str) -> Result<(SourceFormat, Arc<Header>), Error> {
     let failed = |error| Error::reading(SourceLocation::file(name), error);
     let mut file = File::open(path).map_err(failed)?;
-    let mut magic = Vec::with_capacity(parquet::MAGIC.len());
+    let mut magic = Vec::with_capacity(columnar::PARQUET.len());
     (&mut file)
-        .take(parquet::MAGIC.len() as u64)
+        .take(columnar::PARQUET.len() as u64)
         .read_to_end(&mut magic)
         .map_err(failed)?;
     file.rewind().map_err(failed)?;
-    if magic == parquet::MAGIC {
-        return Ok((SourceFormat::Parquet, parquet::header(file, name)?));
+    if magic == columnar::PARQUET {
+        return Ok((SourceFormat::Columnar, columnar::header(file, name)?));
     }
     let meter = ByteMeter::default();
     let (format, mut rows) = open_as(file, name, SourceFormat::Detect, &meter)?;
@@ -122,39 +128,43 @@ fn open_as<'r>(
         inner: source,
         meter: meter.clone(),
     };
-    let mut raw: Box<dyn Read + Send + 'r> =
-        Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, metered));
-    let mut probe = read_probe(&mut raw, name)?;
-    if probe.starts_with(&[0x1f, 0x8b]) {
-        let whole = Cursor::new(probe).chain(raw);
-        raw = Box::new(gunzip(BufReader::with_capacity(READ_BUFFER_BYTES, whole)));
-        probe = read_probe(&mut raw, name)?;
-    }
-    if probe.is_empty() {
+    let input =
+        toise_input::open(metered, TextConversion::Utf8).map_err(|error| refused(error, name))?;
+    let is_parquet = input.is_parquet;
+    *meter.form.lock() = input.form;
+    let mut text = input.reader;
+    let probe = read_probe(&mut text, name)?;
+    if probe.trim_ascii().is_empty() {
         return Err(Error::malformed(
             SourceLocation::file(name),
             "the file is empty",
         ));
     }
     let format = match format {
+        SourceFormat::Detect if is_parquet => SourceFormat::Columnar,
         SourceFormat::Detect => detect(&probe, name)?,
         given => given,
     };
-    let legacy = format == SourceFormat::Delimited && !looks_like_utf8(&probe);
     let probe_copy = probe.clone();
-    let whole = Cursor::new(probe).chain(raw);
+    let whole = Cursor::new(probe).chain(text);
     let rows: Box<dyn BlockReader + 'r> = match format {
-        SourceFormat::Parquet => Box::new(parquet::ParquetReader::new(whole, name)?),
+        SourceFormat::Columnar => Box::new(columnar::ColumnarReader::new(whole, name)?),
         SourceFormat::NdJson => Box::new(json::NdJsonReader::new(whole, name)),
         SourceFormat::JsonPage => Box::new(json::PageReader::new(whole, name)?),
-        SourceFormat::Delimited | SourceFormat::Detect if legacy => Box::new(
-            delimited::DelimitedReader::new(Windows1252::new(whole), name, &probe_copy)?,
-        ),
         SourceFormat::Delimited | SourceFormat::Detect => {
             Box::new(delimited::DelimitedReader::new(whole, name, &probe_copy)?)
         }
     };
     Ok((format, rows))
+}
+
+/// Converts the error of a source that cannot be opened.
+pub(crate) fn refused(error: toise_input::Error, name: &str) -> Error {
+    let place = SourceLocation::file(name);
+    match error {
+        toise_input::Error::Io(error) => Error::reading(place, error),
+        toise_input::Error::Refused(reason) => Error::malformed(place, reason),
+    }
 }
 
 fn read_probe(source: &mut impl Read, name: &str) -> Result<Vec<u8>, Error> {
@@ -167,30 +177,19 @@ fn read_probe(source: &mut impl Read, name: &str) -> Result<Vec<u8>, Error> {
 }
 
 fn detect(probe: &[u8], name: &str) -> Result<SourceFormat, Error> {
-    if probe.starts_with(parquet::MAGIC) {
-        return Ok(SourceFormat::Parquet);
-    }
-    if probe.starts_with(b"PK\x03\x04") {
-        return Err(Error::malformed(
-            SourceLocation::file(name),
-            "this is a zip archive (or a spreadsheet): unpack it, or save it as CSV",
-        ));
-    }
-    let text = probe.strip_prefix(b"\xef\xbb\xbf").unwrap_or(probe);
-    if let Some(position) = text
+    if let Some(position) = probe
         .iter()
         .position(|byte| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c))
     {
-        let line = 1 + memchr::memchr_iter(b'\n', &text[..position]).count() as u64;
+        let line = 1 + memchr::memchr_iter(b'\n', &probe[..position]).count() as u64;
         return Err(Error::malformed(
             SourceLocation::line(name, line),
             "binary data: not a text, JSON or Parquet file",
         ));
     }
-    let first = text.iter().position(|byte| !byte.is_ascii_whitespace());
-    Ok(match first.map(|at| &text[at..]) {
-        Some(text) if text.starts_with(b"[") => SourceFormat::JsonPage,
-        Some(text) if text.starts_with(b"{") => {
+    Ok(match probe.trim_ascii_start() {
+        text if text.starts_with(b"[") => SourceFormat::JsonPage,
+        text if text.starts_with(b"{") => {
             let line = memchr::memchr(b'\n', text).map_or(text, |end| &text[..end]);
             let page = [&b"\"results\""[..], b"\"next\"", b"\"total\""]
                 .iter()
@@ -204,52 +203,4 @@ fn detect(probe: &[u8], name: &str) -> Result<SourceFormat, Error> {
         }
         _ => SourceFormat::Delimited,
     })
-}
-
-/// Returns whether the probe is UTF-8; a character truncated at its end is accepted.
-fn looks_like_utf8(probe: &[u8]) -> bool {
-    match std::str::from_utf8(probe) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none(),
-    }
-}
-
-/// A reader that converts Windows-1252, which French spreadsheets write, to UTF-8.
-struct Windows1252<R> {
-    inner: R,
-    buffer: Vec<u8>,
-    ready: Cursor<Vec<u8>>,
-}
-
-/// Characters of the bytes 0x80 to 0x9f; the five unassigned ones remain control characters.
-const WINDOWS_1252_HIGH: [char; 32] = [
-    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
-    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
-];
-
-impl<R: Read> Windows1252<R> {
-    fn new(inner: R) -> Self {
-        Self {
-            inner,
-            buffer: vec![0; PROBE_BYTES],
-            ready: Cursor::default(),
-        }
-    }
-}
-
-impl<R: Read> Read for Windows1252<R> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        if self.ready.position() as usize >= self.ready.get_ref().len() {
-            let count = self.inner.read(&mut self.buffer)?;
-            let text: String = self.buffer[..count]
-                .iter()
-                .map(|byte| match byte {
-                    0x80..=0x9f => WINDOWS_1252_HIGH[usize::from(byte - 0x80)],
-                    byte => char::from(*byte),
-                })
-                .collect();
-            self.ready = Cursor::new(text.into_bytes());
-        }
-        self.ready.read(out)
-    }
 }

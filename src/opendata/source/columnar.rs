@@ -1,4 +1,4 @@
-//! Reads Parquet files whose columns have the published names. Values become text cells as in other containers, so that
+//! Reads tables of columns (Parquet, and Arrow converted to it) whose columns have the published names. Values become text cells as in other containers, so that
 //! dates, codes and decimals are parsed in one place. A float that is a whole number becomes text without decimals:
 //! tables that were written from CSV hold codes and house numbers as floats if some rows have none. NaN is a missing
 //! value.
@@ -20,7 +20,7 @@ use toise_lake::foreign::ForeignParquet;
 const BATCH_ROWS: usize = 2_048;
 
 /// The first bytes of a Parquet file.
-pub(super) const MAGIC: &[u8] = b"PAR1";
+pub(super) const PARQUET: &[u8] = b"PAR1";
 
 /// Reads the columns of a Parquet file from its footer.
 pub(super) fn header(file: File, name: &str) -> Result<Arc<Header>, Error> {
@@ -36,14 +36,14 @@ fn open(file: File, name: &str) -> Result<ForeignParquet, Error> {
 }
 
 /// A reader of Parquet. It copies the source to a temporary file first, because the footer is at the end.
-pub(super) struct ParquetReader {
+pub(super) struct ColumnarReader {
     batches: ForeignParquet,
     name: String,
     header: Arc<Header>,
     row: u64,
 }
 
-impl ParquetReader {
+impl ColumnarReader {
     pub(super) fn new(mut source: impl Read, name: &str) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::reading(SourceLocation::file(name), error);
         let mut file = tempfile::tempfile().map_err(failed)?;
@@ -60,7 +60,7 @@ impl ParquetReader {
     }
 }
 
-impl BlockReader for ParquetReader {
+impl BlockReader for ColumnarReader {
     fn next_block(&mut self) -> Result<Option<Block>, Error> {
         let Some(batch) = self.batches.next() else {
             return Ok(None);

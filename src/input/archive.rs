@@ -1,0 +1,184 @@
+//! Opens the one table in a zip archive.
+//!
+//! Publishers and portals pack a table with a notice or pictures. A member is the table if its name ends like one; if
+//! there are several, the archive must be unpacked, because nothing says which of them is wanted.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+
+use flate2::read::DeflateDecoder;
+use toise_base::bounded::expand;
+use zip::{CompressionMethod, ZipArchive};
+
+use crate::error::Error;
+
+/// Endings of members that are tables.
+const TABLES: [&str; 15] = [
+    ".csv", ".tsv", ".txt", ".json", ".ndjson", ".jsonl", ".geojson", ".xml", ".parquet", ".xlsx",
+    ".xlsm", ".xls", ".ods", ".gz", ".zst",
+];
+/// Words in the names of members that accompany a table.
+const NOTICES: [&str; 5] = ["readme", "lisez", "licen", "notice", "photos.cfg"];
+/// Maximum members that an error message names.
+const NAMES_SHOWN: usize = 5;
+/// Maximum members of an archive that are looked at; a portal's archive holds a picture of each home.
+const MEMBERS_MAX: usize = 1_000_000;
+/// Size of read buffers, bytes.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Format of a workbook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Workbook {
+    Xlsx,
+    Xlsb,
+    Ods,
+    /// The format before XLSX, which is not a zip archive.
+    Xls,
+}
+
+/// What an archive is.
+pub(crate) enum Archive {
+    /// A workbook.
+    Spreadsheet(Workbook),
+    /// A document that is no table; the text names it.
+    Other(&'static str),
+    /// Files, the table among them.
+    Files,
+}
+
+fn failed(error: zip::result::ZipError) -> Error {
+    Error::Refused(format!("damaged zip archive: {error}"))
+}
+
+/// Returns the names of the members, in order.
+fn names(archive: &ZipArchive<BufReader<File>>) -> Result<Vec<String>, Error> {
+    if archive.len() > MEMBERS_MAX {
+        return Err(Error::Refused(format!(
+            "the archive has more than {MEMBERS_MAX} members"
+        )));
+    }
+    let index = |name: Result<_, _>| -> Result<String, Error> {
+        let name: std::borrow::Cow<'_, str> = name.map_err(failed)?;
+        Ok(name.into_owned())
+    };
+    archive.file_names().map(index).collect()
+}
+
+/// Opens an archive and says what it is.
+pub(crate) fn examine(file: &File) -> Result<(ZipArchive<BufReader<File>>, Archive), Error> {
+    let file = BufReader::with_capacity(BUFFER_BYTES, file.try_clone()?);
+    let archive = ZipArchive::new(file).map_err(failed)?;
+    let names = names(&archive)?;
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    let kind = if has("xl/workbook.xml") {
+        Archive::Spreadsheet(Workbook::Xlsx)
+    } else if has("xl/workbook.bin") {
+        Archive::Spreadsheet(Workbook::Xlsb)
+    } else if has("content.xml") && has("META-INF/manifest.xml") {
+        Archive::Spreadsheet(Workbook::Ods)
+    } else if has("word/document.xml") {
+        Archive::Other("a text document: save the table as CSV or XLSX")
+    } else if has("ppt/presentation.xml") {
+        Archive::Other("a presentation")
+    } else {
+        Archive::Files
+    };
+    Ok((archive, kind))
+}
+
+/// Opens the table of an archive; returns its name and a reader of its content, which does not expand endlessly.
+///
+/// # Errors
+/// No member or several are tables, or the member is encrypted or packed in a way that is not read.
+pub(crate) fn table(
+    mut archive: ZipArchive<BufReader<File>>,
+) -> Result<(String, Box<dyn Read + Send>), Error> {
+    let names = names(&archive)?;
+    let is_table = |name: &&String| {
+        let lower = name.to_lowercase();
+        let file = lower.rsplit('/').next().unwrap_or(&lower);
+        !lower.starts_with("__macosx/")
+            && !file.starts_with('.')
+            && TABLES.iter().any(|ending| file.ends_with(ending))
+    };
+    let tables: Vec<&String> = names.iter().filter(is_table).collect();
+    let is_notice = |name: &&&String| {
+        let lower = name.to_lowercase();
+        NOTICES.iter().any(|word| lower.contains(word))
+    };
+    let wanted: Vec<&&String> = tables.iter().filter(|name| !is_notice(name)).collect();
+    let name = match (wanted.as_slice(), tables.as_slice()) {
+        ([one], _) => (**one).clone(),
+        ([], [one]) => (*one).clone(),
+        ([], []) => {
+            let shown: Vec<&str> = names.iter().take(NAMES_SHOWN).map(String::as_str).collect();
+            return Err(Error::Refused(format!(
+                "the zip archive holds no table, only {}",
+                shown.join(", ")
+            )));
+        }
+        (several, _) => {
+            let count = several.len().max(tables.len());
+            let shown: Vec<&str> = tables
+                .iter()
+                .take(NAMES_SHOWN)
+                .map(|name| name.as_str())
+                .collect();
+            return Err(Error::Refused(format!(
+                "the zip archive holds {count} tables ({}): unpack it",
+                shown.join(", ")
+            )));
+        }
+    };
+    let (start, length, method) = {
+        let index = names
+            .iter()
+            .position(|known| *known == name)
+            .unwrap_or_default();
+        let member = archive.by_index_raw(index).map_err(failed)?;
+        if member.encrypted() {
+            return Err(Error::Refused(format!(
+                "{name} in the zip archive is encrypted"
+            )));
+        }
+        let start = member
+            .data_start()
+            .ok_or_else(|| Error::Refused("damaged zip archive".into()))?;
+        (start, member.compressed_size(), member.compression())
+    };
+    let mut file = archive.into_inner();
+    file.seek(SeekFrom::Start(start))?;
+    let packed = file.take(length);
+    let content: Box<dyn Read + Send> = match method {
+        CompressionMethod::Stored => Box::new(packed),
+        CompressionMethod::Deflated => {
+            Box::new(expand(packed, |packed| Ok(DeflateDecoder::new(packed)))?)
+        }
+        other => {
+            return Err(Error::Refused(format!(
+                "{name} in the zip archive is packed with {other}, which is not read: unpack it"
+            )));
+        }
+    };
+    Ok((name, content))
+}
+
+/// Returns the bytes to which the members of an archive expand that `counts` accepts, counted by expanding them, because
+/// an archive may claim anything; stops at `bytes_max`.
+pub(crate) fn expanded_bytes(
+    archive: &mut ZipArchive<BufReader<File>>,
+    counts: impl Fn(&str) -> bool,
+    bytes_max: u64,
+) -> Result<u64, Error> {
+    let names = names(archive)?;
+    let mut bytes = 0;
+    for (index, _) in names.iter().enumerate().filter(|(_, name)| counts(name)) {
+        let member = archive.by_index(index).map_err(failed)?;
+        let left = bytes_max.saturating_sub(bytes) + 1;
+        bytes += std::io::copy(&mut member.take(left), &mut std::io::sink())?;
+        if bytes > bytes_max {
+            break;
+        }
+    }
+    Ok(bytes)
+}

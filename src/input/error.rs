@@ -1,0 +1,23 @@
+//! Why a file cannot be opened.
+
+use std::io;
+
+/// Why a source cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The source cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The source is no table, or cannot be unpacked; the text says what it is and what to do.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io(error) => error,
+            Error::Refused(reason) => Self::new(io::ErrorKind::InvalidData, reason),
+        }
+    }
+}

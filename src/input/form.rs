@@ -1,0 +1,68 @@
+//! What was understood of a file's form: its containers and its encoding.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+/// The form of a file, for reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileForm {
+    /// Containers from the outside in: `gzip`, `zip: valeurs.txt`, `spreadsheet: Feuil1`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub containers: Vec<String>,
+    /// Name of the encoding of the text; `None` for files that are not text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// Bytes of a UTF-8 text that are not UTF-8 and were read as Windows-1252.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_bytes: u64,
+}
+
+impl FileForm {
+    /// Returns whether a person would want to hear of it: a conversion was needed.
+    pub fn is_notable(&self) -> bool {
+        let is_plain = self.containers.iter().all(|container| container == "gzip")
+            && self.encoding.as_deref().is_none_or(|name| name == "UTF-8")
+            && self.other_bytes == 0;
+        !is_plain
+    }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl std::fmt::Display for FileForm {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut parts: Vec<String> = self.containers.clone();
+        parts.extend(self.encoding.clone());
+        if self.other_bytes > 0 {
+            parts.push(format!("{} bytes read as windows-1252", self.other_bytes));
+        }
+        out.write_str(&parts.join(", "))
+    }
+}
+
+/// The form of a file that is being read. Clones share it; the encoding is certain once the text has been read.
+#[derive(Clone, Debug, Default)]
+pub struct SharedForm(Arc<Mutex<FileForm>>);
+
+impl SharedForm {
+    /// Returns what is known so far.
+    pub fn found(&self) -> FileForm {
+        self.0.lock().clone()
+    }
+
+    pub(crate) fn add_container(&self, container: impl Into<String>) {
+        self.0.lock().containers.push(container.into());
+    }
+
+    pub(crate) fn set_encoding(&self, name: &str) {
+        self.0.lock().encoding = Some(name.to_owned());
+    }
+
+    pub(crate) fn count_other_bytes(&self, count: u64) {
+        self.0.lock().other_bytes += count;
+    }
+}

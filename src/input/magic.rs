@@ -1,0 +1,113 @@
+//! Recognises kinds of files by their first bytes.
+
+/// What the first bytes of a source are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Magic {
+    /// gzip.
+    Gzip,
+    /// Zstandard.
+    Zstd,
+    /// A zip archive, which may be a spreadsheet.
+    Zip,
+    /// An old Office document, which may be a spreadsheet.
+    Office,
+    /// Parquet: passed on as it is.
+    Parquet,
+    /// Arrow, as file or as stream.
+    Arrow,
+    /// A kind of file that is not read; the text names it.
+    Refused(&'static str),
+    /// Anything else, presumably text.
+    Text,
+}
+
+/// First bytes of files that are not read.
+const REFUSED: [(&[u8], &str); 14] = [
+    (b"%PDF", "a PDF: export the table as CSV or XLSX"),
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"Rar!", "a RAR archive: unpack it"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it"),
+    (b"\xfd7zXZ\0", "an xz file: unpack it"),
+    (b"BZh", "a bzip2 file: unpack it"),
+    (
+        b"SQLite format 3",
+        "a SQLite database or GeoPackage: export the table as CSV or Parquet",
+    ),
+    (
+        b"PGDMP",
+        "a dump of PostgreSQL: export the table as CSV or Parquet",
+    ),
+    (b"\x7fELF", "an executable"),
+    (b"MZ\x90", "an executable"),
+    (b"{\\rtf", "an RTF document: save the table as CSV"),
+    (
+        b"fgb\x03",
+        "a FlatGeobuf: export the table as CSV or Parquet",
+    ),
+];
+
+/// Beginnings of HTML pages, in lower case.
+const HTML: [&[u8]; 2] = [b"<!doctype html", b"<html"];
+
+impl Magic {
+    /// Recognises a source by its first bytes; 64 are enough.
+    pub fn of(start: &[u8]) -> Self {
+        if start.starts_with(&[0x1f, 0x8b]) {
+            return Self::Gzip;
+        }
+        if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+            return Self::Zstd;
+        }
+        if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {
+            return Self::Zip;
+        }
+        if start.starts_with(&[0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]) {
+            return Self::Office;
+        }
+        if start.starts_with(b"PAR1") {
+            return Self::Parquet;
+        }
+        if start.starts_with(b"ARROW1") || start.starts_with(&[0xff; 4]) {
+            return Self::Arrow;
+        }
+        if let Some((_, name)) = REFUSED.iter().find(|(magic, _)| start.starts_with(magic)) {
+            return Self::Refused(name);
+        }
+        let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+        let text = text.trim_ascii_start();
+        let is_html = |begin: &&[u8]| {
+            text.get(..begin.len())
+                .is_some_and(|text| text.eq_ignore_ascii_case(begin))
+        };
+        if HTML.iter().any(is_html) {
+            return Self::Refused("a web page, perhaps the error page of a download");
+        }
+        Self::Text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_recognised_by_their_first_bytes() {
+        assert_eq!(Magic::of(b"\x1f\x8b\x08"), Magic::Gzip);
+        assert_eq!(Magic::of(b"PAR1...."), Magic::Parquet);
+        assert_eq!(Magic::of(b"\xff\xfeu\0r\0"), Magic::Text);
+        assert_eq!(Magic::of(b"id;prix\n"), Magic::Text);
+        assert_eq!(Magic::of(b""), Magic::Text);
+        for (start, name) in [
+            (&b"%PDF-1.7"[..], "a PDF"),
+            (b"\n <!DOCTYPE html><html>", "a web page"),
+            (b"SQLite format 3\0", "a SQLite"),
+        ] {
+            let Magic::Refused(found) = Magic::of(start) else {
+                panic!("{name} is read");
+            };
+            assert!(found.starts_with(name), "{found}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Texts that stand for an empty cell: what R, pandas, SQL and French forms write where they have no value.
+
+/// The texts, in lower case. Compared without regard to case.
+pub const TEXTS: [&str; 20] = [
+    "na",
+    "n/a",
+    "#n/a",
+    "<na>",
+    "nan",
+    "nat",
+    "null",
+    "(null)",
+    "none",
+    "nil",
+    "nd",
+    "n.d.",
+    "nc",
+    "n.c.",
+    "n.c",
+    "-",
+    "--",
+    "?",
+    "non communiqué",
+    "non renseigné",
+];
+
+/// Maximum bytes of a text of [`TEXTS`].
+const BYTES_MAX: usize = 16;
+
+/// Returns whether a cell says that it has no value. An empty cell is not counted among them.
+pub fn is_missing(cell: &str) -> bool {
+    position(cell).is_some()
+}
+
+/// Returns the cell, or an empty text if it says that it has no value.
+pub fn or_empty(cell: &str) -> &str {
+    if is_missing(cell) { "" } else { cell }
+}
+
+/// Returns the index of a cell's text in [`TEXTS`].
+pub fn position(cell: &str) -> Option<usize> {
+    let bytes = cell.as_bytes();
+    // Most cells are numbers, codes or longer texts and end here.
+    if bytes.len() > BYTES_MAX
+        || !matches!(
+            bytes.first(),
+            Some(b'N' | b'n' | b'#' | b'<' | b'(' | b'-' | b'?' | b' ')
+        )
+    {
+        return None;
+    }
+    let cell = cell.trim();
+    TEXTS.iter().position(|text| {
+        text.len() == cell.len() && (text.eq_ignore_ascii_case(cell) || text.to_uppercase() == cell)
+    })
+}
+
+/// Returns whether a column holds codes that look like missing texts: the sections of the cadastre run from A to ZZ, and
+/// both `NA` and `NC` are among them.
+pub fn may_name_section(column: &str) -> bool {
+    let name = column.trim().to_ascii_lowercase();
+    name == "section"
+        || name.ends_with("_section")
+        || name.starts_with("section_")
+        || name == "code section"
+}
+
+/// How often each text was met in place of a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MissingCounts([u32; TEXTS.len()]);
+
+impl MissingCounts {
+    /// Counts a text by its [`position`].
+    pub fn count(&mut self, position: usize) {
+        if let Some(count) = self.0.get_mut(position) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// Adds the counts of another part of the file.
+    pub fn add(&mut self, other: &Self) {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count = count.saturating_add(more);
+        }
+    }
+
+    /// Returns the texts that were met, with their numbers.
+    pub fn met(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
+        let counts = TEXTS.iter().zip(self.0);
+        counts
+            .filter(|(_, count)| *count > 0)
+            .map(|(text, count)| (*text, count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_for_missing_are_recognised_in_any_case_and_nothing_else_is() {
+        for text in [
+            "NA",
+            "nan",
+            "NaN",
+            "NULL",
+            "None",
+            "n.c.",
+            "N/A",
+            "-",
+            " NA ",
+            "Non communiqué",
+        ] {
+            assert!(is_missing(text), "{text}");
+            assert_eq!(or_empty(text), "");
+        }
+        for text in [
+            "",
+            "N",
+            "NANTES",
+            "-3",
+            "Nadaud",
+            "none of these",
+            "N°1",
+            "0",
+        ] {
+            assert!(!is_missing(text), "{text}");
+            assert_eq!(or_empty(text), text);
+        }
+        assert!(TEXTS.iter().all(|text| text.len() <= BYTES_MAX));
+    }
+
+    #[test]
+    fn sections_of_the_cadastre_keep_their_letters() {
+        assert!(may_name_section("Section") && may_name_section("code_section"));
+        assert!(!may_name_section("id_parcelle") && !may_name_section("intersection"));
+    }
+}

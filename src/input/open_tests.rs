@@ -1,0 +1,154 @@
+//! Tests of opening sources in all containers, good ones and bad ones.
+
+use std::io::{Cursor, Write};
+
+use super::*;
+
+const TEXT: &str = "ref;ville;prix\n1;Sète;210 000\n2;Mende;199 900,50\n";
+
+fn read(bytes: &[u8]) -> Result<(String, Vec<String>), Error> {
+    let mut input = open(bytes, TextConversion::Utf8)?;
+    let mut text = String::new();
+    input.reader.read_to_string(&mut text)?;
+    Ok((text, input.form.found().containers))
+}
+
+fn refusal(bytes: &[u8]) -> String {
+    read(bytes).unwrap_err().to_string()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in members {
+        archive
+            .start_file(*name, zip::write::SimpleFileOptions::default())
+            .unwrap();
+        archive.write_all(bytes).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+#[test]
+fn the_text_is_the_same_in_every_container() {
+    let zstd = zstd::encode_all(TEXT.as_bytes(), 3).unwrap();
+    let windows = encoding_rs::WINDOWS_1252.encode(TEXT).0.into_owned();
+    for (bytes, containers) in [
+        (TEXT.as_bytes().to_vec(), &[][..]),
+        (windows.clone(), &[]),
+        (gzip(TEXT.as_bytes()), &["gzip"]),
+        (zstd, &["zstd"]),
+        (
+            zip(&[("ventes.csv", TEXT.as_bytes())]),
+            &["zip: ventes.csv"],
+        ),
+        (
+            zip(&[
+                ("LISEZMOI.txt", b"notice"),
+                ("a/b.jpg", b"\xff\xd8"),
+                ("Annonces.csv", &windows),
+            ]),
+            &["zip: Annonces.csv"],
+        ),
+        (
+            zip(&[("ventes.csv.gz", &gzip(TEXT.as_bytes()))]),
+            &["zip: ventes.csv.gz", "gzip"],
+        ),
+    ] {
+        let (text, found) = read(&bytes).unwrap();
+        assert_eq!(text, TEXT, "{containers:?}");
+        assert_eq!(found, containers);
+    }
+}
+
+#[test]
+fn what_is_no_table_is_refused_by_name() {
+    for (bytes, reason) in [
+        (b"%PDF-1.4 ...".to_vec(), "this is a PDF"),
+        (
+            b"<!DOCTYPE html><html>404</html>".to_vec(),
+            "this is a web page",
+        ),
+        (zip(&[("a.jpg", b"x")]), "holds no table, only a.jpg"),
+        (
+            zip(&[("a.csv", b"x"), ("b.csv", b"x")]),
+            "holds 2 tables (a.csv, b.csv): unpack it",
+        ),
+        (
+            zip(&[("word/document.xml", b"x")]),
+            "this is a text document",
+        ),
+        (b"PK\x03\x04 cut off".to_vec(), "damaged zip archive"),
+        (
+            gzip(&gzip(&gzip(&gzip(&gzip(b"x"))))),
+            "archives inside one another",
+        ),
+    ] {
+        let found = refusal(&bytes);
+        assert!(found.contains(reason), "{found} instead of {reason}");
+    }
+}
+
+#[test]
+fn no_container_expands_endlessly() {
+    let zeros = vec![b'0'; 80 << 20];
+    for bytes in [
+        zip(&[("zeros.csv", &zeros)]),
+        zstd::encode_all(&zeros[..], 3).unwrap(),
+        gzip(&zeros),
+    ] {
+        let found = refusal(&bytes);
+        assert!(found.contains("times its size"), "{found}");
+    }
+}
+
+/// A workbook with inline texts, numbers and a date.
+fn workbook(rows: &str) -> Vec<u8> {
+    let types = r#"<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.styles+xml"/></Types>"#;
+    let relations = r#"<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>"#;
+    let book = r#"<?xml version="1.0"?><workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="Feuil1" sheetId="1" r:id="r1"/></sheets></workbook>"#;
+    let book_relations = r#"<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="r2" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles" Target="styles.xml"/></Relationships>"#;
+    let styles = r#"<?xml version="1.0"?><styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>"#;
+    let sheet = format!(
+        r#"<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{rows}</sheetData></worksheet>"#
+    );
+    zip(&[
+        ("[Content_Types].xml", types.as_bytes()),
+        ("_rels/.rels", relations.as_bytes()),
+        ("xl/workbook.xml", book.as_bytes()),
+        ("xl/_rels/workbook.xml.rels", book_relations.as_bytes()),
+        ("xl/styles.xml", styles.as_bytes()),
+        ("xl/worksheets/sheet1.xml", sheet.as_bytes()),
+    ])
+}
+
+#[test]
+fn a_sheet_becomes_delimited_text() {
+    let text = |place: &str, text: &str| {
+        format!(r#"<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>"#)
+    };
+    let rows = format!(
+        r#"<row r="2">{}{}{}{}</row><row r="3">{}<c r="B3"><v>210000</v></c><c r="C3" s="1"><v>45366</v></c></row><row r="5"><c r="B5"><v>65.5</v></c><c r="D5"><v>7</v></c></row>"#,
+        text("A2", "ville"),
+        text("B2", "prix, €"),
+        text("C2", "date"),
+        text("D2", "réf"),
+        text("A3", "Sète"),
+    );
+    let (found, containers) = read(&workbook(&rows)).unwrap();
+    assert_eq!(
+        found,
+        "ville,\"prix, €\",date,réf\nSète,210000,2024-03-15,\n,65.5,,7\n"
+    );
+    assert_eq!(containers, ["spreadsheet: Feuil1"]);
+    let empty = refusal(&workbook(""));
+    assert!(
+        empty.contains("no sheet with a header and a row"),
+        "{empty}"
+    );
+}

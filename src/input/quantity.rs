@@ -1,0 +1,160 @@
+//! Reads a number with its unit, where the cell holds nothing else: amounts of money and areas.
+
+use crate::number::{self, LoneSeparator};
+
+/// Square metres of an are.
+const ARE: f64 = 100.0;
+/// Square metres of a hectare.
+const HECTARE: f64 = 10_000.0;
+
+/// Reads an amount in euros: `245 000 €`, `€245,000`, `245k`, `0,245 M€`, `245.000 EUR`; `None` for any other text.
+///
+/// A lone separator before three digits groups thousands, because amounts have no third decimal, unless `lone` says
+/// otherwise; before `k` and `M` it marks decimals.
+pub fn euros(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
+    let cell = trimmed(cell);
+    let lower = cell.to_lowercase();
+    let mut text = lower.trim_start_matches('€').trim_start();
+    for unit in ["€", "euros", "euro", "eur"] {
+        if let Some(rest) = text.strip_suffix(unit) {
+            text = rest.trim_end();
+            break;
+        }
+    }
+    let has_unit = text.len() < lower.len();
+    for (suffix, factor) in [("millions", 1e6), ("million", 1e6), ("m", 1e6), ("k", 1e3)] {
+        if let Some(rest) = text.strip_suffix(suffix) {
+            // `245 m` is a length, and only `245 M€` or `245M` an amount.
+            let is_length = suffix == "m" && !has_unit && !cell.ends_with('M');
+            let number = number::read(trimmed(rest), LoneSeparator::Decimals)?;
+            return (!is_length).then_some(number * factor);
+        }
+    }
+    number::read(text, lone.unwrap_or(LoneSeparator::Thousands))
+}
+
+/// Reads an area in square metres: `65,5 m²`, `1 ha 20 a 35 ca`, `1,2 ha`, `3 ares`, `1 200 m² env.`; `None` for any other
+/// text.
+///
+/// Without a unit, a lone point before three digits marks decimals, as programs write them. With a unit, a lone separator
+/// before three digits is read as `lone` says; without `lone` it can be read in two ways, so there is no area.
+pub fn square_metres(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
+    let lower = trimmed(cell).to_lowercase();
+    let text = ["environ", "env.", "env", "approx.", "ca."]
+        .iter()
+        .find_map(|word| lower.strip_suffix(word))
+        .map_or(lower.as_str(), trimmed);
+    if text.ends_with(|sign: char| sign.is_ascii_digit()) {
+        let usual = match text.contains(',') {
+            true => LoneSeparator::Unknown,
+            false => LoneSeparator::Decimals,
+        };
+        return number::read(text, lone.unwrap_or(usual));
+    }
+    let mut rest = text;
+    let mut area = 0.0;
+    let mut smallest = f64::INFINITY;
+    while !rest.is_empty() {
+        let end = rest.find(|sign: char| sign.is_alphabetic())?;
+        let (amount, after) = rest.split_at(end);
+        let unit_end = after
+            .find(|sign: char| !sign.is_alphabetic() && !matches!(sign, '2' | '²' | '.'))
+            .unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit_end);
+        let factor = match unit.trim_end_matches('.') {
+            "m2" | "m²" | "m" | "mètres" | "metres" | "ca" | "centiare" | "centiares" => 1.0,
+            "a" | "are" | "ares" => ARE,
+            "ha" | "hectare" | "hectares" => HECTARE,
+            _ => return None,
+        };
+        // Units follow one another from large to small.
+        if factor >= smallest {
+            return None;
+        }
+        smallest = factor;
+        let lone = lone.unwrap_or(match factor == 1.0 {
+            true => LoneSeparator::Unknown,
+            false => LoneSeparator::Decimals,
+        });
+        area += number::read(trimmed(amount), lone)? * factor;
+        rest = trimmed(after);
+    }
+    smallest.is_finite().then_some(area)
+}
+
+/// Removes blanks of all kinds from both ends.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|sign: char| sign.is_whitespace() || sign == '\u{202f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_in_every_usual_notation() {
+        for cell in [
+            "245 000 €",
+            "245\u{202f}000 €",
+            "245'000 €",
+            "245.000 €",
+            "245,000 €",
+            "€245,000",
+            "245000.00",
+            "245 000,00 EUR",
+            "0,245 M€",
+            "245k",
+            "245 K€",
+            "245 000",
+            "0.245 M",
+        ] {
+            assert_eq!(euros(cell, None), Some(245_000.0), "{cell}");
+        }
+        assert_eq!(euros("1.234.567 €", None), Some(1_234_567.0));
+        assert_eq!(euros("1,5 million", None), Some(1_500_000.0));
+        for cell in [
+            "",
+            "245 m",
+            "2 45000",
+            "245 000 € 230 000 €",
+            "prix : nous consulter",
+            "1 200 € CC",
+        ] {
+            assert_eq!(euros(cell, None), None, "{cell}");
+        }
+    }
+
+    #[test]
+    fn areas_are_read_with_their_units() {
+        for (cell, expected) in [
+            ("1 ha 20 a 35 ca", 12_035.0),
+            ("12a 35ca", 1_235.0),
+            ("1,2 ha", 12_000.0),
+            ("1200 m2", 1_200.0),
+            ("3 ares", 300.0),
+            ("1 200 m² env.", 1_200.0),
+            ("0,5 hectare", 5_000.0),
+            ("65,5 m²", 65.5),
+            ("65,5", 65.5),
+            ("65.125", 65.125),
+            ("1,250 ha", 12_500.0),
+        ] {
+            assert_eq!(square_metres(cell, None), Some(expected), "{cell}");
+        }
+        assert_eq!(
+            square_metres("1.200 m²", Some(LoneSeparator::French)),
+            Some(1_200.0)
+        );
+        for cell in [
+            "",
+            "1.200 m²",
+            "1,200",
+            "m²",
+            "20 a 1 ha",
+            "65 m² + 12 m²",
+            "65 pieds",
+        ] {
+            assert_eq!(square_metres(cell, None), None, "{cell}");
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Files of the user as tables, for the command line: `--file name=path`.
+//!
+//! A file is read as every other foreign file is (`toise_input`): unpacked, from any encoding, from a spreadsheet. A
+//! delimited text is converted to Parquet first ([`delimited`]), because the types of its columns are decided over the
+//! whole of it. Only local sessions have these tables; a query that comes over the network cannot name a file.
+
+mod delimited;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{BufRead, BufWriter, Write};
+use std::path::{Component, Path, PathBuf};
+
+use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
+use glob::Pattern;
+use serde_json::value::RawValue;
+use tempfile::{NamedTempFile, TempPath};
+
+use crate::SqlError;
+use crate::names::KnownNames;
+use toise_input::{Input, TextConversion};
+use toise_lake::foreign::ForeignParquet;
+use toise_opendata::source::files::expand;
+
+/// A file as a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileTable {
+    /// Name of the table.
+    pub name: String,
+    /// Path of the file, of a folder, or a pattern of several files.
+    pub path: String,
+}
+
+impl std::str::FromStr for FileTable {
+    type Err = String;
+
+    /// Parses `name=path`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, path) = text
+            .split_once('=')
+            .ok_or_else(|| format!("{text:?}: write it as name=path"))?;
+        let is_name = !name.is_empty()
+            && !name.starts_with(|first: char| first.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if is_name {
+            Ok(Self {
+                name: name.to_owned(),
+                path: path.to_owned(),
+            })
+        } else {
+            Err(format!(
+                "{name:?} cannot name a table: use letters, digits and _"
+            ))
+        }
+    }
+}
+
+/// Columns that are text whatever their cells look like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TextColumns {
+    /// Those named like codes.
+    #[default]
+    Codes,
+    /// Those named like codes, and these.
+    Named(Vec<String>),
+    /// All.
+    All,
+}
+
+impl std::str::FromStr for TextColumns {
+    type Err = std::convert::Infallible;
+
+    /// Parses `all`, or names separated by commas; none if empty.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(if text.trim() == "all" {
+            Self::All
+        } else if text.trim().is_empty() {
+            Self::Codes
+        } else {
+            Self::Named(text.split(',').map(|name| name.trim().to_owned()).collect())
+        })
+    }
+}
+
+/// The format of a file that DataFusion can read.
+#[derive(Debug)]
+enum ReadyFormat {
+    Parquet,
+    NdJson,
+    Csv,
+}
+
+/// A file that was converted where needed. The converted copy is deleted with the value.
+#[derive(Debug)]
+pub struct ReadyFile {
+    name: String,
+    path: String,
+    format: ReadyFormat,
+    /// What was understood of the file, if a person would want to know.
+    pub note: Option<String>,
+    _copy: Option<TempPath>,
+}
+
+impl ReadyFile {
+    /// Prepares a file: CSV and other delimited text, a spreadsheet, JSON, Parquet or Arrow, in any container. Blocks.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no table, has no rows, or is malformed; the message names the place.
+    pub fn new(file: &FileTable, text_columns: &TextColumns) -> Result<Self, SqlError> {
+        let FileTable { name, path } = file;
+        let misfit = |reason: String| SqlError::invalid(format!("{path}: {reason}"));
+        let ready = |format, copy: Option<TempPath>, note| Self {
+            name: name.to_lowercase(),
+            path: copy
+                .as_ref()
+                .map_or_else(|| path.clone(), |copy| copy.display().to_string()),
+            format,
+            note,
+            _copy: copy,
+        };
+        if !Path::new(path).is_file() {
+            if !path.contains('*') && !Path::new(path).exists() {
+                return Err(misfit("no such file".into()));
+            }
+            return Ok(ready(format_of_name(path).map_err(misfit)?, None, None));
+        }
+        let input = open(path).map_err(misfit)?;
+        let form = input.form.found();
+        if input.is_parquet {
+            if form.containers.is_empty() {
+                return Ok(ready(ReadyFormat::Parquet, None, None));
+            }
+            let copy = copied(input, ".parquet").map_err(|error| misfit(error.to_string()))?;
+            return Ok(ready(ReadyFormat::Parquet, Some(copy), None));
+        }
+        let mut reader = input.reader;
+        let start = reader
+            .fill_buf()
+            .map_err(|error| misfit(error.to_string()))?;
+        match start.trim_ascii_start().first() {
+            None => Err(misfit(NO_ROWS.into())),
+            Some(b'{') => {
+                let copy = lines(reader).map_err(misfit)?;
+                Ok(ready(ReadyFormat::NdJson, Some(copy), None))
+            }
+            Some(b'[') => {
+                let copy = items(reader).map_err(misfit)?;
+                Ok(ready(ReadyFormat::NdJson, Some(copy), None))
+            }
+            Some(_) => {
+                drop(reader);
+                let open = || open(path).map(|input| input.reader);
+                let (copy, note) = delimited::convert(open, text_columns).map_err(misfit)?;
+                let form = form.is_notable().then(|| form.to_string());
+                let note = form.into_iter().chain(note).collect::<Vec<_>>().join("; ");
+                let note = (!note.is_empty()).then(|| format!("{path}: {note}"));
+                Ok(ready(ReadyFormat::Parquet, Some(copy), note))
+            }
+        }
+    }
+
+    /// Registers the file as a table of a session.
+    ///
+    /// # Errors
+    /// There is a table of this name, or the file cannot be read or is a Parquet file that announces too much.
+    pub async fn register(&self, context: &SessionContext) -> Result<(), SqlError> {
+        let Self {
+            name, path, format, ..
+        } = self;
+        if KnownNames::of(context).tables.contains(name) {
+            return Err(SqlError::invalid(format!(
+                "there is a table {name} already: give the file another name"
+            )));
+        }
+        let extension = Path::new(path)
+            .extension()
+            .and_then(|extension| extension.to_str());
+        let dotted = format!(".{}", extension.unwrap_or_default());
+        let registered = match format {
+            ReadyFormat::Csv => {
+                let options = CsvReadOptions::new().file_extension(&dotted);
+                context.register_csv(name, path, options).await
+            }
+            ReadyFormat::Parquet => {
+                examine(context, path, &dotted)?;
+                let options = ParquetReadOptions::default().file_extension(&dotted);
+                context.register_parquet(name, path, options).await
+            }
+            ReadyFormat::NdJson => {
+                let options = JsonReadOptions::default().file_extension(&dotted);
+                context.register_json(name, path, options).await
+            }
+        };
+        registered
+            .map_err(|error| SqlError::invalid(format!("{path}: {}", error.strip_backtrace())))
+    }
+}
+
+/// Message for a file without rows.
+const NO_ROWS: &str = "no rows: check that it is the right file, and has rows after its header";
+
+fn open(path: &str) -> Result<Input<'static>, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    toise_input::open(file, TextConversion::Utf8).map_err(|error| error.to_string())
+}
+
+/// Returns the format of the files of a folder or a pattern by their extension.
+fn format_of_name(path: &str) -> Result<ReadyFormat, String> {
+    let lower = path.to_lowercase();
+    let ends = |endings: &[&str]| endings.iter().any(|ending| lower.ends_with(ending));
+    if ends(&[".csv"]) {
+        Ok(ReadyFormat::Csv)
+    } else if ends(&[".ndjson", ".jsonl", ".json"]) {
+        Ok(ReadyFormat::NdJson)
+    } else if ends(&[".parquet"]) || Path::new(path).is_dir() {
+        Ok(ReadyFormat::Parquet)
+    } else {
+        Err("several files must be .parquet, .csv or .ndjson".into())
+    }
+}
+
+fn temporary(suffix: &str) -> std::io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix("toise-")
+        .suffix(suffix)
+        .tempfile()
+}
+
+fn copied(mut input: Input<'_>, suffix: &str) -> std::io::Result<TempPath> {
+    let mut copy = temporary(suffix)?;
+    std::io::copy(&mut input.reader, &mut copy)?;
+    Ok(copy.into_temp_path())
+}
+
+/// Copies lines of JSON; values that are not numbers become null.
+fn lines(reader: impl BufRead) -> Result<TempPath, String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let copy = temporary(".ndjson").map_err(failed)?;
+    let mut out = BufWriter::new(copy);
+    for line in reader.split(b'\n') {
+        let line = line.map_err(failed)?;
+        let line = toise_input::json::with_nulls(&line).unwrap_or(line);
+        out.write_all(&line).map_err(failed)?;
+        out.write_all(b"\n").map_err(failed)?;
+    }
+    let copy = out.into_inner().map_err(|error| error.to_string())?;
+    Ok(copy.into_temp_path())
+}
+
+/// Writes the items of a JSON array one per line. The array is held in memory.
+fn items(mut reader: impl BufRead) -> Result<TempPath, String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let mut text = Vec::new();
+    reader.read_to_end(&mut text).map_err(failed)?;
+    let text = toise_input::json::with_nulls(&text).unwrap_or(text);
+    let items: Vec<&RawValue> =
+        serde_json::from_slice(&text).map_err(|error| format!("must be JSON: {error}"))?;
+    if items.is_empty() {
+        return Err(NO_ROWS.into());
+    }
+    let mut out = BufWriter::new(temporary(".ndjson").map_err(failed)?);
+    for item in items {
+        // Only a line break ends a row, and JSON has none inside its texts.
+        let line: String = item
+            .get()
+            .chars()
+            .filter(|sign| !matches!(sign, '\n' | '\r'))
+            .collect();
+        writeln!(out, "{line}").map_err(failed)?;
+    }
+    let copy = out.into_inner().map_err(|error| error.to_string())?;
+    Ok(copy.into_temp_path())
+}
+
+/// Examines the Parquet files of a table, and sets the session's batch size to the rows that they allow.
+fn examine(context: &SessionContext, path: &str, dotted: &str) -> Result<(), SqlError> {
+    let mut rows = context.state_ref().read().config().batch_size();
+    for file in parquet_files(path, dotted)? {
+        let of_file = |error: &dyn std::error::Error| {
+            SqlError::invalid(format!("{}: {error}", file.display()))
+        };
+        let opened = File::open(&file).map_err(|error| of_file(&error))?;
+        rows = ForeignParquet::examine(&opened, rows).map_err(|error| of_file(&error))?;
+    }
+    let state = context.state_ref();
+    let mut state = state.write();
+    let config = state.config().clone().with_batch_size(rows);
+    *state.config_mut() = config;
+    Ok(())
+}
+
+/// Returns the files of a table: a single file, those of a folder, or those that match a pattern, whose asterisk also
+/// matches folders.
+fn parquet_files(path: &str, dotted: &str) -> Result<Vec<PathBuf>, SqlError> {
+    if Path::new(path).is_file() {
+        return Ok(vec![PathBuf::from(path)]);
+    }
+    let pattern =
+        Pattern::new(path).map_err(|error| SqlError::invalid(format!("{path}: {error}")))?;
+    let is_folder = Path::new(path).is_dir();
+    let parts = Path::new(path).components();
+    let plain =
+        |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
+    let folder: PathBuf = if is_folder {
+        PathBuf::from(path)
+    } else {
+        Path::new(".").join(parts.take_while(plain).collect::<PathBuf>())
+    };
+    let all = format!("{}/**/*", Pattern::escape(&folder.to_string_lossy()));
+    let found =
+        expand(&[PathBuf::from(all)]).map_err(|error| SqlError::invalid(error.to_string()))?;
+    let is_taken = |file: &PathBuf| {
+        let name = file.strip_prefix(".").unwrap_or(file);
+        name.to_string_lossy().ends_with(dotted) && (is_folder || pattern.matches_path(name))
+    };
+    Ok(found.into_iter().filter(is_taken).collect())
+}

@@ -1,0 +1,212 @@
+//! Tests of files as tables: their types are those of the whole file, and codes stay text.
+
+use std::io::Write;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
+use arrow::util::display::array_value_to_string;
+use datafusion::prelude::SessionContext;
+
+use super::*;
+
+struct Answer {
+    types: Vec<(String, DataType)>,
+    rows: Vec<Vec<String>>,
+    note: Option<String>,
+}
+
+fn read_as(name: &str, bytes: &[u8], text_columns: &TextColumns) -> Result<Answer, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    File::create(&path).unwrap().write_all(bytes).unwrap();
+    let table = FileTable {
+        name: "f".into(),
+        path: path.display().to_string(),
+    };
+    let ready = ReadyFile::new(&table, text_columns).map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let batches: Vec<RecordBatch> = runtime.block_on(async {
+        let context = SessionContext::new();
+        ready.register(&context).await.unwrap();
+        context
+            .sql("select * from f")
+            .await
+            .unwrap()
+            .collect()
+            .await
+            .unwrap()
+    });
+    let schema = batches[0].schema();
+    let fields = schema.fields().iter();
+    let mut rows = Vec::new();
+    for batch in &batches {
+        for row in 0..batch.num_rows() {
+            let cells = batch.columns().iter();
+            rows.push(
+                cells
+                    .map(|column| array_value_to_string(column, row).unwrap())
+                    .collect(),
+            );
+        }
+    }
+    Ok(Answer {
+        types: fields
+            .map(|field| (field.name().clone(), field.data_type().clone()))
+            .collect(),
+        rows,
+        note: ready.note,
+    })
+}
+
+fn read(bytes: &[u8]) -> Answer {
+    read_as("f.csv", bytes, &TextColumns::Codes).unwrap()
+}
+
+fn types(answer: &Answer) -> Vec<&DataType> {
+    answer.types.iter().map(|(_, kind)| kind).collect()
+}
+
+#[test]
+fn codes_stay_text_and_types_are_those_of_the_whole_file() {
+    let mut csv = String::from("ref,insee,cp,parcelle,prix,note\n");
+    for row in 0..3_000 {
+        csv.push_str(&format!(
+            "{row},{:05},01000,01053000AB{row:04},{},{row}\n",
+            1_001 + row,
+            100_000 + row
+        ));
+    }
+    csv.push_str("3000,2A004,20000,2A004000AB0001,1.5,last\n");
+    let answer = read(csv.as_bytes());
+    use DataType::{Float64, Int64, Utf8View};
+    assert_eq!(
+        types(&answer),
+        [&Int64, &Utf8View, &Utf8View, &Utf8View, &Float64, &Utf8View]
+    );
+    assert_eq!(answer.rows.len(), 3_001);
+    assert!(
+        answer
+            .rows
+            .iter()
+            .any(|row| row[1] == "01001" && row[2] == "01000")
+    );
+    assert!(
+        answer
+            .note
+            .unwrap()
+            .contains("kept as text: insee, cp, parcelle")
+    );
+}
+
+#[test]
+fn a_french_spreadsheet_gives_numbers_days_and_nulls() {
+    let csv = b"r\xe9f;prix;surface;date;vu;ascenseur;vide\n\
+        1;210 000,50;65,5;31/12/2024;2026-03-07T10:00:00Z;true;NA\n\
+        2;310000;1.200;2024-01-02;2026-03-07;FALSE;\n\
+        3;NA;42,25;n.c.;;;-\n";
+    let answer = read(csv);
+    let names: Vec<&str> = answer.types.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["réf", "prix", "surface", "date", "vu", "ascenseur", "vide"]
+    );
+    assert_eq!(
+        answer.rows[0],
+        [
+            "1",
+            "210000.5",
+            "65.5",
+            "2024-12-31",
+            "2026-03-07T10:00:00Z",
+            "true",
+            ""
+        ]
+    );
+    assert_eq!(answer.rows[1][1..4], ["310000.0", "1200.0", "2024-01-02"]);
+    assert_eq!(answer.rows[2], ["3", "", "42.25", "", "", "", ""]);
+    let note = answer.note.unwrap();
+    assert!(
+        note.contains("windows-1252") && note.contains("decimal commas: prix, surface"),
+        "{note}"
+    );
+}
+
+#[test]
+fn columns_are_text_on_request() {
+    let csv = b"a,b\n1,2\n";
+    let all = read_as("f.csv", csv, &TextColumns::All).unwrap();
+    assert_eq!(types(&all), [&DataType::Utf8View; 2]);
+    let one = read_as("f.csv", csv, &"B".parse().unwrap()).unwrap();
+    assert_eq!(types(&one), [&DataType::Int64, &DataType::Utf8View]);
+    let unknown = read_as("f.csv", csv, &"c".parse().unwrap()).err().unwrap();
+    assert!(
+        unknown.ends_with("--text-columns: no column \"c\"; columns: a, b"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn every_container_gives_the_same_rows() {
+    let csv = b"a,b\n1,x\n2,y\n";
+    let expected = [["1", "x"], ["2", "y"]];
+    let utf16: Vec<u8> = "a,b\n1,x\n2,y\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let batch = RecordBatch::try_from_iter([
+        (
+            "a",
+            std::sync::Arc::new(arrow::array::Int64Array::from(vec![1, 2]))
+                as arrow::array::ArrayRef,
+        ),
+        (
+            "b",
+            std::sync::Arc::new(arrow::array::StringArray::from(vec!["x", "y"])),
+        ),
+    ])
+    .unwrap();
+    let mut stream =
+        arrow::ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch).unwrap();
+    let stream = stream.into_inner().unwrap();
+    let mut file = arrow::ipc::writer::FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    file.write(&batch).unwrap();
+    let file = file.into_inner().unwrap();
+    for (name, bytes) in [
+        ("f.csv", csv.to_vec()),
+        ("f.txt", csv.to_vec()),
+        ("f.csv", utf16),
+        ("f.csv.zst", zstd::encode_all(&csv[..], 1).unwrap()),
+        (
+            "f.ndjson",
+            b"{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":\"y\"}\n".to_vec(),
+        ),
+        (
+            "f.json",
+            b"[{\"a\":1,\n\"b\":\"x\"},{\"a\":2,\"b\":\"y\"}]".to_vec(),
+        ),
+        ("f.arrows", stream),
+        ("f.arrow", file),
+    ] {
+        let answer = read_as(name, &bytes, &TextColumns::Codes).unwrap();
+        assert_eq!(answer.rows, expected, "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_table_is_refused_with_its_place() {
+    for (bytes, expected) in [
+        (&b""[..], "no rows"),
+        (b" \n\n", "no rows"),
+        (b"a;b\n", "no rows"),
+        (
+            b"a;b\n1;2\n3\n",
+            "line 3: the row has 1 cells where the header has 2",
+        ),
+        (b"%PDF-1.7", "this is a PDF"),
+        (b"[{]", "must be JSON"),
+    ] {
+        let error = read_as("f.csv", bytes, &TextColumns::Codes).err().unwrap();
+        assert!(error.contains(expected), "{error}");
+    }
+}
