@@ -9,6 +9,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};
 use uuid::Uuid;
 
+use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_service::App;
 use toise_service::admission::{self, Access, Admitted, CallRules, Caller, Counting, KEY_HEADER};
@@ -27,20 +28,32 @@ const CREDENTIALS: GeneralPurpose = GeneralPurpose::new(
 /// Header with the token.
 pub(super) const AUTHORIZATION: &str = "authorization";
 
-/// Checks key, network, scope and rate of a call, and reserves a place in the quota if it counts.
+/// What a message counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MessageKind {
+    /// Runs a query: counts against the rate and the quota.
+    Query,
+    /// Prepares, describes or closes a query, which counts itself: a driver sends about four of these with each query.
+    PartOfQuery,
+    /// A request of its own that is free: counts against the rate.
+    Free,
+}
+
+/// Checks key, network, scope and, unless the message is part of a query, rate of a call; reserves a place in the quota for
+/// a query.
 pub(super) async fn admit<T>(
     app: &App,
     request: &Request<T>,
-    counting: Counting,
+    kind: MessageKind,
 ) -> Result<Admitted, Status> {
     let text = key_text(request.metadata());
-    admit_text(app, request, &text, counting).await
+    admit_text(app, request, &text, kind).await
 }
 
 /// Checks a handshake; returns the text of the key.
 pub(super) async fn check<T>(app: &App, request: &Request<T>) -> Result<String, Status> {
     let text = key_text(request.metadata());
-    admit_text(app, request, &text, Counting::Free).await?;
+    admit_text(app, request, &text, MessageKind::Free).await?;
     Ok(text)
 }
 
@@ -48,7 +61,7 @@ async fn admit_text<T>(
     app: &App,
     request: &Request<T>,
     text: &str,
-    counting: Counting,
+    kind: MessageKind,
 ) -> Result<Admitted, Status> {
     let caller = Caller {
         key: (!text.is_empty()).then_some(text.as_bytes()),
@@ -56,8 +69,11 @@ async fn admit_text<T>(
     };
     let rules = CallRules {
         access: ACCESS,
-        counting,
-        counts_against_rate: true,
+        counting: match kind {
+            MessageKind::Query => Counting::As(Consumption::Sql),
+            MessageKind::PartOfQuery | MessageKind::Free => Counting::Free,
+        },
+        counts_against_rate: kind != MessageKind::PartOfQuery,
     };
     let admitted = admission::admit(app, caller, rules).await;
     admitted.map_err(|refused| status(refused.error))

@@ -29,11 +29,11 @@ use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::catalog::{self, failed, undescribed};
-use crate::gate::{self, AUTHORIZATION, query_status, sql_caller, status};
+use crate::gate::{self, AUTHORIZATION, MessageKind, query_status, sql_caller, status};
 use crate::parameters;
 use crate::prepared::{PreparedStatement, PreparedStatements};
 use toise_accounts::prices::Consumption;
-use toise_service::admission::{Admitted, Counting};
+use toise_service::admission::Admitted;
 use toise_service::{App, billing};
 use toise_sql::limits::RequestedLimits;
 use toise_sql::request::{Output, SqlRequest};
@@ -61,12 +61,17 @@ impl FlightSql {
 
     /// Admits a call that is free.
     async fn admit<T>(&self, request: &Request<T>) -> Result<Admitted, Status> {
-        gate::admit(&self.app, request, Counting::Free).await
+        gate::admit(&self.app, request, MessageKind::Free).await
     }
 
     /// Admits a call that runs a query.
     async fn admit_query<T>(&self, request: &Request<T>) -> Result<Admitted, Status> {
-        gate::admit(&self.app, request, Counting::As(Consumption::Sql)).await
+        gate::admit(&self.app, request, MessageKind::Query).await
+    }
+
+    /// Admits a call that prepares, describes or closes a query.
+    async fn admit_part<T>(&self, request: &Request<T>) -> Result<Admitted, Status> {
+        gate::admit(&self.app, request, MessageKind::PartOfQuery).await
     }
 
     /// Runs a query and sends its rows as they arrive. The call is charged once the first rows are available.
@@ -210,7 +215,7 @@ impl FlightSqlService for FlightSql {
         query: CommandStatementQuery,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        let admitted = self.admit(&request).await?;
+        let admitted = self.admit_part(&request).await?;
         let ticket = TicketStatementQuery {
             statement_handle: query.query.clone().into(),
         };
@@ -234,7 +239,7 @@ impl FlightSqlService for FlightSql {
         query: ActionCreatePreparedStatementRequest,
         request: Request<Action>,
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
-        let admitted = self.admit(&request).await?;
+        let admitted = self.admit_part(&request).await?;
         let shape = self.shape(&admitted, &query.query).await?;
         let parameters = shape.parameters.iter().map(|(name, data_type)| {
             let data_type = data_type.clone().unwrap_or(DataType::Null);
@@ -258,7 +263,7 @@ impl FlightSqlService for FlightSql {
         query: ActionClosePreparedStatementRequest,
         request: Request<Action>,
     ) -> Result<(), Status> {
-        let admitted = self.admit(&request).await?;
+        let admitted = self.admit_part(&request).await?;
         let key_id = admitted.key.key_id;
         self.prepared
             .remove(&query.prepared_statement_handle, key_id)
@@ -269,7 +274,7 @@ impl FlightSqlService for FlightSql {
         query: CommandPreparedStatementQuery,
         request: Request<PeekableFlightDataStream>,
     ) -> Result<DoPutPreparedStatementResult, Status> {
-        let admitted = self.admit(&request).await?;
+        let admitted = self.admit_part(&request).await?;
         let handle = query.prepared_statement_handle;
         let key_id = admitted.key.key_id;
         // Refuses an unknown statement before its parameters are read.
@@ -286,7 +291,7 @@ impl FlightSqlService for FlightSql {
         query: CommandPreparedStatementQuery,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        let admitted = self.admit(&request).await?;
+        let admitted = self.admit_part(&request).await?;
         let handle = &query.prepared_statement_handle;
         let (_, statement) = self.prepared.get(handle, admitted.key.key_id)?;
         let descriptor = request.into_inner();

@@ -44,7 +44,7 @@ pub fn square_metres(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
         .iter()
         .find_map(|word| lower.strip_suffix(word))
         .map_or(lower.as_str(), trimmed);
-    if text.ends_with(|sign: char| sign.is_ascii_digit()) {
+    if text.ends_with(|sign: char| sign.is_ascii_digit()) && !text.ends_with("m2") {
         let usual = match text.contains(',') {
             true => LoneSeparator::Unknown,
             false => LoneSeparator::Decimals,

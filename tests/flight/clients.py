@@ -81,6 +81,11 @@ with flight.connect(address, db_kwargs=BEARER, autocommit=True) as connection:
         # A client that leaves early.
         cursor.execute("select * from range(1, 1000000000000)")
         assert cursor.fetchone() == (1,)
+    # A query counts once against the rate, whatever the number of its messages.
+    for least in range(25):
+        with connection.cursor() as cursor:
+            cursor.execute("select count(*) from dvf where price_eur >= ?", (least * 1_000,))
+            cursor.fetchall()
     with connection.cursor() as cursor:
         cursor.execute("select 2")
         assert cursor.fetchall() == [(2,)]

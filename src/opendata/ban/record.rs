@@ -4,7 +4,8 @@
 //! A position comes from longitude and latitude, else from the projected columns. A row without identifier, name,
 //! commune or position is rejected and counted, and so is one with a house number that cannot be read: without it, the
 //! row would be a street. The number 99999 of local bases marks a named place. Local bases have no postal codes; an
-//! address without one gets that of its commune if the commune has only one.
+//! address without one gets that of its commune if the commune has only one. Of several rows of one address, which local
+//! bases have for its positions, the one of the entrance counts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use arrow::error::ArrowError;
 
 use super::columns::{BanColumns, BanField};
 use crate::report::{ConversionFindings, Converted};
-use crate::source::cell::{code, decimal};
+use crate::source::cell::{code, decimal, without_accents};
 use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
 use toise_geo::places::Places;
@@ -31,6 +32,18 @@ const NO_NUMBER: i32 = 99_999;
 const RANGE_MARKS: [char; 4] = ['-', '/', 'à', '–'];
 /// Separators of parcels.
 const PARCEL_SEPARATORS: [char; 2] = ['|', ','];
+
+/// Kinds of positions in the order in which they stand for the address, without accents. Local bases have a row for each.
+const POSITION_TYPES: [&str; 8] = [
+    "entree",
+    "delivrance postale",
+    "batiment",
+    "cage d'escalier",
+    "logement",
+    "parcelle",
+    "service technique",
+    "segment",
+];
 
 /// Selects the addresses to import; the default selects all.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +77,19 @@ pub fn convert(
     let mut rows_not_asked_for = 0;
     let mut places = BTreeSet::new();
     let mut rows = AddressRows::default();
+    let further = further_positions(block, columns);
     for row in 0..block.len() {
+        if further.contains(&row) {
+            let column = columns.position(BanField::PositionType).unwrap_or_default();
+            let place = SourceLocation::line(file, block.line(row)).column("position");
+            let value = block.cell(row, column);
+            findings.drop_value(
+                "further position of the address before or after",
+                &place,
+                value,
+            );
+            continue;
+        }
         let cell = |field| {
             columns
                 .position(field)
@@ -132,6 +157,36 @@ pub fn convert(
         findings,
         places,
     })
+}
+
+/// Returns the rows that give another position of an address, next to the row with its best one.
+fn further_positions(block: &Block, columns: &BanColumns) -> BTreeSet<usize> {
+    let mut further = BTreeSet::new();
+    let (Some(id), Some(kind)) = (
+        columns.position(BanField::Id),
+        columns.position(BanField::PositionType),
+    ) else {
+        return further;
+    };
+    let rank = |row: usize| {
+        let kind = without_accents(block.cell(row, kind).trim()).to_lowercase();
+        let known = POSITION_TYPES.iter().position(|known| *known == kind);
+        known.unwrap_or(POSITION_TYPES.len())
+    };
+    // The best row of the address so far.
+    let mut best = 0;
+    for row in 1..block.len() {
+        let (own, other) = (block.cell(row, id).trim(), block.cell(best, id).trim());
+        if own.is_empty() || own != other {
+            best = row;
+        } else if rank(row) < rank(best) {
+            further.insert(best);
+            best = row;
+        } else {
+            further.insert(row);
+        }
+    }
+    further
 }
 
 /// The cell of a house number.
@@ -310,6 +365,7 @@ impl AddressRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow::array::AsArray;
 
     #[test]
     fn a_house_number_is_read_with_its_suffix_or_not_at_all() {
@@ -326,6 +382,43 @@ mod tests {
         for unreadable in ["bis", "-1", "12.5", "3000000000", "12 #4"] {
             assert_eq!(read(unreadable), None, "{unreadable}");
         }
+    }
+
+    #[test]
+    fn the_entrance_is_the_position_of_an_address() {
+        let names = [
+            "cle_interop",
+            "numero",
+            "voie_nom",
+            "commune_insee",
+            "position",
+            "lat",
+            "long",
+        ];
+        let header = Arc::new(crate::source::Header {
+            names: names.map(str::to_owned).to_vec(),
+        });
+        let columns = BanColumns::find(&header, "f").unwrap();
+        let mut block = Block::new(header);
+        let rows = [
+            ("a", "segment", "48.1"),
+            ("a", "Entrée", "48.2"),
+            ("a", "délivrance postale", "48.3"),
+            ("b", "", "48.4"),
+            ("b", "", "48.5"),
+        ];
+        for (line, (id, kind, lat)) in rows.into_iter().enumerate() {
+            block.start_row(line as u64 + 2);
+            for cell in [id, "1", "Rue du Lavoir", "29128", kind, lat, "-4.1"] {
+                block.push_cell(cell);
+            }
+        }
+        let converted = convert(&block, &columns, "f", &BanSelection::default()).unwrap();
+        let lats = converted.batch.column_by_name("lat").unwrap();
+        let lats = lats.as_primitive::<arrow::datatypes::Float64Type>();
+        assert_eq!(lats.values(), &[48.2, 48.4]);
+        let (_, dropped) = converted.findings.dropped.iter().next().unwrap();
+        assert_eq!(dropped.count, 3);
     }
 
     #[test]

@@ -76,6 +76,13 @@ impl DpeColumns {
                 .collect(),
             positions,
         };
+        if let Some(column) = former_register(header) {
+            return Err(Error::malformed(
+                SourceLocation::line(file, 1).column(column),
+                "these diagnostics are of before July 2021, from another register with other classes, and are not read; \
+                 import the register \"DPE Logements existants (depuis juillet 2021)\"",
+            ));
+        }
         if !columns.has("numero_dpe") {
             let mut found: Vec<&str> = header.names.iter().map(String::as_str).take(8).collect();
             if header.names.len() > found.len() {
@@ -122,6 +129,20 @@ impl DpeColumns {
             format!("{columns}, without {}", lacking.join(", "))
         })
     }
+}
+
+/// Columns that only the register of diagnostics of before July 2021 has.
+const FORMER_REGISTER: [&str; 4] = [
+    "classe_consommation_energie",
+    "classe_estimation_ges",
+    "tr001_modele_dpe_id",
+    "tr002_type_batiment_id",
+];
+
+/// Returns the column that shows a file to be of the former register.
+fn former_register(header: &Header) -> Option<&String> {
+    let is_former = |name: &&String| FORMER_REGISTER.contains(&plain_name(name).as_str());
+    header.names.iter().find(is_former)
 }
 
 /// Minimum number of published columns that a file needs to add a diagnostic, including the diagnostic's number.
@@ -190,6 +211,18 @@ mod tests {
             message.contains("f.csv, line 1, column \"numero_dpe\""),
             "{message}"
         );
+    }
+
+    #[test]
+    fn the_former_register_is_refused_by_name() {
+        let names = [
+            "numero_dpe",
+            "classe_consommation_energie",
+            "consommation_energie",
+        ];
+        let message = DpeColumns::find(&header(&names), "f.csv").unwrap_err();
+        let message = message.to_string();
+        assert!(message.contains("of before July 2021"), "{message}");
     }
 
     #[test]

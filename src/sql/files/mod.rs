@@ -126,9 +126,9 @@ impl ReadyFile {
             return Ok(ready(format_of_name(path).map_err(misfit)?, None, None));
         }
         let input = open(path).map_err(misfit)?;
-        let form = input.form.found();
+        let form = input.form.clone();
         if input.is_parquet {
-            if form.containers.is_empty() {
+            if form.found().containers.is_empty() {
                 return Ok(ready(ReadyFormat::Parquet, None, None));
             }
             let copy = copied(input, ".parquet").map_err(|error| misfit(error.to_string()))?;
@@ -152,6 +152,8 @@ impl ReadyFile {
                 drop(reader);
                 let open = || open(path).map(|input| input.reader);
                 let (copy, note) = delimited::convert(open, text_columns).map_err(misfit)?;
+                // The encoding is known since the beginning was read.
+                let form = form.found();
                 let form = form.is_notable().then(|| form.to_string());
                 let note = form.into_iter().chain(note).collect::<Vec<_>>().join("; ");
                 let note = (!note.is_empty()).then(|| format!("{path}: {note}"));

@@ -18,11 +18,8 @@ const DEPTH_MAX: usize = 4;
 const COLUMNS_MAX: usize = 400;
 
 /// Texts for an unknown value in files of adverts, in addition to those that every mapping knows.
-const UNKNOWN: [&str; 11] = [
-    "NC",
+const UNKNOWN: [&str; 8] = [
     "Non précisé",
-    "Non renseigné",
-    "Non communiqué",
     "Non disponible",
     "Inconnu",
     "Unknown",

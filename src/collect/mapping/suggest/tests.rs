@@ -70,12 +70,12 @@ fn a_file_without_addresses_and_kinds_says_what_to_add() {
         &[
             "Prix;Arrondissement;Nombre de pieces;Superficie;Etage;Nombre d'etages;Ascenseur;DPE",
             "575\u{202f}000 €;Paris 15ème (75015);3.0;74 m²;3;11.0;Oui;C",
-            "890\u{202f}000 €;Paris 6ème (75006);2;48 m²;RDC;6;Non;Non renseigné",
+            "890\u{202f}000 €;Paris 6ème (75006);2;48 m²;RDC;6;Non;Non précisé",
         ],
     );
     let suggestion = file.suggest().unwrap();
     let text = &suggestion.text;
-    assert!(text.contains("empty = [\"Non renseigné\"]"), "{text}");
+    assert!(text.contains("empty = [\"Non précisé\"]"), "{text}");
     assert!(
         text.contains("template = \"https://parissansdoublons.invalid/{digest}\""),
         "{text}"
