@@ -101,6 +101,8 @@ mod journeys {
     mod secrets;
     mod serving;
     mod sql;
+    #[cfg(target_os = "linux")]
+    mod stopped_servers;
     mod suggesting;
     mod synthetic_data;
     #[cfg(target_os = "linux")]

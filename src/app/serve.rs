@@ -216,7 +216,7 @@ impl Workers {
             app.data.models.watch(supervisor)?,
         );
         let keeping = app.data.properties.start_workers(supervisor)?;
-        let to_deliver = deliveries(data, app, config)?;
+        let to_deliver = deliveries(app, config)?;
         let dispatcher = Dispatcher::start(supervisor, to_deliver, runtime.clone())?;
         let metrics = app.metrics.clone();
         let collecting = app
