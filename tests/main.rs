@@ -68,6 +68,7 @@ mod journeys {
     mod addresses;
     mod alerts;
     mod backups;
+    mod clock_jumps;
     mod crash_collection;
     mod crash_delivery;
     mod crash_import;

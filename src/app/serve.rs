@@ -23,6 +23,7 @@ use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_base::supervise::Supervisor;
+use toise_base::watch::watch;
 use toise_collect::portals::Portals;
 use toise_engine::{Budget, Engine};
 use toise_estimate::live::LiveModel;
@@ -226,9 +227,16 @@ impl Workers {
         let geocoding_projects = app.data.projects.run(supervisor, addresses)?;
         let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
         let listings = app.data.properties.listings().clone();
+        let dated = listings.clone();
+        let dating = watch(supervisor, "sighting-dates", move || {
+            if let Err(error) = dated.correct_stamps() {
+                tracing::warn!(%error, "cannot correct dates in the future; will retry");
+            }
+        })?;
         let counting = merges::start(supervisor, listings, &app.metrics)?;
         Ok(Self(Box::new((
             counting,
+            dating,
             publishing,
             collecting,
             geocoding_projects,

@@ -13,7 +13,7 @@ use super::jobs::{self, AttemptOutcome, Job};
 use super::queue::{JobQueue, Politeness};
 use super::waiters::{JobWaiters, Postponed};
 use super::work::{CompletedAttempt, PAGES_FOLDER, PageWorker, WAIT_MAX};
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, ClockJumps};
 use toise_base::supervise::Supervisor;
 use toise_net::fetch::{PAGE_TIMEOUT, RedirectTrail};
 use toise_store::leader::{Inbox, Leader, LeaderTask, Notifier, Pace, Post, Stop};
@@ -92,6 +92,7 @@ impl Runner {
         };
         let running = RunnerLoop {
             queue: JobQueue::new(setup.politeness),
+            jumps: ClockJumps::watch(setup.clock.clone()),
             setup,
             runtime,
             back: notifier.clone(),
@@ -125,6 +126,7 @@ struct RunnerLoop {
     back: Notifier<RunnerMessage>,
     /// `None` while another process collects.
     lease: Option<Lease>,
+    jumps: ClockJumps,
     queue: JobQueue,
     /// Row number of the last job read.
     read_through: i64,
@@ -139,7 +141,8 @@ impl LeaderTask for RunnerLoop {
 
     fn begin(&mut self, lease: &Lease) -> store::Result<()> {
         self.lease = Some(lease.clone());
-        Ok(())
+        self.jumps = ClockJumps::watch(self.setup.clock.clone());
+        self.bound_waits()
     }
 
     /// Forgets all jobs: the process that collects now runs them again.
@@ -164,6 +167,13 @@ impl LeaderTask for RunnerLoop {
     }
 
     fn turn(&mut self) -> store::Result<()> {
+        if let Some(jump_ms) = self.jumps.since_last() {
+            tracing::warn!(
+                jump_ms,
+                "the clock was changed; pages wait as long as before"
+            );
+            self.bound_waits()?;
+        }
         let now = self.setup.clock.monotonic();
         let now_ms = self.setup.clock.now().timestamp_millis();
         self.read_new(now, now_ms)?;
@@ -218,6 +228,16 @@ impl RunnerLoop {
     /// Returns the fencing number of its lease.
     fn fence(&self) -> Option<i64> {
         self.lease.as_ref().map(Lease::fence)
+    }
+
+    /// Corrects the waits in the store after the clock was set back. Those in memory are not measured with it.
+    fn bound_waits(&self) -> store::Result<()> {
+        let now_ms = self.setup.clock.now().timestamp_millis();
+        let lease = self.lease.as_ref().ok_or(store::Error::Closed)?;
+        lease.write(move |transaction| {
+            jobs::bound_waits(transaction, now_ms, LEASE.as_millis() as i64)
+        })?;
+        Ok(())
     }
 
     /// Reads jobs created since the last read.

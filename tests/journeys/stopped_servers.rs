@@ -111,7 +111,7 @@ impl Pair {
             "{}/v2/protected/admin/adverts",
             self.servers[server].address
         );
-        let advert = flat("un", number, number);
+        let advert = flat("un", number, number % 40);
         let call = http_client().post(url).header("x-api-key", &self.key);
         let call = call
             .timeout(WRITES_WITHIN)

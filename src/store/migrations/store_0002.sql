@@ -10,3 +10,11 @@ CREATE TABLE leases (
   -- Counts up while the holder is alive. Others measure with their own clocks for how long it has not.
   renewals INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Whether observed_at_ms is a moment that this service gave to a sighting which did not say when it was made. Such moments
+-- are corrected after the clock was ahead (listings::load::stamps).
+ALTER TABLE adverts ADD COLUMN is_stamped INTEGER NOT NULL DEFAULT 0 CHECK (is_stamped IN (0, 1));
+CREATE INDEX adverts_stamped ON adverts (observed_at_ms) WHERE is_stamped = 1;
+
+-- When the wait of an unfinished job began: a wait keeps its length when the clock is set back.
+ALTER TABLE jobs ADD COLUMN waits_since_ms INTEGER NOT NULL DEFAULT 0;
