@@ -68,6 +68,7 @@ mod journeys {
     mod addresses;
     mod alerts;
     mod backups;
+    mod clock_jumps;
     mod crash_collection;
     mod crash_delivery;
     mod crash_import;
@@ -101,6 +102,8 @@ mod journeys {
     mod secrets;
     mod serving;
     mod sql;
+    #[cfg(target_os = "linux")]
+    mod stopped_servers;
     mod suggesting;
     mod synthetic_data;
     #[cfg(target_os = "linux")]

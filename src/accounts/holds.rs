@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
-use toise_store::call_locks::{CallLock, CallLocks};
+use toise_store::byte_locks::{ByteLock, ByteLocks};
 
 /// Interval at which a call checks whether another server has released its key.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -28,7 +28,7 @@ pub struct CallHolds {
     /// Locks of the calls of this process, by key.
     running: Arc<Mutex<HashMap<Name, Arc<tokio::sync::Mutex<()>>>>>,
     /// Locks that the servers of a data folder share.
-    locks: Option<CallLocks>,
+    locks: Option<ByteLocks>,
 }
 
 /// Lock on a key that excludes all other calls until it is dropped.
@@ -38,12 +38,12 @@ pub struct CallHold {
     name: Name,
     turn: Option<OwnedMutexGuard<()>>,
     /// Prevents other servers of the data folder from running the call.
-    lock: Option<CallLock>,
+    lock: Option<ByteLock>,
 }
 
 impl CallHolds {
-    /// Creates holds that apply to all servers of a data folder if `locks` is given; see [`CallLocks::open`].
-    pub fn between(locks: Option<CallLocks>) -> Self {
+    /// Creates holds that apply to all servers of a data folder if `locks` is given; see [`ByteLocks::open`].
+    pub fn between(locks: Option<ByteLocks>) -> Self {
         Self {
             running: Arc::default(),
             locks,
@@ -140,7 +140,7 @@ mod tests {
     #[tokio::test]
     async fn a_key_is_held_by_one_server_of_a_data_folder_at_a_time() {
         let data = tempfile::tempdir().unwrap();
-        let server = || CallHolds::between(CallLocks::open(data.path()).unwrap());
+        let server = || CallHolds::between(ByteLocks::open(data.path()).unwrap());
         let (here, there) = (server(), server());
         let account = Uuid::now_v7();
         let hold = |holds: &CallHolds, account| {

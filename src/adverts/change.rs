@@ -14,6 +14,8 @@ use toise_contract::listings::scalars::Eur;
 pub struct AdvertHistory {
     /// The latest sighting, which the content comes from.
     pub observed_at: Timestamp,
+    /// Whether this service gave that moment to the sighting.
+    pub is_stamped: bool,
     /// The earliest sighting.
     pub first_seen_at: Timestamp,
     /// The sighting that last changed its content.
@@ -35,6 +37,8 @@ pub struct AdvertHistory {
 pub struct Sighting {
     /// When the advert was seen.
     pub observed_at: Timestamp,
+    /// Whether this service gave that moment to the sighting.
+    pub is_stamped: bool,
     /// The earliest sighting the sender knows of.
     pub first_seen_at: Timestamp,
     /// Whether the advert was online.
@@ -48,6 +52,7 @@ impl Sighting {
     pub fn from_advert(content: &Advert, observed_at: Timestamp, first_seen_at: Timestamp) -> Self {
         Self {
             observed_at,
+            is_stamped: false,
             first_seen_at,
             is_online: content.is_online.unwrap_or(true),
             price: content.current_price.as_ref().and_then(|price| price.value),
@@ -60,12 +65,14 @@ impl AdvertHistory {
     pub fn begin(sighting: Sighting) -> Self {
         let Sighting {
             observed_at,
+            is_stamped,
             first_seen_at,
             is_online,
             price,
         } = sighting;
         Self {
             observed_at,
+            is_stamped,
             first_seen_at,
             modified_at: observed_at,
             published_at: first_seen_at,
@@ -73,6 +80,20 @@ impl AdvertHistory {
             offline_at: (!is_online).then_some(observed_at),
             initial_price: price,
             previous_price: None,
+        }
+    }
+
+    /// Returns the history with every moment after `latest` moved there.
+    pub fn no_later_than(self, latest: Timestamp) -> Self {
+        let bounded = |moment: Timestamp| moment.min(latest);
+        Self {
+            observed_at: bounded(self.observed_at),
+            first_seen_at: bounded(self.first_seen_at),
+            modified_at: bounded(self.modified_at),
+            published_at: bounded(self.published_at),
+            online_at: self.online_at.map(bounded),
+            offline_at: self.offline_at.map(bounded),
+            ..self
         }
     }
 
@@ -161,6 +182,7 @@ impl AdvertHistory {
             });
         };
         next.observed_at = at;
+        next.is_stamped = sighting.is_stamped;
         if is_changed {
             next.modified_at = at;
         }

@@ -6,6 +6,7 @@
 use chrono::{DateTime, Duration, Utc};
 use serde_json::{Map, Value};
 
+use crate::change::Sighting;
 use crate::identity::{IdentityRules, ListingUrl, URL_RULE};
 use crate::implausible::LeftOutPosition;
 use toise_contract::Fault;
@@ -37,6 +38,8 @@ pub struct IncomingAdvert {
     pub url: ListingUrl,
     /// When it was seen: `lastSeenAt`, or the time of arrival.
     pub observed_at: Timestamp,
+    /// Whether that is the time of arrival.
+    pub is_stamped: bool,
     /// The latest plausible time of an observation when the advert arrived.
     pub latest_at: Timestamp,
     /// The earliest sighting the sender knows of, never after `observed_at`.
@@ -72,6 +75,7 @@ impl IncomingAdvert {
             None => return Err(Fault::new("url", "is required")),
         };
         let now = Timestamp::new(now);
+        let is_stamped = content.last_seen_at.is_none();
         let observed_at = content.last_seen_at.unwrap_or(now);
         let latest_at = Timestamp::new(now.get() + CLOCK_SKEW_MAX);
         if observed_at > latest_at {
@@ -94,6 +98,7 @@ impl IncomingAdvert {
         Ok(Self {
             url,
             observed_at,
+            is_stamped,
             latest_at,
             first_seen_at,
             states_price: states_price(&patch),
@@ -101,6 +106,14 @@ impl IncomingAdvert {
             content,
             left_out_position,
         })
+    }
+
+    /// Returns what the history of the advert needs of this sighting, which reported `content`.
+    pub(crate) fn sighting(&self, content: &Advert) -> Sighting {
+        Sighting {
+            is_stamped: self.is_stamped,
+            ..Sighting::from_advert(content, self.observed_at, self.first_seen_at)
+        }
     }
 
     /// Returns the fault that refuses the advert: for a missing location, the position that was left out, if any.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::member::PropertyMember;
 use crate::anomaly::Anomalies;
-use crate::change::{AdvertHistory, Sighting};
+use crate::change::AdvertHistory;
 use crate::complete::{DerivedFields, complete, forget_price_per_area, names_a_town};
 use crate::identity::IdentityRules;
 use crate::incoming::IncomingAdvert;
@@ -21,7 +21,7 @@ use crate::locating::PlaceSources;
 use crate::restated::is_restated;
 use toise_contract::Fault;
 use toise_contract::listings::Advert;
-use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::deliveries::AdvertEvent;
 use toise_contract::listings::market::Meta;
 use toise_contract::read::read;
@@ -184,6 +184,25 @@ pub fn prepare(
     })
 }
 
+/// Returns the record of a stored advert with every moment of its history after `latest` moved there.
+///
+/// # Errors
+/// The stored record cannot be decoded, or the new one cannot be encoded.
+pub fn restamp(
+    stored: &StoredAdvert,
+    latest: Timestamp,
+    sources: PlaceSources<'_>,
+) -> Result<AdvertDraft, document::Error> {
+    let (mut known, _) = AdvertState::read(stored)?;
+    known.history = known.history.no_later_than(latest);
+    let delta = AdvertDelta {
+        known,
+        events: Vec::new(),
+        change: ContentChange::Unchanged,
+    };
+    AdvertDraft::build(delta, sources)
+}
+
 /// Returns the completed record of an advert as if it arrived at `now` and were not known, and the warnings for its
 /// sender.
 ///
@@ -225,8 +244,7 @@ impl AdvertState {
                 "is required; null for a price on request",
             ));
         }
-        let sighting =
-            Sighting::from_advert(&content, incoming.observed_at, incoming.first_seen_at);
+        let sighting = incoming.sighting(&content);
         let known = Self {
             flx_id: FlxId(Uuid::now_v7()),
             url: Some(incoming.url.address().to_owned()),
@@ -278,9 +296,7 @@ impl AdvertState {
         let is_outdated = self.history.is_later_than(incoming.observed_at)
             && !self.history.is_later_than(incoming.latest_at);
         if is_outdated {
-            let content = &incoming.content;
-            let sighting =
-                Sighting::from_advert(content, incoming.observed_at, incoming.first_seen_at);
+            let sighting = incoming.sighting(&incoming.content);
             let (history, events) = self.history.before(sighting, incoming.states_price);
             if history == self.history {
                 return SightingOutcome::Unchanged(self.flx_id);
@@ -298,7 +314,7 @@ impl AdvertState {
             return SightingOutcome::Refused(fault);
         }
         let is_changed = is != *was;
-        let sighting = Sighting::from_advert(&is, incoming.observed_at, incoming.first_seen_at);
+        let sighting = incoming.sighting(&is);
         let (history, events) = self.history.after(was, sighting, is_changed);
         if !is_changed && history == self.history {
             return SightingOutcome::Unchanged(self.flx_id);

@@ -3,7 +3,7 @@
 //! This is the only module that depends on every room; no room depends on the whole configuration.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
@@ -54,7 +54,7 @@ use toise_sql::process::Launch;
 use toise_sql::service::{Backend, SqlService};
 use toise_sql::tables::SqlTables;
 use toise_store::Store;
-use toise_store::call_locks::CallLocks;
+use toise_store::byte_locks::ByteLocks;
 use toise_telemetry::{Counter, Gauge, Metric, Metrics, logs};
 use toise_tiles::Tiles;
 use toise_transport::body_budget::BodyBudget;
@@ -223,7 +223,7 @@ pub fn app(
     let billing = Billing {
         prices: Arc::new(Prices::from(&config.prices)),
         ledger: Ledger::new(store, clock),
-        holds: CallHolds::between(CallLocks::open(store.folder())?),
+        holds: CallHolds::between(ByteLocks::open(store.folder())?),
     };
     let capacity = Capacity {
         pool,
@@ -379,12 +379,10 @@ fn with_upstream(
 
 /// The dependencies of webhook delivery.
 pub(crate) fn deliveries(
-    data: &Path,
     app: &App,
     config: &Config,
 ) -> Result<dispatch::DispatcherContext, Failure> {
     Ok(dispatch::DispatcherContext {
-        data: data.to_owned(),
         store: app.store.clone(),
         clock: app.clock.clone(),
         poster: WebhookClient::new(app.data.receivers.gate().clone())?,

@@ -27,6 +27,7 @@ pub(crate) const WORK_BOUNDS: &[(&str, Duration)] = &[
     ("text-index", TABLE_MAX),
     ("address-index", TABLE_MAX),
     ("model", TABLE_MAX),
+    ("sighting-dates", TABLE_MAX),
     ("compaction", FOLDER_MAX),
     ("publisher", FOLDER_MAX),
     ("replica", FOLDER_MAX),

@@ -23,6 +23,7 @@ use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_base::supervise::Supervisor;
+use toise_base::watch::watch;
 use toise_collect::portals::Portals;
 use toise_engine::{Budget, Engine};
 use toise_estimate::live::LiveModel;
@@ -216,7 +217,7 @@ impl Workers {
             app.data.models.watch(supervisor)?,
         );
         let keeping = app.data.properties.start_workers(supervisor)?;
-        let to_deliver = deliveries(data, app, config)?;
+        let to_deliver = deliveries(app, config)?;
         let dispatcher = Dispatcher::start(supervisor, to_deliver, runtime.clone())?;
         let metrics = app.metrics.clone();
         let collecting = app
@@ -226,9 +227,16 @@ impl Workers {
         let geocoding_projects = app.data.projects.run(supervisor, addresses)?;
         let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
         let listings = app.data.properties.listings().clone();
+        let dated = listings.clone();
+        let dating = watch(supervisor, "sighting-dates", move || {
+            if let Err(error) = dated.correct_stamps() {
+                tracing::warn!(%error, "cannot correct dates in the future; will retry");
+            }
+        })?;
         let counting = merges::start(supervisor, listings, &app.metrics)?;
         Ok(Self(Box::new((
             counting,
+            dating,
             publishing,
             collecting,
             geocoding_projects,

@@ -80,6 +80,52 @@ impl Clock {
     }
 }
 
+/// Maximum time by which a [`HybridClock`] is ahead of its clock. Longer steps back than the usual corrections of a
+/// clock mean that it was wrong before.
+pub const AHEAD_MAX: Duration = Duration::from_secs(60);
+
+/// A hybrid logical clock: moments that never decrease, although the clock of the machine may be set back a little.
+///
+/// It returns the time of its clock, or the latest moment it has returned or was given if that is later by at most
+/// [`AHEAD_MAX`]. A moment later than that is ignored: it came from a clock that was wrong. Cheap to clone; clones share
+/// their state.
+#[derive(Clone, Debug)]
+pub struct HybridClock {
+    clock: Clock,
+    /// The latest moment, Unix milliseconds.
+    latest_ms: Arc<AtomicI64>,
+}
+
+impl HybridClock {
+    /// Creates a hybrid clock that has not returned a moment yet.
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            latest_ms: Arc::new(AtomicI64::new(i64::MIN)),
+        }
+    }
+
+    /// Returns a moment that is not before any moment returned earlier, nor before `seen_ms` (Unix milliseconds), which
+    /// may come from another process. Both hold only for moments at most [`AHEAD_MAX`] ahead of the clock.
+    pub fn now_after(&self, seen_ms: i64) -> DateTime<Utc> {
+        let now_ms = self.clock.now().timestamp_millis();
+        let bound_ms = now_ms.saturating_add(AHEAD_MAX.as_millis() as i64);
+        let next_ms = |latest_ms: i64| {
+            let known = [latest_ms, seen_ms].into_iter();
+            known
+                .filter(|known_ms| *known_ms <= bound_ms)
+                .fold(now_ms, i64::max)
+        };
+        let former = self
+            .latest_ms
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |latest_ms| {
+                Some(next_ms(latest_ms))
+            });
+        let (Ok(former) | Err(former)) = former;
+        DateTime::from_timestamp_millis(next_ms(former)).unwrap_or_default()
+    }
+}
+
 /// Smallest change of the offset between time of day and monotonic time that counts as a jump. Smaller changes are the
 /// usual corrections of a clock.
 const JUMP_MS_LEAST: i64 = 10_000;
@@ -121,6 +167,28 @@ fn offset_ms(clock: &Clock) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moments_of_a_hybrid_clock_do_not_decrease_and_stay_near_the_time() {
+        let clock = Clock::steered(Utc::now());
+        let (here, there) = (
+            HybridClock::new(clock.clone()),
+            HybridClock::new(clock.clone()),
+        );
+        let mut latest_ms = i64::MIN;
+        for step_ms in [0, 10, -5_000, 3, -50_000, 1, 70_000, -30_000, 0] {
+            clock.jump_ms(step_ms);
+            for hybrid in [&here, &there] {
+                let next_ms = hybrid.now_after(latest_ms).timestamp_millis();
+                assert!(next_ms >= latest_ms, "after a step of {step_ms} ms");
+                latest_ms = next_ms;
+            }
+        }
+        clock.jump_ms(-86_400_000);
+        assert_eq!(here.now_after(latest_ms), clock.now());
+        clock.jump_ms(2 * 86_400_000);
+        assert_eq!(here.now_after(latest_ms), clock.now());
+    }
 
     #[test]
     fn a_jump_is_noticed_once_and_passing_time_is_none() {

@@ -1,4 +1,4 @@
-//! Basics that all crates share: clock, limits on input, delimiters of text, supervised workers, leaders, reproducible
+//! Basics that all crates share: clock, limits on input, delimiters of text, supervised workers, reproducible
 //! randomness, progress bars, reports, staging folders.
 
 #![forbid(unsafe_code)]
@@ -10,7 +10,6 @@ pub mod disk;
 pub mod file_lock;
 pub mod formula;
 pub mod items;
-pub mod leader;
 pub mod networks;
 pub mod parallel;
 pub mod progress;

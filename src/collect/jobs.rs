@@ -139,8 +139,9 @@ pub fn insert(
     }
     transaction
         .prepare_cached(
-            "INSERT INTO jobs (job_id, account_id, kind, url_digest, url, host, created_at_ms, due_at_ms, is_shared)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
+            "INSERT INTO jobs (job_id, account_id, kind, url_digest, url, host, created_at_ms, due_at_ms, waits_since_ms,
+               is_shared)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?7, ?8)",
         )?
         .execute((
             job.id.as_bytes(),
@@ -220,6 +221,24 @@ pub fn lease(transaction: &Transaction<'_>, jobs: &[Job], until_ms: i64) -> rusq
     Ok(())
 }
 
+/// Corrects waits after the clock was set back: a wait that began in the future starts now with the same length, and
+/// an attempt that seems to run for longer than `lease_ms` from now is over.
+pub fn bound_waits(
+    transaction: &Transaction<'_>,
+    now_ms: i64,
+    lease_ms: i64,
+) -> rusqlite::Result<usize> {
+    transaction.execute(
+        "UPDATE jobs SET lease_until_ms = NULL WHERE due_at_ms IS NOT NULL AND lease_until_ms > ?1",
+        [now_ms + lease_ms],
+    )?;
+    transaction.execute(
+        "UPDATE jobs SET due_at_ms = ?1 + max(due_at_ms - waits_since_ms, 0), waits_since_ms = ?1
+         WHERE due_at_ms IS NOT NULL AND waits_since_ms > ?1",
+        [now_ms],
+    )
+}
+
 /// Stores the outcome of an attempt.
 pub fn record(
     transaction: &Transaction<'_>,
@@ -238,10 +257,17 @@ pub fn record(
             transaction
                 .prepare_cached(
                     "UPDATE jobs SET lease_until_ms = NULL, due_at_ms = ?2, reason = ?3, attempts = max(attempts - ?4, 0),
-                       is_unreachable = ?5
+                       is_unreachable = ?5, waits_since_ms = ?6
                      WHERE job = ?1",
                 )?
-                .execute((job.number, due_at_ms, reason, is_own, is_unreachable))?;
+                .execute((
+                    job.number,
+                    due_at_ms,
+                    reason,
+                    is_own,
+                    is_unreachable,
+                    now_ms,
+                ))?;
             return Ok(());
         }
         AttemptOutcome::Ended {
@@ -459,19 +485,68 @@ mod tests {
         job
     }
 
-    #[test]
-    fn attempts_that_this_service_failed_do_not_count() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
-        let new = NewJob {
+    fn new_job(number: u8) -> NewJob {
+        NewJob {
             id: Uuid::now_v7(),
             account: Uuid::now_v7(),
             is_shared: true,
             kind: JobKind::Url,
-            digest: [1; 16],
-            url: "https://portal.example/1".into(),
+            digest: [number; 16],
+            url: format!("https://portal.example/{number}"),
             host: "portal.example".into(),
+        }
+    }
+
+    #[test]
+    fn waits_keep_their_length_when_the_clock_is_set_back_by_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let (ahead_ms, lease_ms) = (NOW_MS + DAY_MS, 60_000);
+        let jobs = store.write(move |transaction| {
+            // One is due, one waits for a minute after a failure, and one runs: all by a clock that is a day ahead.
+            for number in 1..=3 {
+                assert!(insert(transaction, &new_job(number), ahead_ms, 10)?);
+            }
+            let jobs = after(transaction, 0, 10)?;
+            let retry = AttemptOutcome::Retry {
+                due_at_ms: ahead_ms + 60_000,
+                reason: "503".into(),
+                is_unreachable: false,
+                is_own: false,
+            };
+            record(transaction, &jobs[1], &retry, ahead_ms)?;
+            lease(transaction, &jobs[2..], ahead_ms + lease_ms)?;
+            bound_waits(transaction, NOW_MS, lease_ms)?;
+            Ok(jobs)
+        });
+        let jobs = jobs.unwrap();
+        let next = |number: usize| {
+            let id = jobs[number].what.id;
+            store
+                .read(|connection| next_attempt(connection, id, NOW_MS))
+                .unwrap()
         };
+        assert_eq!(next(0), Some((NOW_MS, false)));
+        assert_eq!(next(1), Some((NOW_MS + 60_000, false)));
+        assert_eq!(next(2), Some((NOW_MS, false)), "its attempt is over");
+        let due: Vec<i64> = store
+            .read(|connection| after(connection, 0, 10))
+            .unwrap()
+            .iter()
+            .map(|job| job.due_at_ms - NOW_MS)
+            .collect();
+        assert_eq!(due, [0, 60_000, 0]);
+        // Waits that began before now stay.
+        let changed =
+            store.write(move |transaction| bound_waits(transaction, NOW_MS + 10, lease_ms));
+        assert_eq!(changed.unwrap(), 0);
+    }
+
+    #[test]
+    fn attempts_that_this_service_failed_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let new = new_job(1);
         let made = store.write(move |transaction| insert(transaction, &new, NOW_MS, 10));
         assert!(made.unwrap());
         for (is_own, attempts) in [(true, 0), (false, 1), (true, 1), (true, 1), (false, 2)] {

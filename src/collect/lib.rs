@@ -49,7 +49,6 @@ use self::work::{PAGES_FOLDER, PageWorker};
 use crate::rejected::{Rejected, RejectionCode};
 use crate::settings::CollectSettings;
 use toise_base::clock::Clock;
-use toise_base::leader::{self, Inbox, Notifier};
 use toise_base::supervise::Supervisor;
 use toise_contract::listings::codes::FlxId;
 use toise_listings::adverts::identity::UrlDigest;
@@ -57,6 +56,7 @@ use toise_listings::adverts::incoming::CLOCK_SKEW_MAX;
 use toise_listings::{self as listings, Listings};
 use toise_net::egress::EgressGuard;
 use toise_net::fetch::Fetcher;
+use toise_store::leader::{self, Inbox, Notifier};
 use toise_store::{self as store, Store};
 use toise_telemetry::Metrics;
 
@@ -212,7 +212,7 @@ impl Collector {
     /// Starts running jobs, on its own thread and the given runtime. Can be called once.
     ///
     /// # Errors
-    /// It was started before, a thread cannot be started, or the lock file cannot be opened.
+    /// It was started before, a thread cannot be started, or the file of locks cannot be opened.
     pub fn start(
         &self,
         supervisor: &Supervisor,

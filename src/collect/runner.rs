@@ -1,7 +1,7 @@
 //! The thread that runs jobs: it starts those that may start, stores their outcomes, and notifies waiting calls.
 //!
-//! One process per data folder collects at a time: the one that holds the lock on [`LOCK_FILE`], which the operating
-//! system releases when a process ends. It takes over all unfinished jobs. A turn is one transaction with the outcomes
+//! One process per data folder collects at a time: the one that holds the lease [`NAME`] ([`toise_store::lease`]). It
+//! takes over all unfinished jobs. A turn is one transaction with the outcomes
 //! of jobs and the jobs that start. Fetches run on the service's runtime and report back, even if they panic.
 
 use std::path::PathBuf;
@@ -13,19 +13,20 @@ use super::jobs::{self, AttemptOutcome, Job};
 use super::queue::{JobQueue, Politeness};
 use super::waiters::{JobWaiters, Postponed};
 use super::work::{CompletedAttempt, PAGES_FOLDER, PageWorker, WAIT_MAX};
-use toise_base::clock::Clock;
-use toise_base::leader::{Inbox, Leader, LeaderTask, Notifier, Pace, Post, Stop};
+use toise_base::clock::{Clock, ClockJumps};
 use toise_base::supervise::Supervisor;
 use toise_net::fetch::{PAGE_TIMEOUT, RedirectTrail};
+use toise_store::leader::{Inbox, Leader, LeaderTask, Notifier, Pace, Post, Stop};
+use toise_store::lease::Lease;
 use toise_store::{self as store, Store};
 use toise_telemetry::{Gauge, Metric, Metrics};
 
-/// File in the data folder whose lock the collecting process holds.
-pub const LOCK_FILE: &str = "collector.lock";
+/// Name of the lease that the collecting process holds, and of its thread.
+const NAME: &str = "collector";
 /// Each tick looks for jobs that other processes created. Jobs that are running at a stop are left to the next start.
 const PACE: Pace = Pace {
     tick: Duration::from_millis(100),
-    lock_every: Duration::from_secs(1),
+    lead_every: Duration::from_secs(1),
     error_pause: Duration::from_secs(1),
     stop_timeout: Duration::ZERO,
 };
@@ -61,8 +62,8 @@ pub struct RunnerContext {
 pub(super) enum RunnerMessage {
     /// This process created a job.
     Added,
-    /// An attempt ended.
-    Done(Box<(Job, CompletedAttempt)>),
+    /// An attempt ended that began under the lease with this fencing number.
+    Done(i64, Box<(Job, CompletedAttempt)>),
 }
 
 /// The thread of a running collector. Dropping it stops the thread; running jobs are resumed at the next start.
@@ -75,7 +76,7 @@ impl Runner {
     /// Starts collecting on its own thread, with a runtime for the fetches; `inbox` wakes it.
     ///
     /// # Errors
-    /// The thread cannot be started, or the lock file cannot be opened.
+    /// The thread cannot be started, or the file of locks cannot be opened.
     pub(super) fn start(
         supervisor: &Supervisor,
         setup: RunnerContext,
@@ -83,18 +84,19 @@ impl Runner {
         (notifier, inbox): (Notifier<RunnerMessage>, Inbox<RunnerMessage>),
     ) -> std::io::Result<Self> {
         register_gauges(&setup);
-        let data = setup.data.clone();
+        let store = setup.store.clone();
         let post = Post {
-            name: "collector",
-            folder: &data,
-            lock_file: LOCK_FILE,
+            name: NAME,
+            store: &store,
             pace: PACE,
         };
         let running = RunnerLoop {
             queue: JobQueue::new(setup.politeness),
+            jumps: ClockJumps::watch(setup.clock.clone()),
             setup,
             runtime,
             back: notifier.clone(),
+            lease: None,
             read_through: 0,
             unsaved: Vec::new(),
             upkeep_at: Duration::ZERO,
@@ -122,6 +124,9 @@ struct RunnerLoop {
     setup: RunnerContext,
     runtime: Handle,
     back: Notifier<RunnerMessage>,
+    /// `None` while another process collects.
+    lease: Option<Lease>,
+    jumps: ClockJumps,
     queue: JobQueue,
     /// Row number of the last job read.
     read_through: i64,
@@ -134,10 +139,25 @@ impl LeaderTask for RunnerLoop {
     type Message = RunnerMessage;
     type Error = store::Error;
 
+    fn begin(&mut self, lease: &Lease) -> store::Result<()> {
+        self.lease = Some(lease.clone());
+        self.jumps = ClockJumps::watch(self.setup.clock.clone());
+        self.bound_waits()
+    }
+
+    /// Forgets all jobs: the process that collects now runs them again.
+    fn step_back(&mut self) {
+        self.lease = None;
+        self.queue = JobQueue::new(self.setup.politeness);
+        self.read_through = 0;
+        self.unsaved.clear();
+    }
+
     fn take(&mut self, message: RunnerMessage) {
         match message {
             RunnerMessage::Added => {}
-            RunnerMessage::Done(done) => {
+            RunnerMessage::Done(fence, _) if self.fence() != Some(fence) => {}
+            RunnerMessage::Done(_, done) => {
                 let (job, done) = *done;
                 let now = self.setup.clock.monotonic();
                 self.queue.end(&job, now, done.crawl_delay, done.cool_down);
@@ -147,6 +167,13 @@ impl LeaderTask for RunnerLoop {
     }
 
     fn turn(&mut self) -> store::Result<()> {
+        if let Some(jump_ms) = self.jumps.since_last() {
+            tracing::warn!(
+                jump_ms,
+                "the clock was changed; pages wait as long as before"
+            );
+            self.bound_waits()?;
+        }
         let now = self.setup.clock.monotonic();
         let now_ms = self.setup.clock.now().timestamp_millis();
         self.read_new(now, now_ms)?;
@@ -171,8 +198,9 @@ impl LeaderTask for RunnerLoop {
         for (job, attempt) in std::mem::take(&mut self.unsaved) {
             self.settle(job, attempt, now, now_ms);
         }
+        let fence = self.fence().unwrap_or_default();
         for job in begun {
-            self.spawn(job);
+            self.spawn(fence, job);
         }
         if upkeep {
             self.upkeep_at = now + UPKEEP_EVERY;
@@ -197,6 +225,21 @@ impl LeaderTask for RunnerLoop {
 }
 
 impl RunnerLoop {
+    /// Returns the fencing number of its lease.
+    fn fence(&self) -> Option<i64> {
+        self.lease.as_ref().map(Lease::fence)
+    }
+
+    /// Corrects the waits in the store after the clock was set back. Those in memory are not measured with it.
+    fn bound_waits(&self) -> store::Result<()> {
+        let now_ms = self.setup.clock.now().timestamp_millis();
+        let lease = self.lease.as_ref().ok_or(store::Error::Closed)?;
+        lease.write(move |transaction| {
+            jobs::bound_waits(transaction, now_ms, LEASE.as_millis() as i64)
+        })?;
+        Ok(())
+    }
+
     /// Reads jobs created since the last read.
     fn read_new(&mut self, now: Duration, now_ms: i64) -> store::Result<()> {
         let after = self.read_through;
@@ -218,7 +261,8 @@ impl RunnerLoop {
         let begun = begun.to_vec();
         let ended = self.unsaved.clone();
         let until_ms = now_ms + LEASE.as_millis() as i64;
-        self.setup.store.write(move |transaction| {
+        let lease = self.lease.as_ref().ok_or(store::Error::Closed)?;
+        lease.write(move |transaction| {
             for (job, attempt) in &ended {
                 jobs::record(transaction, job, attempt, now_ms)?;
             }
@@ -265,7 +309,7 @@ impl RunnerLoop {
         }
     }
 
-    fn spawn(&self, job: Job) {
+    fn spawn(&self, fence: i64, job: Job) {
         let (worker, back) = (self.setup.worker.clone(), self.back.clone());
         let own = job.clone();
         let runtime = self.runtime.clone();
@@ -280,7 +324,7 @@ impl RunnerLoop {
                 cool_down: None,
             });
             // After the end of the runner nothing receives this: the job is resumed at the next start.
-            back.notify(RunnerMessage::Done(Box::new((job, done))));
+            back.notify(RunnerMessage::Done(fence, Box::new((job, done))));
         });
     }
 

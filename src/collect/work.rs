@@ -15,7 +15,6 @@ use super::readers::ReaderPool;
 use super::rejected::{Rejected, RejectionCode};
 use super::settings::Share;
 use toise_base::clock::Clock;
-use toise_contract::listings::codes::Timestamp;
 use toise_listings::{self as listings, Listings};
 use toise_net::fetch::{FetchFailure, FetchedPage, Fetcher};
 
@@ -117,8 +116,7 @@ impl PageWorker {
     }
 
     fn read(&self, job: &Job, page: &FetchedPage) -> AttemptOutcome {
-        let now = self.clock.now();
-        self.archive_page(job, page, now);
+        self.archive_page(job, page, self.clock.now());
         let final_url = self.portals.canonical(page.url.as_str());
         let portal = self.portals.find_by_url(&final_url);
         if redirected_to_home_page(&job.what.url, &page.url)
@@ -126,7 +124,7 @@ impl PageWorker {
                 portal.is_gone_redirect(page.url.path()) && job.what.url != final_url
             })
         {
-            return self.gone(job, "the portal redirects it to another page", now);
+            return self.gone(job, "the portal redirects it to another page");
         }
         let page = extract::PageInput {
             url: &final_url,
@@ -135,21 +133,15 @@ impl PageWorker {
         };
         let extraction = extract::extract(&page, portal);
         match &extraction.verdict {
-            PageVerdict::Listing => self.ingest(job, &final_url, &extraction, now),
-            PageVerdict::Offline => self.gone(job, "the page says that it is offline", now),
+            PageVerdict::Listing => self.ingest(job, &final_url, &extraction),
+            PageVerdict::Offline => self.gone(job, "the page says that it is offline"),
             PageVerdict::Rejected(rejection) => self.reject(rejection.into(), self.rejected_for),
         }
     }
 
     /// Ingests an advert under its known URL, else under the URL at which its page was found. If both are known they
     /// are two listings, and the first one is gone: portals redirect from an ended listing to another one.
-    fn ingest(
-        &self,
-        job: &Job,
-        final_url: &str,
-        extraction: &Extraction,
-        now: DateTime<Utc>,
-    ) -> AttemptOutcome {
+    fn ingest(&self, job: &Job, final_url: &str, extraction: &Extraction) -> AttemptOutcome {
         let is_known = |digest| Ok(self.listings.known(digest)?.is_some());
         let digest = |address: &str| self.listings.listing_url(address).map(|url| url.digest());
         let asked = digest(&self.portals.canonical(&job.what.url));
@@ -159,7 +151,7 @@ impl PageWorker {
             .and_then(|asked| Ok((asked, moved_to.as_ref().map_or(Ok(false), is_known)?)));
         let address = match known {
             Ok((true, true)) => {
-                return self.gone(job, "the portal redirects it to another listing", now);
+                return self.gone(job, "the portal redirects it to another listing");
             }
             Ok((true, false)) => &job.what.url,
             Ok((false, _)) => final_url,
@@ -172,7 +164,7 @@ impl PageWorker {
                 self.rejected_for,
             );
         };
-        let advert = self.advert(address, extraction, now);
+        let advert = self.advert(address, extraction);
         let origins: Map<String, Value> = extraction
             .findings
             .iter()
@@ -216,13 +208,9 @@ impl PageWorker {
         }
     }
 
-    /// Builds the advert of a page that was seen online at an address.
-    fn advert(
-        &self,
-        address: &str,
-        extraction: &Extraction,
-        now: DateTime<Utc>,
-    ) -> Map<String, Value> {
+    /// Builds the advert of a page that was seen online at an address. Ingestion dates it, because its moments are in
+    /// the order of arrival even if the clock is set back.
+    fn advert(&self, address: &str, extraction: &Extraction) -> Map<String, Value> {
         let host = Url::parse(address)
             .ok()
             .and_then(|url| url.host_str().map(str::to_owned));
@@ -233,19 +221,17 @@ impl PageWorker {
             json!(self.portals.source(&host.unwrap_or_default())),
         );
         advert.insert("isOnline".into(), json!(true));
-        advert.insert("lastSeenAt".into(), json!(Timestamp::new(now)));
         advert
     }
 
     /// Records that the listing is gone: a known advert goes offline.
-    fn gone(&self, job: &Job, why: &str, now: DateTime<Utc>) -> AttemptOutcome {
+    fn gone(&self, job: &Job, why: &str) -> AttemptOutcome {
         let is_known = match self.listings.known(&job.what.digest) {
             Ok(known) => known.is_some(),
             Err(error) => return self.not_kept(job, &error),
         };
         if is_known {
-            let sighting =
-                json!({"url": job.what.url, "isOnline": false, "lastSeenAt": Timestamp::new(now)});
+            let sighting = json!({"url": job.what.url, "isOnline": false});
             match self.listings_for(job, &job.what.url).ingest(vec![sighting]) {
                 Ok(_) => {}
                 Err(error) => return self.not_kept(job, &error),
@@ -267,9 +253,8 @@ impl PageWorker {
             FetchFailure::Status(408) => return self.retry(job, failure.to_string()),
             FetchFailure::Status(404 | 410) => {
                 let (worker, job, why) = (self.clone(), job.clone(), failure.to_string());
-                let now = self.clock.now();
                 let own = job.clone();
-                let gone = tokio::task::spawn_blocking(move || worker.gone(&own, &why, now)).await;
+                let gone = tokio::task::spawn_blocking(move || worker.gone(&own, &why)).await;
                 return gone.unwrap_or_else(|error| self.retry(&job, error.to_string()));
             }
             FetchFailure::OtherHost(trail) => return AttemptOutcome::OtherHost(*trail.clone()),

@@ -71,6 +71,15 @@ impl Readiness {
         self.obstacle().map(Cow::Owned)
     }
 
+    /// Returns the workers that wait for another process and which one, in words; `None` if all of them run here.
+    pub fn waits(&self) -> Option<String> {
+        let waits = self.supervisor.waits().into_iter();
+        let waits: Vec<String> = waits
+            .map(|(worker, what)| format!("{worker}: {what}"))
+            .collect();
+        (!waits.is_empty()).then(|| waits.join("; "))
+    }
+
     /// Returns the obstacle of a service that is alive: workers that hang, or else the one that was set.
     pub fn obstacle(&self) -> Option<String> {
         let hung = self.supervisor.hung();

@@ -94,6 +94,9 @@ pub enum Error {
         /// The other file.
         other: PathBuf,
     },
+    /// Another process has taken over the lease with this name.
+    #[error("store: another process has taken over the lease {0:?}")]
+    LeaseLost(&'static str),
     /// The maximum number of writes is already waiting.
     #[error("store: too many writes are waiting; retry shortly")]
     Overloaded,

@@ -21,7 +21,7 @@
 
 pub mod audit;
 mod backup;
-pub mod call_locks;
+pub mod byte_locks;
 mod check;
 mod checkpoint;
 pub mod checksum;
@@ -35,6 +35,8 @@ mod exclusive;
 mod files;
 mod flusher;
 mod functions;
+pub mod leader;
+pub mod lease;
 mod log_file;
 pub mod master_key;
 mod migrations;

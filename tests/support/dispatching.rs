@@ -121,7 +121,6 @@ impl DispatcherFixture {
     pub fn setup(&self, allowed: &str) -> DispatcherContext {
         let gate = EgressGuard::new(AllowedHosts::parse(allowed).unwrap());
         DispatcherContext {
-            data: self.folder.path().to_owned(),
             store: self.store.clone(),
             clock: self.clock.clone(),
             poster: WebhookClient::new(gate).unwrap(),

@@ -6,9 +6,10 @@
 //! deliveries are sent. A delivery is therefore on disk with its identifier before its first byte is sent, and its
 //! outcome afterwards. If the process is killed in between, the delivery is sent again under the same identifier.
 //!
-//! One process per data folder dispatches at a time: the one that holds the lock on [`LOCK_FILE`], which the operating
-//! system releases when a process ends. Leases of single deliveries are a second safeguard: an attempt without a
-//! reported outcome is due again after 30 s. Turns are triggered by commits of this process and by ends of attempts,
+//! One process per data folder dispatches at a time: the one that holds the lease [`NAME`] ([`toise_store::lease`]).
+//! Each of its transactions renews the lease; those of a process that lost it are refused, and what it planned is not
+//! sent. Leases of single deliveries are a second safeguard: an attempt without a reported outcome is due again after
+//! 30 s. Turns are triggered by commits of this process and by ends of attempts,
 //! and run every 25 ms for commits of other processes. On two cores a delivery costs about 0.1 ms of the thread and its
 //! share of a commit.
 
@@ -23,7 +24,6 @@ mod transaction;
 mod verdict;
 mod worker;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -37,18 +37,18 @@ use worker::DispatchWorker;
 use super::retention::{self, Retention};
 use toise_accounts::prices::Prices;
 use toise_base::clock::Clock;
-use toise_base::leader::{self, Leader, Pace, Post};
 use toise_base::supervise::Supervisor;
 use toise_net::webhook_client::{PostOutcome, WebhookClient};
 use toise_store::Store;
+use toise_store::leader::{self, Leader, Pace, Post};
 use toise_telemetry::{Gauge, Metric, Metrics};
 
-/// File in the data folder whose lock the dispatching process holds.
-pub const LOCK_FILE: &str = "dispatcher.lock";
+/// Name of the lease that the dispatching process holds, and of its thread.
+const NAME: &str = "dispatcher";
 /// The tick picks up commits of other processes. The stop timeout is as long as an attempt and a commit can take.
 const PACE: Pace = Pace {
     tick: Duration::from_millis(25),
-    lock_every: Duration::from_millis(500),
+    lead_every: Duration::from_millis(500),
     error_pause: Duration::from_millis(500),
     stop_timeout: Duration::from_secs(10),
 };
@@ -58,8 +58,6 @@ const LEASE: Duration = Duration::from_secs(30);
 /// The resources of a dispatcher.
 #[derive(Clone, Debug)]
 pub struct DispatcherContext {
-    /// The data folder.
-    pub data: PathBuf,
     /// The store in the data folder.
     pub store: Store,
     /// The clock.
@@ -96,7 +94,7 @@ impl Dispatcher {
     /// Starts the dispatcher on its own thread; `runtime` runs the requests.
     ///
     /// # Errors
-    /// The thread cannot be started, or the lock file cannot be opened.
+    /// The thread cannot be started, or the file of locks cannot be opened.
     pub fn start(
         supervisor: &Supervisor,
         setup: DispatcherContext,
@@ -112,11 +110,10 @@ impl Dispatcher {
         });
         let stats = Arc::<DispatcherStats>::default();
         register_gauges(&setup, Arc::clone(&stats));
-        let data = setup.data.clone();
+        let store = setup.store.clone();
         let post = Post {
-            name: "dispatcher",
-            folder: &data,
-            lock_file: LOCK_FILE,
+            name: NAME,
+            store: &store,
             pace: PACE,
         };
         let running = DispatchWorker::new(setup, runtime, notifier.clone(), woken, stats);

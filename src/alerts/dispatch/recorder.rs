@@ -326,8 +326,13 @@ pub(super) fn release_leases(transaction: &Transaction<'_>) -> rusqlite::Result<
     )
 }
 
-/// Shifts the times that open deliveries wait for, after the clock was set forward by `by_ms`.
+/// Shifts the times that open deliveries wait for, and since when receivers fail, after the clock was set forward by
+/// `by_ms`.
 pub(super) fn shift_waits(transaction: &Transaction<'_>, by_ms: i64) -> rusqlite::Result<usize> {
+    transaction.execute(
+        "UPDATE failing_endpoints SET since_ms = since_ms + ?1, last_ms = last_ms + ?1",
+        [by_ms],
+    )?;
     transaction.execute(
         "UPDATE deliveries SET next_attempt_at_ms = next_attempt_at_ms + ?1, leased_until_ms = leased_until_ms + ?1,
            waits_since_ms = waits_since_ms + ?1

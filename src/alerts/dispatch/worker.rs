@@ -23,9 +23,10 @@ use super::{DispatcherContext, DispatcherMessage, DispatcherStats, LEASE};
 use crate::retention::{self, PendingEvictions};
 use crate::schedule;
 use toise_base::clock::ClockJumps;
-use toise_base::leader::{LeaderTask, Notifier, Stop};
 use toise_net::webhook_client::PostOutcome;
 use toise_store as store;
+use toise_store::leader::{LeaderTask, Notifier, Stop};
+use toise_store::lease::Lease;
 
 /// Interval of the upkeep: evictions from the outbox, lost attempts, idle endpoints, orphans.
 const UPKEEP_EVERY: Duration = Duration::from_secs(10);
@@ -44,6 +45,8 @@ pub(super) struct DispatchWorker {
     runtime: Handle,
     back: Notifier<DispatcherMessage>,
     woken: Arc<AtomicBool>,
+    /// `None` while another process dispatches.
+    lease: Option<Lease>,
     state: DispatchState,
     sent: HashMap<Uuid, InFlightDelivery>,
     settlements: Vec<SettledAttempt>,
@@ -60,9 +63,11 @@ impl LeaderTask for DispatchWorker {
     type Error = store::Error;
 
     /// Takes over from the previous dispatching process.
-    fn begin(&mut self) -> store::Result<()> {
+    fn begin(&mut self, lease: &Lease) -> store::Result<()> {
+        // The previous process has shifted the waits at jumps of the clock so far.
+        self.jumps = ClockJumps::watch(self.setup.clock.clone());
         let now_ms = self.setup.clock.now().timestamp_millis();
-        let voided = self.setup.store.write(move |transaction| {
+        let voided = lease.write(move |transaction| {
             bound_waits(transaction, now_ms, schedule::wait_max_ms())?;
             release_leases(transaction)
         })?;
@@ -72,10 +77,23 @@ impl LeaderTask for DispatchWorker {
                 "resending deliveries that a previous process left in flight"
             );
         }
+        self.lease = Some(lease.clone());
         let (state, now) = (&mut self.state, self.setup.clock.now());
         self.setup
             .store
             .read(|connection| plan::begin(connection, state, now))
+    }
+
+    /// Forgets the deliveries in flight: the process that dispatches now sends them again under the same identifiers.
+    fn step_back(&mut self) {
+        self.lease = None;
+        self.state = DispatchState::default();
+        self.sent.clear();
+        self.settlements.clear();
+        self.due = PendingEvictions::default();
+        self.has_orphans = false;
+        self.stats.under_way.store(0, Ordering::Relaxed);
+        self.stats.open_circuits.store(0, Ordering::Relaxed);
     }
 
     fn take(&mut self, message: DispatcherMessage) {
@@ -120,6 +138,7 @@ impl DispatchWorker {
             back,
             woken,
             stats,
+            lease: None,
             state: DispatchState::default(),
             sent: HashMap::new(),
             settlements: Vec::new(),
@@ -127,6 +146,10 @@ impl DispatchWorker {
             due: PendingEvictions::default(),
             has_orphans: false,
         }
+    }
+
+    fn lease(&self) -> store::Result<&Lease> {
+        self.lease.as_ref().ok_or(store::Error::Closed)
     }
 
     /// Evaluates the outcome of an attempt, which is written in the next turn.
@@ -191,7 +214,7 @@ impl DispatchWorker {
                 "the clock was changed; deliveries wait as long as before"
             );
             let shift = move |transaction: &Transaction<'_>| shift_waits(transaction, jump_ms);
-            self.setup.store.write(shift)?;
+            self.lease()?.write(shift)?;
             self.state.shift(jump_ms);
         }
         let now = self.setup.clock.now();
@@ -228,9 +251,8 @@ impl DispatchWorker {
         });
         let writing = Arc::clone(&work);
         let outcome = self
-            .setup
-            .store
-            .write(move |transaction| writing.write(transaction));
+            .lease()
+            .and_then(|lease| lease.write(move |transaction| writing.write(transaction)));
         match outcome {
             Ok((written, cleanup)) => {
                 self.apply_written(&work, &written, cleanup);
@@ -366,12 +388,17 @@ impl DispatchWorker {
             },
         };
         self.sent.insert(delivery_id, sent);
-        let (poster, clock, back) = (
+        let (poster, clock, back, lease) = (
             self.setup.poster.clone(),
             self.setup.clock.clone(),
             self.back.clone(),
+            self.lease.clone(),
         );
         self.runtime.spawn(async move {
+            // The process may have been stopped since the commit; then the next one sends the delivery.
+            if !lease.is_some_and(|lease| lease.is_certain()) {
+                return;
+            }
             let (posted, sent_at) = attempt.make(&poster, &clock).await;
             // Nobody listens after the dispatcher has ended. The next one sends the delivery again.
             back.notify(DispatcherMessage::Ended {

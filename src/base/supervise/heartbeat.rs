@@ -47,9 +47,16 @@ pub(super) struct Heartbeat {
     work_max: Duration,
     /// Start of the current piece of work, in milliseconds of the clock's monotonic time; [`IDLE`] if there is none.
     since_ms: AtomicU64,
+    /// What the worker waits for before it can work, such as another process.
+    waits_for: Mutex<Option<String>>,
 }
 
 impl Heartbeat {
+    /// Sets what the worker waits for before it can work.
+    pub(super) fn set_waits_for(&self, what: Option<String>) {
+        *self.waits_for.lock() = what;
+    }
+
     /// Records that a piece of work begins.
     pub(super) fn beat(&self) {
         self.since_ms.store(self.now_ms(), Ordering::Release);
@@ -126,11 +133,23 @@ impl Heartbeats {
             worker: worker.to_owned(),
             work_max: self.everyone.unwrap_or(own),
             since_ms: AtomicU64::new(IDLE),
+            waits_for: Mutex::default(),
         });
         let mut all = self.all.lock();
         all.retain(|heartbeat| heartbeat.strong_count() > 0);
         all.push(Arc::downgrade(&heartbeat));
         heartbeat
+    }
+
+    /// Returns the workers that wait for something before they can work, and what that is.
+    pub(super) fn waits(&self) -> Vec<(String, String)> {
+        let all = self.all.lock();
+        let living = all.iter().filter_map(Weak::upgrade);
+        let waits = living.filter_map(|heartbeat| {
+            let what = heartbeat.waits_for.lock().clone()?;
+            Some((heartbeat.worker.clone(), what))
+        });
+        waits.collect()
     }
 
     /// Returns the state of all workers that have not ended.

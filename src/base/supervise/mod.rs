@@ -217,6 +217,12 @@ impl Supervisor {
         self.shared.heartbeats.look()
     }
 
+    /// Returns the workers that wait for something before they can work, such as another process that does their work,
+    /// and what that is.
+    pub fn waits(&self) -> Vec<(String, String)> {
+        self.shared.heartbeats.waits()
+    }
+
     /// Returns whether no worker has died. Costs an uncontended lock.
     pub fn is_well(&self) -> bool {
         self.shared.failure.borrow().is_none()

@@ -50,6 +50,11 @@ impl Pulse {
         self.heartbeat.beat();
     }
 
+    /// Sets what the worker waits for before it can do its work at all, in words for operators; `None` once it can.
+    pub fn set_waits_for(&self, what: Option<String>) {
+        self.heartbeat.set_waits_for(what);
+    }
+
     /// Waits for work, for any length of time. A piece of work begins afterwards.
     pub fn wait<T>(&self, waiting: impl FnOnce() -> T) -> T {
         self.heartbeat.rest();

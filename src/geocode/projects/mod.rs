@@ -22,8 +22,8 @@ use crate::file::csv::{self, CsvPlan, RowCounts};
 use crate::file::request::FileRequest;
 use crate::file::text::TextEncoding;
 use toise_base::clock::Clock;
-use toise_base::leader::{Inbox, Notifier, inbox};
 use toise_contract::Fault;
+use toise_store::leader::{Inbox, Notifier, inbox};
 use toise_store::new_id::NewId;
 use toise_store::{self as store, Store};
 

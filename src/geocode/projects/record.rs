@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::{KEPT_FOR, PER_ACCOUNT_MAX, Project, ProjectStatus};
 use crate::file::csv::RowCounts;
 use crate::file::request::FileRequest;
+use toise_store::lease::Lease;
 use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};
 
@@ -212,9 +213,9 @@ pub(super) struct ProjectProgress {
 }
 
 /// Records the progress of a project; `false` if it was deleted in the meantime.
-pub(super) fn advance(store: &Store, id: Uuid, progress: ProjectProgress) -> store::Result<bool> {
+pub(super) fn advance(lease: &Lease, id: Uuid, progress: ProjectProgress) -> store::Result<bool> {
     let counts = serde_json::to_string(&progress.counts).unwrap_or_default();
-    store.write(move |transaction| {
+    lease.write(move |transaction| {
         let changed = transaction
             .prepare_cached(
                 "UPDATE geocoding_projects
@@ -233,7 +234,7 @@ pub(super) fn advance(store: &Store, id: Uuid, progress: ProjectProgress) -> sto
 /// Records the end of a project, with the reason if it failed. The result of a failed project no longer counts as used
 /// space.
 pub(super) fn end(
-    store: &Store,
+    lease: &Lease,
     id: Uuid,
     error: Option<String>,
     now: DateTime<Utc>,
@@ -242,7 +243,7 @@ pub(super) fn end(
         None => ProjectStatus::Completed,
         Some(_) => ProjectStatus::Failed,
     };
-    store.write(move |transaction| {
+    lease.write(move |transaction| {
         transaction
             .prepare_cached(
                 "UPDATE geocoding_projects SET status = ?2, error = ?3, ended_at_ms = ?4,

@@ -1,11 +1,12 @@
 //! The thread that processes projects, one after the other.
 //!
-//! One process per data folder does so at a time: the one that holds the lock on [`LOCK_FILE`]. A turn geocodes one
-//! block, flushes the result, and then records the progress. When a project is resumed, output that was written after
-//! the last record is cut off.
+//! One process per data folder does so at a time: the one that holds the lease [`NAME`] ([`toise_store::lease`]). A turn
+//! geocodes one block, flushes the result, and then records the progress. A project is resumed with a copy of the output
+//! up to the last record, because a process that was stopped may still write to the file it has open.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,15 +19,18 @@ use crate::file::records::RecordReader;
 use crate::file::rows::RowGeocoder;
 use crate::live::LiveGeocoder;
 use crate::search::Geocoder;
-use toise_base::leader::{Leader, LeaderTask, Pace, Post, Stop};
 use toise_base::supervise::Supervisor;
+use toise_store as store;
+use toise_store::leader::{Leader, LeaderTask, Pace, Post, Stop};
+use toise_store::lease::Lease;
+use uuid::Uuid;
 
-/// File in the data folder that the working process locks.
-const LOCK_FILE: &str = "geocoding.lock";
+/// Name of the lease that the working process holds, and of its thread.
+const NAME: &str = "geocoding-projects";
 /// Each tick looks for projects that other processes started.
 const PACE: Pace = Pace {
     tick: Duration::from_secs(1),
-    lock_every: Duration::from_secs(1),
+    lead_every: Duration::from_secs(1),
     error_pause: Duration::from_secs(1),
     stop_timeout: Duration::ZERO,
 };
@@ -43,7 +47,7 @@ impl Projects {
     /// Starts to process projects, on half of the cores, so that calls are still answered at once.
     ///
     /// # Errors
-    /// A thread cannot be started, the lock file cannot be opened, or processing was started before.
+    /// A thread cannot be started, the file of locks cannot be opened, or processing was started before.
     pub fn run(
         &self,
         supervisor: &Supervisor,
@@ -58,19 +62,16 @@ impl Projects {
             .thread_name(|number| format!("geocoding-{number}"))
             .build()
             .map_err(io::Error::other)?;
-        let Some(data) = self.folder.parent() else {
-            return Err(io::Error::other("the data folder has no path"));
-        };
         let post = Post {
-            name: "geocoding-projects",
-            folder: data,
-            lock_file: LOCK_FILE,
+            name: NAME,
+            store: &self.store,
             pace: PACE,
         };
         let duty = RunnerLoop {
             projects: self.clone(),
             addresses,
             pool,
+            lease: None,
             current: None,
             is_paused: false,
             upkeep_at: Duration::ZERO,
@@ -84,6 +85,8 @@ struct RunnerLoop {
     projects: Projects,
     addresses: LiveGeocoder,
     pool: ThreadPool,
+    /// `None` while another process does the work.
+    lease: Option<Lease>,
     current: Option<OpenProject>,
     /// Whether processing is paused because the disk is nearly full.
     is_paused: bool,
@@ -109,6 +112,16 @@ impl LeaderTask for RunnerLoop {
     type Message = ();
     type Error = Error;
 
+    fn begin(&mut self, lease: &Lease) -> Result<(), Error> {
+        self.lease = Some(lease.clone());
+        Ok(())
+    }
+
+    fn step_back(&mut self) {
+        self.lease = None;
+        self.current = None;
+    }
+
     fn take(&mut self, (): ()) {}
 
     fn turn(&mut self) -> Result<(), Error> {
@@ -127,10 +140,10 @@ impl LeaderTask for RunnerLoop {
         if self.pauses() {
             return Ok(());
         }
-        let Some(open) = self.current.as_mut() else {
+        let (Some(open), Some(lease)) = (self.current.as_mut(), &self.lease) else {
             return Ok(());
         };
-        match open.advance(&self.pool, &self.projects) {
+        match open.advance(&self.pool, lease) {
             Ok(true) => Ok(()),
             Ok(false) => {
                 let project = self.current.take().map(|open| open.project);
@@ -164,6 +177,10 @@ impl LeaderTask for RunnerLoop {
 }
 
 impl RunnerLoop {
+    fn lease(&self) -> Result<&Lease, Error> {
+        Ok(self.lease.as_ref().ok_or(store::Error::Closed)?)
+    }
+
     /// Returns whether the disk is nearly full; logs when that changes.
     fn pauses(&mut self) -> bool {
         let is_full = self.projects.room.is_nearly_full();
@@ -183,13 +200,7 @@ impl RunnerLoop {
         let missing = || Error::WrongState("the project has no pipeline".to_owned());
         let request = project.request.as_ref().ok_or_else(missing)?;
         let plan = plan(&folder.join(INPUT), request)?;
-        let mut output = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(folder.join(OUTPUT))?;
-        output.set_len(project.output_at)?;
-        output.seek(SeekFrom::End(0))?;
+        let mut output = resumed(self.lease()?, &folder, project.output_at)?;
         let (mut input_at, mut output_at) = (project.input_at, project.output_at);
         if output_at == 0 {
             output.write_all(plan.header())?;
@@ -222,7 +233,7 @@ impl RunnerLoop {
             Some(error) => tracing::warn!(%id, error, "geocoding project failed"),
         }
         let is_failed = error.is_some();
-        record::end(&self.projects.store, id, error, self.projects.clock.now())?;
+        record::end(self.lease()?, id, error, self.projects.clock.now())?;
         if is_failed {
             // Nobody reads it. If the process is killed here, the file is deleted with the project.
             let _ = fs::remove_file(self.projects.folder_of(id).join(OUTPUT));
@@ -259,7 +270,7 @@ impl RunnerLoop {
 
 impl OpenProject {
     /// Geocodes one block; `false` at the end of the file.
-    fn advance(&mut self, pool: &ThreadPool, projects: &Projects) -> Result<bool, Error> {
+    fn advance(&mut self, pool: &ThreadPool, lease: &Lease) -> Result<bool, Error> {
         let Self {
             plan,
             records,
@@ -286,10 +297,33 @@ impl OpenProject {
             input_at: self.records.position(),
             output_at: self.output_at,
         };
-        if record::advance(&projects.store, self.project.id, progress)? {
+        if record::advance(lease, self.project.id, progress)? {
             Ok(!is_end)
         } else {
             Err(Error::NotFound)
         }
     }
+}
+
+/// Replaces the output of a project by a new file with its first `bytes` bytes, open at its end.
+fn resumed(lease: &Lease, folder: &Path, bytes: u64) -> Result<File, Error> {
+    let (draft, path) = (
+        folder.join(format!("{}.draft", Uuid::now_v7())),
+        folder.join(OUTPUT),
+    );
+    let mut output = File::create(&draft)?;
+    if bytes > 0 {
+        let copied = io::copy(&mut File::open(&path)?.take(bytes), &mut output)?;
+        if copied < bytes {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        output.sync_all()?;
+    }
+    // Another process may have replaced the file if this one was stopped in between.
+    if !lease.is_certain() {
+        lease.renew()?;
+    }
+    fs::rename(&draft, &path)?;
+    File::open(folder)?.sync_all()?;
+    Ok(output)
 }

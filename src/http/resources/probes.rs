@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use futures::FutureExt;
 use serde_json::json;
-use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use warp::http::{Method, Response};
 
 use crate::endpoint::response::ApiResponse;
@@ -17,6 +17,9 @@ use toise_service::error::ApiError;
 
 /// Media type of the Prometheus text format.
 const CONTENT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+
+/// Header of `/healthz` with the workers that wait for another process, and which.
+const WAITS_FOR: HeaderName = HeaderName::from_static("x-toise-waits-for");
 
 /// The endpoints for probes, metrics and version.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -84,10 +87,17 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 async fn healthz(app: &App) -> Result<ApiResponse, ApiError> {
-    match app.readiness.refusal() {
-        None => Ok(ApiResponse::from(Response::new(Bytes::new()))),
-        Some(reason) => Err(ApiError::NotReady(reason)),
+    if let Some(reason) = app.readiness.refusal() {
+        return Err(ApiError::NotReady(reason));
     }
+    let mut response = Response::new(Bytes::new());
+    // The server is ready: its calls are answered whichever process runs the workers.
+    if let Some(waits) = app.readiness.waits()
+        && let Ok(waits) = HeaderValue::try_from(waits)
+    {
+        response.headers_mut().insert(WAITS_FOR, waits);
+    }
+    Ok(response.into())
 }
 
 /// Handles `/metrics`. Sizes are read on a blocking thread.

@@ -128,7 +128,7 @@ impl Listings {
 
     /// Validates adverts and prepares each against what is stored now.
     fn prepare_group(&self, adverts: Vec<Value>) -> Result<IngestGroup> {
-        let now = self.clock.now();
+        let now = self.stamp()?;
         let read: Vec<std::result::Result<IncomingAdvert, Fault>> = adverts
             .into_par_iter()
             .map(|advert| IncomingAdvert::read(advert, now, &self.identity))

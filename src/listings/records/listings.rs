@@ -12,7 +12,7 @@ use crate::adverts::locating::PlaceSources;
 use crate::columns;
 use crate::properties::record_key::NUMBER_MAX;
 use toise_alerts::percolate::{self, ActiveAlertCounts, Percolator};
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, HybridClock};
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::Thresholds;
 use toise_geo::iris::IrisIndex;
@@ -104,6 +104,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Listings {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
+    /// The clock that dates sightings which do not say when they were made.
+    pub(crate) stamps: HybridClock,
     pub(crate) contours: Arc<Contours>,
     pub(crate) percolator: Arc<Percolator>,
     pub(crate) addresses: Option<LiveGeocoder>,
@@ -154,6 +156,7 @@ impl Listings {
     pub fn new(store: Store, clock: Clock) -> Self {
         Self {
             store,
+            stamps: HybridClock::new(clock.clone()),
             clock,
             contours: Arc::default(),
             percolator: Arc::new(Percolator::new(columns::properties(), columns::adverts())),

@@ -25,7 +25,7 @@ use toise_store::document;
 
 /// Columns that [`stored`] and [`history`] read, in their order.
 const STORED_COLUMNS: &str = "advert, property, sequence, derived, document, observed_at_ms, first_seen_at_ms, \
-     modified_at_ms, published_at_ms, online_at_ms, offline_at_ms, initial_price, previous_price";
+     modified_at_ms, published_at_ms, online_at_ms, offline_at_ms, initial_price, previous_price, is_stamped";
 /// Index of the first column of a history among them.
 const HISTORY_COLUMN: usize = 5;
 
@@ -109,6 +109,7 @@ fn history(row: &Row<'_>, first: usize) -> rusqlite::Result<AdvertHistory> {
         offline_at: moment(row, first + 5)?,
         initial_price: price(row, first + 6)?,
         previous_price: price(row, first + 7)?,
+        is_stamped: row.get(first + 8)?,
     })
 }
 

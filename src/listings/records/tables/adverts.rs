@@ -57,9 +57,9 @@ impl ListingsWriter<'_> {
         let id = id.ok_or(Error::NoId("an advert"))?;
         self.write_advert(
             "INSERT INTO adverts (advert, sequence, observed_at_ms, first_seen_at_ms, modified_at_ms, published_at_ms,
-               online_at_ms, offline_at_ms, initial_price, previous_price, derived, anomalies, document, advert_id,
-               url_digest, property)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+               online_at_ms, offline_at_ms, initial_price, previous_price, is_stamped, derived, anomalies, document,
+               advert_id, url_digest, property)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
             None,
             draft,
             &[id.0.as_bytes(), digest, &property],
@@ -80,7 +80,7 @@ impl ListingsWriter<'_> {
         self.write_advert(
             "UPDATE adverts SET sequence = ?2, observed_at_ms = ?3, first_seen_at_ms = ?4, modified_at_ms = ?5,
                published_at_ms = ?6, online_at_ms = ?7, offline_at_ms = ?8, initial_price = ?9, previous_price = ?10,
-               derived = ?11, anomalies = ?12, document = ?13
+               is_stamped = ?11, derived = ?12, anomalies = ?13, document = ?14
              WHERE advert = ?1",
             Some(advert),
             draft,
@@ -169,7 +169,7 @@ impl ListingsWriter<'_> {
         let sequence = self.next_sequence();
         let history = &draft.member.history;
         let at = |moment: Timestamp| moment.get().timestamp_millis();
-        let content: [&dyn ToSql; 13] = [
+        let content: [&dyn ToSql; 14] = [
             &advert,
             &sequence,
             &at(history.observed_at),
@@ -180,6 +180,7 @@ impl ListingsWriter<'_> {
             &history.offline_at.map(at),
             &history.initial_price.map(Eur::get),
             &history.previous_price.map(Eur::get),
+            &history.is_stamped,
             &draft.member.derived.0,
             &draft.anomalies.0,
             &draft.document,

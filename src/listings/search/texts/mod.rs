@@ -4,7 +4,8 @@
 //! holds. Each index is in a numbered folder, and the one with the highest number is current. [`rebuild`] therefore
 //! builds the next one while others have the current one open, and gives it its number when it is complete;
 //! [`TextSearch::switch_to_newer`] then switches to it and deletes its predecessor. A damaged index is set aside and
-//! replaced by an empty one with the next number, which is filled from the store (`damage.rs`).
+//! replaced by an empty one with the next number, which is filled from the store (`damage.rs`). One process writes an
+//! index; if that process is stopped, another takes over under the next number (`takeover.rs`).
 
 mod bitset;
 mod bulk_indexer;
@@ -15,15 +16,18 @@ mod index_tests;
 mod postings_cache;
 mod query;
 mod segments;
+mod takeover;
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use segments::IndexSnapshot;
+use takeover::{AwaitedCommit, SILENT_MAX, take_over};
 use tantivy::TantivyError;
 
 use crate::Listings;
@@ -98,8 +102,11 @@ pub struct TextSearch {
     folder: PathBuf,
     /// `None` while the folder cannot be used.
     present: ArcSwapOption<NumberedIndex>,
-    /// Held while changes are applied, or while switching to another index.
-    writing: Mutex<()>,
+    /// Held while changes are applied, or while switching to another index. Contains the commit of another process that
+    /// this one waits for.
+    writing: Mutex<Option<AwaitedCommit>>,
+    /// Time without that commit after which this process takes the index over.
+    silent_max: Duration,
     /// Whether the files should be verified: after opening, and after a failure.
     is_suspect: Arc<AtomicBool>,
 }
@@ -117,6 +124,7 @@ impl TextSearch {
             folder: data.join(FOLDER),
             present: ArcSwapOption::empty(),
             writing: Mutex::default(),
+            silent_max: SILENT_MAX,
             is_suspect: Arc::new(AtomicBool::new(true)),
         };
         if let Err(error) = search.open_latest() {
@@ -220,14 +228,22 @@ impl TextSearch {
     }
 
     /// Applies every change up to a sequence, for an index that lags or was recreated. Only one process writes; in the
-    /// others, this picks up the commits of that process. Blocks.
+    /// others, this picks up the commits of that process. If they fail to come, the index gets the next number, for
+    /// [`TextSearch::switch_to_newer`]. Blocks.
     ///
     /// # Errors
     /// Store or index cannot be used.
     pub fn catch_up_to(&self, listings: &Listings, through: i64) -> Result<()> {
-        let _writing = self.writing.lock();
+        let mut awaited = self.writing.lock();
         let index = self.present()?;
-        self.guarded(|| catch_up_to(&index.words, listings, through, &|_| {}))
+        self.guarded(|| catch_up_to(&index.words, listings, through, &|_| {}))?;
+        let reached = index.words.through();
+        if reached >= through {
+            *awaited = None;
+        } else if AwaitedCommit::is_overdue(&mut awaited, index.number, reached, self.silent_max) {
+            take_over(&self.folder, index.number)?;
+        }
+        Ok(())
     }
 
     /// Switches to a rebuilt index once it has caught up with the current one. If there is none, the cost is one
@@ -308,13 +324,7 @@ impl TextSnapshot {
 pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Result<()> {
     let folder = data.join(FOLDER);
     fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, error))?;
-    let path = folder.join(LOCK);
-    let lock = File::create(&path).map_err(|error| Error::folder(&path, error))?;
-    match file_lock::try_lock(&lock) {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(Error::Busy(path)),
-        Err(TryLockError::Error(error)) => return Err(Error::folder(&path, error)),
-    }
+    let _lock = rebuild_lock(&folder)?;
     let draft = folder.join(DRAFT);
     match fs::remove_dir_all(&draft) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -326,10 +336,29 @@ pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Resu
     catch_up_to(&index, listings, listings.last_sequence()?, progress)?;
     index.close()?;
     drop(index);
-    let next = folder.join(name(latest(&folder)?.unwrap_or(0) + 1));
-    fs::rename(&draft, &next).map_err(|error| Error::folder(&next, error))?;
-    let synced = File::open(&folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| Error::folder(&folder, error))
+    publish(&folder, latest(&folder)?.unwrap_or(0) + 1)
+}
+
+/// Takes the lock of the process that fills the draft of an index, which lasts until the file is closed.
+///
+/// # Errors
+/// [`Error::Busy`] if another process holds it; the file cannot be created.
+fn rebuild_lock(folder: &Path) -> Result<File> {
+    let path = folder.join(LOCK);
+    let lock = File::create(&path).map_err(|error| Error::folder(&path, error))?;
+    match file_lock::try_lock(&lock) {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(Error::Busy(path)),
+        Err(TryLockError::Error(error)) => Err(Error::folder(&path, error)),
+    }
+}
+
+/// Gives the draft of an index a number. Fails if there is an index with that number. Returns once durable.
+fn publish(folder: &Path, number: u64) -> Result<()> {
+    let next = folder.join(name(number));
+    fs::rename(folder.join(DRAFT), &next).map_err(|error| Error::folder(&next, error))?;
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| Error::folder(folder, error))
 }
 
 fn catch_up_to(
@@ -431,6 +460,47 @@ mod tests {
         assert!(texts.found().is_some());
         assert_eq!(texts.through(), 0);
         assert_eq!(numbers(&folder.path().join(FOLDER)).unwrap(), [2]);
+    }
+
+    #[test]
+    fn an_index_whose_writer_is_stopped_is_taken_over_and_the_writer_switches_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path();
+        let listings = Listings::new(Store::open(data).unwrap(), Clock::system());
+        let take = |number: u32| {
+            let advert = json!({
+                "url": format!("https://un.example/{number}"), "source": "un.example", "type": "CLASS_FLAT",
+                "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 100_000 * number}, "title": "Loft",
+                "location": {"postalCode": "48000"},
+            });
+            assert!(listings.ingest(vec![advert]).unwrap()[0].is_ok());
+            listings.last_sequence().unwrap()
+        };
+        let stopped = TextSearch::open(data);
+        stopped.catch_up_to(&listings, take(1)).unwrap();
+        let mut other = TextSearch::open(data);
+        other.silent_max = Duration::from_millis(50);
+        let through = take(2);
+        let refresh = |texts: &TextSearch| {
+            texts.switch_to_newer(&listings).unwrap();
+            texts.catch_up_to(&listings, through).unwrap();
+        };
+        refresh(&other);
+        assert!(other.through() < through, "it may have to wait");
+        std::thread::sleep(other.silent_max);
+        refresh(&other);
+        refresh(&other);
+        assert_eq!(other.through(), through);
+        assert_eq!(numbers(&data.join(FOLDER)).unwrap(), [2]);
+        // The stopped process is continued: it reads, and the other one still writes.
+        refresh(&stopped);
+        assert_eq!(stopped.through(), through);
+        let through = take(3);
+        stopped.catch_up_to(&listings, through).unwrap();
+        assert!(stopped.through() < through);
+        other.catch_up_to(&listings, through).unwrap();
+        stopped.catch_up_to(&listings, through).unwrap();
+        assert_eq!((stopped.through(), other.through()), (through, through));
     }
 
     #[test]

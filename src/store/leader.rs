@@ -1,18 +1,19 @@
 //! A worker that runs in one process per data folder while the other processes wait: dispatcher, collector.
 //!
-//! The leading process holds the lock on a file in the folder, which the system releases when the process dies; the
-//! others retry at an interval. The leader's thread alternates between a turn and waiting for messages until the
-//! next turn is due. Its [`LeaderTask`] defines the turns, its [`Pace`] the intervals. A failed turn is retried after a
-//! pause. Dropping a [`Leader`] stops it: its duty finishes within the stop timeout of its pace.
+//! The leading process holds a [`lease`](super::lease); the others try to take it at an interval. The leader's thread
+//! alternates between a turn and waiting for messages until the next turn is due. Its [`LeaderTask`] defines the turns,
+//! its [`Pace`] the intervals. A failed turn is retried after a pause. A leader that has lost its lease, because its
+//! process was stopped for too long, forgets its work and waits like the others. Dropping a [`Leader`] stops it: its duty
+//! finishes within the stop timeout of its pace, and the next process leads at once.
 
 use std::fmt::{self, Display};
-use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::supervise::{Pulse, Supervisor, Worker};
+use super::lease::{Attempt, Candidate, Lease, OtherHolder};
+use super::{Error, Store};
+use toise_base::supervise::{Pulse, Supervisor, Worker};
 
 /// How long dropping a leader waits beyond its stop timeout, for a turn that was running.
 const JOIN_GRACE: Duration = Duration::from_secs(10);
@@ -24,13 +25,15 @@ pub trait LeaderTask: Send + 'static {
     /// Why a turn failed.
     type Error: Display;
 
-    /// Takes over from the previous leader. Retried until it succeeds.
+    /// Takes over from the previous leader; retried until it succeeds. All that the duty writes as a leader must go
+    /// through [`Lease::write`], before anybody else learns of it.
     ///
     /// # Errors
     /// The duty cannot begin yet.
-    fn begin(&mut self) -> Result<(), Self::Error> {
-        Ok(())
-    }
+    fn begin(&mut self, lease: &Lease) -> Result<(), Self::Error>;
+
+    /// Forgets all work, because another process leads now. The duty may begin again later.
+    fn step_back(&mut self);
 
     /// Accepts a message, even while another process leads. Must not block.
     fn take(&mut self, message: Self::Message);
@@ -68,23 +71,21 @@ pub enum Stop {
 pub struct Pace {
     /// Maximum wait between two turns.
     pub tick: Duration,
-    /// Interval between attempts to lock while another process holds the lock.
-    pub lock_every: Duration,
+    /// Interval between attempts to lead while another process does.
+    pub lead_every: Duration,
     /// Pause after a failure.
     pub error_pause: Duration,
     /// Maximum time for a duty to finish; zero allows it one turn.
     pub stop_timeout: Duration,
 }
 
-/// Name, lock file and pace of a leader.
+/// Name, store and pace of a leader.
 #[derive(Clone, Copy, Debug)]
 pub struct Post<'a> {
-    /// Name of the thread.
+    /// Name of the thread and of the lease.
     pub name: &'static str,
-    /// The data folder.
-    pub folder: &'a Path,
-    /// Name of the lock file in the data folder.
-    pub lock_file: &'static str,
+    /// The store of the data folder.
+    pub store: &'a Store,
     /// Its intervals and timeouts.
     pub pace: Pace,
 }
@@ -119,7 +120,7 @@ pub fn inbox<M>() -> (Notifier<M>, Inbox<M>) {
     (Notifier(sender), Inbox(receiver))
 }
 
-/// A leader that runs or waits for the lock. Dropping it stops it and waits for its end, up to a limit.
+/// A leader that runs or waits for the lease. Dropping it stops it and waits for its end, up to a limit.
 pub struct Leader<M> {
     worker: Worker,
     notifier: Notifier<M>,
@@ -136,24 +137,15 @@ impl<M: Send + 'static> Leader<M> {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The thread cannot be started or the lock file cannot be opened.
+    /// The thread cannot be started or the file of locks cannot be opened.
     pub fn start<D: LeaderTask<Message = M>>(
         supervisor: &Supervisor,
         post: Post<'_>,
         (notifier, inbox): (Notifier<M>, Inbox<M>),
         duty: D,
     ) -> io::Result<Self> {
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(post.folder.join(post.lock_file))?;
-        let Post {
-            name,
-            lock_file,
-            pace,
-            ..
-        } = post;
+        let Post { name, store, pace } = post;
+        let candidate = Candidate::new(store, name)?;
         let leading = Leading {
             duty,
             inbox: inbox.0,
@@ -161,7 +153,7 @@ impl<M: Send + 'static> Leader<M> {
             pace,
             stop_by: None,
         };
-        let worker = supervisor.spawn(name, move |pulse| leading.run(&lock, lock_file, pulse))?;
+        let worker = supervisor.spawn(name, move |pulse| leading.run(candidate, pulse))?;
         Ok(Self {
             worker,
             notifier,
@@ -188,33 +180,65 @@ struct Leading<D: LeaderTask> {
     stop_by: Option<Instant>,
 }
 
+/// How a term ended.
+enum TermEnd {
+    /// The leader was asked to stop.
+    Stopped,
+    /// Another process leads.
+    Lost,
+}
+
 impl<D: LeaderTask> Leading<D> {
-    fn run(mut self, lock: &File, lock_file: &str, pulse: &Pulse) {
-        if !self.wait_to_lead(lock, lock_file, pulse) || !self.begin(pulse) {
-            return;
+    fn run(mut self, mut candidate: Candidate, pulse: &Pulse) {
+        while let Some(lease) = self.wait_to_lead(&mut candidate, pulse) {
+            match self.lead(&lease, pulse) {
+                TermEnd::Stopped => {
+                    // Otherwise the next process finds out by itself that this one has ended.
+                    let _ = lease.release();
+                    return;
+                }
+                TermEnd::Lost => {
+                    self.duty.step_back();
+                    tracing::warn!(
+                        worker = self.name,
+                        "another process has taken over, because this one was silent for too long"
+                    );
+                    if self.stop_by.is_some() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs turns until the leader is stopped or has lost its lease.
+    fn lead(&mut self, lease: &Lease, pulse: &Pulse) -> TermEnd {
+        if let Some(end) = self.begin(lease, pulse) {
+            return end;
         }
         loop {
             pulse.turn();
-            let is_done = match self.stop_by {
-                None => {
-                    let turned = self.duty.turn();
-                    self.pause_after(turned);
-                    false
-                }
+            // A failed renewal is retried in the next turn; what the duty writes is refused if the lease is lost.
+            if lease.is_due() && is_lost(lease) {
+                return TermEnd::Lost;
+            }
+            let (outcome, is_done) = match self.stop_by {
+                None => (self.duty.turn(), false),
                 Some(stop_by) => {
                     let stopped = self.duty.stop();
                     let is_late = Instant::now() >= stop_by;
-                    match stopped {
-                        Ok(stop) => stop == Stop::Done || is_late,
-                        Err(error) => {
-                            self.pause_after(Err(error));
-                            is_late
-                        }
-                    }
+                    let is_done = is_late || matches!(stopped, Ok(Stop::Done));
+                    (stopped.map(drop), is_done)
                 }
             };
+            if let Err(error) = outcome {
+                if is_lost(lease) {
+                    return TermEnd::Lost;
+                }
+                self.pause_after(&error);
+            }
             if is_done {
-                return;
+                return TermEnd::Stopped;
             }
             let tick = self.pace.tick;
             self.hear(
@@ -224,48 +248,63 @@ impl<D: LeaderTask> Leading<D> {
         }
     }
 
-    /// Waits until this process leads; returns `false` if it was asked to stop first.
-    fn wait_to_lead(&mut self, lock: &File, lock_file: &str, pulse: &Pulse) -> bool {
+    /// Waits until this process leads; returns `None` if it was asked to stop first.
+    fn wait_to_lead(&mut self, candidate: &mut Candidate, pulse: &Pulse) -> Option<Lease> {
         let worker = self.name;
         let mut is_logged = false;
-        while let Err(error) = lock.try_lock() {
+        loop {
             pulse.turn();
-            match error {
-                TryLockError::WouldBlock if !is_logged => {
-                    tracing::info!(worker, "another process holds the lock; waiting");
+            match candidate.attempt() {
+                Ok(Attempt::Taken(lease)) => {
+                    pulse.set_waits_for(None);
+                    tracing::info!(worker, fence = lease.fence(), "leading");
+                    return Some(lease);
                 }
-                TryLockError::Error(error) if !is_logged => {
-                    tracing::error!(worker, %error, lock_file, "cannot take the lock; retrying");
+                Ok(Attempt::Held(held)) => {
+                    pulse.set_waits_for(Some(waits_for(held)));
+                    if !is_logged {
+                        tracing::info!(
+                            worker,
+                            process = held.process,
+                            "another process leads; waiting"
+                        );
+                    }
                 }
-                _ => {}
+                Err(error) => {
+                    pulse.set_waits_for(Some(format!("the store: {error}")));
+                    if !is_logged {
+                        tracing::error!(worker, %error, "cannot take the lease; retrying");
+                    }
+                }
             }
             is_logged = true;
-            self.hear(pulse, self.pace.lock_every);
+            self.hear(pulse, self.pace.lead_every);
             if self.stop_by.is_some() {
-                return false;
+                pulse.set_waits_for(None);
+                return None;
             }
         }
-        true
     }
 
-    /// Lets the duty begin; returns `false` if it was asked to stop first.
-    fn begin(&mut self, pulse: &Pulse) -> bool {
-        while let Err(error) = self.duty.begin() {
+    /// Lets the duty begin; returns how the term ended if it did before.
+    fn begin(&mut self, lease: &Lease, pulse: &Pulse) -> Option<TermEnd> {
+        while let Err(error) = self.duty.begin(lease) {
             pulse.turn();
+            if is_lost(lease) {
+                return Some(TermEnd::Lost);
+            }
             tracing::error!(worker = self.name, %error, "cannot begin; retrying");
             self.hear(pulse, self.pace.error_pause);
             if self.stop_by.is_some() {
-                return false;
+                return Some(TermEnd::Stopped);
             }
         }
-        true
+        None
     }
 
-    fn pause_after(&self, outcome: Result<(), D::Error>) {
-        if let Err(error) = outcome {
-            tracing::error!(worker = self.name, %error, "a turn failed; retrying after a pause");
-            std::thread::sleep(self.pace.error_pause);
-        }
+    fn pause_after(&self, error: &D::Error) {
+        tracing::error!(worker = self.name, %error, "a turn failed; retrying after a pause");
+        std::thread::sleep(self.pace.error_pause);
     }
 
     /// Waits for a message, then takes all queued ones.
@@ -292,6 +331,20 @@ impl<D: LeaderTask> Leading<D> {
     }
 }
 
+/// Renews a lease; returns whether another process has it.
+fn is_lost(lease: &Lease) -> bool {
+    matches!(lease.renew(), Err(Error::LeaseLost(_)))
+}
+
+/// Returns what a candidate waits for, in words for operators.
+fn waits_for(held: OtherHolder) -> String {
+    format!(
+        "process {}, last heard of {} s ago",
+        held.process,
+        held.silent.as_secs()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,7 +353,7 @@ mod tests {
 
     const PACE: Pace = Pace {
         tick: Duration::from_millis(5),
-        lock_every: Duration::from_millis(5),
+        lead_every: Duration::from_millis(5),
         error_pause: Duration::from_millis(5),
         stop_timeout: Duration::from_secs(5),
     };
@@ -318,9 +371,13 @@ mod tests {
         type Message = usize;
         type Error = &'static str;
 
-        fn begin(&mut self) -> Result<(), &'static str> {
+        fn begin(&mut self, _lease: &Lease) -> Result<(), &'static str> {
             self.failures += 1;
             (self.failures > 1).then_some(()).ok_or("not yet")
+        }
+
+        fn step_back(&mut self) {
+            self.taken = 0;
         }
 
         fn take(&mut self, message: usize) {
@@ -349,7 +406,7 @@ mod tests {
         }
     }
 
-    fn start(folder: &Path, total: &Arc<AtomicUsize>) -> (Leader<usize>, Notifier<usize>) {
+    fn start(store: &Store, total: &Arc<AtomicUsize>) -> (Leader<usize>, Notifier<usize>) {
         let (notifier, messages) = inbox();
         let duty = Adding {
             total: Arc::clone(total),
@@ -357,8 +414,7 @@ mod tests {
         };
         let post = Post {
             name: "adding",
-            folder,
-            lock_file: "adding.lock",
+            store,
             pace: PACE,
         };
         let supervisor = Supervisor::default();
@@ -378,13 +434,14 @@ mod tests {
     #[test]
     fn one_process_leads_and_the_next_takes_over_with_its_messages() {
         let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
         let (first_total, second_total) = (Arc::default(), Arc::default());
-        let (first, to_first) = start(folder.path(), &first_total);
+        let (first, to_first) = start(&store, &first_total);
         to_first.notify(1);
         assert!(becomes(&first_total, 1));
-        let (second, to_second) = start(folder.path(), &second_total);
+        let (second, to_second) = start(&store, &second_total);
         to_second.notify(10);
-        std::thread::sleep(10 * PACE.lock_every);
+        std::thread::sleep(10 * PACE.lead_every);
         assert_eq!(second_total.load(Ordering::SeqCst), 0);
         to_first.notify(2);
         drop(first);

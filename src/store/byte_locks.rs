@@ -1,10 +1,10 @@
 //! Locks between the processes that share a data folder. Each call in progress under an idempotency key has one, so
-//! that it runs once even if several processes receive it.
+//! that it runs once even if several processes receive it. Each holder of a [`lease`](super::lease) has one, which
+//! shows that its process has not ended.
 //!
-//! A lock is one byte of a file that stays empty, at an offset derived from the digest of the call's name. It belongs
-//! to the open file (`F_OFD_SETLK`), not to the process: closing another descriptor does not release it, and the kernel
-//! frees it however the process ends. A process cannot lock itself out, so calls within one process must be ordered
-//! elsewhere.
+//! A lock is one byte of a file that stays empty, at an offset derived from a digest. It belongs to the open file
+//! (`F_OFD_SETLK`), not to the process: closing another descriptor does not release it, and the kernel frees it however
+//! the process ends. An open file cannot lock itself out, so calls within one process must be ordered elsewhere.
 //!
 //! Linux has such locks, on most file systems. Without them, servers should not share a folder.
 
@@ -18,16 +18,16 @@ const LOCK_FILE: &str = "calls.lock";
 
 /// The locks of a data folder. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct CallLocks(Arc<File>);
+pub struct ByteLocks(Arc<File>);
 
 /// A lock, held until it is dropped.
 #[derive(Debug)]
-pub struct CallLock {
+pub struct ByteLock {
     file: Arc<File>,
     place: i64,
 }
 
-impl CallLocks {
+impl ByteLocks {
     /// Opens the locks of a data folder; `None` if the system has none there.
     ///
     /// # Errors
@@ -41,33 +41,33 @@ impl CallLocks {
             Err(error) => {
                 tracing::warn!(
                     %error,
-                    "the data folder has no call locks; do not run a second server on it"
+                    "the data folder has no locks of bytes; do not run a second server on it"
                 );
                 Ok(None)
             }
         }
     }
 
-    /// Takes the lock of the call with a digest, unless another process holds it. Does not wait.
+    /// Takes the lock of a digest, unless another process holds it. Does not wait.
     ///
     /// # Errors
     /// The file system has no locks.
-    pub fn try_hold(&self, call: &[u8; 32]) -> io::Result<Option<CallLock>> {
-        let [a, b, c, d, e, f, g, h, ..] = *call;
+    pub fn try_hold(&self, digest: &[u8; 32]) -> io::Result<Option<ByteLock>> {
+        let [a, b, c, d, e, f, g, h, ..] = *digest;
         // Two bits fewer, so that a place and its successor are positive.
         let place = (u64::from_le_bytes([a, b, c, d, e, f, g, h]) >> 2) as i64;
         let is_held = set(&self.0, place, Wanted::Held)?;
-        Ok(is_held.then(|| CallLock {
+        Ok(is_held.then(|| ByteLock {
             file: Arc::clone(&self.0),
             place,
         }))
     }
 }
 
-impl Drop for CallLock {
+impl Drop for ByteLock {
     fn drop(&mut self) {
         if let Err(error) = set(&self.file, self.place, Wanted::Free) {
-            tracing::error!(%error, "cannot release the lock of a call; it is held until this process ends");
+            tracing::error!(%error, "cannot release the lock of a byte; it is held until this process ends");
         }
     }
 }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_call_is_held_by_one_opened_folder_at_a_time_whatever_else_is_closed() {
         let data = tempfile::tempdir().unwrap();
-        let open = || CallLocks::open(data.path()).unwrap().unwrap();
+        let open = || ByteLocks::open(data.path()).unwrap().unwrap();
         let (here, there) = (open(), open());
         let [call, other] = [[0xff; 32], [0; 32]];
         let held = here.try_hold(&call).unwrap().unwrap();
