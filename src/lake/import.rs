@@ -178,7 +178,7 @@ impl RowSink for TableImport {
             return Ok(());
         }
         let first = self.entries.len() as u32;
-        let contents = content_digests(&batch)?;
+        let contents = content_digests(self.table.schema, &batch)?;
         self.entries
             .extend(index_entries(self.table.schema, &batch, &contents, first));
         self.sorter.push(batch)?;

@@ -19,6 +19,7 @@ use toise_engine::view::TableView;
 use toise_engine::{Engine, Error};
 use toise_estimate::{HomeClass, clean};
 use toise_opendata::dvf;
+use toise_opendata::dvf::place::find_former_communes;
 
 /// Columns of the table of sales.
 const DATE: &str = "transaction_date";
@@ -72,7 +73,7 @@ pub fn groups(
     request: &MarketRequest,
     interrupt: &Interrupt,
 ) -> Result<Vec<SalesGroup>, Error> {
-    let mut filter = request.place_filter(DEPARTMENT, COMMUNE);
+    let mut filter = find_former_communes(request.place_filter(DEPARTMENT, COMMUNE));
     filter.push(Clause::new(OPEN_MARKET, ClauseTest::Is(true)));
     let kinds = [HomeClass::Flat, HomeClass::House]
         .into_iter()
