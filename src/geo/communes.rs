@@ -222,7 +222,11 @@ mod tests {
             ("97123", Some("97701")),
             ("99999", None),
         ] {
-            assert_eq!(code(record_place(code_of_record)), expected, "{code_of_record}");
+            assert_eq!(
+                code(record_place(code_of_record)),
+                expected,
+                "{code_of_record}"
+            );
         }
         assert!(is_recoded("97127") && !is_recoded("85307"));
     }

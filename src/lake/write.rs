@@ -323,7 +323,9 @@ impl RecordDigest {
             let value = &field[key.needle().len()..];
             let (value, after) = value.split_at(value_bytes(value));
             if *rule == ContentRule::SinglePrecision {
-                let number = std::str::from_utf8(value).unwrap_or_default().parse::<f64>();
+                let number = std::str::from_utf8(value)
+                    .unwrap_or_default()
+                    .parse::<f64>();
                 let number = number.unwrap_or(f64::NAN) as f32;
                 take(&number.to_le_bytes());
             }
@@ -449,7 +451,10 @@ mod tests {
         };
         let full = r#"{"id":"a","city":"\"rows\":1","rows":2,"number":"m\\\",1","flag":true}"#;
         assert_eq!(text(full), r#"{"id":"a","city":"\"rows\":1","flag":true}"#);
-        assert_eq!(text(r#"{"id":"a","flag":true}"#), r#"{"id":"a","flag":true}"#);
+        assert_eq!(
+            text(r#"{"id":"a","flag":true}"#),
+            r#"{"id":"a","flag":true}"#
+        );
         let priced = |price: &str| digest.of(&format!(r#"{{"id":"a","price":{price},"rows":1}}"#));
         assert_eq!(priced("1234567.89"), priced("1234567.88"));
         assert_ne!(priced("1234567.89"), priced("1234568"));

@@ -127,7 +127,9 @@ pub fn import_files<S: RowSink>(
             Err(error) => return Err(error),
             Ok(imported) => {
                 let scattered = options.scattered.iter().map(|file| {
-                    format!("{file}: the rows of its mutations are scattered; they were grouped on disk")
+                    format!(
+                        "{file}: the rows of its mutations are scattered; they were grouped on disk"
+                    )
                 });
                 report.notes.extend(scattered);
                 let failure = options.geocoder.failure();

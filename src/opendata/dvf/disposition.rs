@@ -25,7 +25,8 @@ pub enum RowGrouping {
 
 /// Sales that equal values do not tell apart, as the report names them.
 const HOMES_AS_ONE: &str = "several buildings of one day, price and section: taken as one sale";
-const SECTIONS_AS_ONE: &str = "land or annexes of one day and price in several sections: taken as one sale";
+const SECTIONS_AS_ONE: &str =
+    "land or annexes of one day and price in several sections: taken as one sale";
 const SECTIONS_APART: &str =
     "buildings of one day and price in several sections: taken as one sale for each section";
 
@@ -104,7 +105,10 @@ fn chunks(
 /// Orders rows by everything that sales are derived from.
 fn order(one: &DvfRow<'_>, other: &DvfRow<'_>) -> Ordering {
     let bits = |number: Option<f64>| number.map(f64::to_bits);
-    let position = |row: &DvfRow<'_>| row.position.map(|(lat, lon)| (lat.to_bits(), lon.to_bits()));
+    let position = |row: &DvfRow<'_>| {
+        row.position
+            .map(|(lat, lon)| (lat.to_bits(), lon.to_bits()))
+    };
     disposition_order(one, other)
         .then_with(|| one.commune.cmp(&other.commune))
         .then_with(|| section(one).cmp(section(other)))

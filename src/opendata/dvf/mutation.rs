@@ -24,7 +24,8 @@ pub const ORDER_ROWS_MIN: usize = 1_000;
 /// A file is in the usual order if at most one mutation in this many has rows that agree with those of an earlier one.
 pub const APART_SHARE: u64 = 50;
 /// Sales that neighbouring rows tell apart and values do not, as the report names them.
-const APART: &str = "rows of one day, price and section, not next to each other: taken as separate sales";
+const APART: &str =
+    "rows of one day, price and section, not next to each other: taken as separate sales";
 
 /// A block of complete mutations.
 #[derive(Debug, Default)]
@@ -283,7 +284,8 @@ impl Grouper {
         let known = self.values.iter().filter(|values| !closed.insert(**values));
         if known.count() > 0 {
             self.apart += 1;
-            let place = SourceLocation::line(&self.file, rows.line(first)).column("valeur_fonciere");
+            let place =
+                SourceLocation::line(&self.file, rows.line(first)).column("valeur_fonciere");
             let at = columns.position(DvfField::Price);
             let price = at.map_or("", |at| rows.cell(first, at));
             self.findings.count_unclear(APART, &place, price);

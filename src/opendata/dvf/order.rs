@@ -46,17 +46,23 @@ pub(super) fn is_in_usual_order(blocks: &[Block], columns: &DvfColumns) -> bool 
     let mut prices = Moves::default();
     let mut prices_of_day = Moves::default();
     for block in blocks {
-        let starts = (0..block.len()).filter(|row| {
-            *row == 0 || !is_same_mutation(block, columns, false, row - 1, *row)
-        });
+        let starts = (0..block.len())
+            .filter(|row| *row == 0 || !is_same_mutation(block, columns, false, row - 1, *row));
         let mut starts = starts.peekable();
         let mut former: Option<usize> = None;
         while let Some(start) = starts.next() {
             let end = starts.peek().copied().unwrap_or(block.len());
-            let values = (start..end).filter_map(|row| key_of(block, row, columns, &SECTION_FIELDS));
+            let values =
+                (start..end).filter_map(|row| key_of(block, row, columns, &SECTION_FIELDS));
             let values: HashSet<u64> = values.collect();
             mutations += 1;
-            apart += u64::from(values.into_iter().filter(|key| !closed.insert(*key)).count() > 0);
+            apart += u64::from(
+                values
+                    .into_iter()
+                    .filter(|key| !closed.insert(*key))
+                    .count()
+                    > 0,
+            );
             if let Some(former) = former {
                 prices.add(block, columns, former, start);
                 let at = columns.position(DvfField::Date);

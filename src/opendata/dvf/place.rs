@@ -78,7 +78,9 @@ static FORMER_COMMUNES: LazyLock<HashMap<String, &'static str>> = LazyLock::new(
 
 /// Returns the former commune of a parcel under the code of today, if it is in the commune `today`.
 fn former_of_parcel(parcel: &str, today: &str) -> Option<&'static str> {
-    let start = parcel.get(..8).filter(|start| !start.ends_with(OWN_PREFIX))?;
+    let start = parcel
+        .get(..8)
+        .filter(|start| !start.ends_with(OWN_PREFIX))?;
     let former = FORMER_COMMUNES.get(start).copied();
     former.filter(|_| start.starts_with(today))
 }
@@ -164,7 +166,11 @@ mod tests {
     }
 
     fn place(published: &str, former: &str, parcel: &str) -> (String, String) {
-        let found = row_place(published.to_owned().into(), former.to_owned().into(), parcel);
+        let found = row_place(
+            published.to_owned().into(),
+            former.to_owned().into(),
+            parcel,
+        );
         (found.commune.into_owned(), found.former.into_owned())
     }
 
@@ -200,7 +206,12 @@ mod tests {
             let before = today(&format!("{}000ZA0001", former.code));
             assert_eq!(today(&before), before, "{}", former.code);
             let prefix = &former.code[2..];
-            assert_eq!(before, today(&format!("{}{prefix}ZA0001", place.code)), "{}", former.code);
+            assert_eq!(
+                before,
+                today(&format!("{}{prefix}ZA0001", place.code)),
+                "{}",
+                former.code
+            );
         }
     }
 

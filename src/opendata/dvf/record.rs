@@ -119,7 +119,8 @@ fn repeated_rows(block: &Block, range: Range<usize>) -> u64 {
         let repeated = range.filter(|row| !known.insert(block.row(*row)));
         return repeated.count() as u64;
     }
-    let is_repeated = |row: &usize| (range.start..*row).any(|earlier| block.row(earlier) == block.row(*row));
+    let is_repeated =
+        |row: &usize| (range.start..*row).any(|earlier| block.row(earlier) == block.row(*row));
     range.clone().filter(is_repeated).count() as u64
 }
 

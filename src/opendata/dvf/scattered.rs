@@ -89,7 +89,9 @@ impl Partitions {
             let scratch = tempfile::tempfile()?;
             Ok(BufWriter::with_capacity(BUFFER_BYTES, scratch))
         };
-        let files = (0..PARTITIONS).map(|_| scratch()).collect::<std::io::Result<_>>();
+        let files = (0..PARTITIONS)
+            .map(|_| scratch())
+            .collect::<std::io::Result<_>>();
         Ok(Self {
             file: file.to_owned(),
             header: Arc::default(),
@@ -160,7 +162,10 @@ fn read(file: BufWriter<File>, header: &Arc<Header>) -> std::io::Result<Vec<Bloc
     let mut block = Block::new(Arc::clone(header));
     while block.read_row(&mut file)? {
         if block.is_full() {
-            blocks.push(std::mem::replace(&mut block, Block::new(Arc::clone(header))));
+            blocks.push(std::mem::replace(
+                &mut block,
+                Block::new(Arc::clone(header)),
+            ));
         }
     }
     blocks.push(block);

@@ -48,14 +48,17 @@ pub fn parse_search(
 
 /// Parses one match body; the bulk command passes an object built from a portfolio row.
 pub fn parse_match(dataset: Dataset, body: &Value) -> Result<MatchRequest, Fault> {
-    read(body, bodies(dataset).matching, JsonPath::Body).map(|values| match_request(dataset, values))
+    read(body, bodies(dataset).matching, JsonPath::Body)
+        .map(|values| match_request(dataset, values))
 }
 
 /// Parses the body of a `_many` call: `{items: [match body…]}`. A fault in one item rejects the whole call.
 pub fn parse_match_many(dataset: Dataset, body: &Value) -> Result<Vec<MatchRequest>, Fault> {
     let mut values = read(body, bodies(dataset).matching_many, JsonPath::Body)?;
     let items: Vec<Values<'_>> = values.require("items")?;
-    let requests = items.into_iter().map(|values| match_request(dataset, values));
+    let requests = items
+        .into_iter()
+        .map(|values| match_request(dataset, values));
     Ok(requests.collect())
 }
 
