@@ -131,7 +131,10 @@ fn disposition_order(one: &DvfRow<'_>, other: &DvfRow<'_>) -> Ordering {
     (one.disposition, one.day, one.price_cents)
         .cmp(&(other.disposition, other.day, other.price_cents))
         .then_with(|| one.nature.cmp(other.nature))
-        .then_with(|| department(&one.commune).cmp(department(&other.commune)))
+        .then_with(|| match one.commune == other.commune {
+            true => Ordering::Equal,
+            false => department(&one.commune).cmp(department(&other.commune)),
+        })
 }
 
 fn lot_numbers<'a>(row: &DvfRow<'a>) -> [&'a str; 5] {

@@ -44,6 +44,7 @@ static PAGES: &[Page] = pages![
     "": "docs/README.md",
     "getting-started": "docs/getting-started.md",
     "importing": "docs/importing.md",
+    "sales": "docs/sales.md",
     "ingesting": "docs/ingesting.md",
     "searching": "docs/searching.md",
     "matching": "docs/matching.md",
