@@ -69,7 +69,7 @@ fn divide_by_section(
     let is_built = |section: &&Range<usize>| rows[(*section).clone()].iter().any(has_building);
     let mut report = |reason| {
         let row = &rows[commune.start];
-        let place = SourceLocation::line(file, row.line).column("valeur_fonciere");
+        let place = SourceLocation::line(file, row.line).column("id_parcelle");
         findings.count_unclear(reason, &place, &row.parcel);
     };
     if sections.len() == 1 {
