@@ -185,6 +185,10 @@ impl RowSink for TableImport {
         Ok(())
     }
 
+    fn scratch_folder(&self) -> Option<&Path> {
+        Some(&self.table.incoming)
+    }
+
     fn stored_rows(&self) -> Result<Option<StoredRows>, Error> {
         if self.replaces_table {
             return Ok(Some(StoredRows::default()));

@@ -131,9 +131,12 @@ fn disposition_order(one: &DvfRow<'_>, other: &DvfRow<'_>) -> Ordering {
     (one.disposition, one.day, one.price_cents)
         .cmp(&(other.disposition, other.day, other.price_cents))
         .then_with(|| one.nature.cmp(other.nature))
-        .then_with(|| match one.commune == other.commune {
-            true => Ordering::Equal,
-            false => department(&one.commune).cmp(department(&other.commune)),
+        .then_with(|| {
+            // Looking up departments is slower than comparing codes, which nearly always agree.
+            if one.commune == other.commune {
+                return Ordering::Equal;
+            }
+            department(&one.commune).cmp(department(&other.commune))
         })
 }
 
@@ -151,12 +154,17 @@ fn has_building(row: &DvfRow<'_>) -> bool {
     row.local.is_some() || row.lot_count > 0
 }
 
-/// Returns whether several distinct homes, premises, or lots without a description are among the rows of a sale.
+/// Returns whether several distinct homes, premises, or lots without a description are among the rows of a sale, or
+/// several annexes and nothing else.
 fn has_several_buildings(rows: &[DvfRow<'_>]) -> bool {
-    let mut main = rows.iter().filter(|row| match row.local {
+    let is_main = |row: &&DvfRow<'_>| match row.local {
         Some(local) => local != Local::Outbuilding,
         None => row.lot_count > 0,
-    });
+    };
+    let has_main = rows.iter().any(|row| is_main(&row));
+    let mut main = rows
+        .iter()
+        .filter(|row| is_main(row) || (!has_main && has_building(row)));
     let key = |row: &DvfRow<'_>| (row.local, row.built_m2.map(f64::to_bits));
     let Some(first) = main.next() else {
         return false;

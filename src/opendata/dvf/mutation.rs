@@ -9,6 +9,7 @@
 //! ignored ([`super::order`]).
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use super::columns::{DvfColumns, DvfField};
 use super::disposition::RowGrouping;
@@ -72,6 +73,8 @@ enum Phase {
 pub struct Grouper {
     file: String,
     is_scattered: bool,
+    /// Folder of scratch files; `None` for that of the system.
+    scratch: Option<PathBuf>,
     /// Whether the file has mutation numbers that can be used; unknown before the first row.
     is_numbered: Option<bool>,
     phase: Phase,
@@ -88,11 +91,12 @@ pub struct Grouper {
 
 impl Grouper {
     /// Creates a grouper for the file named `file` in errors; `is_scattered` if an earlier reading found that its
-    /// mutations are.
-    pub fn new(file: &str, is_scattered: bool) -> Self {
+    /// mutations are. Scratch files are in `scratch`, or where the system has its own.
+    pub fn new(file: &str, is_scattered: bool, scratch: Option<PathBuf>) -> Self {
         Self {
             file: file.to_owned(),
             is_scattered,
+            scratch,
             is_numbered: None,
             phase: Phase::Waiting(Vec::new()),
             open: Block::default(),
@@ -148,7 +152,7 @@ impl Grouper {
             .is_some_and(|at| (0..block.len()).any(|row| !block.cell(row, at).is_empty()));
         let is_numbered = has_number && !numbers_restate_values(block, columns);
         if self.is_scattered {
-            self.phase = Phase::Scattered(Partitions::new(&self.file)?);
+            self.phase = Phase::Scattered(Partitions::new(&self.file, self.scratch.as_deref())?);
         } else if is_numbered {
             self.phase = Phase::Streaming;
         }
@@ -169,7 +173,7 @@ impl Grouper {
             }
             return Ok(());
         }
-        let mut partitions = Partitions::new(&self.file)?;
+        let mut partitions = Partitions::new(&self.file, self.scratch.as_deref())?;
         for block in &held {
             partitions.push(block, columns, false)?;
         }
@@ -267,9 +271,10 @@ impl Grouper {
         if self.is_numbered == Some(true) {
             let is_new = key_of(rows, first, columns, &[DvfField::Mutation])
                 .is_none_or(|number| self.closed.insert(number));
-            return match is_new {
-                true => Ok(()),
-                false => Err(self.scattered(rows, first)),
+            return if is_new {
+                Ok(())
+            } else {
+                Err(self.scattered(rows, first))
             };
         }
         self.values.clear();

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::columns::{DvfColumns, DvfField};
@@ -30,11 +31,9 @@ const VALUE_FIELDS: [DvfField; 4] = [
 
 /// Digests what the rows of a group have in common: the mutation number, or else values.
 fn group_key(rows: &Block, row: usize, columns: &DvfColumns, is_numbered: bool) -> u64 {
-    let number = match is_numbered {
-        true => key_of(rows, row, columns, &[DvfField::Mutation]),
-        false => None,
-    };
+    let number = is_numbered.then(|| key_of(rows, row, columns, &[DvfField::Mutation]));
     number
+        .flatten()
         .or_else(|| key_of(rows, row, columns, &VALUE_FIELDS))
         .unwrap_or_default()
 }
@@ -69,9 +68,10 @@ pub(super) fn group_by_values(
     MutationBlock {
         block,
         starts,
-        grouping: match is_numbered {
-            true => RowGrouping::Mutation,
-            false => RowGrouping::EqualValues,
+        grouping: if is_numbered {
+            RowGrouping::Mutation
+        } else {
+            RowGrouping::EqualValues
         },
     }
 }
@@ -84,9 +84,12 @@ pub(super) struct Partitions {
 }
 
 impl Partitions {
-    pub(super) fn new(file: &str) -> Result<Self, Error> {
+    pub(super) fn new(file: &str, folder: Option<&Path>) -> Result<Self, Error> {
         let scratch = || {
-            let scratch = tempfile::tempfile()?;
+            let scratch = match folder {
+                Some(folder) => tempfile::tempfile_in(folder)?,
+                None => tempfile::tempfile()?,
+            };
             Ok(BufWriter::with_capacity(BUFFER_BYTES, scratch))
         };
         let files = (0..PARTITIONS)

@@ -2,6 +2,7 @@
 //! in source order. There is one [`BlockConsumer`] per source.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -97,7 +98,11 @@ impl<'c> BlockConsumer<'c> {
     }
 
     pub(super) fn consume(&mut self, blocks: Receiver<Result<Block, Error>>) -> Result<(), Error> {
-        let mut grouper = dvf::mutation::Grouper::new(&self.context.file, self.is_scattered);
+        let mut grouper = dvf::mutation::Grouper::new(
+            &self.context.file,
+            self.is_scattered,
+            self.sink.scratch_folder().map(Path::to_owned),
+        );
         for block in blocks {
             let block = block?;
             self.rows += block.len() as u64;
