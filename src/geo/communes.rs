@@ -16,6 +16,9 @@ const BORDER_M: f64 = 200.0;
 /// Maximum distance of a position from the centre of the commune named with it, metres. Communes with the same name are
 /// farther apart than the largest commune extends.
 pub const NEAR_M: f64 = 30_000.0;
+/// Former and current code of communes that changed their code without a merger: Saint-Barthélemy and Saint-Martin, which
+/// left Guadeloupe. The registers of property use either code.
+const RECODED: [(&str, &str); 2] = [("97123", "97701"), ("97127", "97801")];
 /// Metres of one degree of latitude.
 const DEGREE_M: f64 = 111_195.0;
 
@@ -38,6 +41,25 @@ pub fn today_of_code(insee_code: &str) -> Option<&'static Place> {
     let place = places.place(places.find(insee_code)?)?;
     let commune = today(place).unwrap_or(place);
     (!commune.department.is_empty()).then_some(commune)
+}
+
+/// Returns the place under which records of a code are kept today: the current commune for a former one; an
+/// arrondissement stays what it is. Saint-Martin and Saint-Barthélemy are found under the codes that they had in
+/// Guadeloupe. `None` for an unknown code.
+pub fn record_place(insee_code: &str) -> Option<&'static Place> {
+    let recoded = RECODED.iter().find(|(former, _)| *former == insee_code);
+    let code = recoded.map_or(insee_code, |(_, code)| code);
+    let places = Places::get();
+    let place = places.place(places.find(code)?)?;
+    match place.kind {
+        PlaceKind::Former | PlaceKind::FormerCode => today(place),
+        PlaceKind::Commune | PlaceKind::Arrondissement => Some(place),
+    }
+}
+
+/// Returns whether a commune has another code today without having merged.
+pub fn is_recoded(insee_code: &str) -> bool {
+    RECODED.iter().any(|(former, _)| *former == insee_code)
 }
 
 /// Returns all communes of a postal code; for Paris, Lyon and Marseille, the arrondissements.
@@ -187,6 +209,26 @@ mod tests {
         let mut unnamed = unnamed.filter(|place| place.kind == PlaceKind::FormerCode);
         let former = unnamed.next().unwrap();
         assert!(!find_by_code(former.code).unwrap().name.is_empty());
+    }
+
+    #[test]
+    fn records_of_a_former_commune_belong_to_the_commune_of_today() {
+        for (code_of_record, expected) in [
+            ("85307", Some("85001")),
+            ("85001", Some("85001")),
+            ("75113", Some("75113")),
+            ("97127", Some("97801")),
+            ("97801", Some("97801")),
+            ("97123", Some("97701")),
+            ("99999", None),
+        ] {
+            assert_eq!(
+                code(record_place(code_of_record)),
+                expected,
+                "{code_of_record}"
+            );
+        }
+        assert!(is_recoded("97127") && !is_recoded("85307"));
     }
 
     #[test]

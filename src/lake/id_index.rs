@@ -35,9 +35,9 @@ pub fn digest(id: &str) -> u128 {
     u128::from_be_bytes(first)
 }
 
-/// Returns the digest of a row's content.
-pub fn content_digest(record: &[u8]) -> u64 {
-    let hash = blake3::hash(record);
+/// Returns the digest of a row's content, which was given to the hasher.
+pub fn content_digest(content: &blake3::Hasher) -> u64 {
+    let hash = content.finalize();
     let mut first = [0u8; 8];
     first.copy_from_slice(&hash.as_bytes()[..8]);
     u64::from_be_bytes(first)

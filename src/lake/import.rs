@@ -178,11 +178,15 @@ impl RowSink for TableImport {
             return Ok(());
         }
         let first = self.entries.len() as u32;
-        let contents = content_digests(&batch)?;
+        let contents = content_digests(self.table.schema, &batch)?;
         self.entries
             .extend(index_entries(self.table.schema, &batch, &contents, first));
         self.sorter.push(batch)?;
         Ok(())
+    }
+
+    fn scratch_folder(&self) -> Option<&Path> {
+        Some(&self.table.incoming)
     }
 
     fn stored_rows(&self) -> Result<Option<StoredRows>, Error> {

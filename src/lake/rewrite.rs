@@ -33,7 +33,7 @@ pub fn data_file_stream(
         first_row += count;
         Ok(SortedBatch {
             keys: cluster::keys(schema, &rows),
-            contents: content_digests(&rows)?,
+            contents: content_digests(schema, &rows)?,
             rows,
         })
     });

@@ -1,5 +1,7 @@
 //! Inputs and outputs of a table import.
 
+use std::path::Path;
+
 use arrow::array::RecordBatch;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +12,11 @@ use super::stored_rows::StoredRows;
 pub trait RowSink {
     /// Takes a batch in the table's Arrow schema ([`super::schema::TableSchema::arrow`]), any number of rows.
     fn push(&mut self, batch: RecordBatch) -> Result<(), Error>;
+
+    /// Returns a folder for scratch files of the import, on the disk of the table; `None`, the default, if there is none.
+    fn scratch_folder(&self) -> Option<&Path> {
+        None
+    }
 
     /// Returns the rows that the table holds before the import, for sources that have only a part of a row; `None`, the
     /// default, if there is no table behind the sink.

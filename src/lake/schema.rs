@@ -120,6 +120,15 @@ pub struct ItemColumn {
     pub field: &'static Column,
 }
 
+/// How a field of a record counts when an import asks whether a row has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentRule {
+    /// Not at all.
+    LeftOut,
+    /// As a 32-bit float.
+    SinglePrecision,
+}
+
 /// A table of the lake.
 #[derive(Debug)]
 pub struct TableSchema {
@@ -143,6 +152,8 @@ pub struct TableSchema {
     pub date: &'static str,
     /// Text column with the id of another row that this row supersedes.
     pub supersedes: Option<&'static str>,
+    /// Fields of [`RECORD`], in their order there, that do not count as content in full: texts and numbers.
+    pub content_rules: &'static [(&'static str, ContentRule)],
     arrow: SchemaRef,
 }
 
@@ -213,8 +224,15 @@ impl TableSchema {
             class,
             date,
             supersedes: None,
+            content_rules: &[],
             arrow: Arc::new(Schema::new(fields)),
         }
+    }
+
+    /// Returns the table with rules for the content of its rows; see [`TableSchema::content_rules`].
+    pub fn with_content_rules(mut self, rules: &'static [(&'static str, ContentRule)]) -> Self {
+        self.content_rules = rules;
+        self
     }
 
     /// Returns the Arrow schema of the table's files and of every batch pushed into an import.

@@ -91,7 +91,7 @@ static INDICATORS: [Indicator; 21] = [
         "sales",
         Sale,
         |row| Some(row.sales.as_ref().map_or(0, |of| of.sales)),
-        "Recorded mutations on the open market in which homes of the class were sold",
+        "Recorded sales of homes of the class on the open market",
     ),
     count(
         "priced_sales",
@@ -103,7 +103,7 @@ static INDICATORS: [Indicator; 21] = [
         "volume_eur",
         Sale,
         |row| Some(row.sales.as_ref().map_or(0.0, |of| of.volume)),
-        "What was paid, EUR; the price of a mutation is divided among its classes",
+        "What was paid, EUR; the price of a sale is divided among its classes",
     ),
     number(
         "price_per_m2_q1",

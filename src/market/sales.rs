@@ -19,6 +19,7 @@ use toise_engine::view::TableView;
 use toise_engine::{Engine, Error};
 use toise_estimate::{HomeClass, clean};
 use toise_opendata::dvf;
+use toise_opendata::dvf::place::find_former_communes;
 
 /// Columns of the table of sales.
 const DATE: &str = "transaction_date";
@@ -40,7 +41,7 @@ struct Sale {
     key: GroupKey,
     /// Price per square metre in EUR; NaN if the sale gives no plausible price of a single home.
     price_per_m2: f64,
-    /// The sale's part of the price of its mutation, EUR.
+    /// The record's part of the price of its sale, EUR.
     value: f64,
     department: u8,
 }
@@ -52,11 +53,11 @@ pub struct SalesGroup {
     pub key: GroupKey,
     /// Rank of the department of its first sale; 0 if unknown.
     pub department: u8,
-    /// Mutations on the open market in which homes of the class were sold.
+    /// Sales on the open market of homes of the class.
     pub sales: u64,
     /// Sales that give the price of a single home.
     pub priced: u64,
-    /// Amount paid, EUR: every mutation counts once over all classes.
+    /// Amount paid, EUR: every sale counts once over all classes.
     pub volume: f64,
     /// Quartiles of the price per square metre, EUR; `None` for too few sales.
     pub price_per_m2: Option<[f64; 3]>,
@@ -72,7 +73,7 @@ pub fn groups(
     request: &MarketRequest,
     interrupt: &Interrupt,
 ) -> Result<Vec<SalesGroup>, Error> {
-    let mut filter = request.place_filter(DEPARTMENT, COMMUNE);
+    let mut filter = find_former_communes(request.place_filter(DEPARTMENT, COMMUNE));
     filter.push(Clause::new(OPEN_MARKET, ClauseTest::Is(true)));
     let kinds = [HomeClass::Flat, HomeClass::House]
         .into_iter()

@@ -1,8 +1,8 @@
 //! Imports files into a table: one thread reads and splits them, rayon converts the blocks, and the calling thread
 //! writes to the sink in source order.
 //!
-//! Memory holds about [`BLOCKS_WAITING`] + [`BLOCKS_CONVERTING`] blocks of 2 MB of text, whatever the file size. Files
-//! whose mutations are grouped in memory and JSON pages are the exceptions. Must not be called from a rayon worker,
+//! Memory holds about [`BLOCKS_WAITING`] + [`BLOCKS_CONVERTING`] blocks of 2 MB of text, whatever the file size. JSON
+//! pages are the exception. Files whose mutations are scattered are grouped on disk, a 64th at a time in memory. Must not be called from a rayon worker,
 //! because it waits for conversions.
 
 mod files;
@@ -55,8 +55,8 @@ pub struct ImportOptions {
     pub has_all_columns: bool,
     /// Whether a file with few columns also adds diagnostics that are not stored.
     pub allow_partial: bool,
-    /// Names of sources whose rows are scattered, so that their mutations are grouped in memory.
-    pub group_in_memory: HashSet<String>,
+    /// Names of sources whose mutations are scattered, so that they are grouped on disk.
+    pub scattered: HashSet<String>,
     /// Progress bars on standard error.
     pub progress: Progress,
     /// Clock for the time at which a source is read.
@@ -103,7 +103,7 @@ pub struct ImportedSource {
 /// Imports files into a sink that `begin` opens, and returns the sink, filled and unpublished.
 ///
 /// If the mutations of a file turn out to be scattered, the sink cannot be rolled back: it is dropped, and all files
-/// are read again with that file grouped in memory.
+/// are read again with that file grouped on disk.
 ///
 /// # Errors
 ///
@@ -121,17 +121,17 @@ pub fn import_files<S: RowSink>(
     loop {
         let mut sink = begin()?;
         match import_all(table, inputs, &mut sink, &options, report) {
-            Err(Error::Scattered { place, .. })
-                if options.group_in_memory.insert(place.file.clone()) =>
-            {
+            Err(Error::Scattered { place }) if options.scattered.insert(place.file.clone()) => {
                 *report = blank.clone();
-                let file = place.file;
-                report.notes.push(format!(
-                    "{file}: the rows of a mutation are scattered; grouping the file in memory"
-                ));
             }
             Err(error) => return Err(error),
             Ok(imported) => {
+                let scattered = options.scattered.iter().map(|file| {
+                    format!(
+                        "{file}: the rows of its mutations are scattered; they were grouped on disk"
+                    )
+                });
+                report.notes.extend(scattered);
                 let failure = options.geocoder.failure();
                 report
                     .notes
@@ -203,7 +203,7 @@ pub fn import_file(
 /// # Errors
 ///
 /// The source is malformed; rows written so far stay in the sink, which the caller drops. [`Error::Scattered`]: start
-/// again with the name added to [`ImportOptions::group_in_memory`].
+/// again with the name added to [`ImportOptions::scattered`].
 pub fn import_reader(
     table: impl Into<ImportTable>,
     reader: impl Read + Send,
@@ -280,7 +280,7 @@ fn slices(places: &BTreeSet<(String, i32)>, by_year: bool) -> Vec<Slice> {
             place: if single {
                 commune.clone()
             } else {
-                dvf::derive::department(commune).to_owned()
+                dvf::place::department(commune).to_owned()
             },
             year: by_year.then_some(*year),
         })

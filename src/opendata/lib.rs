@@ -30,6 +30,8 @@ mod plausible_tests;
 pub mod portfolio;
 pub mod report;
 pub mod request;
+#[cfg(test)]
+mod sales_tests;
 pub mod score;
 pub mod scorer;
 pub mod search;

@@ -81,6 +81,10 @@ pub struct ConversionFindings {
     pub dropped: Tallies,
     /// Values outside the official list of their column, imported as published.
     pub unlisted: UnlistedValues,
+    /// Sales that their rows do not tell apart, by what was done.
+    pub unclear: Tallies,
+    /// Rows that say in every cell what another row of their sale says.
+    pub repeated_rows: u64,
 }
 
 impl ConversionFindings {
@@ -93,6 +97,11 @@ impl ConversionFindings {
     pub fn count_unlisted(&mut self, column: &'static str, value: &str) {
         let value = value.chars().take(VALUE_CHARS_MAX).collect();
         count_values(&mut self.unlisted, column, value, 1);
+    }
+
+    /// Counts a case in which rows do not tell sales apart.
+    pub fn count_unclear(&mut self, what: &'static str, place: &SourceLocation, value: &str) {
+        tally(&mut self.unclear, what, place, value);
     }
 
     /// Counts a dropped value.
@@ -177,6 +186,8 @@ pub struct ImportReport {
     pub rows_kept: u64,
     /// Number of source rows outside the requested departments, years or dates.
     pub rows_not_asked_for: u64,
+    /// Number of source rows that say in every cell what another row of their sale says.
+    pub rows_repeated: u64,
     /// Number of records created.
     pub records: u64,
     /// Number of records without a position in their source that were placed by their address.
@@ -191,6 +202,9 @@ pub struct ImportReport {
     /// Texts that stand for a missing value, such as `na`, in lower case: cells by text.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub missing_texts: BTreeMap<&'static str, u64>,
+    /// Sales that their rows do not tell apart, by what was done.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unclear_sales: Tallies,
     /// Values outside the official list of their column, imported as published: rows by column and value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unlisted_values: UnlistedValues,
@@ -220,6 +234,8 @@ impl ImportReport {
     pub fn add(&mut self, findings: ConversionFindings) {
         merge(&mut self.rejected, findings.rejected);
         merge(&mut self.dropped_values, findings.dropped);
+        merge(&mut self.unclear_sales, findings.unclear);
+        self.rows_repeated += findings.repeated_rows;
         for (column, values) in findings.unlisted {
             for (value, count) in values {
                 count_values(&mut self.unlisted_values, column, value, count);
@@ -305,6 +321,9 @@ impl ImportReport {
         line("rows kept", self.rows_kept.to_string());
         line("rows not selected", self.rows_not_asked_for.to_string());
         line("rows rejected", self.rows_rejected().to_string());
+        if self.rows_repeated > 0 {
+            line("rows repeated", self.rows_repeated.to_string());
+        }
         line("records created", self.records.to_string());
         if self.placed > 0 {
             line("placed by their address", self.placed.to_string());
@@ -328,6 +347,7 @@ impl ImportReport {
         for (title, tallies) in [
             ("rejected", &self.rejected),
             ("value dropped", &self.dropped_values),
+            ("sales not told apart", &self.unclear_sales),
         ] {
             for (reason, tally) in tallies {
                 let _ = writeln!(text, "{title}: {reason}: {}", tally.count);

@@ -28,7 +28,7 @@ async fn every_official_file_gives_the_sales_and_diagnostics_it_holds() {
     let Some(real) = folder() else { return };
     let data = tempfile::tempdir().unwrap();
     let data = data.path();
-    // Toulon: 17,252 rows, 7,397 mutations of which ten sell flats and houses; Paris: 90,461 rows, 90,426 sales that
+    // Toulon: 17,252 rows, 7,405 dispositions of which ten sell flats and houses; Paris: 90,461 rows, 90,426 sales that
     // can be told apart; Oradour: one.
     let report = run(data, &["import", "dvf", text(&real.join("dvf/*.csv*"))]);
     assert_eq!(
@@ -40,7 +40,7 @@ async fn every_official_file_gives_the_sales_and_diagnostics_it_holds() {
             &report["outcome"]["added"],
             &report["outcome"]["duplicates"]
         ),
-        (&97_834.into(), &11.into())
+        (&97_842.into(), &11.into())
     );
     let report = run(data, &["import", "dpe", text(&real.join("dpe/*"))]);
     assert_eq!(
@@ -50,7 +50,7 @@ async fn every_official_file_gives_the_sales_and_diagnostics_it_holds() {
     let count = |query: &str| sql_number(data, query);
     assert_eq!(
         count("select count(*) from dvf where insee_code = '83137'"),
-        7_407
+        7_415
     );
     assert_eq!(
         count("select count(*) from dvf where departement_code = '75'"),

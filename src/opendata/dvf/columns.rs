@@ -27,7 +27,9 @@ pub enum DvfField {
     CommuneCode,
     CommuneName,
     DepartmentCode,
+    FormerCommune,
     Parcel,
+    FormerParcel,
     ParcelPrefix,
     ParcelSection,
     ParcelPlan,
@@ -56,7 +58,7 @@ pub enum DvfField {
 }
 
 /// Number of [`DvfField`]s.
-const FIELD_COUNT: usize = 39;
+const FIELD_COUNT: usize = 41;
 
 /// Field, normalised geo-dvf name, normalised name in the tax office's format.
 const FIELDS: [(DvfField, &str, &str); FIELD_COUNT] = [
@@ -81,7 +83,9 @@ const FIELDS: [(DvfField, &str, &str); FIELD_COUNT] = [
         "code_departement",
         "code_departement",
     ),
+    (DvfField::FormerCommune, "ancien_code_commune", ""),
     (DvfField::Parcel, "id_parcelle", ""),
+    (DvfField::FormerParcel, "ancien_id_parcelle", ""),
     (DvfField::ParcelPrefix, "", "prefixe_de_section"),
     (DvfField::ParcelSection, "", "section"),
     (DvfField::ParcelPlan, "", "no_plan"),
@@ -146,11 +150,9 @@ const FIELDS: [(DvfField, &str, &str); FIELD_COUNT] = [
 ];
 
 /// Published columns that records do not use; they are not reported as unknown.
-const UNUSED: [&str; 15] = [
+const UNUSED: [&str; 13] = [
     "adresse_code_voie",
-    "ancien_code_commune",
     "ancien_nom_commune",
-    "ancien_id_parcelle",
     "nature_culture_speciale",
     "identifiant_de_document",
     "reference_document",

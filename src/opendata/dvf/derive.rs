@@ -1,17 +1,19 @@
-//! Derives sales from the rows of one mutation, by the rules of the contract. The price belongs to the mutation and is
-//! repeated on its rows. There is one record per kind of property sold, for the most significant kinds only.
+//! Derives the records of one sale, which is one disposition, by the rules of `docs/sales.md`. The price belongs to the
+//! disposition and is repeated on its rows. There is one record per kind of property sold, for the most significant
+//! kinds only.
 //!
 //! Decisions that the contract leaves open: a record takes its address and position from its own row with the first
 //! parcel in order (a mean could be in an empty place); without a position there, it takes the first one of its own
-//! rows. `lots` counts the lots of distinct rows. A built surface of 0 is unknown. The identifiers of a mutation over
-//! several dispositions use the smallest disposition number.
+//! rows. `lots` counts the lots of distinct rows. A built surface of 0 is unknown.
 
 use std::collections::BTreeSet;
 
+use super::identity::{digest, id};
+use super::place::department;
 use super::row::{DvfRow, Local};
 use crate::source::cell::without_accents;
 
-/// Shares of a mutation are rounded to multiples of 1 / `SHARE_PARTS`.
+/// Shares of a sale are rounded to multiples of 1 / `SHARE_PARTS`.
 const SHARE_PARTS: f64 = 1e6;
 
 /// Kinds of record. The variants are in order of precedence, which differs from the order of [`super::PROPERTY_TYPES`].
@@ -81,6 +83,7 @@ pub struct SaleRecord {
     pub address: Option<String>,
     pub postal_code: Option<String>,
     pub insee_code: String,
+    pub former_insee_code: Option<String>,
     pub city: Option<String>,
     pub department: String,
     pub position: Option<(f64, f64)>,
@@ -106,35 +109,36 @@ fn unit<'a>(row: &'a DvfRow<'_>) -> Unit<'a> {
     )
 }
 
-/// Returns the sales of a mutation; `rows` are all its readable rows, in source order. Empty if there are no rows.
-pub fn sales(rows: &[DvfRow<'_>]) -> Vec<SaleRecord> {
+/// Returns the records of a sale; `rows` are its readable rows, as [`super::disposition::sales_of`] sorts them. Empty if
+/// there are no rows.
+pub fn records(rows: &[DvfRow<'_>]) -> Vec<SaleRecord> {
     let Some(first) = rows.first() else {
         return Vec::new();
     };
-    let mutation = Mutation::new(rows, first);
+    let sale = Sale::new(rows, first);
     let kinds = kinds(rows).into_iter();
-    let mut sales: Vec<SaleRecord> = kinds.map(|kind| mutation.sale(kind)).collect();
-    share(&mut sales);
-    sales
+    let mut records: Vec<SaleRecord> = kinds.map(|kind| sale.record(kind)).collect();
+    share(&mut records);
+    records
 }
 
-/// Divides the mutation among its records by built surface, or equally if one is unknown. The shares add up to 1.
-fn share(sales: &mut [SaleRecord]) {
-    let records = sales.len();
-    let surfaces: Option<Vec<f64>> = sales.iter().map(|sale| sale.surface_m2).collect();
-    let surfaces = surfaces.unwrap_or_else(|| vec![1.0; records]);
+/// Divides the sale among its records by built surface, or equally if one is unknown. The shares add up to 1.
+fn share(records: &mut [SaleRecord]) {
+    let count = records.len();
+    let surfaces: Option<Vec<f64>> = records.iter().map(|record| record.surface_m2).collect();
+    let surfaces = surfaces.unwrap_or_else(|| vec![1.0; count]);
     let total: f64 = surfaces.iter().sum();
     let mut left = 1.0;
-    for (index, (sale, surface)) in sales.iter_mut().zip(surfaces).enumerate() {
-        let is_last = index + 1 == records;
+    for (index, (record, surface)) in records.iter_mut().zip(surfaces).enumerate() {
+        let is_last = index + 1 == count;
         let share = if is_last { left } else { surface / total };
-        sale.mutation_records = records as i64;
-        sale.mutation_share = (share * SHARE_PARTS).round() / SHARE_PARTS;
-        left -= sale.mutation_share;
+        record.mutation_records = count as i64;
+        record.mutation_share = (share * SHARE_PARTS).round() / SHARE_PARTS;
+        left -= record.mutation_share;
     }
 }
 
-/// Returns the kinds of record that a mutation yields, by the contract's precedence.
+/// Returns the kinds of record that a sale yields, by the contract's precedence.
 fn kinds(rows: &[DvfRow<'_>]) -> Vec<SaleKind> {
     let any = |local| rows.iter().any(|row| row.local == Some(local));
     let mut kinds = Vec::with_capacity(1);
@@ -162,8 +166,8 @@ fn kinds(rows: &[DvfRow<'_>]) -> Vec<SaleKind> {
     kinds
 }
 
-/// Values shared by all records of a mutation.
-struct Mutation<'r, 'a> {
+/// Values shared by all records of a sale.
+struct Sale<'r, 'a> {
     rows: &'r [DvfRow<'a>],
     digest: blake3::Hasher,
     day: i32,
@@ -182,7 +186,7 @@ struct Mutation<'r, 'a> {
     premises: usize,
 }
 
-impl<'r, 'a> Mutation<'r, 'a> {
+impl<'r, 'a> Sale<'r, 'a> {
     fn new(rows: &'r [DvfRow<'a>], first: &DvfRow<'a>) -> Self {
         let price_eur = first.price_cents.map(|cents| cents as f64 / 100.0);
         let transaction_type = without_accents(first.nature);
@@ -212,7 +216,7 @@ impl<'r, 'a> Mutation<'r, 'a> {
             .collect();
         Self {
             rows,
-            digest: digest(rows, first),
+            digest: digest(rows),
             day: first.day,
             price_eur,
             is_open_market: on_market && price_eur.is_some_and(|price| price > 1.0),
@@ -238,7 +242,7 @@ impl<'r, 'a> Mutation<'r, 'a> {
         }
     }
 
-    fn sale(&self, kind: SaleKind) -> SaleRecord {
+    fn record(&self, kind: SaleKind) -> SaleRecord {
         let own: Vec<&DvfRow<'a>> = match kind.local() {
             Some(local) => self
                 .rows
@@ -311,6 +315,7 @@ impl<'r, 'a> Mutation<'r, 'a> {
             postal_code: face.and_then(|row| known(&row.postal_code)),
             department: department(&insee_code).to_owned(),
             insee_code,
+            former_insee_code: face.and_then(|row| known(&row.former_commune)),
             city: face.and_then(|row| known(row.city)),
             position: face
                 .and_then(|row| row.position)
@@ -338,12 +343,6 @@ fn sum(values: impl Iterator<Item = f64>) -> Option<f64> {
         .map(|total| (total * 100.0).round() / 100.0)
 }
 
-/// Returns the department of a commune code: two characters, or three overseas.
-pub fn department(insee_code: &str) -> &str {
-    let length = if insee_code.starts_with("97") { 3 } else { 2 };
-    insee_code.get(..length).unwrap_or_default()
-}
-
 /// Formats house number, suffix and street as one line; `None` if all are empty.
 fn address(row: &DvfRow<'_>) -> Option<String> {
     let [number, suffix, kind, name] = row.street;
@@ -358,56 +357,4 @@ fn address(row: &DvfRow<'_>) -> Option<String> {
         }
     }
     (!line.is_empty()).then_some(line)
-}
-
-/// Digests the values that identify a sale in both published formats and in every edition. If a row names no parcel,
-/// its address, position, building and surface are used instead. Without building and surface, 18 of 90,437 sales of
-/// Paris (now 11, which agree in all published values) would be confused with another sale of the same day, street and
-/// price.
-fn digest(rows: &[DvfRow<'_>], first: &DvfRow<'_>) -> blake3::Hasher {
-    let mut hasher = blake3::Hasher::new();
-    let disposition = rows.iter().map(|row| row.disposition).min().unwrap_or(0);
-    hasher.update(&first.day.to_le_bytes());
-    hasher.update(&disposition.to_le_bytes());
-    hasher.update(&first.price_cents.unwrap_or(-1).to_le_bytes());
-    let mut places: Vec<(&str, &str)> = Vec::with_capacity(rows.len());
-    let mut addresses = BTreeSet::new();
-    for row in rows {
-        if row.parcel.is_empty() {
-            let [number, suffix, kind, name] = row.street;
-            addresses.insert(format!(
-                "{}|{number}|{suffix}|{kind} {name}|{:?}|{:?}|{:?}",
-                row.commune, row.position, row.local, row.built_m2
-            ));
-        }
-        places.push((&row.parcel, ""));
-        places.extend(
-            row.lots
-                .iter()
-                .filter(|(lot, _)| !lot.is_empty())
-                .map(|(lot, _)| (&*row.parcel, *lot)),
-        );
-    }
-    places.sort_unstable();
-    places.dedup();
-    for (parcel, lot) in places {
-        hasher
-            .update(parcel.as_bytes())
-            .update(b"/")
-            .update(lot.as_bytes())
-            .update(b";");
-    }
-    for address in addresses {
-        hasher.update(address.as_bytes()).update(b";");
-    }
-    hasher
-}
-
-/// Returns the first 20 hexadecimal characters of the digest, which includes the kind.
-fn id(digest: &blake3::Hasher, kind: SaleKind) -> String {
-    let mut hasher = digest.clone();
-    hasher.update(kind.name().as_bytes());
-    let mut hex = hasher.finalize().to_hex().to_string();
-    hex.truncate(20);
-    hex
 }

@@ -1,14 +1,19 @@
-//! Recorded sales: one record per mutation and kind of property sold.
+//! Recorded sales: one record per disposition and kind of property sold, as `docs/sales.md` defines them.
 
 pub mod columns;
 pub mod derive;
+pub mod disposition;
+pub mod identity;
 pub mod mutation;
+mod order;
+pub mod place;
 pub mod record;
 pub mod row;
+mod scattered;
 
 use std::sync::LazyLock;
 
-use toise_lake::schema::{Column, ColumnKind, TableSchema};
+use toise_lake::schema::{Column, ColumnKind, ContentRule, TableSchema};
 
 /// Values of `property_type` in the contract's spelling.
 pub const PROPERTY_TYPES: [&str; 7] = [
@@ -59,6 +64,7 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
         record_only("address", ColumnKind::Text),
         filterable("postal_code", ColumnKind::Category),
         filterable("insee_code", ColumnKind::Category),
+        filterable("former_insee_code", ColumnKind::Category),
         record_only("city", ColumnKind::Text),
         filterable("departement_code", ColumnKind::Category),
         filterable("iris_code", ColumnKind::Category),
@@ -84,7 +90,18 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
         "transaction_date",
         None,
     )
+    .with_content_rules(&CONTENT_RULES)
 });
+
+/// What does not make a sale another one: the precision of its price and of what is computed from it, repeated rows, and
+/// the number of its mutation, which differs between editions.
+const CONTENT_RULES: [(&str, ContentRule); 5] = [
+    ("price_eur", ContentRule::SinglePrecision),
+    ("price_per_m2_living_eur", ContentRule::LeftOut),
+    ("price_per_m2_land_eur", ContentRule::LeftOut),
+    ("rows", ContentRule::LeftOut),
+    ("mutation_id", ContentRule::LeftOut),
+];
 
 /// Returns the table's columns.
 pub fn schema() -> &'static TableSchema {
@@ -105,12 +122,12 @@ pub const RECORD_ONLY_ABOUT: [(&str, &str); 9] = [
     ),
     (
         "mutation_records",
-        "Records made from the mutation, this one included; each carries the price of the whole mutation",
+        "Records made from the disposition, this one included; each carries the price of the whole disposition",
     ),
     (
         "mutation_share",
-        "Share of the mutation that this record counts for, 0 to 1, by built surface; the shares of a mutation add up to \
-        1, so the sum of price_eur * mutation_share counts every price once",
+        "Share of the disposition that this record counts for, 0 to 1, by built surface; the shares of a disposition add \
+        up to 1, so the sum of price_eur * mutation_share counts every price once",
     ),
     (
         "is_sold_together",

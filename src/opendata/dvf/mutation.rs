@@ -1,21 +1,32 @@
 //! Groups source rows into mutations while streaming, and ends blocks at the end of a mutation.
 //!
-//! geo-dvf numbers its mutations. In the tax office's format, consecutive rows of the same day, nature and price count
-//! as one mutation. On 7,397 numbered mutations of Toulon this rule splits none and joins 3 pairs (cellars sold on one
-//! day at one price, adjacent only because the file holds a single commune); requiring an equal disposition as well
-//! would split 8.
+//! geo-dvf numbers its mutations. In the tax office's format, neighbouring rows of the same day, nature and price count
+//! as one mutation, as they did when geo-dvf made its numbers. That is right only in the usual order of the file. A file
+//! in another order is grouped by values, whatever the place of its rows ([`super::scattered`]), and so is a file that is
+//! too short to show its order. The first block decides; if later rows contradict it, the file is read again.
+//!
+//! Editions since 2026 number all rows of France with one day and price as one mutation. Such numbers are recognised and
+//! ignored ([`super::order`]).
 
-use std::collections::HashMap;
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
 
 use super::columns::{DvfColumns, DvfField};
+use super::disposition::RowGrouping;
+use super::order::{is_in_usual_order, key_of, numbers_restate_values};
+use super::scattered::{Partitions, group_by_values};
+use crate::report::ConversionFindings;
 use crate::source::{Block, Error, SourceLocation};
 
-/// Maximum rows of a file that is grouped in memory: about 1 GB of text.
-pub const ROWS_IN_MEMORY_MAX: usize = 4_000_000;
 /// Maximum rows of one mutation; the longest known has a few thousand.
 pub const MUTATION_ROWS_MAX: usize = 200_000;
+/// Rows without mutation numbers that a file needs to show its order.
+pub const ORDER_ROWS_MIN: usize = 1_000;
+/// A file is in the usual order if at most one mutation in this many has rows that agree with those of an earlier one.
+pub const APART_SHARE: u64 = 50;
+/// Sales that neighbouring rows tell apart and values do not, as the report names them.
+const APART: &str =
+    "rows of one day, price and section, not next to each other: taken as separate sales";
 
 /// A block of complete mutations.
 #[derive(Debug, Default)]
@@ -24,6 +35,8 @@ pub struct MutationBlock {
     pub block: Block,
     /// Index of the first row of each mutation.
     pub starts: Vec<usize>,
+    /// How the rows of each mutation were found.
+    pub grouping: RowGrouping,
 }
 
 impl MutationBlock {
@@ -43,31 +56,132 @@ impl MutationBlock {
     }
 }
 
+/// Takes complete mutations.
+pub type Emit<'e> = dyn FnMut(MutationBlock) -> Result<(), Error> + 'e;
+
+/// How the rows of a file are grouped.
+enum Phase {
+    /// Rows that wait until there are enough to show the order of the file.
+    Waiting(Vec<Block>),
+    /// Neighbouring rows form mutations.
+    Streaming,
+    /// Rows wait on disk until all are read.
+    Scattered(Partitions),
+}
+
 /// A streaming grouper of the rows of one file into mutations.
 pub struct Grouper {
     file: String,
+    is_scattered: bool,
+    /// Folder of scratch files; `None` for that of the system.
+    scratch: Option<PathBuf>,
+    /// Whether the file has mutation numbers that can be used; unknown before the first row.
+    is_numbered: Option<bool>,
+    phase: Phase,
     /// Rows of the last mutation, which may continue in the next block.
     open: Block,
-    /// Digests of the numbers of completed mutations, 8 bytes each.
+    /// Digests of the numbers of completed mutations, or of the values of their rows, 8 bytes each.
     closed: HashSet<u64>,
+    /// Digests of the values of the rows of one mutation.
+    values: Vec<u64>,
+    mutations: u64,
+    apart: u64,
+    findings: ConversionFindings,
 }
 
 impl Grouper {
-    /// Creates a grouper for the file named `file` in errors.
-    pub fn new(file: &str) -> Self {
+    /// Creates a grouper for the file named `file` in errors; `is_scattered` if an earlier reading found that its
+    /// mutations are. Scratch files are in `scratch`, or where the system has its own.
+    pub fn new(file: &str, is_scattered: bool, scratch: Option<PathBuf>) -> Self {
         Self {
             file: file.to_owned(),
+            is_scattered,
+            scratch,
+            is_numbered: None,
+            phase: Phase::Waiting(Vec::new()),
             open: Block::default(),
             closed: HashSet::new(),
+            values: Vec::new(),
+            mutations: 0,
+            apart: 0,
+            findings: ConversionFindings::default(),
         }
     }
 
-    /// Adds rows and returns the mutations that are complete.
+    /// Adds rows and emits the mutations that are complete.
     ///
     /// # Errors
     ///
-    /// [`Error::Scattered`] if a numbered mutation appears again after it ended.
-    pub fn push(&mut self, block: Block, columns: &DvfColumns) -> Result<MutationBlock, Error> {
+    /// [`Error::Scattered`] if the mutations of the file turn out not to follow each other; a mutation is too long; or
+    /// scratch files cannot be written.
+    pub fn push(
+        &mut self,
+        block: Block,
+        columns: &DvfColumns,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        if block.is_empty() {
+            return Ok(());
+        }
+        let is_numbered = match self.is_numbered {
+            Some(known) => known,
+            None => {
+                let known = self.begin(&block, columns)?;
+                self.is_numbered = Some(known);
+                known
+            }
+        };
+        match &mut self.phase {
+            Phase::Scattered(partitions) => partitions.push(&block, columns, is_numbered),
+            Phase::Streaming => emit(self.stream(block, columns)?),
+            Phase::Waiting(held) => {
+                held.push(block);
+                if held.iter().map(Block::len).sum::<usize>() < ORDER_ROWS_MIN {
+                    return Ok(());
+                }
+                let held = std::mem::take(held);
+                self.decide(held, columns, emit)
+            }
+        }
+    }
+
+    /// Chooses the phase for the first rows, and returns whether the file has usable numbers.
+    fn begin(&mut self, block: &Block, columns: &DvfColumns) -> Result<bool, Error> {
+        let has_number = columns
+            .position(DvfField::Mutation)
+            .is_some_and(|at| (0..block.len()).any(|row| !block.cell(row, at).is_empty()));
+        let is_numbered = has_number && !numbers_restate_values(block, columns);
+        if self.is_scattered {
+            self.phase = Phase::Scattered(Partitions::new(&self.file, self.scratch.as_deref())?);
+        } else if is_numbered {
+            self.phase = Phase::Streaming;
+        }
+        Ok(is_numbered)
+    }
+
+    /// Chooses the phase of a file without numbers from its first rows.
+    fn decide(
+        &mut self,
+        held: Vec<Block>,
+        columns: &DvfColumns,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        if is_in_usual_order(&held, columns) {
+            self.phase = Phase::Streaming;
+            for block in held {
+                emit(self.stream(block, columns)?)?;
+            }
+            return Ok(());
+        }
+        let mut partitions = Partitions::new(&self.file, self.scratch.as_deref())?;
+        for block in &held {
+            partitions.push(block, columns, false)?;
+        }
+        self.phase = Phase::Scattered(partitions);
+        Ok(())
+    }
+
+    fn stream(&mut self, block: Block, columns: &DvfColumns) -> Result<MutationBlock, Error> {
         let mut rows = std::mem::take(&mut self.open);
         if rows.is_empty() {
             rows = block;
@@ -77,12 +191,17 @@ impl Grouper {
                 rows.push_row_of(&block, row);
             }
         }
+        let is_numbered = self.is_numbered == Some(true);
         let mut starts = vec![0];
         for row in 1..rows.len() {
-            if !same_mutation(&rows, columns, row - 1, row) {
-                self.close(&rows, columns, row - 1)?;
+            if !is_same_mutation(&rows, columns, is_numbered, row - 1, row) {
+                let start = starts.last().copied().unwrap_or(0);
+                self.close(&rows, columns, start..row)?;
                 starts.push(row);
             }
+        }
+        if self.apart * APART_SHARE > self.mutations {
+            return Err(self.scattered(&rows, 0));
         }
         let last = starts.pop().unwrap_or(0);
         if rows.len() - last > MUTATION_ROWS_MAX {
@@ -106,108 +225,123 @@ impl Grouper {
         Ok(MutationBlock {
             block: whole,
             starts,
+            grouping: RowGrouping::Mutation,
         })
     }
 
-    /// Returns the last mutation at the end of the file.
-    pub fn finish(&mut self, columns: &DvfColumns) -> Result<MutationBlock, Error> {
-        let block = std::mem::take(&mut self.open);
-        if block.is_empty() {
-            return Ok(MutationBlock::default());
+    /// Emits the remaining mutations at the end of the file, and returns what the rows do not tell.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Grouper::push`].
+    pub fn finish(
+        &mut self,
+        columns: &DvfColumns,
+        emit: &mut Emit<'_>,
+    ) -> Result<ConversionFindings, Error> {
+        match std::mem::replace(&mut self.phase, Phase::Streaming) {
+            Phase::Waiting(held) => emit(group_by_values(&held, columns, false))?,
+            Phase::Scattered(partitions) => {
+                partitions.finish(columns, self.is_numbered == Some(true), emit)?;
+            }
+            Phase::Streaming => {
+                let block = std::mem::take(&mut self.open);
+                if !block.is_empty() {
+                    self.close(&block, columns, 0..block.len())?;
+                    emit(MutationBlock {
+                        block,
+                        starts: vec![0],
+                        grouping: RowGrouping::Mutation,
+                    })?;
+                }
+            }
         }
-        self.close(&block, columns, block.len() - 1)?;
-        Ok(MutationBlock {
-            block,
-            starts: vec![0],
-        })
+        Ok(std::mem::take(&mut self.findings))
     }
 
-    fn close(&mut self, rows: &Block, columns: &DvfColumns, row: usize) -> Result<(), Error> {
-        let Some(position) = columns.position(DvfField::Mutation) else {
-            return Ok(());
-        };
-        let mutation = rows.cell(row, position);
-        if mutation.is_empty() {
-            return Ok(());
+    /// Notes a completed mutation. One whose number was complete before makes the file scattered; one whose values were,
+    /// is counted.
+    fn close(
+        &mut self,
+        rows: &Block,
+        columns: &DvfColumns,
+        mutation: std::ops::Range<usize>,
+    ) -> Result<(), Error> {
+        let first = mutation.start;
+        if self.is_numbered == Some(true) {
+            let is_new = key_of(rows, first, columns, &[DvfField::Mutation])
+                .is_none_or(|number| self.closed.insert(number));
+            return if is_new {
+                Ok(())
+            } else {
+                Err(self.scattered(rows, first))
+            };
         }
-        let mut hasher = DefaultHasher::new();
-        mutation.hash(&mut hasher);
-        if self.closed.insert(hasher.finish()) {
-            return Ok(());
+        self.values.clear();
+        for row in mutation {
+            let values = key_of(rows, row, columns, &SECTION_FIELDS);
+            if let Some(values) = values.filter(|values| !self.values.contains(values)) {
+                self.values.push(values);
+            }
         }
-        Err(Error::Scattered {
-            place: SourceLocation::line(&self.file, rows.line(row)).column("id_mutation"),
-            mutation: mutation.to_owned(),
-        })
+        self.mutations += 1;
+        let closed = &mut self.closed;
+        let known = self.values.iter().filter(|values| !closed.insert(**values));
+        if known.count() > 0 {
+            self.apart += 1;
+            let place =
+                SourceLocation::line(&self.file, rows.line(first)).column("valeur_fonciere");
+            let at = columns.position(DvfField::Price);
+            let price = at.map_or("", |at| rows.cell(first, at));
+            self.findings.count_unclear(APART, &place, price);
+        }
+        Ok(())
+    }
+
+    fn scattered(&self, rows: &Block, row: usize) -> Error {
+        Error::Scattered {
+            place: SourceLocation::line(&self.file, rows.line(row)),
+        }
     }
 }
 
-fn same_mutation(rows: &Block, columns: &DvfColumns, left: usize, right: usize) -> bool {
+/// Values in which the rows of a sale in one section agree.
+pub(super) const SECTION_FIELDS: [DvfField; 9] = [
+    DvfField::Date,
+    DvfField::Nature,
+    DvfField::Price,
+    DvfField::Disposition,
+    DvfField::DepartmentCode,
+    DvfField::CommuneCode,
+    DvfField::ParcelPrefix,
+    DvfField::ParcelSection,
+    DvfField::Parcel,
+];
+
+/// Returns whether two neighbouring rows belong to one mutation.
+pub(super) fn is_same_mutation(
+    rows: &Block,
+    columns: &DvfColumns,
+    is_numbered: bool,
+    left: usize,
+    right: usize,
+) -> bool {
     let equal = |field| match columns.position(field) {
         Some(position) => rows.cell(left, position) == rows.cell(right, position),
         None => true,
     };
-    let numbered = columns
-        .position(DvfField::Mutation)
-        .is_some_and(|position| !rows.cell(left, position).is_empty());
-    if numbered {
-        return equal(DvfField::Mutation);
-    }
-    [
-        DvfField::Mutation,
-        DvfField::Date,
-        DvfField::Nature,
-        DvfField::Price,
-    ]
-    .into_iter()
-    .all(equal)
-}
-
-/// Sorts the rows of each numbered mutation together, with mutations in the order of their first row. Rows without a
-/// number keep their position.
-///
-/// # Errors
-///
-/// The file has more than [`ROWS_IN_MEMORY_MAX`] rows.
-pub fn gather(blocks: &[Block], columns: &DvfColumns, file: &str) -> Result<Vec<Block>, Error> {
-    let rows: usize = blocks.iter().map(Block::len).sum();
-    if rows > ROWS_IN_MEMORY_MAX {
-        let reason = format!(
-            "its mutations are scattered and its {rows} rows are more than the {ROWS_IN_MEMORY_MAX} that can be \
-             grouped in memory: sort it by id_mutation"
-        );
-        return Err(Error::malformed(SourceLocation::file(file), reason));
-    }
-    let mut groups: Vec<Vec<(usize, usize)>> = Vec::new();
-    let mut known: HashMap<&str, usize> = HashMap::new();
-    for (index, block) in blocks.iter().enumerate() {
-        for row in 0..block.len() {
-            let mutation = columns
-                .position(DvfField::Mutation)
-                .map_or("", |at| block.cell(row, at));
-            if mutation.is_empty() {
-                groups.push(vec![(index, row)]);
-                continue;
-            }
-            let group = *known.entry(mutation).or_insert(groups.len());
-            if group == groups.len() {
-                groups.push(Vec::new());
-            }
-            groups[group].push((index, row));
+    if is_numbered {
+        if !equal(DvfField::Mutation) {
+            return false;
+        }
+        let has_number = columns
+            .position(DvfField::Mutation)
+            .is_some_and(|position| !rows.cell(left, position).is_empty());
+        if has_number {
+            return true;
         }
     }
-    let mut gathered = Vec::new();
-    let header = blocks
-        .last()
-        .map(|block| block.header.clone())
-        .unwrap_or_default();
-    let mut block = Block::new(header.clone());
-    for (index, row) in groups.into_iter().flatten() {
-        block.push_row_of(&blocks[index], row);
-        if block.is_full() {
-            gathered.push(std::mem::replace(&mut block, Block::new(header.clone())));
-        }
-    }
-    gathered.push(block);
-    Ok(gathered)
+    [DvfField::Date, DvfField::Nature, DvfField::Price]
+        .into_iter()
+        .all(equal)
 }

@@ -2,8 +2,8 @@
 //!
 //! Takes about 4 µs per source row on one core; runs on rayon, a few thousand rows at a time.
 
-use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use std::collections::{BTreeSet, HashSet};
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -14,16 +14,22 @@ use arrow::error::ArrowError;
 use chrono::Datelike;
 
 use super::columns::DvfColumns;
-use super::derive::{SaleRecord, department, sales};
+use super::derive::{SaleRecord, records};
+use super::disposition::sales_of;
 use super::mutation::MutationBlock;
+use super::place::department;
 use super::row::RowReader;
 use crate::json_text::JsonObject;
 use crate::placing::{LOCATION_PRECISION, place};
 use crate::report::ConversionFindings;
 use crate::report::Converted;
+use crate::source::Block;
 use crate::source::cell::date_of;
 use toise_geo::iris::IrisIndex;
 use toise_geocode::resolve::{LazyGeocoder, PostalAddress, Precision};
+
+/// Most rows that are compared in pairs, which takes less time than hashing for few.
+const COMPARED_ROWS_MAX: usize = 16;
 
 /// Selects the sales to import; the default selects all.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +65,7 @@ pub fn convert(
     let mut rows = Vec::new();
     for range in mutations.ranges() {
         rows.clear();
+        findings.repeated_rows += repeated_rows(&mutations.block, range.clone());
         for row in range {
             let Some(row) = reader.read(&mutations.block, row, &mut findings) else {
                 continue;
@@ -84,10 +91,12 @@ pub fn convert(
             rows_kept += 1;
             rows.push(row);
         }
-        for mut sale in sales(&rows) {
-            let precision = place_sale(&mut sale, sources.geocoder);
-            placed += u64::from(precision.is_some());
-            columns_out.push(&sale, precision, sources.iris);
+        for sale in sales_of(&mut rows, mutations.grouping, file, &mut findings) {
+            for mut record in records(&rows[sale]) {
+                let precision = place_sale(&mut record, sources.geocoder);
+                placed += u64::from(precision.is_some());
+                columns_out.push(&record, precision, sources.iris);
+            }
         }
     }
     Ok(Converted {
@@ -101,6 +110,18 @@ pub fn convert(
             .map(|(commune, year)| (String::from_utf8_lossy(&commune).into_owned(), year))
             .collect(),
     })
+}
+
+/// Counts the rows that say in every cell what an earlier row of the range says.
+fn repeated_rows(block: &Block, range: Range<usize>) -> u64 {
+    if range.len() > COMPARED_ROWS_MAX {
+        let mut known = HashSet::with_capacity(range.len());
+        let repeated = range.filter(|row| !known.insert(block.row(*row)));
+        return repeated.count() as u64;
+    }
+    let is_repeated =
+        |row: &usize| (range.start..*row).any(|earlier| block.row(earlier) == block.row(*row));
+    range.clone().filter(is_repeated).count() as u64
 }
 
 /// Sets the position of a sale without one from its address; its identifier stays that of its rows.
@@ -131,7 +152,7 @@ struct Builders {
     is_new_build: BooleanBuilder,
     is_open_market: BooleanBuilder,
     /// The columns address to iris_type.
-    texts: [StringBuilder; 7],
+    texts: [StringBuilder; 8],
     lat: Float64Builder,
     lon: Float64Builder,
     parcel_ids: ListBuilder<StringBuilder>,
@@ -156,10 +177,11 @@ const NUMBER_NAMES: [&str; 9] = [
     "soil_surface_m2",
     "garden_surface_m2",
 ];
-const TEXT_NAMES: [&str; 7] = [
+const TEXT_NAMES: [&str; 8] = [
     "address",
     "postal_code",
     "insee_code",
+    "former_insee_code",
     "city",
     "departement_code",
     "iris_code",
@@ -189,6 +211,7 @@ impl Builders {
             sale.address.as_deref(),
             sale.postal_code.as_deref(),
             Some(&*sale.insee_code),
+            sale.former_insee_code.as_deref(),
             sale.city.as_deref(),
             Some(&*sale.department),
             area.map(|area| &*area.code),

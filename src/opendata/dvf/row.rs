@@ -3,10 +3,13 @@
 use std::borrow::Cow;
 
 use super::columns::{DvfColumns, DvfField, DvfForm, commune_code, parcel_code};
+use super::place::{parcel_today, row_place};
 use crate::report::ConversionFindings;
 use crate::source::cell::{code, day, decimal};
 use crate::source::{Block, SourceLocation};
 
+/// End of the code of a parcel without a plan number.
+const NO_PLAN: &str = "0000";
 /// Official values of `nature_mutation`.
 const NATURES: [&str; 6] = [
     "Vente",
@@ -40,25 +43,29 @@ pub enum Local {
 /// The values of one row.
 #[derive(Clone, Debug)]
 pub struct DvfRow<'a> {
+    /// Line in the source, from 1.
+    pub line: u64,
     /// Identifier of the mutation, as published; empty in the tax office's format.
     pub mutation: &'a str,
     /// Day of the deed, days since 1970-01-01.
     pub day: i32,
-    /// Disposition number within the deed; 0 if missing.
+    /// Disposition number within the deed, from 1; a missing one counts as the first.
     pub disposition: u32,
     /// Nature of the mutation, as published.
     pub nature: &'a str,
-    /// Price of the mutation, in cents.
+    /// Price of the disposition, in cents.
     pub price_cents: Option<i64>,
     /// House number, suffix, type of street and name of street.
     pub street: [&'a str; 4],
     /// Postal code: five characters, or empty.
     pub postal_code: Cow<'a, str>,
-    /// INSEE code of the commune.
+    /// INSEE code of the commune today.
     pub commune: Cow<'a, str>,
-    /// Name of the commune.
+    /// INSEE code of the former commune in which the sale was; empty if there is none.
+    pub former_commune: Cow<'a, str>,
+    /// Name of the commune today; as published if its code is unknown.
     pub city: &'a str,
-    /// Parcel: 14 characters, or empty.
+    /// Parcel under the code of today: 14 characters, or empty.
     pub parcel: Cow<'a, str>,
     /// Whether the row has a volume number.
     pub volume: bool,
@@ -199,23 +206,18 @@ impl RowReader<'_> {
             *lot = pair;
         }
         let numbered = lot_numbers.iter().filter(|lot| !lot.is_empty()).count() as u32;
-        let parcel = match self.columns.form {
-            DvfForm::Geo => code(cell(DvfField::Parcel), 14),
-            DvfForm::Raw => Cow::Owned(parcel_code(
-                &commune,
-                cell(DvfField::ParcelPrefix),
-                cell(DvfField::ParcelSection),
-                cell(DvfField::ParcelPlan),
-            )),
-        };
+        let parcel = self.parcel(block, row, &commune);
+        let former_commune = code(cell(DvfField::FormerCommune), 5);
+        let place = row_place(commune, former_commune, &parcel);
         let lot_count = number(DvfField::LotCount).unwrap_or(0.0) as u32;
         let built_m2 = number(DvfField::BuiltSurface).filter(|surface| *surface > 0.0);
         let rooms = number(DvfField::Rooms);
         let land_m2 = number(DvfField::LandSurface).filter(|surface| *surface > 0.0);
         Some(DvfRow {
+            line: block.line(row),
             mutation: cell(DvfField::Mutation),
             day,
-            disposition: decimal(cell(DvfField::Disposition)).unwrap_or(0.0).max(0.0) as u32,
+            disposition: decimal(cell(DvfField::Disposition)).unwrap_or(0.0).max(1.0) as u32,
             nature: cell(DvfField::Nature),
             price_cents,
             street: [
@@ -226,7 +228,10 @@ impl RowReader<'_> {
             ]
             .map(cell),
             postal_code: code(cell(DvfField::PostalCode), 5),
-            city: cell(DvfField::CommuneName),
+            city: match place.name {
+                "" => cell(DvfField::CommuneName),
+                name => name,
+            },
             parcel,
             volume: !cell(DvfField::Volume).is_empty(),
             lots,
@@ -240,8 +245,32 @@ impl RowReader<'_> {
             ),
             land_m2,
             position: self.position(block, row, findings),
-            commune,
+            commune: place.commune,
+            former_commune: place.former,
         })
+    }
+
+    /// Returns the parcel of a row under the code of today; empty if the row names none. The code before a merger is
+    /// preferred, because it is the one that editions of before have too.
+    fn parcel<'b>(&self, block: &'b Block, row: usize, commune: &str) -> Cow<'b, str> {
+        let cell = |field| self.cell(block, row, field);
+        let parcel = match self.columns.form {
+            DvfForm::Geo => match cell(DvfField::FormerParcel) {
+                "" => code(cell(DvfField::Parcel), 14),
+                former => code(former, 14),
+            },
+            DvfForm::Raw => Cow::Owned(parcel_code(
+                commune,
+                cell(DvfField::ParcelPrefix),
+                cell(DvfField::ParcelSection),
+                cell(DvfField::ParcelPlan),
+            )),
+        };
+        // geo-dvf writes zeros where the tax office names no parcel.
+        if parcel.ends_with(NO_PLAN) {
+            return Cow::Borrowed("");
+        }
+        parcel_today(parcel)
     }
 
     /// Counts the values of a row that are not in the official list of their column.

@@ -2,6 +2,7 @@
 //! in source order. There is one [`BlockConsumer`] per source.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -40,7 +41,7 @@ pub(super) struct BlockConsumer<'c> {
     context: Arc<ConversionContext>,
     sink: &'c mut dyn RowSink,
     report: &'c mut ImportReport,
-    in_memory: bool,
+    is_scattered: bool,
     header: Option<Arc<Header>>,
     columns: Option<SourceColumns>,
     has_all_columns: bool,
@@ -84,7 +85,7 @@ impl<'c> BlockConsumer<'c> {
             context: Arc::new(context),
             sink,
             report,
-            in_memory: options.group_in_memory.contains(name),
+            is_scattered: options.scattered.contains(name),
             header: None,
             columns: None,
             has_all_columns: options.has_all_columns,
@@ -97,9 +98,11 @@ impl<'c> BlockConsumer<'c> {
     }
 
     pub(super) fn consume(&mut self, blocks: Receiver<Result<Block, Error>>) -> Result<(), Error> {
-        let mut grouper = dvf::mutation::Grouper::new(&self.context.file);
-        let mut held = Vec::new();
-        let mut held_rows = 0;
+        let mut grouper = dvf::mutation::Grouper::new(
+            &self.context.file,
+            self.is_scattered,
+            self.sink.scratch_folder().map(Path::to_owned),
+        );
         for block in blocks {
             let block = block?;
             self.rows += block.len() as u64;
@@ -108,28 +111,16 @@ impl<'c> BlockConsumer<'c> {
             match self.columns(&block)? {
                 SourceColumns::Dpe(columns) => self.convert_dpe(block, columns)?,
                 SourceColumns::Ban(columns) => self.convert_ban(block, columns)?,
-                SourceColumns::Dvf(columns) if self.in_memory => {
-                    held_rows += block.len();
-                    held.push(block);
-                    if held_rows > dvf::mutation::ROWS_IN_MEMORY_MAX {
-                        dvf::mutation::gather(&held, &columns, &self.context.file)?;
-                    }
-                }
                 SourceColumns::Dvf(columns) => {
-                    let mutations = grouper.push(block, &columns)?;
-                    self.convert_dvf(mutations, columns)?;
+                    let mut emit = |mutations| self.convert_dvf(mutations, Arc::clone(&columns));
+                    grouper.push(block, &columns, &mut emit)?;
                 }
             }
         }
         if let Some(SourceColumns::Dvf(columns)) = self.columns.clone() {
-            if self.in_memory {
-                for block in dvf::mutation::gather(&held, &columns, &self.context.file)? {
-                    let mutations = grouper.push(block, &columns)?;
-                    self.convert_dvf(mutations, columns.clone())?;
-                }
-            }
-            let rest = grouper.finish(&columns)?;
-            self.convert_dvf(rest, columns)?;
+            let mut emit = |mutations| self.convert_dvf(mutations, Arc::clone(&columns));
+            let findings = grouper.finish(&columns, &mut emit)?;
+            self.report.add(findings);
         }
         while !self.converting.is_empty() {
             self.take_oldest()?;

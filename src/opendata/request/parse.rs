@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use crate::dvf::place::find_former_communes;
 use crate::request::address::ADDRESS;
 use crate::request::bodies::{MATCH_SIZE_DEFAULT, SEARCH_SIZE_DEFAULT, bodies};
 use crate::{Dataset, DatasetSearchRequest, MatchRequest, ScoringTarget, TargetValue};
@@ -24,7 +25,7 @@ pub fn parse_search(
     let bodies = bodies(dataset);
     let mut values = read(body, bodies.search, at)?;
     let mut request = DatasetSearchRequest {
-        filter: filters(values.take("filters")),
+        filter: filters(dataset, values.take("filters")),
         sort_by: values.word("sortBy").unwrap_or(bodies.sort_keys[0]),
         descending: values.word("sortOrder") != Some("asc"),
         size: values.take("size").unwrap_or(SEARCH_SIZE_DEFAULT),
@@ -47,31 +48,38 @@ pub fn parse_search(
 
 /// Parses one match body; the bulk command passes an object built from a portfolio row.
 pub fn parse_match(dataset: Dataset, body: &Value) -> Result<MatchRequest, Fault> {
-    read(body, bodies(dataset).matching, JsonPath::Body).map(match_request)
+    read(body, bodies(dataset).matching, JsonPath::Body)
+        .map(|values| match_request(dataset, values))
 }
 
 /// Parses the body of a `_many` call: `{items: [match body…]}`. A fault in one item rejects the whole call.
 pub fn parse_match_many(dataset: Dataset, body: &Value) -> Result<Vec<MatchRequest>, Fault> {
     let mut values = read(body, bodies(dataset).matching_many, JsonPath::Body)?;
     let items: Vec<Values<'_>> = values.require("items")?;
-    Ok(items.into_iter().map(match_request).collect())
+    let requests = items
+        .into_iter()
+        .map(|values| match_request(dataset, values));
+    Ok(requests.collect())
 }
 
-fn match_request(mut values: Values<'_>) -> MatchRequest {
+fn match_request(dataset: Dataset, mut values: Values<'_>) -> MatchRequest {
     let mut given: Option<Values<'_>> = values.take("filters");
     let address = given.as_mut().and_then(|given| given.take(ADDRESS));
     MatchRequest {
-        filter: filters(given),
+        filter: filters(dataset, given),
         address,
         targets: targets(values.take("scoring_targets")),
         size: values.take("size").unwrap_or(MATCH_SIZE_DEFAULT),
     }
 }
 
-fn filters(values: Option<Values<'_>>) -> Filter {
+fn filters(dataset: Dataset, values: Option<Values<'_>>) -> Filter {
     let given = values.into_iter().flatten();
     let clauses = given.filter_map(|(name, taken)| Some(Clause::new(name, test(taken)?)));
-    clauses.collect()
+    match dataset {
+        Dataset::Dvf => find_former_communes(clauses.collect()),
+        Dataset::Dpe => clauses.collect(),
+    }
 }
 
 /// Converts the value of a filter to its test; `None` if it constrains nothing.

@@ -2,6 +2,8 @@
 //!
 //! Cells are not allocated one by one; a block of a few thousand rows costs one string and three vectors.
 
+use std::hash::{Hash, Hasher};
+use std::io::{BufRead, Write};
 use std::sync::Arc;
 
 use toise_input::missing::{self, MissingCounts};
@@ -35,6 +37,37 @@ pub struct Block {
     lines: Vec<u64>,
     /// Texts for missing values that were met; their cells are empty.
     pub missing: MissingCounts,
+}
+
+/// The cells of a row. Rows are equal if all their cells are.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'b> {
+    text: &'b str,
+    /// Ends of the cells in the text of the block.
+    ends: &'b [u32],
+    /// Start of the row in the text of the block.
+    start: u32,
+}
+
+impl Row<'_> {
+    /// Returns the lengths of the cells up to their ends, from the start of the row.
+    fn lengths(&self) -> impl Iterator<Item = u32> {
+        self.ends.iter().map(|end| end - self.start)
+    }
+}
+
+impl PartialEq for Row<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.lengths().eq(other.lengths())
+    }
+}
+
+impl Eq for Row<'_> {}
+
+impl Hash for Row<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
 }
 
 impl Block {
@@ -103,6 +136,24 @@ impl Block {
         (0..after - first).map(move |column| self.cell(row, column))
     }
 
+    /// Returns the text of a row and the ends of its cells in it, by which rows are compared.
+    pub fn row(&self, row: usize) -> Row<'_> {
+        let first = self.first_cells[row] as usize;
+        let next = self.first_cells.get(row + 1);
+        let after = next.map_or(self.ends.len(), |next| *next as usize);
+        let start = match first {
+            0 => 0,
+            _ => self.ends[first - 1],
+        };
+        let ends = &self.ends[first..after];
+        let end = ends.last().map_or(start, |end| *end);
+        Row {
+            text: &self.text[start as usize..end as usize],
+            ends,
+            start,
+        }
+    }
+
     /// Starts a row, to which [`Block::push_cell`] adds cells.
     pub fn start_row(&mut self, line: u64) {
         self.first_cells.push(self.ends.len() as u32);
@@ -154,6 +205,46 @@ impl Block {
         self.ends.truncate(first);
         self.first_cells.truncate(rows);
         self.lines.truncate(rows);
+    }
+
+    /// Writes a row to a scratch file, from which [`Block::read_row`] reads it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_row(&self, row: usize, out: &mut impl Write) -> std::io::Result<()> {
+        let cells = self.row(row);
+        out.write_all(&self.lines[row].to_le_bytes())?;
+        out.write_all(&(cells.ends.len() as u32).to_le_bytes())?;
+        for length in cells.lengths() {
+            out.write_all(&length.to_le_bytes())?;
+        }
+        out.write_all(cells.text.as_bytes())
+    }
+
+    /// Appends the next row of a scratch file; returns whether there was one.
+    ///
+    /// # Errors
+    /// The file cannot be read, or was not written by [`Block::write_row`].
+    pub fn read_row(&mut self, source: &mut impl BufRead) -> std::io::Result<bool> {
+        if source.fill_buf()?.is_empty() {
+            return Ok(false);
+        }
+        let (mut line, mut number) = ([0; 8], [0; 4]);
+        source.read_exact(&mut line)?;
+        source.read_exact(&mut number)?;
+        let cells = u32::from_le_bytes(number);
+        self.start_row(u64::from_le_bytes(line));
+        let base = self.text.len() as u32;
+        for _ in 0..cells {
+            source.read_exact(&mut number)?;
+            self.ends.push(base + u32::from_le_bytes(number));
+        }
+        let end = self.ends.last().map_or(base, |end| *end).max(base);
+        let mut text = vec![0; (end - base) as usize];
+        source.read_exact(&mut text)?;
+        let text = std::str::from_utf8(&text).map_err(std::io::Error::other)?;
+        self.text.push_str(text);
+        Ok(true)
     }
 
     /// Appends a row of another block with the same columns.

@@ -95,15 +95,11 @@ pub enum Error {
         /// The columns found, truncated.
         found: String,
     },
-    /// The rows of a mutation are scattered in the file; reading it again with grouping in memory succeeds.
-    #[error(
-        "{place}: mutation {mutation} appears again after other mutations; group the file in memory"
-    )]
+    /// The rows of a mutation are scattered in the file; reading it again with grouping on disk succeeds.
+    #[error("{place}: a mutation appears again after other mutations; group the file on disk")]
     Scattered {
-        /// Location where the mutation appears again.
+        /// Location where a mutation appears again.
         place: SourceLocation,
-        /// Number of the mutation.
-        mutation: String,
     },
     /// The table rejected the rows.
     #[error(transparent)]

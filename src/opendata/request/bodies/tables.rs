@@ -241,7 +241,7 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
         AnyOf(&dvf::TRANSACTION_TYPES),
         "Nature of the sale, unaccented",
     ),
-    filter("price_eur", Range, "Price of the whole mutation, EUR"),
+    filter("price_eur", Range, "Price of the whole disposition, EUR"),
     filter(
         "price_per_m2_living_eur",
         Range,
@@ -261,7 +261,12 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
     filter(
         "insee_code",
         Code(&InseeCode::FORMAT),
-        "INSEE code of the commune",
+        "INSEE code of the commune; that of a former commune finds the sales in it",
+    ),
+    filter(
+        "former_insee_code",
+        Code(&InseeCode::FORMAT),
+        "INSEE code of the former commune",
     ),
     filter("postal_code", Code(&PostalCode::FORMAT), "Postal code"),
     filter("iris_code", Text, "IRIS code"),

@@ -1,0 +1,478 @@
+//! Tests of what a recorded sale is (`docs/sales.md`): dispositions, order of rows, and one identifier in every form of the
+//! register. Small literal files, and the sales of Toulon if `TOISE_REAL_DATA` names a folder.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::Path;
+
+use arrow::array::AsArray;
+use serde_json::Value;
+
+use super::Dataset;
+use super::import::{ImportInput, ImportOptions, import_files};
+use super::report::ImportReport;
+use super::skip::skipped;
+use toise_lake::{self as lake, Lake, RowSink};
+
+const GEO: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,valeur_fonciere,adresse_numero,\
+    adresse_nom_voie,code_postal,code_commune,nom_commune,ancien_code_commune,id_parcelle,ancien_id_parcelle,\
+    lot1_numero,lot1_surface_carrez,nombre_lots,code_type_local,surface_reelle_bati,nombre_pieces_principales,\
+    code_nature_culture,surface_terrain,longitude,latitude";
+const RAW: &str = "No disposition|Date mutation|Nature mutation|Valeur fonciere|No voie|Type de voie|Voie|Code postal|\
+    Commune|Code departement|Code commune|Prefixe de section|Section|No plan|1er lot|Surface Carrez du 1er lot|\
+    Nombre de lots|Code type local|Surface reelle bati|Nombre pieces principales|Nature culture|Surface terrain";
+
+/// A sink that collects the records.
+#[derive(Default)]
+struct Records(Vec<Value>);
+
+impl RowSink for Records {
+    fn push(&mut self, batch: arrow::array::RecordBatch) -> Result<(), lake::Error> {
+        let texts = batch.column_by_name("record").unwrap().as_string::<i32>();
+        let records = texts.iter().map(|text| serde_json::from_str(text.unwrap()));
+        self.0.extend(records.map(Result::unwrap));
+        Ok(())
+    }
+}
+
+fn file_of(header: &str, rows: &[impl AsRef<str>]) -> String {
+    let rows: Vec<&str> = rows.iter().map(AsRef::as_ref).collect();
+    format!("{header}\n{}\n", rows.join("\n"))
+}
+
+fn geo(rows: &[impl AsRef<str>]) -> String {
+    file_of(GEO, rows)
+}
+
+fn raw(rows: &[impl AsRef<str>]) -> String {
+    file_of(RAW, rows)
+}
+
+fn read(text: &str) -> (Vec<Value>, ImportReport) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sales.csv");
+    std::fs::write(&path, text).unwrap();
+    let inputs = [ImportInput::local(path)];
+    let (begin, options) = (|| Ok(Records::default()), ImportOptions::default());
+    let mut report = ImportReport::default();
+    let imported = import_files(Dataset::Dvf, &inputs, begin, &options, &mut report);
+    let mut records = imported.unwrap().0.0;
+    records.sort_by_key(|record| record["id"].to_string());
+    (records, report)
+}
+
+/// Records added, replaced, unchanged and in the table, after each of several imports.
+fn outcomes(texts: &[&str]) -> Vec<[u64; 4]> {
+    let folder = tempfile::tempdir().unwrap();
+    let lake = Lake::open(folder.path()).unwrap();
+    let counts = texts.iter().map(|text| {
+        let path = folder.path().join("sales.csv");
+        std::fs::write(&path, text).unwrap();
+        let inputs = [ImportInput::local(path)];
+        let begin = || lake.import(Dataset::Dvf.schema());
+        let mut report = ImportReport::default();
+        let options = ImportOptions::default();
+        let imported = import_files(Dataset::Dvf, &inputs, begin, &options, &mut report);
+        let (table, sources) = imported.unwrap();
+        let sources = sources
+            .into_iter()
+            .map(|imported| imported.source)
+            .collect();
+        let outcome = table.publish(sources, Vec::new()).unwrap();
+        [
+            outcome.added,
+            outcome.replaced,
+            outcome.unchanged,
+            outcome.total,
+        ]
+    });
+    counts.collect()
+}
+
+fn ids(records: &[Value]) -> BTreeSet<String> {
+    records
+        .iter()
+        .map(|record| record["id"].to_string())
+        .collect()
+}
+
+/// Shuffles by a fixed generator.
+fn shuffled<T: Clone>(items: &[T], seed: u64) -> Vec<T> {
+    let (mut items, mut state) = (items.to_vec(), seed | 1);
+    for last in (1..items.len()).rev() {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        items.swap(last, (state >> 33) as usize % (last + 1));
+    }
+    items
+}
+
+fn sold<'r>(records: &'r [Value], kind: &str) -> Vec<&'r Value> {
+    let of_kind = records
+        .iter()
+        .filter(|record| record["property_type"] == kind);
+    of_kind.collect()
+}
+
+#[test]
+fn each_disposition_is_a_sale_at_its_own_price() {
+    let rows = [
+        "m1,2023-09-08,1,Vente,154000,2,RUE A,83000,83137,Toulon,,83137000DE0059,,,,0,1,67,4,,,,",
+        "m1,2023-09-08,2,Vente,154000,39,RUE B,83000,83137,Toulon,,83137000DE0060,,,,0,1,48,3,,,,",
+        "m2,2023-10-08,1,Vente,15000,11,RUE C,83000,83137,Toulon,,83137000CM0777,,44,,1,3,0,,,,,",
+        "m2,2023-10-08,2,Vente,200000,11,RUE C,83000,83137,Toulon,,83137000CM0777,,3,,1,2,45,2,,,,",
+    ];
+    let (records, _) = read(&geo(&rows));
+    let houses = sold(&records, "Maison");
+    assert_eq!(houses.len(), 2);
+    for house in houses {
+        assert_eq!(house["price_eur"], 154_000);
+        assert_eq!(house["mutation_share"], 1);
+        assert_eq!(house["is_sold_together"], false);
+        let surface = house["surface_m2"].as_f64().unwrap();
+        let price = house["price_per_m2_living_eur"].as_f64().unwrap();
+        assert!((price * surface - 154_000.0).abs() < 1.0);
+    }
+    let flat = sold(&records, "Appartement")[0];
+    assert_eq!(
+        (&flat["price_eur"], &flat["price_per_m2_living_eur"]),
+        (&200_000.into(), &4444.44.into())
+    );
+    assert_eq!(sold(&records, "Dépendance")[0]["price_eur"], 15_000);
+    for seed in 0..20 {
+        assert_eq!(read(&geo(&shuffled(&rows, seed))).0, records, "{seed}");
+    }
+}
+
+#[test]
+fn raw_rows_give_the_same_sales_in_any_order() {
+    let rows = [
+        "000001|09/01/2024|Vente|251500,00|532|RTE|DE M|1310|POLLIAT|01|301||AH|260|||0|1|147|5|S|1501",
+        "000001|09/01/2024|Vente|251500,00|532|RTE|DE M|1310|POLLIAT|01|301||AH|260|||0|3|0|0|S|1501",
+        "000001|09/01/2024|Vente|174500,00|22|BD|MAL L|1000|BOURG-EN-BRESSE|01|53||AE|111|49|94,22|2|2|80|2||",
+        "000001|09/01/2024|Vente|174500,00|22|BD|MAL L|1000|BOURG-EN-BRESSE|01|53||AE|111|36||1|3|0|0||",
+        "000001|02/01/2024|Vente|157500,00|1389|RTE|DE S|1440|VIRIAT|01|451||ZO|157|||0|1|147|5|S|1501",
+        // Day, price and commune of the flat, another section.
+        "000001|09/01/2024|Vente|174500,00|3|RUE|X|1000|BOURG-EN-BRESSE|01|53||BC|7|2||1|2|60|3||",
+        // Day and price of the flat, another commune.
+        "000001|09/01/2024|Vente|174500,00|3|RUE|Y|1440|VIRIAT|01|451||ZO|9|||0|1|90|4|S|300",
+    ];
+    let (records, report) = read(&raw(&rows));
+    assert_eq!(records.len(), 5);
+    assert_eq!(report.unclear_sales.len(), 1, "{:?}", report.unclear_sales);
+    let flats = sold(&records, "Appartement");
+    let surfaces: BTreeSet<String> = flats
+        .iter()
+        .map(|flat| flat["surface_m2"].to_string())
+        .collect();
+    assert_eq!(surfaces, BTreeSet::from(["60".into(), "80".into()]));
+    for seed in 0..50 {
+        let (again, _) = read(&raw(&shuffled(&rows, seed)));
+        assert_eq!(again, records, "{seed}");
+    }
+}
+
+#[test]
+fn land_in_several_sections_is_one_sale_and_two_dispositions_are_two() {
+    let rows = [
+        "1|09/01/2024|Vente|6500|||LE PRE|01310|POLLIAT|1|301||AH|1|||0||||P|800",
+        "1|09/01/2024|Vente|6500|||LE BOIS|01310|POLLIAT|1|301||ZB|2|||0||||BT|1200",
+        "2|09/01/2024|Vente|6500|||LE BOIS|01310|POLLIAT|1|301||ZB|3|||0||||BT|90",
+    ];
+    let (records, report) = read(&raw(&rows));
+    let surfaces: BTreeSet<i64> = records
+        .iter()
+        .map(|one| one["land_surface_m2"].as_i64().unwrap())
+        .collect();
+    assert_eq!(surfaces, BTreeSet::from([90, 2_000]));
+    assert_eq!(
+        report
+            .unclear_sales
+            .values()
+            .map(|one| one.count)
+            .sum::<u64>(),
+        1
+    );
+}
+
+#[test]
+fn a_sale_in_a_merged_commune_is_one_sale_before_and_after_the_merger() {
+    let from_geo = geo(&[
+        "2022-1,2022-05-10,000001,Vente,189000,4,AV DE LA PLAGE,85460,85001,L'Aiguillon-la-Presqu'île,85307,85001307AB0012,85307000AB0012,,,0,1,70,3,S,300,-1.33,46.33",
+    ]);
+    let before = raw(&[
+        "000001|10/05/2022|Vente|189000,00|4|AV|DE LA PLAGE|85460|LA FAUTE-SUR-MER|85|307||AB|12|||0|1|70|3|S|300",
+    ]);
+    let after = raw(&[
+        "000001|10/05/2022|Vente|189000,00|4|AV|DE LA PLAGE|85460|L'AIGUILLON-LA-PRESQU'ILE|85|1|307|AB|12|||0|1|70|3|S|300",
+    ]);
+    let (records, _) = read(&before);
+    let record = &records[0];
+    assert_eq!(
+        (&record["insee_code"], &record["former_insee_code"]),
+        (&"85001".into(), &"85307".into())
+    );
+    assert_eq!(record["city"], "L'Aiguillon-la-Presqu'île");
+    assert_eq!(record["parcel_ids"][0], "85001307AB0012");
+    assert_eq!(records, read(&after).0);
+    assert_eq!(ids(&records), ids(&read(&from_geo).0));
+    assert_eq!(
+        outcomes(&[&from_geo, &before, &after]),
+        [[1, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    );
+    // geo-dvf has a position, which completes the sale.
+    assert_eq!(
+        outcomes(&[&before, &after, &from_geo]),
+        [[1, 0, 0, 1], [0, 0, 1, 1], [0, 1, 0, 1]]
+    );
+    // The same parcel number in the part that gave the commune its code is another parcel.
+    let (other, _) = read(&before.replace("|307||AB", "|1||AB"));
+    assert_ne!(ids(&other), ids(&records));
+}
+
+#[test]
+fn saint_martin_has_one_code() {
+    let row = |commune: &str, parcel: &str| {
+        geo(&[format!(
+            "1,2024-05-10,1,Vente,250000,4,RUE A,97150,{commune},Saint-Martin,,{parcel},,3,,1,2,40,2,,,-63.05,18.07"
+        )])
+    };
+    let (records, _) = read(&row("97127", "97127000AB0012"));
+    assert_eq!(records[0]["insee_code"], "97801");
+    assert_eq!(records[0]["departement_code"], "971");
+    let (later, _) = read(&row("97801", "97801000AB0012"));
+    assert_eq!(ids(&later), ids(&records));
+}
+
+#[test]
+fn prices_in_single_precision_and_other_numbers_change_nothing() {
+    let prices = ["174500.55", "1234567.89", "397000", "110549713"];
+    let singles = ["174500.546875", "1234567.875", "397000.0", "110549712.0"];
+    let row = |number: usize, lot: usize, price: &str, carrez: &str| {
+        format!(
+            "2024-{number},2024-03-14,000001,Vente,{price},11,RUE A,83000,83137,Toulon,,83137000CM0123,,{lot},{carrez},1,2,45,2,,,5.93,43.125"
+        )
+    };
+    let rows = |prices: [&str; 4], first: usize, carrez: &str| {
+        let rows = prices.iter().enumerate();
+        let rows: Vec<String> = rows
+            .map(|(lot, price)| row(first + lot, lot + 1, price, carrez))
+            .collect();
+        geo(&rows)
+    };
+    let edition = rows(prices, 1, "75.83");
+    let single = rows(singles, 1, "75.83000183105469");
+    let renumbered = rows(prices, 900, "75.83");
+    assert_eq!(
+        outcomes(&[&edition, &single, &renumbered]),
+        [[4, 0, 0, 4], [0, 0, 4, 4], [0, 0, 4, 4]]
+    );
+}
+
+#[test]
+fn repeated_lines_are_counted_and_change_nothing() {
+    let row = "000001|09/01/2024|Vente|174500,00|22|BD|MAL L|1000|BOURG|01|53||AE|111|49|94,22|2|2|80|2||";
+    let other =
+        "000001|09/01/2024|Vente|99000,00|22|BD|MAL L|1000|BOURG|01|53||AE|111|50|20,22|2|2|20|1||";
+    let (_, report) = read(&raw(&[row, other, row, row]));
+    assert_eq!((report.rows_repeated, report.records), (2, 2));
+    assert!(report.to_text().contains("rows repeated"));
+    let twice = raw(&[row, other, row, row]);
+    assert_eq!(
+        outcomes(&[&raw(&[row, other]), &twice]),
+        [[2, 0, 0, 2], [0, 0, 2, 2]]
+    );
+}
+
+/// Rows of a geo-dvf file, by column.
+struct GeoRows {
+    names: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl GeoRows {
+    fn open(path: &Path) -> Self {
+        let mut text = String::new();
+        let file = std::fs::File::open(path).unwrap();
+        flate2::read::GzDecoder::new(file)
+            .read_to_string(&mut text)
+            .unwrap();
+        let mut rows = csv::Reader::from_reader(text.as_bytes());
+        let names = rows.headers().unwrap().iter().map(str::to_owned).collect();
+        let cells = |row: csv::StringRecord| row.iter().map(str::to_owned).collect();
+        let rows = rows.records().map(|row| cells(row.unwrap())).collect();
+        Self { names, rows }
+    }
+
+    fn at(&self, name: &str) -> usize {
+        self.names.iter().position(|known| known == name).unwrap()
+    }
+
+    fn text(&self) -> String {
+        let mut out = csv::Writer::from_writer(Vec::new());
+        out.write_record(&self.names).unwrap();
+        self.rows
+            .iter()
+            .for_each(|row| out.write_record(row).unwrap());
+        String::from_utf8(out.into_inner().unwrap()).unwrap()
+    }
+
+    /// The rows as the tax office publishes them.
+    fn raw(&self) -> String {
+        let lots = ["1er", "2eme", "3eme", "4eme", "5eme"];
+        let mut header = "No disposition|Date mutation|Nature mutation|Valeur fonciere|No voie|B/T/Q|Type de voie|Voie|\
+            Code postal|Commune|Code departement|Code commune|Prefixe de section|Section|No plan|No Volume"
+            .to_owned();
+        for lot in lots {
+            header.push_str(&format!("|{lot} lot|Surface Carrez du {lot} lot"));
+        }
+        header.push_str(
+            "|Nombre de lots|Code type local|Type local|Surface reelle bati|Nombre pieces principales|Nature culture|\
+             Nature culture speciale|Surface terrain",
+        );
+        let rows: Vec<String> = self.rows.iter().map(|row| self.raw_row(row)).collect();
+        file_of(&header, &rows)
+    }
+
+    fn raw_row(&self, row: &[String]) -> String {
+        let cell = |name: &str| row[self.at(name)].as_str();
+        let comma = |name: &str| cell(name).replace('.', ",");
+        let date: Vec<&str> = cell("date_mutation").split('-').collect();
+        let street = cell("adresse_nom_voie");
+        let (kind, street) = street.split_once(' ').unwrap_or(("", street));
+        let parcel = cell("id_parcelle");
+        let mut cells: Vec<String> = vec![
+            cell("numero_disposition").into(),
+            format!("{}/{}/{}", date[2], date[1], date[0]),
+            cell("nature_mutation").into(),
+            comma("valeur_fonciere"),
+            cell("adresse_numero").into(),
+            cell("adresse_suffixe").into(),
+            kind.into(),
+            street.into(),
+            cell("code_postal").into(),
+            cell("nom_commune").to_uppercase(),
+            parcel[..2].into(),
+            parcel[2..5].trim_start_matches('0').into(),
+            parcel[5..8].replace("000", ""),
+            parcel[8..10].trim_start_matches('0').into(),
+            parcel[10..].trim_start_matches('0').into(),
+            cell("numero_volume").into(),
+        ];
+        for lot in 1..=5 {
+            cells.push(cell(&format!("lot{lot}_numero")).into());
+            cells.push(comma(&format!("lot{lot}_surface_carrez")));
+        }
+        for name in [
+            "nombre_lots",
+            "code_type_local",
+            "type_local",
+            "surface_reelle_bati",
+            "nombre_pieces_principales",
+            "code_nature_culture",
+            "code_nature_culture_speciale",
+            "surface_terrain",
+        ] {
+            cells.push(cell(name).into());
+        }
+        cells.join("|")
+    }
+
+    fn map(&self, name: &str, change: impl Fn(&str) -> String) -> Self {
+        let at = self.at(name);
+        let mut rows = self.rows.clone();
+        rows.iter_mut().for_each(|row| row[at] = change(&row[at]));
+        Self {
+            names: self.names.clone(),
+            rows,
+        }
+    }
+
+    /// The rows as the editions since 2026 number them: by day and price.
+    fn numbered_by_day_and_price(&self) -> Self {
+        let (day, price) = (self.at("date_mutation"), self.at("valeur_fonciere"));
+        let key = |row: &[String]| {
+            (
+                row[day].clone(),
+                row[price].parse::<f64>().unwrap_or(f64::MAX).to_bits(),
+            )
+        };
+        let mut rows = shuffled(&self.rows, 5);
+        rows.sort_by_key(|row| key(row));
+        let (mut number, mut last) = (0, None);
+        let at = self.at("id_mutation");
+        for row in &mut rows {
+            let key = key(row);
+            if last.as_ref() != Some(&key) {
+                number += 1;
+                last = Some(key);
+            }
+            row[at] = format!("2023-{number}");
+        }
+        Self {
+            names: self.names.clone(),
+            rows,
+        }
+    }
+}
+
+#[test]
+fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
+    let Some(root) = std::env::var_os("TOISE_REAL_DATA") else {
+        skipped("TOISE_REAL_DATA is not set");
+        return;
+    };
+    let rows = GeoRows::open(&Path::new(&root).join("dvf/geodvf_toulon_2023.csv.gz"));
+    let published = rows.text();
+    let (records, _) = read(&published);
+    let known = ids(&records);
+    assert_eq!(known.len(), records.len());
+    let single = |cell: &str| {
+        cell.parse::<f32>()
+            .map_or(String::new(), |price| format!("{:?}", f64::from(price)))
+    };
+    let in_any_order = GeoRows {
+        names: rows.names.clone(),
+        rows: shuffled(&rows.rows, 7),
+    };
+    for (form, text) in [
+        ("float32", rows.map("valeur_fonciere", single).text()),
+        (
+            "renumbered",
+            rows.map("id_mutation", |id| format!("x{}", id.len()) + id)
+                .text(),
+        ),
+        ("shuffled", in_any_order.text()),
+    ] {
+        assert_eq!(read(&text).0.len(), records.len(), "{form}");
+        assert_eq!(ids(&read(&text).0), known, "{form}");
+        let unchanged = [0, 0, records.len() as u64, records.len() as u64];
+        assert_eq!(outcomes(&[&published, &text])[1], unchanged, "{form}");
+    }
+    // Without numbers, the order of rows tells sales apart; without either, equal values do not.
+    for (form, text, missing_max) in [
+        ("raw", rows.raw(), 10),
+        ("raw shuffled", in_any_order.raw(), 40),
+        (
+            "by day and price",
+            rows.numbered_by_day_and_price().text(),
+            40,
+        ),
+    ] {
+        let (again, report) = read(&text);
+        let missing = known.difference(&ids(&again)).count();
+        let further = ids(&again).difference(&known).count();
+        let unclear: u64 = report.unclear_sales.values().map(|tally| tally.count).sum();
+        println!(
+            "{form}: {missing} of {} sales missing, {further} others, {unclear} unclear",
+            known.len()
+        );
+        println!("{}", report.to_text());
+        assert!(missing <= missing_max, "{form}: {missing}");
+        assert!(
+            missing as u64 <= 2 * unclear,
+            "{form}: {missing} missing, {unclear} reported"
+        );
+    }
+}
