@@ -80,6 +80,7 @@ mod journeys {
     mod empty_files;
     #[cfg(unix)]
     mod few_descriptors;
+    mod foreign_files;
     mod foreign_readers;
     #[cfg(target_os = "linux")]
     mod full_disk;

@@ -282,8 +282,9 @@ impl EstimateRun {
         let mut addresses = self.geocoder.as_deref().map(RepeatedAddresses::new);
         for row in 0..rows.block.len() {
             counts.rows += 1;
-            match self.columns.id {
-                Some(column) => table.ids.append_value(rows.block.cell(row, column)),
+            let id = self.columns.id.map(|column| rows.block.cell(row, column));
+            match id.filter(|id| !id.is_empty()) {
+                Some(id) => table.ids.append_value(id),
                 None => table
                     .ids
                     .append_value((rows.first_row + row as u64).to_string()),
