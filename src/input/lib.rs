@@ -18,6 +18,7 @@ mod magic;
 pub mod missing;
 pub mod number;
 mod open;
+mod poliris;
 pub mod quantity;
 mod spreadsheet;
 pub mod words;

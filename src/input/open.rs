@@ -12,6 +12,7 @@ use crate::encoding::{Utf8Reader, utf16_of};
 use crate::error::Error;
 use crate::form::SharedForm;
 use crate::magic::Magic;
+use crate::poliris::{self, FeedReader};
 use crate::spreadsheet;
 
 /// Size of the read buffers, bytes; also how much of a source is looked at.
@@ -116,7 +117,12 @@ pub fn open<'r>(
                         None => return Ok(Input::text(reader, form)),
                     },
                 };
-                let reader = buffered(Utf8Reader::new(reader, encoding, form.clone()));
+                let is_feed = poliris::is_feed(start);
+                let mut reader = buffered(Utf8Reader::new(reader, encoding, form.clone()));
+                if is_feed {
+                    form.add_container("poliris");
+                    reader = buffered(FeedReader::new(reader));
+                }
                 return Ok(Input::text(reader, form));
             }
         }

@@ -1,7 +1,7 @@
 //! The mappings compiled into the executable: all of `data/mappings/`, as a test verifies.
 
 /// Name and text of each file.
-pub(super) const EMBEDDED: [(&str, &str); 11] = [
+pub(super) const EMBEDDED: [(&str, &str); 12] = [
     (
         "bienici-api.toml",
         include_str!("../../../data/mappings/bienici-api.toml"),
@@ -33,6 +33,10 @@ pub(super) const EMBEDDED: [(&str, &str); 11] = [
     (
         "notaires.toml",
         include_str!("../../../data/mappings/notaires.toml"),
+    ),
+    (
+        "poliris.toml",
+        include_str!("../../../data/mappings/poliris.toml"),
     ),
     (
         "seloger-details.toml",
