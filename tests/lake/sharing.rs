@@ -33,11 +33,11 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Publishes a version in which every row has a price, with fewer rows than the last.
+/// Publishes a version in which every row has a price of its own in single precision, with fewer rows than the last.
 fn publish(lake: &Lake, records: &[Record], version: usize) {
     let mut changed = records.to_vec();
     for record in &mut changed {
-        record.insert("price_eur".into(), json!(2_000_000_000 + version));
+        record.insert("price_eur".into(), json!(2_000_000_000 + 1_024 * version));
     }
     import(lake, DATASET, &changed, Vec::new());
 }
@@ -207,7 +207,7 @@ fn entries_of_the_delta_log_never_change_and_foreign_ones_are_not_taken_over() {
     assert_eq!(json!(fs::metadata(path).unwrap().len()), added["size"]);
     let statistics: Value = serde_json::from_str(added["stats"].as_str().unwrap()).unwrap();
     assert_eq!(statistics["numRecords"], 40);
-    assert_eq!(statistics["maxValues"]["price_eur"], 2_000_000_004.0);
+    assert_eq!(statistics["maxValues"]["price_eur"], 2_000_004_096.0);
     assert_eq!(statistics["nullCount"]["price_eur"], 0);
     // Another program wrote an entry of its own.
     fs::write(log.join(entry_name(5)), "{\"commitInfo\":{}}\n").unwrap();
@@ -241,7 +241,7 @@ async fn sql_reads_a_former_version_by_clause_or_for_the_whole_session() {
     };
     let count = "select count(*), max(price_eur) from dvf";
     let now = ask(&session, count).await.unwrap();
-    assert!(now.contains("50") && now.contains("2000000002"), "{now}");
+    assert!(now.contains("50") && now.contains("2000002048"), "{now}");
     for then in [
         "select count(*), max(price_eur) from dvf for version as of 1",
         "select count(d.id), max(dvf.price_eur) from dvf for version as of 1 join \"dvf\" FOR VERSION\nAS OF 1 as d \
@@ -249,7 +249,7 @@ async fn sql_reads_a_former_version_by_clause_or_for_the_whole_session() {
         "with t as (select * from dvf for version as of 1) select count(*), max(price_eur) from t",
     ] {
         let then = ask(&session, then).await.unwrap();
-        assert!(then.contains("30") && then.contains("2000000001"), "{then}");
+        assert!(then.contains("30") && then.contains("2000001024"), "{then}");
     }
     let new = "select count(*) from dvf left anti join dvf for version as of 1 as former on dvf.id = former.id";
     assert!(ask(&session, new).await.unwrap().contains("20"));

@@ -1116,7 +1116,7 @@ class DvfSearchRequestFilters(TypedDict):
     transaction_type: NotRequired[list[Literal["Vente", "Vente en l'etat futur d'achevement", "Vente terrain a batir", "Echange"]]]
     """Nature of the sale, unaccented."""
     price_eur: NotRequired[NumberRange]
-    """Price of the whole mutation, EUR."""
+    """Price of the whole disposition, EUR."""
     price_per_m2_living_eur: NotRequired[NumberRange]
     """Price per built square metre of a single dwelling, EUR/m2."""
     price_per_m2_land_eur: NotRequired[NumberRange]
@@ -1126,7 +1126,9 @@ class DvfSearchRequestFilters(TypedDict):
     departement_code: NotRequired[str]
     """Department code, 2A, 2B and three characters overseas included."""
     insee_code: NotRequired[str]
-    """INSEE code of the commune."""
+    """INSEE code of the commune; that of a former commune finds the sales in it."""
+    former_insee_code: NotRequired[str]
+    """INSEE code of the former commune."""
     postal_code: NotRequired[str]
     """Postal code."""
     iris_code: NotRequired[str]
@@ -1246,7 +1248,7 @@ class DvfRecord(TypedDict):
     transaction_type: NotRequired[str]
     """Nature of the sale, unaccented."""
     price_eur: NotRequired[float]
-    """Price of the whole mutation, EUR."""
+    """Price of the whole disposition, EUR."""
     price_per_m2_living_eur: NotRequired[float]
     """Price per built square metre of a single dwelling, EUR/m2."""
     price_per_m2_land_eur: NotRequired[float]
@@ -1274,7 +1276,9 @@ class DvfRecord(TypedDict):
     postal_code: NotRequired[str]
     """Postal code."""
     insee_code: NotRequired[str]
-    """INSEE code of the commune."""
+    """INSEE code of the commune; that of a former commune finds the sales in it."""
+    former_insee_code: NotRequired[str]
+    """INSEE code of the former commune."""
     city: NotRequired[str]
     """Name of the commune."""
     departement_code: NotRequired[str]
@@ -1294,10 +1298,10 @@ class DvfRecord(TypedDict):
     absent where the source has none.
     """
     mutation_records: NotRequired[int]
-    """Records made from the mutation, this one included; each carries the price of the whole mutation."""
+    """Records made from the disposition, this one included; each carries the price of the whole disposition."""
     mutation_share: NotRequired[float]
-    """Share of the mutation that this record counts for, 0 to 1, by built surface; the shares of a mutation add up to
-    1, so the sum of price_eur * mutation_share counts every price once.
+    """Share of the disposition that this record counts for, 0 to 1, by built surface; the shares of a disposition add
+    up to 1, so the sum of price_eur * mutation_share counts every price once.
     """
     is_sold_together: NotRequired[bool]
     """Whether the price pays for more than one dwelling or commercial premises."""
@@ -4504,11 +4508,11 @@ class AnalyticsMarketAnswerDataItem(TypedDict):
     period: str | None
     """Month as 2024-05 or quarter as 2024-Q2; null if all days are one period."""
     sales: int | None
-    """Recorded mutations on the open market in which homes of the class were sold."""
+    """Recorded sales of homes of the class on the open market."""
     priced_sales: int | None
     """Those that tell the price of one home: the sample of the quartiles."""
     volume_eur: float | None
-    """What was paid, EUR; the price of a mutation is divided among its classes."""
+    """What was paid, EUR; the price of a sale is divided among its classes."""
     price_per_m2_q1: float | None
     """Lower quartile of the recorded price, EUR/m2."""
     price_per_m2_median: float | None
