@@ -87,6 +87,7 @@ mod journeys {
     mod geocoding;
     #[cfg(target_os = "linux")]
     mod hanging_disk;
+    mod hostile_sql;
     mod ingesting;
     mod maintenance;
     mod market;

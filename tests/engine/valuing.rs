@@ -243,6 +243,7 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
     let report = estimate(&valuer, &input, &output, "2026-11-21");
     assert_eq!((report.rows, report.valued, report.errors), (6, 2, 4));
     let surface = "surface_m2: must be a number between 5 and 5000";
+    let missing = "surface_m2: is required";
     let reasons: Vec<(&str, u64)> = report
         .errors_by_reason
         .iter()
@@ -251,14 +252,15 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
     assert_eq!(
         reasons,
         [
-            (surface, 2),
+            (missing, 1),
+            (surface, 1),
             ("the row has 2 cells where the header has 7", 1),
             ("type: must be one of: CLASS_FLAT, CLASS_HOUSE", 1),
         ]
     );
     assert_eq!(report.ignored_columns, ["colour"]);
     let found = values(&output);
-    assert_eq!(found[1], surface);
+    assert_eq!((&*found[1], &*found[5]), (missing, surface));
     assert_eq!(
         found[3],
         "line 5: the row has 2 cells where the header has 7"

@@ -133,7 +133,7 @@ fn adverts_are_read_from_xml() {
         "--map",
         "type=type",
     ];
-    let sets = ["--set", "offer.type=OFFER_BUY"];
+    let sets = ["--set", "offer.type=OFFER_BUY", "--set", "source=a.example"];
     let report = run(
         &data,
         &[&["ingest", path.to_str().unwrap()][..], &maps, &sets].concat(),

@@ -299,7 +299,7 @@ fn no_other_code_opens_the_files_of_the_store() {
             stem == "tests" || stem.ends_with("_tests")
         });
         // The others have lock files of their own, which are no databases.
-        let openers = ["files.rs", "call_locks.rs", "sealed_store.rs"];
+        let openers = ["files.rs", "byte_locks.rs", "sealed_store.rs"];
         if is_test || openers.iter().any(|name| path == store.join(name)) {
             continue;
         }

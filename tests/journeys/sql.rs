@@ -254,13 +254,15 @@ fn flight_sql_clients_query_prepare_and_look_around() {
     let elsewhere = ["--scopes", "sql", "--allow-from", "192.0.2.0/24"];
     let made = run(data, &[&["keys", "create"][..], &elsewhere].concat());
     let absent = made["key"].as_str().unwrap().to_owned();
+    let slow = ["keys", "create", "--scopes", "sql", "--rate", "20"];
+    let slow = run(data, &slow)["key"].as_str().unwrap().to_owned();
     let listen = ["--set", "flight.listen=127.0.0.1:0"];
     let server = Server::start_with(data, "serve", &listen, Stdio::null());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/flight/clients.py");
     let output = Command::new(python)
         .arg(script)
         .arg(server.ready["flight"].as_str().unwrap())
-        .args([key(data, "sql"), key(data, "search"), absent])
+        .args([key(data, "sql"), key(data, "search"), absent, slow])
         .output()
         .unwrap();
     for line in printed(&output).lines() {

@@ -17,6 +17,7 @@ pub mod rows;
 pub mod s3;
 pub mod skip;
 pub mod sql;
+pub mod statements;
 
 use process::executable;
 use std::net::SocketAddr;

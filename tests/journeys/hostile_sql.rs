@@ -1,0 +1,161 @@
+//! Queries of a key that want more than they may have: the server stays, the memory of all its processes stays bounded, and
+//! the queries of other keys are answered.
+//!
+//! `TOISE_STATEMENTS` says how many statements are drawn from the grammar (40 by default), `TOISE_STATEMENTS_SEED` which.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::draw::Draw;
+use crate::support::process::{Server, run};
+use crate::support::{http_client, statements};
+
+/// Statements drawn, unless `TOISE_STATEMENTS` overrides it.
+const STATEMENTS: u64 = 40;
+/// Maximum memory of the server and its processes together, bytes.
+const MEMORY_MAX: u64 = 1_536 << 20;
+/// Time limit of a query in this test, seconds.
+const QUERY_SECONDS: &str = "sql.time_s=2";
+/// Statuses that a statement may be answered with: rows, or a refusal that names the reason.
+const ANSWERS: [u16; 4] = [200, 400, 422, 429];
+
+fn variable(name: &str, otherwise: u64) -> u64 {
+    let given = std::env::var(name).ok();
+    given.map_or(otherwise, |text| text.parse().unwrap())
+}
+
+fn key(data: &Path) -> String {
+    let made = run(
+        data,
+        &["keys", "create", "--scopes", "sql", "--rate", "1000"],
+    );
+    made["key"].as_str().unwrap().to_owned()
+}
+
+/// Returns the anonymous memory of a process and its children, in bytes; 0 where the system does not tell.
+fn memory_of(process: u32) -> u64 {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{process}/status")) else {
+        return 0;
+    };
+    let own = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"))
+        .and_then(|text| {
+            text.trim()
+                .trim_end_matches("kB")
+                .trim()
+                .parse::<u64>()
+                .ok()
+        })
+        .unwrap_or(0);
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
+    let of_tasks = tasks.into_iter().flatten().flatten().map(|task| {
+        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        let children = children
+            .split_whitespace()
+            .filter_map(|child| child.parse().ok());
+        children.map(memory_of).sum::<u64>()
+    });
+    (own << 10) + of_tasks.sum::<u64>()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_statement_takes_the_server_or_another_keys_queries_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    run(data, &["synth", "--lake", "--dvf", "2000"]);
+    let (hostile, other) = (key(data), key(data));
+    let server = Server::start_with(
+        data,
+        "serve",
+        &["--set", QUERY_SECONDS],
+        std::process::Stdio::null(),
+    );
+    let address = format!("{}/v2/protected/sql", server.address);
+    let client = http_client();
+    let ask = {
+        let (client, address) = (client.clone(), address.clone());
+        move |key: String, query: String| {
+            let request = client
+                .post(&address)
+                .header("x-api-key", key)
+                .json(&json!({"query": query}));
+            async move {
+                let answer = request.send().await.map_err(|error| error.to_string())?;
+                let status = answer.status().as_u16();
+                let text = answer.text().await;
+                // A query that fails after its first rows ends its answer early.
+                Ok::<_, String>((status, text.unwrap_or_default()))
+            }
+        }
+    };
+    let (ends, memory) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU64::new(0)),
+    );
+    let watcher = {
+        let (ends, memory, process) = (ends.clone(), memory.clone(), server.id());
+        std::thread::spawn(move || {
+            while !ends.load(Ordering::Relaxed) {
+                memory.fetch_max(memory_of(process), Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        })
+    };
+    let pinging = {
+        let (ask, ends) = (ask.clone(), ends.clone());
+        tokio::spawn(async move {
+            let mut times = Vec::new();
+            while !ends.load(Ordering::Relaxed) {
+                let begun = Instant::now();
+                let (status, text) = ask(other.clone(), "select 1 as one".into()).await?;
+                if status != 200
+                    || serde_json::from_str::<Value>(&text).map_err(|error| error.to_string())?["data"]
+                        [0]["one"]
+                        != 1
+                {
+                    return Err(format!("select 1: {status} {text}"));
+                }
+                times.push(begun.elapsed());
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            Ok(times)
+        })
+    };
+    let seed = variable("TOISE_STATEMENTS_SEED", 36);
+    let mut draw = Draw::new(seed);
+    let drawn = (0..variable("TOISE_STATEMENTS", STATEMENTS)).map(|_| statements::drawn(&mut draw));
+    let mut counts = std::collections::BTreeMap::new();
+    for statement in statements::by_hand().into_iter().chain(drawn) {
+        let shown: String = statement.chars().take(300).collect();
+        let (status, text) = ask(hostile.clone(), statement)
+            .await
+            .unwrap_or_else(|error| {
+                panic!("seed {seed}: {shown}: {error}");
+            });
+        assert!(
+            ANSWERS.contains(&status),
+            "seed {seed}: {shown}: {status} {text}"
+        );
+        *counts.entry(status).or_insert(0) += 1;
+    }
+    ends.store(true, Ordering::Relaxed);
+    watcher.join().unwrap();
+    let mut times = pinging.await.unwrap().unwrap();
+    times.sort();
+    let memory = memory.load(Ordering::Relaxed);
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_millis();
+    println!(
+        "statuses {counts:?}; memory {} MiB; select 1 of another key: {} times, p50 {} ms, p99 {} ms",
+        memory >> 20,
+        times.len(),
+        at(0.5),
+        at(0.99)
+    );
+    assert!(memory < MEMORY_MAX, "{memory} bytes");
+    assert_eq!(server.terminate(), Some(0));
+}
