@@ -18,7 +18,7 @@ const TABLES: [&str; 15] = [
     ".xlsm", ".xls", ".ods", ".gz", ".zst",
 ];
 /// Words in the names of members that accompany a table.
-const NOTICES: [&str; 5] = ["readme", "lisez", "licen", "notice", "photos.cfg"];
+const NOTICES: [&str; 5] = ["readme", "lisez", "licen", "notice", "config.txt"];
 /// Maximum members that an error message names.
 const NAMES_SHOWN: usize = 5;
 /// Maximum members of an archive that are looked at; a portal's archive holds a picture of each home.

@@ -49,7 +49,7 @@ fn the_text_is_the_same_in_every_container() {
         ),
         (
             zip(&[
-                ("LISEZMOI.txt", b"notice"),
+                ("Config.txt", b"Version=4.09"),
                 ("a/b.jpg", b"\xff\xd8"),
                 ("Annonces.csv", &windows),
             ]),
