@@ -133,7 +133,14 @@ fn adverts_are_read_from_xml() {
         "--map",
         "type=type",
     ];
-    let sets = ["--set", "offer.type=OFFER_BUY", "--set", "source=a.example"];
+    let sets = [
+        "--set",
+        "offer.type=OFFER_BUY",
+        "--set",
+        "source=a.example",
+        "--set",
+        "location.postalCode=48000",
+    ];
     let report = run(
         &data,
         &[&["ingest", path.to_str().unwrap()][..], &maps, &sets].concat(),
