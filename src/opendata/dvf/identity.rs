@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_price_is_the_same_after_it_was_kept_in_single_precision() {
         for (price_cents, kept) in [
-            (123_456_789, 1_234_567.875_f32),
+            (123_456_789, 1_234_567.9_f32),
             (17_450_055, 174_500.55),
             (11_054_971_300, 110_549_712.0),
             (15_000_000, 150_000.0),
