@@ -1,8 +1,7 @@
 //! The thread that runs jobs: it starts those that may start, stores their outcomes, and notifies waiting calls.
 //!
-//! One process per data folder collects at a time: the one that holds the lease [`NAME`] ([`toise_store::lease`]). It
-//! takes over all unfinished jobs. A turn is one transaction with the outcomes
-//! of jobs and the jobs that start. Fetches run on the service's runtime and report back, even if they panic.
+//! One process per data folder collects at a time: the one that holds the lease `collector` ([`toise_store::lease`]). It
+//! takes over all unfinished jobs. A turn is one transaction with the outcomes of jobs and the jobs that start. Fetches run on the service's runtime and report back, even if they panic.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};

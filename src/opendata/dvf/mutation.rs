@@ -2,11 +2,11 @@
 //!
 //! geo-dvf numbers its mutations. In the tax office's format, neighbouring rows of the same day, nature and price count
 //! as one mutation, as they did when geo-dvf made its numbers. That is right only in the usual order of the file. A file
-//! in another order is grouped by values, whatever the place of its rows ([`super::scattered`]), and so is a file that is
+//! in another order is grouped by values, whatever the place of its rows (`scattered`), and so is a file that is
 //! too short to show its order. The first block decides; if later rows contradict it, the file is read again.
 //!
 //! Editions since 2026 number all rows of France with one day and price as one mutation. Such numbers are recognised and
-//! ignored ([`super::order`]).
+//! ignored (`order`).
 
 use std::collections::HashSet;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Files of the user as tables, for the command line: `--file name=path`.
 //!
 //! A file is read as every other foreign file is (`toise_input`): unpacked, from any encoding, from a spreadsheet. A
-//! delimited text is converted to Parquet first ([`delimited`]), because the types of its columns are decided over the
+//! delimited text is converted to Parquet first (`delimited`), because the types of its columns are decided over the
 //! whole of it. Only local sessions have these tables; a query that comes over the network cannot name a file.
 
 mod delimited;
