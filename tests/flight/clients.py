@@ -1,7 +1,7 @@
 """Flight SQL as data teams use it: ADBC with pandas and Polars, against a running server.
 
-python clients.py GRPC_ADDRESS SQL_KEY OTHER_KEY ABSENT_KEY SLOW_KEY: OTHER_KEY has no scope sql, ABSENT_KEY may not be used
-from here, SLOW_KEY may make 20 calls a second.
+python clients.py GRPC_ADDRESS SQL_KEY OTHER_KEY ABSENT_KEY SLOW_KEY: OTHER_KEY has no scope sql, ABSENT_KEY may not be
+used from here, SLOW_KEY may make 20 calls a second.
 """
 
 import sys
