@@ -14,20 +14,28 @@ use toise_store::{self as store, Store};
 
 /// Uses that are not written yet. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct KeyUses(Arc<Mutex<HashMap<Uuid, i64>>>);
+pub struct KeyUses(Arc<Unwritten>);
+
+#[derive(Debug, Default)]
+struct Unwritten {
+    uses: Mutex<HashMap<Uuid, i64>>,
+    /// Held while uses are written: who writes after another returns when the uses of both are in the store.
+    writing: Mutex<()>,
+}
 
 impl KeyUses {
     /// Records that a key is used.
     pub fn note(&self, key_id: Uuid, at: DateTime<Utc>) {
-        self.0.lock().insert(key_id, at.timestamp_millis());
+        self.0.uses.lock().insert(key_id, at.timestamp_millis());
     }
 
-    /// Writes the recorded uses. Blocks.
+    /// Writes the recorded uses, after waiting for a write that is under way. Blocks.
     ///
     /// # Errors
     /// The store cannot be written; the uses are kept for the next call.
     pub fn write(&self, store: &Store) -> store::Result<()> {
-        let noted = std::mem::take(&mut *self.0.lock());
+        let _writing = self.0.writing.lock();
+        let noted = std::mem::take(&mut *self.0.uses.lock());
         if noted.is_empty() {
             return Ok(());
         }
@@ -43,9 +51,9 @@ impl KeyUses {
             Ok(())
         });
         if written.is_err() {
-            let mut state = self.0.lock();
+            let mut uses = self.0.uses.lock();
             for (key_id, at_ms) in noted {
-                state.entry(key_id).or_insert(at_ms);
+                uses.entry(key_id).or_insert(at_ms);
             }
         }
         written
@@ -82,5 +90,43 @@ mod tests {
         assert_eq!(record.last_used_at, Some(clock.now()));
         assert_eq!(changes().unwrap(), before);
         assert!(new.key.starts_with(&record.prefix));
+    }
+
+    #[test]
+    fn a_write_returns_when_the_one_before_it_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let clock = Clock::steered(DateTime::from_timestamp_millis(1_700_000_000_000).unwrap());
+        let kind = KeyKind::Production;
+        let new =
+            keys::create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
+        let uses = KeyUses::default();
+        uses.note(new.key_id, clock.now());
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            // The first write waits for the store.
+            let busy = store.clone();
+            let (begun, began) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || {
+                busy.write(move |_| {
+                    begun.send(()).unwrap();
+                    released.recv().unwrap();
+                    Ok(())
+                })
+            });
+            began.recv().unwrap();
+            scope.spawn(|| uses.write(&store).unwrap());
+            while !uses.0.uses.lock().is_empty() {
+                std::thread::yield_now();
+            }
+            let second = scope.spawn(|| {
+                uses.write(&store).unwrap();
+                keys::get(&store, &new.key_id.to_string())
+                    .unwrap()
+                    .last_used_at
+            });
+            release.send(()).unwrap();
+            assert_eq!(second.join().unwrap(), Some(clock.now()));
+        });
     }
 }
