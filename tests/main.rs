@@ -98,6 +98,7 @@ mod journeys {
     mod operators;
     mod other_engines;
     mod partitions;
+    mod portfolio_forms;
     mod publishing;
     mod rebuilding;
     mod replicas;

@@ -4,6 +4,7 @@
 //! thousands or a rent given for a sale, not a bargain. Each anomaly is one row of a table: a bit (stored), a text
 //! and a check. It flags the advert and never rejects it.
 
+use chrono::Datelike;
 use toise_contract::enums::{EnumPropertyClass, EnumPropertyOfferType};
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::{Department, InseeCode};
@@ -24,6 +25,12 @@ const LEVEL_DEFAULT: f64 = 2_500.0;
 const BELOW_LEVEL_MAX: f64 = 25.0;
 /// Maximum factor by which a dwelling's price per area may be above its department's level.
 const ABOVE_LEVEL_MAX: f64 = 8.0;
+/// Maximum factor by which a dwelling's rent per area may be below its department's level.
+const BELOW_RENT_MAX: f64 = 8.0;
+/// Minimum rent of a dwelling, EUR per m² and month.
+const RENT_PER_M2_MIN: f64 = 1.5;
+/// First year with portals for adverts. A moment of 1970 is a zero that was read as one.
+const YEAR_MIN: i32 = 1995;
 /// Maximum habitable area of a flat, m².
 const FLAT_AREA_MAX: f64 = 1_500.0;
 /// Maximum habitable area of a house, m²; castles are sold too.
@@ -41,9 +48,8 @@ pub struct Anomalies(pub u32);
 
 type Check = fn(&Advert) -> bool;
 
-/// All anomalies: text and check of each. Bits are stored: append new rows at the end. Bit 5 used to stand for missing
-/// pictures: a sixth row must take bit 6.
-const REASONS: [(&str, Check); 5] = [
+/// All anomalies: text and check of each.
+const REASONS: [(&str, Check); 6] = [
     (
         "price is absurd for the place and surface",
         has_absurd_price,
@@ -58,6 +64,10 @@ const REASONS: [(&str, Check); 5] = [
         has_floor_above_the_last,
     ),
     ("position is far from the commune", is_far_from_commune),
+    (
+        "first seen before there were adverts on the internet",
+        is_seen_too_early,
+    ),
 ];
 
 impl Anomalies {
@@ -123,7 +133,8 @@ fn has_absurd_price(advert: &Advert) -> bool {
         }
         (Some(EnumPropertyOfferType::Rent), _) if is_dwelling(advert) => {
             let monthly = level * YEARLY_YIELD / 12.0;
-            (monthly / BELOW_LEVEL_MAX, monthly * ABOVE_LEVEL_MAX)
+            let least = (monthly / BELOW_RENT_MAX).max(RENT_PER_M2_MIN);
+            (least, monthly * ABOVE_LEVEL_MAX)
         }
         _ => (0.1, 100_000.0),
     };
@@ -175,6 +186,11 @@ fn has_floor_above_the_last(advert: &Advert) -> bool {
     floors.is_some_and(|(floor, last)| floor.get() > last.get())
 }
 
+fn is_seen_too_early(advert: &Advert) -> bool {
+    let first = advert.first_seen_at.map(|moment| moment.get().year());
+    first.is_some_and(|year| year < YEAR_MIN)
+}
+
 fn is_far_from_commune(advert: &Advert) -> bool {
     let far = || {
         let place = advert.location.as_ref()?;
@@ -203,6 +219,7 @@ mod tests {
     fn reasons(change: Value) -> Vec<&'static str> {
         let mut advert = json!({
             "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 250_000},
+            "firstSeenAt": "2026-11-21T12:00:00Z",
             "location": {"inseeCode": "69383"},
             "habitation": {"roomCount": 3, "bedroomCount": 2, "surface": {"total": 62},
                 "features": {"propertyFloor": 2, "propertyTotalFloor": 5}},
@@ -247,6 +264,14 @@ mod tests {
             (
                 json!({"/offer/type": "OFFER_RENT"}),
                 "price is absurd for the place and surface",
+            ),
+            (
+                json!({"/offer/type": "OFFER_RENT", "/currentPrice/value": 80, "/location/inseeCode": "48095"}),
+                "price is absurd for the place and surface",
+            ),
+            (
+                json!({"/firstSeenAt": "1970-01-01T00:00:00Z"}),
+                "first seen before there were adverts on the internet",
             ),
             (
                 json!({"/habitation/bedroomCount": 4}),

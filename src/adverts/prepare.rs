@@ -406,8 +406,6 @@ impl AdvertDraft {
         advert.flx_id = Some(known.flx_id);
         advert.url = known.url;
         let completed = complete(&mut advert, sources);
-        let anomalies = Anomalies::detect(&advert);
-        advert.has_anomaly = Some(!anomalies.is_empty());
         advert.first_seen_at = Some(history.first_seen_at);
         advert.last_seen_at = Some(history.observed_at);
         advert.last_modified_at = Some(history.modified_at);
@@ -420,6 +418,8 @@ impl AdvertDraft {
             last_updated_at: Some(history.modified_at),
             totally_offline_at: history.offline_at.filter(|_| is_offline),
         });
+        let anomalies = Anomalies::detect(&advert);
+        advert.has_anomaly = Some(!anomalies.is_empty());
         let mut warnings = completed.warnings;
         warnings.extend(anomalies.reasons().map(Cow::Borrowed));
         Ok(Self {

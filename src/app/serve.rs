@@ -32,7 +32,9 @@ use toise_geocode::service::GeocodingService;
 use toise_http::endpoint::audience::Audience;
 use toise_http::{filters, server};
 use toise_lake::Lake;
-use toise_listings::search::projection::{Compaction, Projection};
+use toise_listings::Listings;
+use toise_listings::search::projection::compaction::{rebuild, retry_while_locked};
+use toise_listings::search::projection::{self, Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
 use toise_opendata::OpenData;
 use toise_publish::follow::follow;
@@ -48,6 +50,8 @@ use toise_transport::tls::Tls;
 
 /// Maximum wait, after requests are drained, for work still running on threads.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Tables that the store can rebuild: properties and adverts.
+const LISTING_TABLES: usize = 2;
 
 /// Where a service listens.
 #[derive(Clone)]
@@ -83,6 +87,43 @@ pub fn serve(
     })
 }
 
+/// Opens the tables. A table of listings that is damaged or lacks a file is rebuilt from the store first, except on a replica, which takes
+/// it from the writer.
+fn open_tables(
+    data: &Path,
+    config: &Config,
+    listings: &Listings,
+    compaction: Compaction,
+) -> Result<(Arc<Engine>, Projection), Failure> {
+    let lake =
+        || -> projection::Result<Lake> { Ok(Lake::open(data)?.keeping(config.lake.keep_versions)) };
+    let open = || -> projection::Result<_> {
+        let budget = Budget::from(&config.engine);
+        let engine = Arc::new(Engine::open(data, &verify::tables(), budget)?);
+        if compaction == Compaction::OnWriter {
+            // Its tables, indexes and model change together, when a snapshot was installed.
+            engine.hold();
+        }
+        let (listings, texts) = (listings.clone(), TextSearch::open(data));
+        let opened =
+            Projection::open_compacting(listings, Arc::clone(&engine), lake()?, texts, compaction);
+        Ok((engine, opened?))
+    };
+    for _ in 0..LISTING_TABLES {
+        let error = match open() {
+            Ok(opened) => return Ok(opened),
+            Err(error) => error,
+        };
+        let damaged = error.damaged_table();
+        let Some(listing) = damaged.filter(|_| compaction == Compaction::Here) else {
+            return Err(error.into());
+        };
+        tracing::error!(%error, "rebuilding the table {} from the store", listing.table());
+        retry_while_locked(|| rebuild(listings, &lake()?, listing, &|_| {}))?;
+    }
+    Ok(open()?)
+}
+
 /// Runs `work` with the service of a data folder and its workers, and ends them after it.
 ///
 /// # Errors
@@ -97,9 +138,6 @@ pub fn run_service(
         .build()?;
     sweep::sweep(data);
     let following = first_snapshot(data, config, runtime.handle())?;
-    let budget = Budget::from(&config.engine);
-    let engine = Arc::new(Engine::open(data, &verify::tables(), budget)?);
-    let open_data = OpenData::new(Arc::clone(&engine));
     let supervisor = Supervisor::with_bounds(readiness::WORK_BOUNDS);
     let store = Store::open_supervised(data, &supervisor)?;
     let clock = Clock::system();
@@ -114,17 +152,8 @@ pub fn run_service(
     } else {
         Compaction::Here
     };
-    if following.is_some() {
-        // Its tables, indexes and model change together, when a snapshot was installed.
-        engine.hold();
-    }
-    let properties = Arc::new(Projection::open_compacting(
-        listings,
-        engine,
-        Lake::open(data)?.keeping(config.lake.keep_versions),
-        TextSearch::open(data),
-        compaction,
-    )?);
+    let (engine, properties) = open_tables(data, config, &listings, compaction)?;
+    let open_data = OpenData::new(engine);
     let models = LiveModel::open(data, config.estimate.adjustments());
     let geocoding = GeocodingService::new(data, addresses.clone(), contours::kept(data));
     let mut app = app(
@@ -132,7 +161,7 @@ pub fn run_service(
         &store,
         Sources {
             open_data: Arc::new(open_data.clone()),
-            properties,
+            properties: Arc::new(properties),
             models,
             geocoding,
             program: own_executable()?,

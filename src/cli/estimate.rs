@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::common::CsvArgs;
 use super::matching::rename;
-use super::result::require_results;
+use super::result::{inferred_line, require_results};
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -25,7 +25,8 @@ Each row of the portfolio is a home. Required columns: longitude, latitude, type
 house, Appartement or Maison) and surface_m2. Optional columns: id, room_count, bedroom_count, land_surface_m2,
 construction_year, epc_energy, epc_climate (A to G), floor, valuation_date (default: today; later data is not used),
 total_floor, general_condition, furniture, has_balcony, has_cellar, has_garage, has_lift, has_parking, has_pool,
-has_terrace. Instead of longitude and latitude a row may give its address in the columns address, postcode (or
+has_terrace. Columns with another usual name, such as surface, pieces, adresse, cp or ville, are read as these, and the
+report says so. Instead of longitude and latitude a row may give its address in the columns address, postcode (or
 postal_code) and city; import addresses first (toise import ban). The output has one row per home, in the order of the portfolio: id, price, lower, upper (EUR; four sales in
 five lie between lower and upper), confidence, fallback, warning and error; with addresses also address_label, address_score,
 address_confidence and address_precision (ADDRESS, STREET, TOWN). A home of which only the town is found is valued from the
@@ -38,7 +39,7 @@ with longitude and latitude swapped) or error; such rows have no price.
 Examples:
   toise estimate --input portfolio.csv --output valued.parquet
   toise estimate --input flats.parquet --output valued.csv --map ref=id --map area=surface_m2 --comparables 3
-  toise estimate --input addresses.csv --output valued.csv --map adresse=address --map code_postal=postcode --map ville=city")]
+  toise estimate --input addresses.csv --output valued.csv --map localite=city")]
 pub struct EstimateArgs {
     /// Portfolio: csv, csv.gz, parquet or ndjson
     #[arg(long, value_name = "FILE")]
@@ -186,6 +187,9 @@ fn print(report: &BulkEstimateReport, output: &Path) {
     }
     if report.form.is_notable() {
         println!("form: {}", report.form);
+    }
+    if let Some(line) = inferred_line(&report.inferred_columns) {
+        println!("{line}");
     }
     if !report.ignored_columns.is_empty() {
         println!("columns not used: {}", report.ignored_columns.join(", "));

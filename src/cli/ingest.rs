@@ -13,7 +13,9 @@ mod report;
 mod snapshot;
 mod source;
 mod suggest;
+mod unread;
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
@@ -41,6 +43,7 @@ use toise_listings::load::ingest::GROUP_MAX;
 use toise_listings::placement::quality::MergeCounter;
 use toise_opendata::import::iso;
 use toise_store::Store;
+use unread::MissingFields;
 
 /// Maximum rows of a batch: enough to keep all cores busy.
 const BATCH_MAX: usize = 8 * GROUP_MAX;
@@ -71,7 +74,8 @@ Examples:
   toise ingest monday.json --mapping portal.toml --snapshot --strict
   toise ingest export.csv --map url=link --map currentPrice.value=price --map habitation.surface.total=area")]
 pub struct IngestArgs {
-    /// Files, globs or folders (csv, json, ndjson, parquet; also gzip); - for standard input
+    /// Files, globs or folders (CSV, XLSX, ODS, JSON, NDJSON, XML, Parquet, Arrow; also gzip, zip, zstd); - for standard
+    /// input
     #[arg(required_unless_present = "list_mappings")]
     files: Vec<PathBuf>,
     /// Mapping file, or the name of a mapping that is built in or in the folder mappings of the data folder
@@ -345,16 +349,20 @@ impl<'p> ReadingPlan<'p> {
             let header = header.unwrap_or_default();
             let read = mapping.columns(&header);
             let unused = header.iter().filter(|one| !read.contains(&one.as_str()));
-            report.unknown_columns(&unused.cloned().collect::<Vec<_>>());
+            let unused: Vec<String> = unused.cloned().collect();
+            report.unknown_columns(&unused);
             let converter = RowConverter {
                 mapping: &mapping,
                 shape,
                 portals: self.portals,
             };
-            let mut copies = CopyCounts::default();
+            let (mut copies, mut missing) = (CopyCounts::default(), MissingFields::new());
             let taken = read_batches(rows, &converter, |batch| {
                 bar.tick();
-                batch.rows.iter().for_each(|row| copies.add(&row.advert));
+                for row in &batch.rows {
+                    copies.add(&row.advert);
+                    missing.add(&row.advert);
+                }
                 let is_first = report.rows_of_file() == 0;
                 take(batch, report)?;
                 if is_first && let Some(warning) = report.early_warning() {
@@ -367,6 +375,10 @@ impl<'p> ReadingPlan<'p> {
             report.end_file(form.found());
             for copied in copies.found() {
                 report.copied(&copied);
+            }
+            let (read, rejected) = report.read_and_rejected();
+            if read > rejected {
+                report.unread(missing.warnings(&unused));
             }
         }
         Ok(())
@@ -418,12 +430,17 @@ fn ingest(listings: &Listings, batch: ConvertedBatch, report: &mut IngestReport)
     }
     let (mut numbers, mut adverts) = (Vec::new(), Vec::new());
     for row in batch.rows {
-        numbers.push((row.number, row.left_out));
+        numbers.push((row.number, row.left_out, row.warnings));
         adverts.push(row.advert);
     }
     let outcomes = listings.ingest(adverts)?;
-    for ((number, left_out), outcome) in numbers.iter().zip(&outcomes) {
-        report.add(*number, outcome, left_out);
+    for ((number, left_out, warnings), mut outcome) in numbers.into_iter().zip(outcomes) {
+        if let Ok(receipt) = &mut outcome {
+            receipt
+                .warnings
+                .extend(warnings.into_iter().map(Cow::Borrowed));
+        }
+        report.add(number, &outcome, &left_out);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::common::CsvArgs;
-use super::result::require_results;
+use super::result::{inferred_line, require_results};
 use super::{CommandResult, Common};
 use toise_base::progress::Progress;
 use toise_geocode::resolve::LazyGeocoder;
@@ -18,7 +18,7 @@ use toise_opendata::{Dataset, OpenData};
 Each row of the portfolio is one match. Its columns are the fields of the match body: filters and scoring targets by
 name, ranges as surface_habitable_logement_min and _max, days as date_etablissement_dpe_from and _to, a place as lat, lon
 and distance (\"500m\"), and size. Instead of a place a row may give its address in the columns address, postcode (or
-postal_code) and city: candidates lie within 50 m of a house number, within 300 m of the middle of a street, or in the
+postal_code) and city, or in columns with another usual name, such as adresse, cp and ville, as the report says: candidates lie within 50 m of a house number, within 300 m of the middle of a street, or in the
 commune; import addresses first (toise import ban). The output has one row per candidate; an invalid row, or one whose
 address is not found, has an error instead. With addresses it also has address_label, address_score, address_confidence and
 address_precision (ADDRESS, STREET, TOWN). The last column, status, is ok, outside_france (a place abroad or at sea),
@@ -27,7 +27,7 @@ coordinates_swapped? (one that lies in France with latitude and longitude swappe
 Examples:
   toise match dpe --input portfolio.csv --output candidates.parquet
   toise match dvf --input flats.parquet --output sales.csv --map commune=insee_code --map price=price_eur --size 3
-  toise match dpe --input addresses.csv --output candidates.csv --map adresse=address --map ville=city --key ref")]
+  toise match dpe --input addresses.csv --output candidates.csv --map localite=city --key ref")]
 pub struct MatchArgs {
     /// Table to match against
     pub table: MatchTable,
@@ -190,6 +190,9 @@ fn print(report: &BulkReport, output: &std::path::Path) {
     }
     if report.form.is_notable() {
         println!("form: {}", report.form);
+    }
+    if let Some(line) = inferred_line(&report.inferred_columns) {
+        println!("{line}");
     }
     if !report.ignored_columns.is_empty() {
         println!("columns not used: {}", report.ignored_columns.join(", "));

@@ -71,6 +71,9 @@ pub struct Mapping {
     own: Vec<String>,
 }
 
+/// Warning about a code that got back its first digit.
+const ZERO_RESTORED: &str = "a code of four digits got back the zero that it begins with";
+
 /// The advert made from a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MappedAdvert {
@@ -78,6 +81,8 @@ pub struct MappedAdvert {
     pub advert: Value,
     /// The values that were left out of it.
     pub left_out: Vec<LeftOut>,
+    /// What was corrected in it.
+    pub warnings: Vec<&'static str>,
 }
 
 impl MappedAdvert {
@@ -231,6 +236,7 @@ impl Mapping {
         let mut advert = Value::Object(Map::new());
         let mut given: Vec<&str> = Vec::with_capacity(self.rules.len());
         let mut unfit: Vec<(&str, LeftOut)> = Vec::new();
+        let mut warnings = Vec::new();
         for rule in &self.rules {
             let field = &rule.value.field;
             if given.contains(&field.name.as_str()) {
@@ -241,6 +247,11 @@ impl Mapping {
                 RowFinding::Value(value) => {
                     field.put(&mut advert, value);
                     given.push(&field.name);
+                }
+                RowFinding::ZeroRestored(value) => {
+                    field.put(&mut advert, value);
+                    given.push(&field.name);
+                    warnings.push(ZERO_RESTORED);
                 }
                 RowFinding::Unfit { column, value } => {
                     if !unfit.iter().any(|(name, _)| *name == field.name) {
@@ -262,6 +273,7 @@ impl Mapping {
         MappedAdvert {
             advert,
             left_out: unfit.into_iter().map(|(_, left_out)| left_out).collect(),
+            warnings,
         }
     }
 

@@ -120,6 +120,12 @@ pub fn meaning(folded: &str) -> Option<ColumnMeaning> {
     BY_NAME.get(folded).copied()
 }
 
+/// Returns the fields of an advert that columns can be named after.
+pub fn fields() -> impl Iterator<Item = &'static str> {
+    let fields = MEANINGS.iter().map(|(field, _)| *field);
+    fields.filter(|field| ![PLACE, ARRONDISSEMENT, IDENTIFIER].contains(field))
+}
+
 /// Returns whether the table has names for a field.
 pub fn is_known(field: &str) -> bool {
     MEANINGS.iter().any(|(known, _)| *known == field)

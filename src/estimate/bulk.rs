@@ -116,14 +116,12 @@ type RowAnswer = (Result<Estimate, RowFault>, Option<Resolved>);
 /// Describes a portfolio of homes: its file, the columns it may have and the renamed ones.
 fn portfolio_of(input: PathBuf, renames: Vec<(String, String)>) -> Portfolio {
     let names = columns().map(|field| field.column.to_owned());
+    let inferable: Vec<String> = names.chain(ADDRESS_FIELDS.map(str::to_owned)).collect();
     Portfolio {
         input,
         what: "a home".into(),
-        fields: [ID.to_owned()]
-            .into_iter()
-            .chain(names)
-            .chain(ADDRESS_FIELDS.map(str::to_owned))
-            .collect(),
+        fields: [&[ID.to_owned()], inferable.as_slice()].concat(),
+        inferable,
         only_if_named: ADDRESS_FIELDS.map(str::to_owned).to_vec(),
         renames,
         keys: Vec::new(),

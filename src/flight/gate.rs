@@ -134,8 +134,9 @@ pub(super) fn status(error: ApiError) -> Status {
         400..500 => Code::InvalidArgument,
         _ => Code::Internal,
     };
-    if let ApiError::Internal(source) = &error {
-        tracing::error!(error = %source, "a Flight call failed");
+    if let ApiError::Internal(failure) = &error {
+        let backtrace = failure.backtrace();
+        tracing::error!(error = %failure, backtrace, "a Flight call failed");
     }
     Status::new(code, error.to_string())
 }

@@ -22,8 +22,9 @@ pub fn error_response(error: &ApiError, request_id: Uuid) -> Response<Bytes> {
     if status.is_server_error() {
         message = format!("{message} (request {request_id})");
     }
-    if let ApiError::Internal(source) = error {
-        tracing::error!(%request_id, error = %source, "request failed");
+    if let ApiError::Internal(failure) = error {
+        let backtrace = failure.backtrace();
+        tracing::error!(%request_id, error = %failure, backtrace, "request failed");
     }
     let body = json!({"error": {"message": message, "code": code}});
     let mut response = Response::new(Bytes::from(body.to_string()));

@@ -1,4 +1,4 @@
-//! What was understood of a file's form: its containers and its encoding.
+//! What was understood of a file's form: its containers, its encoding and its delimiter.
 
 use std::sync::Arc;
 
@@ -14,6 +14,9 @@ pub struct FileForm {
     /// Name of the encoding of the text; `None` for files that are not text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
+    /// Delimiter of the cells of a text; `None` for files that are not delimited text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delimiter: Option<char>,
     /// Bytes of a UTF-8 text that are not UTF-8 and were read as Windows-1252.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_bytes: u64,
@@ -22,7 +25,9 @@ pub struct FileForm {
 impl FileForm {
     /// Returns whether a person would want to hear of it: a conversion was needed.
     pub fn is_notable(&self) -> bool {
-        let is_plain = self.containers.iter().all(|container| container == "gzip")
+        let is_usual = |delimiter: char| matches!(delimiter, ',' | ';');
+        let is_plain = self.delimiter.is_none_or(is_usual)
+            && self.containers.iter().all(|container| container == "gzip")
             && self.encoding.as_deref().is_none_or(|name| name == "UTF-8")
             && self.other_bytes == 0;
         !is_plain
@@ -37,6 +42,10 @@ impl std::fmt::Display for FileForm {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut parts: Vec<String> = self.containers.clone();
         parts.extend(self.encoding.clone());
+        parts.extend(self.delimiter.map(|delimiter| match delimiter {
+            '\t' => "cells separated by tabs".to_owned(),
+            other => format!("cells separated by {other}"),
+        }));
         if self.other_bytes > 0 {
             parts.push(format!("{} bytes read as windows-1252", self.other_bytes));
         }
@@ -60,6 +69,15 @@ impl SharedForm {
 
     pub(crate) fn set_encoding(&self, name: &str) {
         self.0.lock().encoding = Some(name.to_owned());
+    }
+
+    /// Notes the delimiter of a text. A spreadsheet that was converted to text has none.
+    pub(crate) fn set_delimiter(&self, delimiter: u8) {
+        let mut form = self.0.lock();
+        let is_spreadsheet = |container: &String| container.starts_with("spreadsheet");
+        if !form.containers.iter().any(is_spreadsheet) {
+            form.delimiter = Some(char::from(delimiter));
+        }
     }
 
     pub(crate) fn count_other_bytes(&self, count: u64) {

@@ -2,7 +2,7 @@
 //!
 //! [`open`] unpacks a source (gzip, zip, zstd), converts a spreadsheet to CSV, Arrow to Parquet, and text to UTF-8. What it
 //! returns is plain: delimited text, JSON or Parquet, for the reader of the caller. [`missing`] knows the texts
-//! that stand for an empty cell, [`number`] and [`quantity`] the ways to write a number and an amount, and [`words`]
+//! that stand for an empty cell, [`delimited`] how to split text into cells, [`number`] and [`quantity`] the ways to write a number and an amount, and [`words`]
 //! yes and no, storeys and classes of homes. [`xml`] reads the records of XML. [`FileForm`] says what was understood, for
 //! reports.
 //!
@@ -10,6 +10,7 @@
 
 mod archive;
 mod arrow_file;
+pub mod delimited;
 mod encoding;
 mod error;
 mod form;

@@ -1,5 +1,6 @@
 //! The error type of the lake.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// An error of the lake.
@@ -82,6 +83,15 @@ impl Error {
         Self::Io {
             path: path.display().to_string(),
             source,
+        }
+    }
+
+    /// Returns the file that is damaged or missing, if one is.
+    pub fn damaged_file(&self) -> Option<&str> {
+        match self {
+            Self::Damaged { path, .. } => Some(path),
+            Self::Io { path, source } if source.kind() == ErrorKind::NotFound => Some(path),
+            _ => None,
         }
     }
 

@@ -21,6 +21,21 @@ const MESSAGE_CHARS_MAX: usize = 600;
 const INVALID_PATTERN: &str = "Invalid regex";
 /// What the engine adds to the message of an internal error.
 const BUG_REPORT: &str = ".\nThis issue was likely caused by a bug in DataFusion's code";
+/// What the engine says of a call whose arguments have other types than the function takes, after its own attempts.
+const NO_FUNCTION: &str = "No function matches the given name and argument types";
+/// What the engine writes before the messages of its parts.
+const PREFIXES: [&str; 10] = [
+    "Error during planning: ",
+    "Execution error: ",
+    "Arrow error: ",
+    "Cast error: ",
+    "Parser error: ",
+    "This feature is not implemented: ",
+    "Schema error: ",
+    "External error: ",
+    "Internal error: ",
+    "type_coercion\n",
+];
 
 /// Explains an error of planning or execution to the author of the query `sql`.
 pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> SqlError {
@@ -40,8 +55,7 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> 
         // patterns that do not compile. The query causes it, not the service.
         DataFusionError::Internal(message) => {
             tracing::warn!(error = %message, "the engine failed on a query");
-            let message = message.split(BUG_REPORT).next().unwrap_or_default();
-            format!("the engine cannot compute this: {message}")
+            format!("the engine cannot compute this: {}", plain(message))
         }
         _ if let Some(fault) = pattern_fault(&error) => fault,
         root if is_internal(root) => return SqlError::internal(error),
@@ -142,7 +156,7 @@ fn suggestion(field: &Column, names: impl Iterator<Item = String>) -> String {
 
 /// Explains an error whose text names a table or function that does not exist, and any other error.
 fn named(message: &str, sql: &str, known: &KnownNames, position: Option<Position>) -> SqlError {
-    let message = trimmed(message);
+    let message = plain(message);
     if let Some(name) = between(message, "table '", "' not found") {
         let table = name.rsplit('.').next().unwrap_or(name);
         let tables = known.tables.join(", ");
@@ -165,24 +179,20 @@ fn named(message: &str, sql: &str, known: &KnownNames, position: Option<Position
         return SqlError::ReadOnly(refused.to_owned());
     }
     SqlError::Invalid {
-        message: cut(message),
-        position,
+        message: cut(&message.replace("\n\t", " ")),
+        position: position.or_else(|| text::position_of_quoted(sql, message)),
     }
 }
 
-/// Removes the prefixes that say where in the engine the error occurred.
-fn trimmed(message: &str) -> &str {
-    let mut rest = message;
-    for prefix in [
-        "Error during planning: ",
-        "Execution error: ",
-        "Arrow error: ",
-        "This feature is not implemented: ",
-        "Schema error: ",
-        "External error: ",
-        "type_coercion\ncaused by\n",
-    ] {
-        rest = rest.strip_prefix(prefix).unwrap_or(rest);
+/// Returns the part of a message that says what is wrong, without where in the engine the error occurred.
+fn plain(message: &str) -> &str {
+    let mut rest = message.rsplit("caused by\n").next().unwrap_or(message);
+    if let Some(start) = rest.find(NO_FUNCTION) {
+        rest = &rest[start..];
+    }
+    rest = rest.split(BUG_REPORT).next().unwrap_or(rest);
+    while let Some(shorter) = PREFIXES.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
+        rest = shorter;
     }
     rest
 }

@@ -1,6 +1,7 @@
 //! Turns the text of a query into its plan: one statement that only reads.
 
 use datafusion::common::ParamValues;
+use datafusion::error::DataFusionError;
 use datafusion::prelude::DataFrame;
 
 use crate::explain::explain;
@@ -35,6 +36,11 @@ pub async fn plan(
         None => Ok(frame),
         Some(values) => frame
             .with_param_values(values)
-            .map_err(|error| explain(error, sql, &KnownNames::default())),
+            .map_err(|error| explain_failure(error, sql)),
     }
+}
+
+/// Explains the failure of a planned query to its author.
+pub fn explain_failure(error: DataFusionError, sql: &str) -> SqlError {
+    explain(error, sql, &KnownNames::default())
 }

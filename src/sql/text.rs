@@ -158,6 +158,46 @@ pub fn position_of(sql: &str, name: &str) -> Option<Position> {
     Some(position(found.span.start))
 }
 
+/// Returns the position of what a message about a query quotes of it: the first text or parameter, else the first function
+/// called, else a number that occurs once.
+pub fn position_of_quoted(sql: &str, message: &str) -> Option<Position> {
+    let tokens = tokens(sql).ok()?;
+    let lower = message.to_lowercase();
+    let has_word = |word: &str| {
+        let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
+        lower
+            .split(|letter| !is_part(letter))
+            .any(|part| part == word)
+    };
+    let is_quoted = |text: &str| {
+        message.contains(&format!("'{text}'"))
+            || message.contains(&format!("{text:?}"))
+            || message.lines().any(|line| line.trim() == text)
+    };
+    let value = tokens.iter().find(|token| match &token.token {
+        Token::SingleQuotedString(text) | Token::Placeholder(text) => {
+            !text.is_empty() && is_quoted(text)
+        }
+        _ => false,
+    });
+    let call = || {
+        let pairs = tokens.windows(2);
+        let mut calls = pairs.filter(|pair| pair[1].token == Token::LParen);
+        calls.find_map(|pair| match &pair[0].token {
+            Token::Word(word) if has_word(&word.value.to_lowercase()) => Some(&pair[0]),
+            _ => None,
+        })
+    };
+    let number = || {
+        let mut numbers = tokens
+            .iter()
+            .filter(|token| matches!(&token.token, Token::Number(digits, _) if has_word(digits)));
+        numbers.next().filter(|_| numbers.next().is_none())
+    };
+    let found = value.or_else(call).or_else(number)?;
+    Some(position(found.span.start))
+}
+
 /// Returns the position after the last character of a query.
 pub fn end_of(sql: &str) -> Position {
     let text = sql.trim_end();
@@ -261,5 +301,22 @@ mod tests {
         assert!(check(&"x".repeat(TEXT_BYTES_MAX + 1)).is_err());
         let place = position_of("select a,\n  nowhere from t", "Nowhere");
         assert_eq!(place, Some(Position { line: 2, column: 3 }));
+    }
+
+    #[test]
+    fn what_a_message_quotes_has_a_position() {
+        let column = |sql, message| position_of_quoted(sql, message).map(|place| place.column);
+        let cast = "Cannot cast string 'abc' to value of Int32 type";
+        assert_eq!(column("select cast('abc' as int)", cast), Some(13));
+        let call = "No function matches the given name and argument types 'sqrt(Utf8)'";
+        assert_eq!(column("select 1, sqrt('a')", call), Some(11));
+        let pattern = "regex parse error:\n    (\n    ^\nerror: unclosed group";
+        assert_eq!(column("select id ~ '(' from dvf", pattern), Some(13));
+        let value = "Can't cast value 300 to type Int8";
+        assert_eq!(column("select cast(300 as tinyint)", value), Some(8));
+        let number = "Percentile value must be between 0.0 and 1.0 inclusive, 2 is invalid";
+        assert_eq!(column("select percentile_cont(a, 2)", number), Some(27));
+        assert_eq!(column("select 2, percentile_cont(a, 2)", number), None);
+        assert_eq!(column("select 5 % 0", "Divide by zero error"), None);
     }
 }

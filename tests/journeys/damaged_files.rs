@@ -150,7 +150,7 @@ async fn ask(server: &Server, key: &str, path: &str, body: &Value) -> (u16, Valu
 }
 
 #[tokio::test]
-async fn a_server_starts_on_damaged_indexes_and_rebuilds_them() {
+async fn a_server_starts_on_damaged_indexes_and_tables_of_listings_and_rebuilds_them() {
     let outer = tempfile::tempdir().unwrap();
     let outer = outer.path();
     let data = data_folder(outer);
@@ -167,12 +167,18 @@ async fn a_server_starts_on_damaged_indexes_and_rebuilds_them() {
     assert_eq!(server.terminate(), Some(0));
 
     let is_derived = |name: &String| {
-        name.starts_with("index/") && !name.ends_with("lock") && !name.contains("/damaged/")
+        let folders = ["index/", "lake/_properties/", "lake/_adverts/"];
+        let is_inside = folders.iter().any(|folder| name.starts_with(folder));
+        is_inside && !name.ends_with("lock") && !name.contains("/damaged/")
     };
     let derived: Vec<String> = files(&data).into_iter().filter(is_derived).collect();
     assert!(derived.len() > 10, "{derived:?}");
     for (number, name) in derived.iter().enumerate() {
         let damage = DAMAGES[number % DAMAGES.len()];
+        // Without the file that names its parts there is no table: its rows are read from the store.
+        if name.ends_with("snapshot.json") && damage == Damage::Deleted {
+            continue;
+        }
         let damaged = outer.join("damaged");
         copy(&data, &damaged);
         damage.apply(&damaged.join(name));
@@ -183,7 +189,7 @@ async fn a_server_starts_on_damaged_indexes_and_rebuilds_them() {
         loop {
             let (status, answer) = ask(&server, key, "properties/search/count", &words).await;
             let is_intact = || {
-                let checked = toise(&damaged, &["check", "ban", "properties"]).output();
+                let checked = toise(&damaged, &["check", "ban", "properties", "adverts"]).output();
                 checked.unwrap().status.success()
             };
             if status == 200 && is_intact() {

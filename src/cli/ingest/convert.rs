@@ -37,6 +37,8 @@ pub struct ConvertedRow {
     pub advert: Value,
     /// Values that were left out of it.
     pub left_out: Vec<LeftOut>,
+    /// What was corrected in it.
+    pub warnings: Vec<&'static str>,
 }
 
 /// Rows that are ingested together.
@@ -94,6 +96,7 @@ impl RowConverter<'_> {
                             number,
                             advert,
                             left_out,
+                            warnings: Vec::new(),
                         })
                     }
                 }
@@ -114,6 +117,7 @@ impl RowConverter<'_> {
                     number,
                     advert: mapped.advert,
                     left_out: mapped.left_out,
+                    warnings: mapped.warnings,
                 })
             }
         }

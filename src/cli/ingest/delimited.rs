@@ -6,9 +6,8 @@ use serde_json::{Map, Value};
 
 use super::lines::Line;
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
-use toise_base::delimiter::detect_delimiter;
 use toise_geocode::file::text::parse_delimiter;
-use toise_input::TextConversion;
+use toise_input::{SharedForm, TextConversion};
 
 /// Encoding and delimiter of CSV files, if they are given.
 #[derive(Clone, Debug, Default)]
@@ -56,12 +55,11 @@ impl<R: BufRead> CsvRows<R> {
     ///
     /// # Errors
     /// The header cannot be read or has too many columns.
-    pub fn new(mut input: R, dialect: &CsvDialect) -> Result<Self, String> {
+    pub fn new(mut input: R, dialect: &CsvDialect, form: &SharedForm) -> Result<Self, String> {
         let start = input.fill_buf().map_err(|error| error.to_string())?;
-        let delimiter = dialect.delimiter.unwrap_or_else(|| detect_delimiter(start));
+        let mut builder = toise_input::delimited::builder(start, dialect.delimiter, form);
         let (input, ends) = RecordBound::new(input);
-        let mut reader = csv::ReaderBuilder::new()
-            .delimiter(delimiter)
+        let mut reader = builder
             .flexible(false)
             .trim(csv::Trim::All)
             .from_reader(input);
@@ -125,7 +123,7 @@ mod tests {
 
     fn rows(bytes: &[u8]) -> Vec<Line> {
         let input = toise_input::open(bytes, TextConversion::Utf8).unwrap();
-        let rows = CsvRows::new(input.reader, &CsvDialect::default()).unwrap();
+        let rows = CsvRows::new(input.reader, &CsvDialect::default(), &input.form).unwrap();
         rows.map(|line| line.unwrap()).collect()
     }
 
@@ -143,7 +141,7 @@ mod tests {
         }
         let dialect = CsvDialect::parse(Some("macintosh"), Some("|")).unwrap();
         let input = toise_input::open(&b"a|b\n\x8e|1,2\n"[..], dialect.conversion()).unwrap();
-        let mut named = CsvRows::new(input.reader, &dialect).unwrap();
+        let mut named = CsvRows::new(input.reader, &dialect, &input.form).unwrap();
         let row = named.next().unwrap().unwrap().row;
         assert_eq!(row, Ok(json!({"a": "é", "b": "1,2"})));
         assert!(CsvDialect::parse(Some("utf-7"), None).is_err());

@@ -1,5 +1,6 @@
 //! `toise ingest --dry-run`: shows what the rows of the files would become, and writes nothing.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
@@ -59,9 +60,13 @@ impl DryRun {
                 number,
                 advert,
                 left_out,
+                warnings,
             } = row;
             let given = advert.clone();
-            let outcome = preview(advert, now, identity, PlaceSources::default());
+            let mut outcome = preview(advert, now, identity, PlaceSources::default());
+            if let Ok((_, others)) = &mut outcome {
+                others.extend(warnings.into_iter().map(Cow::Borrowed));
+            }
             report.add_preview(
                 number,
                 outcome.as_ref().map(|(_, warnings)| warnings.as_slice()),

@@ -82,6 +82,8 @@ pub struct IngestReport {
     warnings: BTreeMap<String, IngestTally>,
     /// Warnings about fields of a file that look copied from another field.
     copied: Vec<String>,
+    /// Warnings about columns that no rule reads although their name says what no advert has.
+    unread: Vec<String>,
     /// Counts of the properties that were written, and of their merges that contradict each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     merges: Option<MergeCounts>,
@@ -303,6 +305,14 @@ impl IngestReport {
         self.copied.push(warning);
     }
 
+    /// Adds warnings about columns of the current file that no rule reads.
+    pub fn unread(&mut self, warnings: Vec<String>) {
+        let file = self.file().to_owned();
+        let warnings = warnings.into_iter();
+        self.unread
+            .extend(warnings.map(|warning| format!("{file}: {warning}")));
+    }
+
     /// Returns the name of the current file.
     pub fn file(&self) -> &str {
         self.files.last().map_or("", |file| file.name.as_str())
@@ -381,7 +391,7 @@ impl IngestReport {
                 }
             }
         }
-        for warning in &self.copied {
+        for warning in self.copied.iter().chain(&self.unread) {
             let _ = writeln!(text, "warning: {warning}");
         }
         if let Some(remark) = self.remark_on_merges() {

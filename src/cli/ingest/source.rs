@@ -108,7 +108,7 @@ pub fn open<'r>(
     };
     Ok(match format {
         IngestFormat::Csv => {
-            let rows = CsvRows::new(input, dialect)?;
+            let rows = CsvRows::new(input, dialect, &form)?;
             let header = rows.header().to_vec();
             open(Box::new(rows), Some(header), "line")
         }

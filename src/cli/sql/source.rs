@@ -32,7 +32,7 @@ use toise_opendata::{address_functions, dpe, dvf, functions};
 use toise_sql::SqlError;
 use toise_sql::files::ReadyFile;
 use toise_sql::limits::QueryLimits;
-use toise_sql::plan::plan;
+use toise_sql::plan::{explain_failure, plan};
 use toise_sql::tables::SqlTables;
 use toise_store::Store;
 
@@ -99,12 +99,14 @@ impl LocalSource {
             return workers.ask(self, statement).await;
         }
         let (session, frame) = self.planned(statement).await?;
-        let rows = frame.execute_stream().await?;
+        let sql = statement.to_owned();
+        let failed = move |error| explain(explain_failure(error, &sql));
+        let rows = frame.execute_stream().await.map_err(&failed)?;
         let schema = rows.schema();
         // The session keeps the files open that the rows are read from.
         let batches = rows.map(move |batch| {
             let _open = &session;
-            batch.map_err(Failure::from)
+            batch.map_err(&failed)
         });
         Ok(Rows {
             schema,

@@ -13,6 +13,8 @@ use toise_input::missing;
 
 /// Texts that stand for no value in exports of programs, besides those of `toise_input::missing`.
 const EMPTY: [&str; 2] = ["", "undefined"];
+/// Fields of codes with five digits.
+const CODES: [&str; 2] = ["location.postalCode", "location.inseeCode"];
 /// Name that stands for the digest of the whole row in a template.
 const DIGEST: &str = "digest";
 /// Length of such a digest, in hexadecimal digits.
@@ -68,6 +70,8 @@ pub(super) enum RowFinding {
     Nothing,
     /// A value that the field accepts.
     Value(Value),
+    /// A code that had lost the zero it begins with.
+    ZeroRestored(Value),
     /// A value that the field does not accept, and its column.
     Unfit { column: String, value: Value },
 }
@@ -166,6 +170,10 @@ impl RowRule {
                         }
                         if let Some(value) = self.value.read_value(&value) {
                             return RowFinding::Value(value);
+                        }
+                        let code = with_zero(&self.value.field.name, &value);
+                        if let Some(value) = code.and_then(|code| self.value.read_text(&code)) {
+                            return RowFinding::ZeroRestored(value);
                         }
                         if unfit == RowFinding::Nothing && !self.value.may_be_silent(&value) {
                             let (column, value) = (column.to_owned(), value.into_owned());
@@ -305,6 +313,24 @@ fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -
         }
     }
     Some(text)
+}
+
+/// Returns a postal code or a commune's code with the zero that it begins with, if a value has only its other four digits,
+/// as spreadsheets write it.
+fn with_zero(field: &str, value: &Value) -> Option<String> {
+    if !CODES.contains(&field) {
+        return None;
+    }
+    let text = match value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    let digits = text.strip_suffix(".0").unwrap_or(&text);
+    let has_lost_it = digits.len() == 4
+        && !digits.starts_with('0')
+        && digits.bytes().all(|digit| digit.is_ascii_digit());
+    has_lost_it.then(|| format!("0{digits}"))
 }
 
 /// Returns whether a value stands for no value.

@@ -299,6 +299,35 @@ fn every_shipped_mapping_is_in_the_executable_and_reads_its_shape() {
 }
 
 #[test]
+fn a_postal_code_that_lost_its_zero_gets_it_back_with_a_warning() {
+    let mapping = r#"
+[[field]]
+path = "url"
+template = "https://a.example/{ref}"
+[[field]]
+path = "location.postalCode"
+from = "cp"
+pattern = '\b\d{5}\b'
+[[field]]
+path = "reference"
+from = "ref"
+"#;
+    let mapping = Mapping::parse("codes.toml", mapping).unwrap();
+    let read = |row: Value| mapping.read(row.as_object().unwrap(), &Portals::default());
+    for cell in [json!("1000"), json!(1000), json!("1000.0")] {
+        let found = read(json!({"cp": cell, "ref": "0042"}));
+        assert_eq!(found.advert["location"]["postalCode"], "01000", "{cell}");
+        assert_eq!(found.advert["reference"], "0042");
+        assert_eq!(found.warnings, [super::ZERO_RESTORED]);
+    }
+    let whole = read(json!({"cp": "13001 Marseille", "ref": "1000"}));
+    assert_eq!(whole.advert["location"]["postalCode"], "13001");
+    assert_eq!(whole.advert["reference"], "1000");
+    assert!(whole.warnings.is_empty());
+    assert_eq!(read(json!({"cp": "750"})).advert.get("location"), None);
+}
+
+#[test]
 fn a_mapping_of_the_data_folder_replaces_one_of_the_same_name() {
     let data = tempfile::tempdir().unwrap();
     let own = data.path().join(FOLDER);

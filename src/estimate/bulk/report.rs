@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
 use toise_input::FileForm;
-use toise_opendata::portfolio::OpenPortfolio;
+use toise_opendata::portfolio::{InferredColumn, OpenPortfolio};
 
 /// Maximum distinct error reasons in a report; further ones are counted together.
 const REASONS_MAX: usize = 50;
@@ -43,6 +43,8 @@ pub struct BulkEstimateReport {
     /// Rows located by their address, by precision.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub located: Count,
+    /// Portfolio columns that were read as the field that their name means.
+    pub inferred_columns: Vec<InferredColumn>,
     /// Portfolio columns that were ignored.
     pub ignored_columns: Vec<String>,
     /// Containers and encoding of the portfolio.
@@ -54,9 +56,10 @@ pub struct BulkEstimateReport {
 }
 
 impl BulkEstimateReport {
-    /// Creates an empty report that lists the ignored columns of a portfolio.
+    /// Creates an empty report that lists the inferred and the ignored columns of a portfolio.
     pub(super) fn ignoring(opened: &OpenPortfolio) -> Self {
         Self {
+            inferred_columns: opened.columns.inferred.clone(),
             ignored_columns: opened.columns.ignored.clone(),
             form: opened.understood.found(),
             ..Self::default()

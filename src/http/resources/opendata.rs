@@ -159,7 +159,7 @@ async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiErr
             .data
             .open_data
             .search(dataset, &request, interrupt)
-            .map_err(ApiError::Internal)?;
+            .map_err(ApiError::internal)?;
         Ok(page(dataset, &request, &answer, &app.cursors))
     })
     .await
@@ -174,7 +174,7 @@ async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, 
             .data
             .open_data
             .find_matches(dataset, &request, interrupt)
-            .map_err(ApiError::Internal)?;
+            .map_err(ApiError::internal)?;
         let mut bytes = BytesMut::with_capacity(match_answer_bytes(&answer));
         write_match_answer(&mut bytes, dataset, &answer, address.as_ref());
         Ok(bytes.freeze())
@@ -200,7 +200,7 @@ async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<ApiRespo
             .par_iter()
             .map(|request| app.data.open_data.find_matches(dataset, request, interrupt))
             .collect();
-        let answers = answers.map_err(ApiError::Internal)?;
+        let answers = answers.map_err(ApiError::internal)?;
         let length: usize = answers.iter().map(match_answer_bytes).sum();
         let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
         bytes.put_slice(br#"{"data":["#);

@@ -18,8 +18,8 @@ use arrow::datatypes::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use super::portfolio::{
-    self, Answers, Blocks, Error, InputRows, OpenPortfolio, Portfolio, PortfolioColumns,
-    PortfolioOutput,
+    self, Answers, Blocks, Error, InferredColumn, InputRows, OpenPortfolio, Portfolio,
+    PortfolioColumns, PortfolioOutput,
 };
 use super::{Dataset, OpenData};
 use answer::AnswerLayout;
@@ -79,6 +79,8 @@ pub struct BulkReport {
     /// Rows located by their address, by precision.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub located: BTreeMap<Cow<'static, str>, u64>,
+    /// Portfolio columns that were read as the body field that their name means.
+    pub inferred_columns: Vec<InferredColumn>,
     /// Portfolio columns that were ignored because they name no body field.
     pub ignored_columns: Vec<String>,
     /// Containers and encoding of the portfolio.
@@ -180,6 +182,8 @@ fn portfolio_of(job: &MatchJob, input: PathBuf) -> Portfolio {
         input,
         what: format!("a {} match", job.dataset.name()),
         fields: plan::field_names(job.dataset),
+        // A filter or a target that is not asked for would change the candidates.
+        inferable: plan::address_names(job.dataset),
         only_if_named: plan::address_names(job.dataset),
         renames: job.renames.clone(),
         keys: job.keys.clone(),
@@ -216,6 +220,7 @@ pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Er
     let run = MatchRun::of_job(open_data, &job, &options.geocoder)?;
     let output = PortfolioOutput::create(&options.output, run.schema(), options.formulas)?;
     let mut report = BulkReport {
+        inferred_columns: opened.columns.inferred.clone(),
         ignored_columns: opened.columns.ignored.clone(),
         form: opened.understood.found(),
         ..BulkReport::default()
@@ -250,6 +255,7 @@ pub fn run_remote(
     let layout = AnswerLayout::new(&plan, job.columns.as_deref())?;
     let output = PortfolioOutput::create(&options.output, layout.schema(), options.formulas)?;
     let mut report = BulkReport {
+        inferred_columns: opened.columns.inferred.clone(),
         ignored_columns: opened.columns.ignored.clone(),
         form: opened.understood.found(),
         ..BulkReport::default()

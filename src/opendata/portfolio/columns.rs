@@ -1,8 +1,11 @@
 //! Maps the columns of a portfolio to fields, and selects the columns to copy to the output.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Error, Portfolio};
 use crate::source::Block;
 use crate::source::cell::plain_name;
+use toise_contract::columns::{self as names, ColumnMeaning, folded, meaning};
 
 /// The mapping of the columns of a portfolio.
 #[derive(Clone, Debug)]
@@ -12,8 +15,74 @@ pub struct PortfolioColumns {
     /// Names of the columns copied to the output.
     pub keys: Vec<String>,
     key_columns: Vec<usize>,
+    /// Input columns that are read as a field of another name that means the same, such as `adresse` as `address`.
+    pub inferred: Vec<InferredColumn>,
     /// Input columns that are ignored.
     pub ignored: Vec<String>,
+}
+
+/// A column that is read as the field that its name means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InferredColumn {
+    /// The column of the portfolio.
+    pub column: String,
+    /// The field.
+    pub field: String,
+}
+
+/// Returns the meaning of a name that is one field of an advert.
+fn meant(name: &str) -> Option<ColumnMeaning> {
+    let meaning = meaning(&folded(name))?;
+    names::fields()
+        .any(|field| field == meaning.field)
+        .then_some(meaning)
+}
+
+/// Returns whether two names mean the same field.
+fn mean_the_same(one: &str, other: &str) -> bool {
+    let both = meant(one).zip(meant(other));
+    both.is_some_and(|(one, other)| one.field == other.field)
+}
+
+/// Returns whether a column gives a field of a portfolio: by its name in any spelling, or by what the name means.
+pub(super) fn gives(portfolio: &Portfolio, column: &str, field: &String) -> bool {
+    let is_inferred = || portfolio.inferable.contains(field) && mean_the_same(column, field);
+    column == field || plain_name(column) == plain_name(field) || is_inferred()
+}
+
+/// Assigns the columns that no field has as its name to the fields that mean the same ([`names`]). Of several columns for
+/// one field, the one with the most usual name is taken.
+fn infer(
+    (fields, inferable): (&[String], &[String]),
+    columns: &[String],
+    ignored: &[usize],
+    found: &[(usize, usize)],
+) -> Vec<(usize, usize)> {
+    let is_free = |field: usize| {
+        let mut taken = found.iter().map(|(_, taken)| *taken);
+        !taken.any(|taken| taken == field || mean_the_same(&fields[taken], &fields[field]))
+    };
+    let mut candidates: Vec<(usize, usize, usize)> = Vec::new();
+    for index in ignored {
+        let Some(meaning) = meant(&columns[*index]) else {
+            continue;
+        };
+        let field = fields.iter().position(|field| {
+            inferable.contains(field)
+                && meant(field).is_some_and(|other| other.field == meaning.field)
+        });
+        if let Some(field) = field.filter(|field| is_free(*field)) {
+            candidates.push((field, meaning.rank, *index));
+        }
+    }
+    candidates.sort_unstable();
+    candidates.dedup_by_key(|(field, ..)| *field);
+    let mut inferred: Vec<(usize, usize)> = candidates
+        .into_iter()
+        .map(|(field, _, index)| (index, field))
+        .collect();
+    inferred.sort_unstable();
+    inferred
 }
 
 /// Returns the position of a name: as written, else in any case and with or without accents.
@@ -53,7 +122,7 @@ fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error>
 }
 
 impl PortfolioColumns {
-    /// Maps the columns of a portfolio. A key column is not a field unless it is renamed to one: a portfolio's own `id`
+    /// Maps the columns of a portfolio by their names, else by what their names mean. A key column is not a field unless it is renamed to one: a portfolio's own `id`
     /// is not the `id` of a sale.
     ///
     /// # Errors
@@ -88,7 +157,7 @@ impl PortfolioColumns {
             })?);
         }
         let mut found: Vec<(usize, usize)> = Vec::new();
-        let mut ignored = Vec::new();
+        let mut unnamed = Vec::new();
         for (index, column) in columns.iter().enumerate() {
             let rename = renamed.iter().find(|(ours, _)| *ours == Some(index));
             if rename.is_none() && key_columns.contains(&index) {
@@ -96,7 +165,7 @@ impl PortfolioColumns {
             }
             let name = rename.map_or(column, |(_, theirs)| theirs);
             let Some(field) = position_of(fields.iter(), name) else {
-                ignored.push(column.clone());
+                unnamed.push(index);
                 continue;
             };
             if let Some((other, _)) = found.iter().find(|(_, other)| *other == field) {
@@ -107,6 +176,9 @@ impl PortfolioColumns {
             }
             found.push((index, field));
         }
+        let inferred = infer((fields, &portfolio.inferable), columns, &unnamed, &found);
+        unnamed.retain(|index| !inferred.iter().any(|(column, _)| column == index));
+        found.extend(&inferred);
         if found.is_empty() {
             return Err(Error::Option(format!(
                 "no column of the portfolio is a field of {what}: it has {}; fields are {} (see --map)",
@@ -118,7 +190,17 @@ impl PortfolioColumns {
             fields: found,
             keys,
             key_columns,
-            ignored,
+            inferred: inferred
+                .into_iter()
+                .map(|(index, field)| InferredColumn {
+                    column: columns[index].clone(),
+                    field: fields[field].clone(),
+                })
+                .collect(),
+            ignored: unnamed
+                .into_iter()
+                .map(|index| columns[index].clone())
+                .collect(),
         })
     }
 
@@ -130,5 +212,90 @@ impl PortfolioColumns {
     ) -> impl Iterator<Item = &'b str> + use<'b, '_> {
         let columns = self.key_columns.iter();
         columns.map(move |column| block.cell(row, *column))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn portfolio(fields: &[&str]) -> Portfolio {
+        Portfolio {
+            input: "p.csv".into(),
+            what: "a home".into(),
+            fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+            inferable: fields[1..]
+                .iter()
+                .map(|field| (*field).to_owned())
+                .collect(),
+            only_if_named: Vec::new(),
+            renames: Vec::new(),
+            keys: Vec::new(),
+            default_keys: &["id", "ref"],
+        }
+    }
+
+    fn read(fields: &[&str], columns: &[&str]) -> Result<PortfolioColumns, Error> {
+        let columns: Vec<String> = columns.iter().map(|column| (*column).to_owned()).collect();
+        PortfolioColumns::new(&portfolio(fields), &columns)
+    }
+
+    #[test]
+    fn a_column_is_read_as_the_field_that_its_name_means() {
+        let fields = [
+            "postal_code",
+            "type",
+            "surface_m2",
+            "address",
+            "postcode",
+            "city",
+        ];
+        let found = read(
+            &fields,
+            &[
+                "Réf",
+                "Adresse",
+                "CP",
+                "Ville",
+                "Surface habitable",
+                "Type",
+                "Notes",
+            ],
+        )
+        .unwrap();
+        let inferred: Vec<(&str, &str)> = found
+            .inferred
+            .iter()
+            .map(|one| (one.column.as_str(), one.field.as_str()))
+            .collect();
+        assert_eq!(
+            inferred,
+            [
+                ("Adresse", "address"),
+                ("CP", "postcode"),
+                ("Ville", "city"),
+                ("Surface habitable", "surface_m2")
+            ]
+        );
+        assert_eq!(found.fields, [(5, 1), (1, 3), (2, 4), (3, 5), (4, 2)]);
+        assert_eq!(found.keys, ["ref"]);
+        assert_eq!(found.ignored, ["Notes"]);
+    }
+
+    #[test]
+    fn a_field_with_its_own_column_takes_no_other() {
+        let fields = ["postal_code", "surface_m2", "postcode"];
+        let found = read(
+            &fields,
+            &["superficie", "surface_m2", "cp", "postal_code", "id"],
+        )
+        .unwrap();
+        assert_eq!(found.inferred, []);
+        assert_eq!(found.ignored, ["superficie", "cp"]);
+        // Of two names, the more usual one.
+        let found = read(&fields, &["superficie", "surface"]).unwrap();
+        assert_eq!(found.fields, [(1, 1)]);
+        assert_eq!(found.ignored, ["superficie"]);
+        assert!(read(&fields, &["colour"]).is_err());
     }
 }

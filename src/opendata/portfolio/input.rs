@@ -15,11 +15,12 @@ use std::sync::mpsc::SyncSender;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 
+use super::columns::gives;
 use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
 use toise_base::bounded::{Lines, RecordBound, check_columns};
 use toise_base::delimiter::detect_delimiter;
-use toise_input::{Input, SharedForm, TextConversion, json};
+use toise_input::{Input, SharedForm, TextConversion, delimited, json};
 
 /// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
@@ -107,8 +108,7 @@ impl OpenPortfolio {
             return Err(misfit("the file is empty".into()));
         } else {
             let delimiter = detect_delimiter(&probe);
-            let mut rows = csv::ReaderBuilder::new()
-                .delimiter(delimiter)
+            let mut rows = delimited::builder(&probe, Some(delimiter), &input.form)
                 .from_reader(RecordBound::new(Cursor::new(&probe).chain(text)).0);
             let names = rows.headers().map_err(|error| misfit(error.to_string()))?;
             check_columns(names.len()).map_err(misfit)?;
@@ -158,7 +158,8 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Erro
         .chain(portfolio.keys.iter().cloned())
         .chain(own.cloned())
     {
-        if !names.contains(&name) {
+        // A key with another spelling or with the same meaning gives the field.
+        if !names.iter().any(|known| gives(portfolio, known, &name)) {
             names.push(name);
         }
     }
@@ -231,8 +232,7 @@ fn read_csv(
     send: Sender<'_>,
 ) -> Result<(), Error> {
     let (text, ends) = RecordBound::new(text);
-    let mut rows = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
+    let mut rows = delimited::builder(&[], Some(delimiter), &SharedForm::default())
         .flexible(true)
         .from_reader(text);
     let mut record = csv::StringRecord::new();

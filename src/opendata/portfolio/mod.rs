@@ -23,7 +23,7 @@ use toise_base::progress::Progress;
 use toise_engine as engine;
 
 pub use addresses::{ADDRESS_FIELDS, AddressAnswerBuilder, AddressColumns};
-pub use columns::PortfolioColumns;
+pub use columns::{InferredColumn, PortfolioColumns};
 pub use input::{InputRows, OpenPortfolio};
 pub use output::PortfolioOutput;
 pub use status::{RowFault, STATUS, STATUS_OK};
@@ -42,6 +42,8 @@ pub struct Portfolio {
     pub what: String,
     /// Field names that a column may have.
     pub fields: Vec<String>,
+    /// Fields that a column with a name of the same meaning gives, too.
+    pub inferable: Vec<String>,
     /// Fields that change the output if they are given; in NDJSON, they are read only if the first object has them.
     pub only_if_named: Vec<String>,
     /// Pairs of input column and the field it stands for.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::block::{Block, Header};
 use super::{BlockReader, Error, SourceLocation};
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
-use toise_base::delimiter::detect_delimiter;
+use toise_input::SharedForm;
 
 /// Size of the buffer between decompression and splitting, bytes.
 const SPLIT_BUFFER_BYTES: usize = 256 << 10;
@@ -25,13 +25,14 @@ pub(super) struct DelimitedReader<R> {
 
 impl<R: Read> DelimitedReader<R> {
     /// Reads the header; `probe` is the beginning of the source.
-    pub(super) fn new(source: R, name: &str, probe: &[u8]) -> Result<Self, Error> {
-        let delimiter = detect_delimiter(probe);
+    pub(super) fn new(
+        source: R,
+        name: &str,
+        probe: &[u8],
+        form: &SharedForm,
+    ) -> Result<Self, Error> {
         let (source, ends) = RecordBound::new(source);
-        let mut rows = csv::ReaderBuilder::new()
-            .delimiter(delimiter)
-            // The tax office's pipe-separated format has no quoting, and a street name may contain a quotation mark.
-            .quoting(delimiter != b'|')
+        let mut rows = toise_input::delimited::builder(probe, None, form)
             .buffer_capacity(SPLIT_BUFFER_BYTES)
             .from_reader(source);
         let names = rows

@@ -131,7 +131,8 @@ fn open_as<'r>(
     let input =
         toise_input::open(metered, TextConversion::Utf8).map_err(|error| refused(error, name))?;
     let is_parquet = input.is_parquet;
-    *meter.form.lock() = input.form;
+    let form = input.form;
+    *meter.form.lock() = form.clone();
     let mut text = input.reader;
     let probe = read_probe(&mut text, name)?;
     if probe.trim_ascii().is_empty() {
@@ -151,9 +152,9 @@ fn open_as<'r>(
         SourceFormat::Columnar => Box::new(columnar::ColumnarReader::new(whole, name)?),
         SourceFormat::NdJson => Box::new(json::NdJsonReader::new(whole, name)),
         SourceFormat::JsonPage => Box::new(json::PageReader::new(whole, name)?),
-        SourceFormat::Delimited | SourceFormat::Detect => {
-            Box::new(delimited::DelimitedReader::new(whole, name, &probe_copy)?)
-        }
+        SourceFormat::Delimited | SourceFormat::Detect => Box::new(
+            delimited::DelimitedReader::new(whole, name, &probe_copy, &form)?,
+        ),
     };
     Ok((format, rows))
 }

@@ -1,11 +1,14 @@
 //! Every error that a client can receive, with its status and code. `conversions` maps the errors of other crates.
 
 mod conversions;
+mod failure;
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
 
 use warp::http::StatusCode;
+
+pub use failure::Failure;
 
 use super::readiness::STARTING_OR_DRAINING;
 use toise_accounts::meter::LimitExceeded;
@@ -124,7 +127,7 @@ pub enum ApiError {
     TimedOut,
     /// An internal failure; its text is logged and never sent to the client.
     #[error("internal error")]
-    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Internal(#[source] Failure),
 }
 
 /// Returns where the writer is, as the end of a sentence.
@@ -148,7 +151,7 @@ impl ApiError {
             }
             cause = here.source();
         }
-        ApiError::Internal(error)
+        ApiError::Internal(Failure::new(error))
     }
 
     /// Returns the error of a call that needs a write while nothing can be written; logs its cause.

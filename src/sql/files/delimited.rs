@@ -18,7 +18,7 @@ use tempfile::TempPath;
 
 use super::{NO_ROWS, TextColumns, temporary};
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
-use toise_base::delimiter::detect_delimiter;
+use toise_input::SharedForm;
 use toise_input::missing;
 use toise_input::number::{self, DecimalEvidence, LoneSeparator};
 use toise_input::words;
@@ -212,14 +212,11 @@ struct Rows {
 }
 
 impl Rows {
-    fn open(mut text: Box<dyn BufRead + Send>) -> Result<Self, String> {
+    fn open(mut text: Box<dyn BufRead + Send>, form: &SharedForm) -> Result<Self, String> {
         let start = text.fill_buf().map_err(|error| error.to_string())?;
-        let delimiter = detect_delimiter(start);
+        let builder = toise_input::delimited::builder(start, None, form);
         let (text, ends) = RecordBound::new(Box::new(text) as Box<dyn Read>);
-        let mut rows = csv::ReaderBuilder::new()
-            .delimiter(delimiter)
-            .quoting(delimiter != b'|')
-            .from_reader(text);
+        let mut rows = builder.from_reader(text);
         let names = rows.headers().map_err(explain)?;
         check_columns(names.len())?;
         let mut header: Vec<String> = Vec::with_capacity(names.len());
@@ -258,15 +255,17 @@ fn explain(error: csv::Error) -> String {
     }
 }
 
-/// Converts a text; `open` opens it, and is called twice. Returns the Parquet file, and what a person may want to know.
+/// Converts a text; `open` opens it, and is called twice, and `form` gets to
+/// know the delimiter. Returns the Parquet file, and what a person may want to know.
 ///
 /// # Errors
 /// The text cannot be read, has no rows, or has rows of another width than its header.
 pub(super) fn convert(
     open: impl Fn() -> Result<Box<dyn BufRead + Send>, String>,
     text_columns: &TextColumns,
+    form: &SharedForm,
 ) -> Result<(TempPath, Option<String>), String> {
-    let mut rows = Rows::open(open()?)?;
+    let mut rows = Rows::open(open()?, form)?;
     if let TextColumns::Named(names) = text_columns
         && let Some(unknown) = names
             .iter()
@@ -294,7 +293,7 @@ pub(super) fn convert(
         return Err(NO_ROWS.into());
     }
     let header = rows.header;
-    let copy = write(Rows::open(open()?)?, &header, &evidence)?;
+    let copy = write(Rows::open(open()?, form)?, &header, &evidence)?;
     Ok((copy, note(&header, &evidence)))
 }
 

@@ -151,7 +151,7 @@ impl ReadyFile {
             Some(_) => {
                 drop(reader);
                 let open = || open(path).map(|input| input.reader);
-                let (copy, note) = delimited::convert(open, text_columns).map_err(misfit)?;
+                let (copy, note) = delimited::convert(open, text_columns, &form).map_err(misfit)?;
                 // The encoding is known since the beginning was read.
                 let form = form.found();
                 let form = form.is_notable().then(|| form.to_string());

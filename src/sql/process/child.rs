@@ -27,10 +27,8 @@ use super::{frames, ipc};
 use crate::SqlError;
 use crate::batch_bytes::parts;
 use crate::encode::{EncodeError, Encoder, RowFormat};
-use crate::explain::explain;
 use crate::limits::QueryLimits;
-use crate::names::KnownNames;
-use crate::plan::plan;
+use crate::plan::{explain_failure, plan};
 use crate::request::Output;
 use crate::tables::{SqlTables, TablesAt};
 use crate::workers::{Distributed, PlannedQuery, Workers};
@@ -285,7 +283,7 @@ impl QueryRunner {
             }
         }
         let rows = frame.execute_stream().await;
-        let rows = rows.map_err(|error| explain(error, &order.sql, &KnownNames::default()))?;
+        let rows = rows.map_err(|error| explain_failure(error, &order.sql))?;
         Ok((rows, is_distributed))
     }
 }
@@ -374,7 +372,7 @@ impl AnswerWriter {
     /// Plans a query and sends its shape.
     async fn shape(&mut self, session: &Session, sql: &str) -> Result<(), SqlError> {
         let frame = plan(session, sql, None).await?;
-        let explained = |error| explain(error, sql, &KnownNames::default());
+        let explained = |error| explain_failure(error, sql);
         let types = frame
             .logical_plan()
             .get_parameter_types()
@@ -450,7 +448,7 @@ impl From<ArrowError> for Stopped {
 impl Stopped {
     fn explained(self, sql: &str) -> SqlError {
         match self {
-            Stopped::Engine(error) => explain(error, sql, &KnownNames::default()),
+            Stopped::Engine(error) => explain_failure(error, sql),
             Stopped::Unencodable(error) => SqlError::invalid(error.to_string()),
             Stopped::Server(error) => SqlError::internal(error),
             Stopped::Columns(error) => SqlError::internal(error),

@@ -2,6 +2,7 @@
 //!
 //! A call waits for the store on a blocking thread and computes on all cores, so only a few run at once.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -18,7 +19,7 @@ use toise_collect::request::{INGESTION, parse_mapping};
 use toise_contract::Fault;
 use toise_contract::fields::schema;
 use toise_contract::query::pairs;
-use toise_listings::adverts::left_out::{LeftOut, blame};
+use toise_listings::adverts::left_out::blame;
 use toise_listings::load::ingest::{IngestOutcome, answer};
 use toise_listings::load::request::parse_adverts;
 use toise_service::error::ApiError;
@@ -83,6 +84,7 @@ async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             None => Ok(MappedAdvert {
                 advert: row,
                 left_out: Vec::new(),
+                warnings: Vec::new(),
             }),
         });
         let rows: Vec<Result<MappedAdvert, Fault>> = rows.collect();
@@ -94,7 +96,7 @@ async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             .ingest(adverts.collect())?
             .into_iter();
         let items = rows.into_iter().enumerate().map(|(place, row)| {
-            let outcome = row.and_then(|row| outcome_of(outcomes.next(), &row.left_out));
+            let outcome = row.and_then(|row| outcome_of(outcomes.next(), &row));
             let at = format!("adverts[{place}]");
             answer(&outcome.map_err(|fault| fault.within(&at)))
         });
@@ -103,12 +105,14 @@ async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// Returns the outcome of an advert, with warnings about the values that were left out.
-fn outcome_of(outcome: Option<IngestOutcome>, left_out: &[LeftOut]) -> IngestOutcome {
+/// Returns the outcome of an advert, with warnings about the values that were left out or corrected.
+fn outcome_of(outcome: Option<IngestOutcome>, row: &MappedAdvert) -> IngestOutcome {
     // Not reached: every advert has an outcome.
     let outcome = outcome.unwrap_or_else(|| Err(Fault::new("", "has no outcome")));
-    let mut receipt = outcome.map_err(|fault| blame(fault, left_out))?;
-    let warnings = left_out.iter().map(|one| one.warning().into());
+    let mut receipt = outcome.map_err(|fault| blame(fault, &row.left_out))?;
+    let warnings = row.left_out.iter().map(|one| one.warning().into());
     receipt.warnings.extend(warnings);
+    let corrected = row.warnings.iter().copied().map(Cow::Borrowed);
+    receipt.warnings.extend(corrected);
     Ok(receipt)
 }

@@ -3,6 +3,7 @@
 use crate::columns;
 use crate::search::preview::ADVERTS_READ_MAX;
 use crate::search::texts;
+use toise_contract::listings::filters::ListingKind;
 
 /// Errors of the projection and of queries on it.
 #[derive(Debug, thiserror::Error)]
@@ -70,3 +71,18 @@ pub enum Error {
 
 /// Result of an operation on the projection.
 pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// Returns the listings whose table is damaged or lacks a file, if one is: it can be rebuilt from the store.
+    pub fn damaged_table(&self) -> Option<ListingKind> {
+        let error = match self {
+            Self::Engine(toise_engine::Error::Lake(error)) | Self::Lake(error) => error,
+            _ => return None,
+        };
+        let path = error.damaged_file()?;
+        let kinds = [ListingKind::Property, ListingKind::Advert];
+        kinds
+            .into_iter()
+            .find(|listing| path.contains(&format!("/_{}/", listing.table())))
+    }
+}
