@@ -148,26 +148,18 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
         }
     }
     complete(&document, is_french, &mut findings);
-    let of_many = of_json_ld.are_many || of_items.are_many;
+    let is_detailed =
+        french::detail_labels(&document.cards.outside(&document.text)) >= DETAILS_OF_A_LISTING;
+    let of_many = (of_json_ld.are_many || of_items.are_many) && !is_structured && !is_detailed;
+    let is_own = is_structured || is_described;
     let summary = PageSummary {
         is_offline,
-        are_many: of_many && !is_structured
-            || is_list(&document, page.url, is_structured, is_described),
+        are_many: of_json_ld.is_aggregate
+            || of_items.is_aggregate
+            || of_many
+            || !is_detailed && is_list(&document, page.url, is_own),
         is_described,
     };
-    if std::env::var("DBG").is_ok() {
-        eprintln!(
-            "{} cards {} many {} details {} {summary:?} struct {is_structured} title {:?} h {:?} bc {:?}\n{}\n=====",
-            page.url,
-            document.cards.count(),
-            page_kind::names_many(&document),
-            french::detail_labels(&document.cards.outside(&document.text)),
-            document.title,
-            document.heading,
-            document.breadcrumb,
-            document.text
-        );
-    }
     let verdict = verdict(&document, &text, &findings, summary);
     Extraction { verdict, findings }
 }
@@ -316,22 +308,22 @@ fn read_page_text(
     }
 }
 
-/// Returns whether a page is a list of listings, or the front page of a site.
-fn is_list(document: &PageDocument, url: &str, is_structured: bool, is_described: bool) -> bool {
+/// Returns whether a page without the details of one listing is a list of listings, or the front page of a site. `is_own`
+/// says that its title, description or structured data describe one listing.
+fn is_list(document: &PageDocument, url: &str, is_own: bool) -> bool {
+    let names_many = page_kind::names_many(document);
+    let has_cards = document.cards.count() >= CARDS_OF_A_LIST;
+    if is_own {
+        return names_many && has_cards;
+    }
     let is_front = |url: &str| {
         url::Url::parse(url).is_ok_and(|url| url.path() == "/" && url.query().is_none())
     };
-    if is_front(&document.canonical) || is_front(url) {
-        return true;
-    }
-    let cards = document.cards.count();
-    let names_many = page_kind::names_many(document);
-    if is_structured || is_described {
-        return names_many && cards >= CARDS_OF_A_LIST;
-    }
-    let details = french::detail_labels(&document.cards.outside(&document.text));
-    let is_detailed = details >= DETAILS_OF_A_LISTING;
-    !is_detailed && (names_many || cards >= CARDS_OF_A_LIST || has_many_prices(document))
+    names_many
+        || has_cards
+        || has_many_prices(document)
+        || is_front(&document.canonical)
+        || is_front(url)
 }
 
 /// Returns whether a page shows as many different prices as a list of listings.

@@ -36,8 +36,10 @@ const CLASSES: [(&str, &str); 12] = [
 pub struct GraphSummary {
     /// Whether one of them is a listing.
     pub is_listing: bool,
-    /// Whether several are listings and none is of the page, or one offer stands for several.
+    /// Whether several are listings and none is of the page.
     pub are_many: bool,
+    /// Whether one offer stands for several.
+    pub is_aggregate: bool,
     /// Whether the listing is described by an area, a number of rooms or an address.
     pub is_described: bool,
     /// Whether the listing is sold or withdrawn.
@@ -190,7 +192,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         }
         self.summary.plain_offer |= function.is_empty() || function.ends_with("Sell");
         let count = offer.get("offerCount").and_then(number).unwrap_or_default();
-        self.summary.are_many |= count > 1.0;
+        self.summary.is_aggregate |= count > 1.0;
         self.price(offer);
         self.seller(offer);
     }

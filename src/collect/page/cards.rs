@@ -1,5 +1,5 @@
-//! Counts the cards of listings in the text of a page: elements with a link, a price and an area, a number of rooms or a
-//! class. A page of results has one for each listing; the page of a listing has at most one, about itself.
+//! Counts the cards of listings in the text of a page: elements with a link and two of a price, an area, and a number of
+//! rooms or a class. A page of results has one for each listing; the page of a listing has at most one, about itself.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -25,7 +25,8 @@ impl Cards {
         let Some(own) = text.get(start..) else { return };
         let holds_card = self.ranges.last().is_some_and(|last| last.end > start);
         let is_short = own.len() <= CARD_BYTES_MAX;
-        if holds_card || !is_short || self.ranges.len() >= CARDS_MAX || !own.contains('€') {
+        let has_number = || own.bytes().any(|byte| byte.is_ascii_digit());
+        if holds_card || !is_short || self.ranges.len() >= CARDS_MAX || !has_number() {
             return;
         }
         if let Some(key) = french::card_key(&tokens(own)) {
@@ -39,8 +40,11 @@ impl Cards {
         self.keys.len()
     }
 
-    /// Returns a text without its cards.
+    /// Returns a text without its cards; with a single one, which may be its summary.
     pub fn outside(&self, text: &str) -> String {
+        if self.count() < 2 {
+            return text.to_owned();
+        }
         let mut outside = String::new();
         let mut at = 0;
         for range in &self.ranges {

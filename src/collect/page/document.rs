@@ -112,6 +112,7 @@ struct Walker {
     main: String,
     main_cards: Cards,
     links: usize,
+    headings: usize,
     items: usize,
     value_bytes: usize,
 }
@@ -136,6 +137,7 @@ impl Walker {
         context.in_main |= name == "main";
         let is_block = !INLINE.contains(&name);
         let starts = (self.document.text.len(), self.main.len(), self.links);
+        let headings = self.headings;
         let is_link = name == "a" && element.attr("href").is_some();
         self.links += usize::from(is_link || element.attr("onclick").is_some());
         if is_block {
@@ -145,7 +147,9 @@ impl Walker {
             self.write(ACTIVE.encode_utf8(&mut [0; 4]), context);
         }
         let foreign = self.children(element, context);
-        if context.is_read && (is_block || is_link) && self.links > starts.2 {
+        // What holds the main heading is the listing itself.
+        let may_be_card = (is_block || is_link) && self.headings == headings;
+        if context.is_read && may_be_card && self.links > starts.2 {
             self.document.cards.add(&self.document.text, starts.0);
             if context.in_main {
                 self.main_cards.add(&self.main, starts.1);
@@ -179,7 +183,12 @@ impl Walker {
                 self.document.title = text_of(element);
                 return true;
             }
-            "h1" if self.document.heading.is_empty() => self.document.heading = text_of(element),
+            "h1" => {
+                self.headings += 1;
+                if self.document.heading.is_empty() {
+                    self.document.heading = text_of(element);
+                }
+            }
             "input" if content("type").eq_ignore_ascii_case("password") => {
                 self.document.asks_password = true;
             }

@@ -80,12 +80,15 @@ const WALL_TEXT_BYTES_MAX: usize = 1_200;
 /// Maximum length of the text of a login page, bytes; a longer page has a login form besides its content.
 const LOGIN_TEXT_BYTES_MAX: usize = 3_000;
 /// Phrases in titles and headings of lists of listings and of the front pages of agencies.
-const LISTS: [&str; 34] = [
+const LISTS: [&str; 37] = [
     "annonces immobilieres",
     "nos annonces",
     "toutes les annonces",
     "liste des annonces",
     "nos biens",
+    "nos maisons",
+    "nos appartements",
+    "nos terrains",
     "nos locations",
     "nos ventes",
     "nos offres",

@@ -359,15 +359,17 @@ fn read_energy(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigi
     );
 }
 
-/// Returns the price, area and rooms of a card of a listing as one text; `None` if the words are not of one.
+/// Returns the price, area and rooms of a card of a listing as one text; `None` if the words are not of one: it states
+/// two of its price, its area, and its class or number of rooms.
 pub fn card_key(tokens: &[Token]) -> Option<String> {
     let price = prices(tokens).first().copied();
     let areas = areas::areas(tokens);
     let area = areas.dwelling.or(areas.land);
     let rooms = counts::rooms(tokens);
-    let is_described = area.is_some() || rooms.is_some() || kinds::class(tokens).is_some();
-    let price = price.filter(|_| is_described)?;
-    Some(format!("{price} {area:?} {rooms:?}"))
+    let is_kind = rooms.is_some() || kinds::class(tokens).is_some();
+    let stated = [price.is_some(), area.is_some(), is_kind];
+    let is_card = stated.into_iter().filter(|is_stated| *is_stated).count() >= 2;
+    is_card.then(|| format!("{price:?} {area:?} {rooms:?}"))
 }
 
 /// Returns all prices and rents in a text.
