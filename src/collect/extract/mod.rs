@@ -381,4 +381,6 @@ fn verdict(
 }
 
 #[cfg(test)]
+mod site_tests;
+#[cfg(test)]
 mod tests;
