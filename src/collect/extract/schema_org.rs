@@ -299,7 +299,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
             match place.get("address") {
                 Some(Value::String(address)) => {
                     let mut of_address = PageFindings::default();
-                    french::read(address, TextTrust::Page, &mut of_address, self.origin);
+                    french::read_address(address, &mut of_address, self.origin);
                     for path in ["location.postalCode", "location.inseeCode", "location.city"] {
                         self.put(path, of_address.get(path).cloned());
                     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::document::PageDocument;
 use super::findings::{FieldOrigin, PageFindings};
+use super::french::knows_place;
 use super::french::places::{self, NAME_WORDS_MAX, TextPlace};
 use super::french::tokens::{Token, fold, tokens};
 use toise_geo::places::Place;
@@ -167,16 +168,11 @@ pub fn read(document: &PageDocument, url: &str, findings: &mut PageFindings) {
 
 /// Reads the town in the text of the page, if it is not known, and completes the name of a town known by its code.
 pub fn complete(document: &PageDocument, url: &str, findings: &mut PageFindings) {
-    let description = findings.get("description").and_then(Value::as_str);
-    let description = description.map(|text| places::place(&tokens(text)));
     if !knows_place(findings) {
-        let found = description
-            .flatten()
-            .or_else(|| in_text(&document.text))
-            .or_else(|| {
-                let evidence = evidence(document, url, findings);
-                name_in_text(&document.text, &evidence)
-            });
+        let found = in_text(&document.text).or_else(|| {
+            let evidence = evidence(document, url, findings);
+            name_in_text(&document.text, &evidence)
+        });
         if let Some(place) = found {
             put(place, findings);
         }
@@ -195,10 +191,6 @@ fn put(place: TextPlace, findings: &mut PageFindings) {
     findings.set_optional(POSTAL_CODE, place.postal_code, ORIGIN);
     findings.set_optional(INSEE_CODE, place.insee_code, ORIGIN);
     findings.set_optional(CITY, place.city, ORIGIN);
-}
-
-fn knows_place(findings: &PageFindings) -> bool {
-    findings.has(POSTAL_CODE) || findings.has(INSEE_CODE)
 }
 
 /// Returns whether a place is in another commune than the findings, which come from structured data.

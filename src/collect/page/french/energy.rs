@@ -422,9 +422,9 @@ mod tests {
         assert!(energy_class_agrees('E', 328.0, None));
         assert!(energy_class_agrees('D', 214.0, None));
         assert!(energy_class_agrees('B', 71.0, None));
-        assert!(energy_class_agrees('D', 150.0, Some(40.0)));
+        assert!(energy_class_agrees('D', 140.0, Some(40.0)));
         assert!(!energy_class_agrees('A', 328.0, None));
-        assert!(!energy_class_agrees('D', 150.0, Some(12.0)));
+        assert!(!energy_class_agrees('D', 140.0, Some(12.0)));
         assert!(climate_class_agrees('B', 7.0) && climate_class_agrees('C', 12.0));
         assert!(!climate_class_agrees('A', 59.0));
     }

@@ -89,6 +89,10 @@ pub fn read(text: &str, part: TextTrust, findings: &mut PageFindings, origin: Fi
     read_areas(&tokens, findings, origin);
     read_counts(&tokens, findings, origin);
     read_energy(&tokens, findings, origin);
+    // A page also has the address of its agency.
+    if part != TextTrust::Page {
+        add_place(&tokens, findings, origin);
+    }
     for (field, has) in kinds::characteristics(&tokens) {
         // A page names amenities of other listings, but denies only those of its own.
         if part != TextTrust::Page || !has {
@@ -116,6 +120,29 @@ pub fn is_french(text: &str) -> bool {
         found.filter(|word| words.contains(word)).count()
     };
     count(&FRENCH) >= count(&FOREIGN)
+}
+
+/// Adds the place in an address, unless the place is known.
+pub fn read_address(address: &str, findings: &mut PageFindings, origin: FieldOrigin) {
+    add_place(&tokens(address), findings, origin);
+}
+
+fn add_place(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
+    if knows_place(findings) {
+        return;
+    }
+    if let Some(place) = places::place(tokens) {
+        findings.set_optional("location.postalCode", place.postal_code, origin);
+        findings.set_optional("location.inseeCode", place.insee_code, origin);
+        findings.set_optional("location.city", place.city, origin);
+    }
+}
+
+/// Returns whether the commune of a listing is known.
+pub fn knows_place(findings: &PageFindings) -> bool {
+    ["location.postalCode", "location.inseeCode"]
+        .iter()
+        .any(|path| findings.has(path))
 }
 
 /// Adds the class and offer named by words, as in a title, a category or the path of a URL.

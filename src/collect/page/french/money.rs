@@ -362,7 +362,7 @@ mod tests {
             "350\u{202f}000\u{a0}€ *",
             "Prix honoraires inclus : 350 000 €",
             "0,35 million d'euros",
-            "À vendre, 350 000 €. Charges 100 € par mois",
+            "À vendre, 350 000 €. Honoraires 100 €",
         ] {
             assert_eq!(found(text), [Amount::Price(350_000.0)], "{text}");
         }
