@@ -28,6 +28,8 @@ const PRICES_OF_A_LIST: usize = 4;
 const CARDS_OF_A_LIST: usize = 2;
 /// Minimum number of labels of details, such as the diagnostic and the fees, on the page of one listing.
 const DETAILS_OF_A_LISTING: usize = 3;
+/// Minimum number of such labels on the page of a listing that its title does not name.
+const DETAILS_MIN: usize = 2;
 /// Minimum price that means a sale for an asset other than a dwelling, EUR; parking spaces cost a few thousand.
 const OTHER_SALE_MIN: f64 = 1_500.0;
 
@@ -148,8 +150,8 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
         }
     }
     complete(&document, is_french, &mut findings);
-    let is_detailed =
-        french::detail_labels(&document.cards.outside(&document.text)) >= DETAILS_OF_A_LISTING;
+    let details = french::detail_labels(&document.cards.outside(&document.text));
+    let is_detailed = details >= DETAILS_OF_A_LISTING;
     let of_many = (of_json_ld.are_many || of_items.are_many) && !is_structured && !is_detailed;
     let is_own = is_structured || is_described;
     let summary = PageSummary {
@@ -158,6 +160,7 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
             || of_items.is_aggregate
             || of_many
             || !is_detailed && is_list(&document, page.url, is_own),
+        is_vague: is_french && details < DETAILS_MIN && !is_own && !names_one(&document),
         is_described,
     };
     let verdict = verdict(&document, &text, &findings, summary);
@@ -171,6 +174,8 @@ struct PageSummary {
     is_offline: bool,
     /// Whether it holds several listings.
     are_many: bool,
+    /// Whether nothing says that it is about one listing: an article may name a class, a price and a place too.
+    is_vague: bool,
     /// Whether its title, description or structured data has a price or an area.
     is_described: bool,
 }
@@ -308,6 +313,12 @@ fn read_page_text(
     }
 }
 
+/// Returns whether the title or heading of a page names the class or the rooms of a listing.
+fn names_one(document: &PageDocument) -> bool {
+    let headings = [document.title.as_str(), document.heading.as_str()];
+    headings.iter().any(|text| french::names_listing(text))
+}
+
 /// Returns whether a page without the details of one listing is a list of listings, or the front page of a site. `is_own`
 /// says that its title, description or structured data describe one listing.
 fn is_list(document: &PageDocument, url: &str, is_own: bool) -> bool {
@@ -361,7 +372,7 @@ fn verdict(
     .filter(|(_, is_there)| !is_there)
     .map(|(what, _)| *what)
     .collect();
-    if missing.is_empty() && !summary.are_many {
+    if missing.is_empty() && !summary.are_many && !summary.is_vague {
         return PageVerdict::Listing;
     }
     match page_kind::obstacle(document, source) {
@@ -374,6 +385,8 @@ fn verdict(
     }
     let what = if summary.are_many {
         "the page holds several listings".into()
+    } else if missing.is_empty() {
+        "the page is not about one listing".into()
     } else {
         format!("the page does not state {}", missing.join(", "))
     };

@@ -177,6 +177,12 @@ pub fn complete(document: &PageDocument, url: &str, findings: &mut PageFindings)
             put(place, findings);
         }
     }
+    if !findings.has(POSTAL_CODE)
+        && let Some(place) = in_text(&document.text)
+        && place.city.as_deref() == findings.get(CITY).and_then(Value::as_str)
+    {
+        findings.set_optional(POSTAL_CODE, place.postal_code, ORIGIN);
+    }
     if !findings.has(CITY)
         && let Some(code) = findings.get(POSTAL_CODE).and_then(Value::as_str)
     {

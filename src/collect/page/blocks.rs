@@ -147,12 +147,12 @@ pub fn kind(element: ElementRef<'_>) -> BlockKind {
     found
 }
 
-/// Returns the rank of a heading of other listings or of the agency, from 2; `None` for any other element. What follows
-/// the heading, up to the next one of its rank, belongs to it.
+/// Returns the rank of a heading of other listings or of the agency; `None` for any other element. What follows the
+/// heading, up to the next one of its rank, belongs to it. The caller knows that it is not the main heading.
 pub fn foreign_heading(element: ElementRef<'_>) -> Option<u8> {
     let rank = match element.value().name() {
         "p" | "div" if element.child_elements().next().is_none() => PLAIN_RANK,
-        _ => heading_rank(element).filter(|rank| *rank > 1)?,
+        _ => heading_rank(element)?,
     };
     let text = phrase(&text_within(element, HEADING_BYTES_MAX)?);
     let padded = format!(" {text} ");
@@ -285,7 +285,6 @@ mod tests {
             ("<h3>Ces biens pourraient vous intéresser</h3>", true),
             ("<p>Proposé par votre agence :</p>", true),
             ("<h2>Description</h2>", false),
-            ("<h1>Biens similaires</h1>", false),
         ] {
             let found = first(html, |element| foreign_heading(element).is_some());
             assert_eq!(found, expected, "{html}");

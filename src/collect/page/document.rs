@@ -158,7 +158,9 @@ impl Walker {
         if is_block {
             self.write("\n", context);
         }
-        let own = context.is_read.then(|| blocks::foreign_heading(element));
+        let is_main_heading = name == "h1" && self.headings == 1;
+        let may_be_foreign = context.is_read && !is_main_heading;
+        let own = may_be_foreign.then(|| blocks::foreign_heading(element));
         own.flatten().or(foreign)
     }
 

@@ -80,7 +80,7 @@ const WALL_TEXT_BYTES_MAX: usize = 1_200;
 /// Maximum length of the text of a login page, bytes; a longer page has a login form besides its content.
 const LOGIN_TEXT_BYTES_MAX: usize = 3_000;
 /// Phrases in titles and headings of lists of listings and of the front pages of agencies.
-const LISTS: [&str; 37] = [
+const LISTS: [&str; 41] = [
     "annonces immobilieres",
     "nos annonces",
     "toutes les annonces",
@@ -117,6 +117,10 @@ const LISTS: [&str; 37] = [
     "agence immobiliere",
     "votre agence",
     "achat immobilier",
+    "estimation immobiliere",
+    "prix immobilier",
+    "prix de l immobilier",
+    "prix au m2",
     "immobilier a vendre",
 ];
 /// Words that count listings after a number: `25 annonces`.

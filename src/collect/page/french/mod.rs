@@ -29,7 +29,7 @@ const ENERGY_CLASS: &str = "habitation.climate.epcEnergy";
 /// Path of the climate class.
 const CLIMATE_CLASS: &str = "habitation.climate.epcClimate";
 /// Words that label the details of one listing.
-const DETAILS: [&str; 17] = [
+const DETAILS: [&str; 18] = [
     "reference",
     "ref",
     "dpe",
@@ -38,6 +38,7 @@ const DETAILS: [&str; 17] = [
     "fonciere",
     "garantie",
     "georisques",
+    "energie",
     "copropriete",
     "exposition",
     "chauffage",
@@ -148,6 +149,12 @@ pub fn knows_place(findings: &PageFindings) -> bool {
 /// Adds the class and offer named by words, as in a title, a category or the path of a URL.
 pub fn read_kinds(text: &str, findings: &mut PageFindings, origin: FieldOrigin) {
     read_kind(&tokens(text), findings, origin);
+}
+
+/// Returns whether a text names the class or the rooms of a listing, as in `Maison à vendre` or `Beau T3`.
+pub fn names_listing(text: &str) -> bool {
+    let tokens = tokens(text);
+    kinds::class(&tokens).is_some() || counts::rooms(&tokens).is_some()
 }
 
 /// Returns whether a text says that the price is available on request only.
