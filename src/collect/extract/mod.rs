@@ -26,6 +26,8 @@ use toise_listings::adverts::identity::ListingUrl;
 const PRICES_OF_A_LIST: usize = 4;
 /// Minimum number of different cards of listings on a list.
 const CARDS_OF_A_LIST: usize = 2;
+/// Minimum number of different cards that make a page a list even if it names details, as filters do.
+const CARDS_OF_A_LONG_LIST: usize = 6;
 /// Minimum number of labels of details, such as the diagnostic and the fees, on the page of one listing.
 const DETAILS_OF_A_LISTING: usize = 3;
 /// Minimum number of such labels on the page of a listing that its title does not name.
@@ -159,7 +161,7 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
         are_many: of_json_ld.is_aggregate
             || of_items.is_aggregate
             || of_many
-            || !is_detailed && is_list(&document, page.url, is_own),
+            || is_list(&document, page.url, is_own, is_detailed),
         is_vague: is_french && details < DETAILS_MIN && !is_own && !names_one(&document),
         is_described,
     };
@@ -319,19 +321,22 @@ fn names_one(document: &PageDocument) -> bool {
     headings.iter().any(|text| french::names_listing(text))
 }
 
-/// Returns whether a page without the details of one listing is a list of listings, or the front page of a site. `is_own`
-/// says that its title, description or structured data describe one listing.
-fn is_list(document: &PageDocument, url: &str, is_own: bool) -> bool {
+/// Returns whether a page is a list of listings, or the front page of a site. `is_own` says that its title, description
+/// or structured data describe one listing, and `is_detailed` that its text has the details of one.
+fn is_list(document: &PageDocument, url: &str, is_own: bool, is_detailed: bool) -> bool {
+    let cards = document.cards.count();
     let names_many = page_kind::names_many(document);
-    let has_cards = document.cards.count() >= CARDS_OF_A_LIST;
-    if is_own {
-        return names_many && has_cards;
+    if names_many && cards >= CARDS_OF_A_LIST || !is_own && cards >= CARDS_OF_A_LONG_LIST {
+        return true;
+    }
+    if is_own || is_detailed {
+        return false;
     }
     let is_front = |url: &str| {
         url::Url::parse(url).is_ok_and(|url| url.path() == "/" && url.query().is_none())
     };
     names_many
-        || has_cards
+        || cards >= CARDS_OF_A_LIST
         || has_many_prices(document)
         || is_front(&document.canonical)
         || is_front(url)
