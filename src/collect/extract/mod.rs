@@ -162,7 +162,9 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
             || of_items.is_aggregate
             || of_many
             || is_list(&document, page.url, is_own, is_detailed),
-        is_vague: is_french && details < DETAILS_MIN && !is_own && !names_one(&document),
+        is_vague: is_french
+            && details < DETAILS_MIN
+            && !(is_own || names_one(&document) || is_measured(&findings)),
         is_described,
     };
     let verdict = verdict(&document, &text, &findings, summary);
@@ -319,6 +321,17 @@ fn read_page_text(
 fn names_one(document: &PageDocument) -> bool {
     let headings = [document.title.as_str(), document.heading.as_str()];
     headings.iter().any(|text| french::names_listing(text))
+}
+
+/// Returns whether a page states the area or the rooms of its listing.
+fn is_measured(findings: &PageFindings) -> bool {
+    [
+        "habitation.surface.total",
+        "habitation.roomCount",
+        "land.surface",
+    ]
+    .iter()
+    .any(|path| findings.has(path))
 }
 
 /// Returns whether a page is a list of listings, or the front page of a site. `is_own` says that its title, description
