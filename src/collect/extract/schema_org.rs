@@ -275,9 +275,13 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         let category = energy
             .and_then(|node| node.get("hasEnergyEfficiencyCategory"))
             .and_then(text);
-        let class = category
-            .and_then(|category| category.chars().last())
-            .filter(|class| ('A'..='G').contains(class));
+        // The letter alone, or at the end of the name of the vocabulary; `NC` is not a class.
+        let class = category.as_deref().and_then(|category| {
+            let letter = category.rsplit("Category").next()?.trim();
+            let mut letters = letter.chars();
+            let class = letters.next().filter(|class| ('A'..='G').contains(class))?;
+            letters.next().is_none().then_some(class)
+        });
         self.put(
             "habitation.climate.epcEnergy",
             class.map(|class| format!("ENERGY_CLASSIFICATION_{class}")),

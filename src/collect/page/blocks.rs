@@ -2,7 +2,7 @@
 //! the breadcrumb, and the current letter of an energy scale. [`document`](super::document) leaves the first three out
 //! of the text.
 //!
-//! A block that contains the main heading is never left out, whatever its class.
+//! A block that contains the main heading is never left out, whatever its class, nor is one of the site with a price.
 
 use scraper::ElementRef;
 
@@ -12,6 +12,8 @@ use super::page_kind::phrase;
 const HEADING_BYTES_MAX: usize = 120;
 /// Maximum length of a block about the agency, bytes; a longer one holds more than its address.
 const AGENCY_BYTES_MAX: usize = 1_500;
+/// Maximum length of a header or footer that is searched for a price, bytes; a longer one is a menu.
+const HEADER_BYTES_MAX: usize = 3_000;
 /// Maximum length of a letter of a scale with its score, bytes.
 const LETTER_BYTES_MAX: usize = 12;
 /// Maximum number of nodes that are searched in one block.
@@ -141,7 +143,11 @@ pub fn kind(element: ElementRef<'_>) -> BlockKind {
     if name == "header" && found == BlockKind::Content {
         found = BlockKind::Site;
     }
-    if found != BlockKind::Content && has_main_heading(element) {
+    let is_own = || {
+        let text = text_within(element, HEADER_BYTES_MAX).filter(|_| found == BlockKind::Site);
+        has_main_heading(element) || text.is_some_and(|text| text.contains('€'))
+    };
+    if found != BlockKind::Content && is_own() {
         return BlockKind::Content;
     }
     found
@@ -272,6 +278,7 @@ mod tests {
             ),
             ("<div class=agency><h1>T3</h1></div>", BlockKind::Content),
             ("<header>Menu</header>", BlockKind::Site),
+            ("<header>Studio 62 000 €</header>", BlockKind::Content),
             ("<header><h1>T3</h1></header>", BlockKind::Content),
         ] {
             assert!(first(html, |element| kind(element) == expected), "{html}");

@@ -102,7 +102,9 @@ pub fn energy(tokens: &[Token]) -> EnergyReading {
                 *of_score = of_score.or(score);
             }
         }
-        let Some(number) = tokens[place].number().filter(|_| !is_limit(tokens, place)) else {
+        // Zero means that there is no score.
+        let score = tokens[place].number().filter(|score| *score > 0.0);
+        let Some(number) = score.filter(|_| !is_limit(tokens, place)) else {
             continue;
         };
         let unit = tokens
@@ -236,7 +238,7 @@ fn score_after(after: &[Token]) -> Option<f64> {
         [Token::Word(word), rest @ ..] if matches!(word.as_str(), "indice" | "valeur") => rest,
         _ => return None,
     };
-    after.first()?.number()
+    after.first()?.number().filter(|score| *score > 0.0)
 }
 
 /// Returns whether a number is the limit of a class: `≤ 70 kWh`, `51 à 90 kWh`, `supérieure à 330 kWh`.
