@@ -22,6 +22,8 @@ const INSEE_CODE: &str = "location.inseeCode";
 const CITY: &str = "location.city";
 const POSITION: &str = "location.locationCoordinate.location";
 
+/// Number of digits of a postal code.
+const POSTAL_CODE_DIGITS: usize = 5;
 /// Minimum population of a commune whose name alone names it.
 const POPULATION_MIN: u32 = 1_000;
 /// Minimum ratio of the populations of the largest commune of a name and the next, for the name alone to name it.
@@ -239,15 +241,12 @@ fn evidence(document: &PageDocument, url: &str, findings: &PageFindings) -> Plac
         described.unwrap_or_default(),
         &document.whole_text,
     ] {
-        for token in tokens(text) {
-            let Token::Number(_, digits) = &token else {
-                continue;
-            };
-            if digits.len() == 5
-                && let Some(department) = departments::for_postal_code(digits)
-                && !evidence.postal_codes.contains(digits)
+        let codes = text.split(|character: char| !character.is_ascii_digit());
+        for code in codes.filter(|code| code.len() == POSTAL_CODE_DIGITS) {
+            if let Some(department) = departments::for_postal_code(code)
+                && !evidence.postal_codes.iter().any(|known| known == code)
             {
-                evidence.postal_codes.push(digits.clone());
+                evidence.postal_codes.push(code.to_owned());
                 evidence.departments.push(department);
             }
         }
