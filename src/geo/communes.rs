@@ -82,6 +82,13 @@ pub fn named_once(name: &str) -> Option<&'static Place> {
     only_of_name(&fold(name), |_| true)
 }
 
+/// Returns all current communes with a name, in any spelling; for Paris, Lyon and Marseille, the arrondissements.
+pub fn all_named(name: &str) -> Vec<&'static Place> {
+    let folded = fold(name);
+    let found = index().today(&folded);
+    found.filter(|place| !place.department.is_empty()).collect()
+}
+
 /// Returns the only commune with a name whose centre is within [`NEAR_M`] of a position, degrees in WGS 84.
 pub fn named_near(name: &str, latitude: f64, longitude: f64) -> Option<&'static Place> {
     only_of_name(&fold(name), |place| {

@@ -8,6 +8,7 @@
 pub mod charset;
 mod open_graph;
 mod schema_org;
+mod town;
 
 use scraper::Html;
 use serde_json::{Value, json};
@@ -18,10 +19,19 @@ use document::PageDocument;
 use findings::{FieldOrigin, PRICE, PageFindings};
 use french::{TextTrust, tokens::tokens};
 use page_kind::Obstacle;
+use schema_org::PageContext;
 use toise_listings::adverts::identity::ListingUrl;
 
 /// Minimum number of different prices for a page without structured data to count as a list of listings.
 const PRICES_OF_A_LIST: usize = 4;
+/// Minimum number of different cards of listings on a list.
+const CARDS_OF_A_LIST: usize = 2;
+/// Minimum number of different cards that make a page a list even if it names details, as filters do.
+const CARDS_OF_A_LONG_LIST: usize = 6;
+/// Minimum number of labels of details, such as the diagnostic and the fees, on the page of one listing.
+const DETAILS_OF_A_LISTING: usize = 3;
+/// Minimum number of such labels on the page of a listing that its title does not name.
+const DETAILS_MIN: usize = 2;
 /// Minimum price that means a sale for an asset other than a dwelling, EUR; parking spaces cost a few thousand.
 const OTHER_SALE_MIN: f64 = 1_500.0;
 
@@ -103,16 +113,22 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
         .iter()
         .filter_map(|text| json_ld(text))
         .collect();
-    let of_json_ld = schema_org::read(&nodes, url.as_ref(), &mut findings, FieldOrigin::JsonLd);
+    let prices = french::prices(&tokens(&document.text));
+    let context = PageContext {
+        url: url.as_ref(),
+        headings: [&document.title, &document.heading],
+        prices: &prices,
+    };
+    let of_json_ld = schema_org::read(&nodes, &context, &mut findings, FieldOrigin::JsonLd);
     let of_items = schema_org::read(
         &document.items,
-        url.as_ref(),
+        &context,
         &mut findings,
         FieldOrigin::Microdata,
     );
     is_offline |= of_json_ld.is_offline || of_items.is_offline || page_kind::is_offline(&document);
     let is_structured =
-        of_json_ld.is_listing || of_items.is_listing || portal.is_some_and(Portal::has_fields);
+        of_json_ld.is_described || of_items.is_described || portal.is_some_and(Portal::has_fields);
     open_graph::read(&document, &mut findings);
     let position = positions::only_position(&text, &tidied.json_ld);
     findings.set_optional(
@@ -121,9 +137,12 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
         FieldOrigin::Script,
     );
     let is_french = is_french(&document);
+    if is_french {
+        town::read(&document, page.url, &mut findings);
+    }
     read_own_texts(&document, page.url, is_french, &mut findings);
     let is_described = findings.has(PRICE) || findings.has("habitation.surface.total");
-    read_page_text(&document, is_french, &mut findings);
+    read_page_text(&document, page.url, is_french, &mut findings);
     for (offer, origin) in [
         (of_json_ld.plain_offer, FieldOrigin::JsonLd),
         (of_items.plain_offer, FieldOrigin::Microdata),
@@ -132,10 +151,56 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
             findings.put("offer.type", "OFFER_BUY", origin);
         }
     }
-    let is_list = !is_described && has_many_prices(&document);
-    let are_many = !is_structured && (of_json_ld.are_many || of_items.are_many || is_list);
-    let verdict = verdict(&document, &findings, is_offline, are_many, is_described);
+    complete(&document, is_french, &mut findings);
+    let details = french::detail_labels(&document.cards.outside(&document.text));
+    let is_detailed = details >= DETAILS_OF_A_LISTING;
+    let of_many = (of_json_ld.are_many || of_items.are_many) && !is_structured && !is_detailed;
+    let is_own = is_structured || is_described;
+    let summary = PageSummary {
+        is_offline,
+        are_many: of_json_ld.is_aggregate
+            || of_items.is_aggregate
+            || of_many
+            || is_list(&document, page.url, is_own, is_detailed),
+        is_vague: is_french
+            && details < DETAILS_MIN
+            && !(is_own || names_one(&document) || is_measured(&findings)),
+        is_described,
+    };
+    let verdict = verdict(&document, &text, &findings, summary);
     Extraction { verdict, findings }
+}
+
+/// What a page says about itself besides its findings.
+#[derive(Clone, Copy, Debug)]
+struct PageSummary {
+    /// Whether its listing is offline.
+    is_offline: bool,
+    /// Whether it holds several listings.
+    are_many: bool,
+    /// Whether nothing says that it is about one listing: an article may name a class, a price and a place too.
+    is_vague: bool,
+    /// Whether its title, description or structured data has a price or an area.
+    is_described: bool,
+}
+
+/// Reads what depends on the offer, and removes what the page contradicts.
+fn complete(document: &PageDocument, is_french: bool, findings: &mut PageFindings) {
+    if is_french {
+        let description = findings.get("description").and_then(Value::as_str);
+        let description = description.unwrap_or_default().to_owned();
+        french::read_charges(&[&description, &document.text], findings, FieldOrigin::Text);
+    }
+    french::check_energy(findings);
+    let count = |path: &str| findings.get(path).and_then(Value::as_f64);
+    let rooms = count("habitation.roomCount");
+    let bedrooms = count("habitation.bedroomCount");
+    if rooms
+        .zip(bedrooms)
+        .is_some_and(|(rooms, bedrooms)| bedrooms > rooms)
+    {
+        findings.remove("habitation.bedroomCount");
+    }
 }
 
 /// Returns the media type of a response that cannot be a page; `None` if it can be one.
@@ -224,7 +289,6 @@ fn read_own_texts(
     if is_french {
         let words = path.replace(['-', '_', '/', '.'], " ");
         french::read_kinds(&words, findings, FieldOrigin::Text);
-        french::read_url_place(path, findings, FieldOrigin::Text);
     }
 }
 
@@ -237,11 +301,58 @@ fn read_text(text: &str, part: TextTrust, is_french: bool, findings: &mut PageFi
 }
 
 /// Reads the visible text of the whole page.
-fn read_page_text(document: &PageDocument, is_french: bool, findings: &mut PageFindings) {
+fn read_page_text(
+    document: &PageDocument,
+    url: &str,
+    is_french: bool,
+    findings: &mut PageFindings,
+) {
     read_text(&document.text, TextTrust::Page, is_french, findings);
+    if is_french {
+        french::read_kinds(&document.breadcrumb, findings, FieldOrigin::Text);
+        town::complete(document, url, findings);
+    }
     if french::is_price_on_request(&document.text) {
         findings.set_price_on_request(FieldOrigin::Text);
     }
+}
+
+/// Returns whether the title or heading of a page names the class or the rooms of a listing.
+fn names_one(document: &PageDocument) -> bool {
+    let headings = [document.title.as_str(), document.heading.as_str()];
+    headings.iter().any(|text| french::names_listing(text))
+}
+
+/// Returns whether a page states the area or the rooms of its listing.
+fn is_measured(findings: &PageFindings) -> bool {
+    [
+        "habitation.surface.total",
+        "habitation.roomCount",
+        "land.surface",
+    ]
+    .iter()
+    .any(|path| findings.has(path))
+}
+
+/// Returns whether a page is a list of listings, or the front page of a site. `is_own` says that its title, description
+/// or structured data describe one listing, and `is_detailed` that its text has the details of one.
+fn is_list(document: &PageDocument, url: &str, is_own: bool, is_detailed: bool) -> bool {
+    let cards = document.cards.count();
+    let names_many = page_kind::names_many(document);
+    if names_many && cards >= CARDS_OF_A_LIST || !is_own && cards >= CARDS_OF_A_LONG_LIST {
+        return true;
+    }
+    if is_own || is_detailed {
+        return false;
+    }
+    let is_front = |url: &str| {
+        url::Url::parse(url).is_ok_and(|url| url.path() == "/" && url.query().is_none())
+    };
+    names_many
+        || cards >= CARDS_OF_A_LIST
+        || has_many_prices(document)
+        || is_front(&document.canonical)
+        || is_front(url)
 }
 
 /// Returns whether a page shows as many different prices as a list of listings.
@@ -254,12 +365,11 @@ fn has_many_prices(document: &PageDocument) -> bool {
 
 fn verdict(
     document: &PageDocument,
+    source: &str,
     findings: &PageFindings,
-    is_offline: bool,
-    are_many: bool,
-    is_described: bool,
+    summary: PageSummary,
 ) -> PageVerdict {
-    if is_offline {
+    if summary.is_offline {
         return PageVerdict::Offline;
     }
     let has = |paths: &[&str]| paths.iter().any(|path| findings.has(path));
@@ -280,24 +390,28 @@ fn verdict(
     .filter(|(_, is_there)| !is_there)
     .map(|(what, _)| *what)
     .collect();
-    if missing.is_empty() && !are_many {
+    if missing.is_empty() && !summary.are_many && !summary.is_vague {
         return PageVerdict::Listing;
     }
-    match page_kind::obstacle(document) {
+    match page_kind::obstacle(document, source) {
         Some(Obstacle::Missing) => return PageVerdict::Offline,
-        // A page that describes a listing may also have a login form.
-        Some(Obstacle::Login) if is_described => {}
+        // A page that describes listings may also have a login form.
+        Some(Obstacle::Login) if summary.is_described || summary.are_many => {}
         Some(Obstacle::Login) => return PageVerdict::Rejected(Rejection::LoginRequired),
         Some(Obstacle::Wall) => return PageVerdict::Rejected(Rejection::BotWall),
         None => {}
     }
-    let what = if are_many {
+    let what = if summary.are_many {
         "the page holds several listings".into()
+    } else if missing.is_empty() {
+        "the page is not about one listing".into()
     } else {
         format!("the page does not state {}", missing.join(", "))
     };
     PageVerdict::Rejected(Rejection::NotAListing(what))
 }
 
+#[cfg(test)]
+mod site_tests;
 #[cfg(test)]
 mod tests;

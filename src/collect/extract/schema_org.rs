@@ -36,18 +36,33 @@ const CLASSES: [(&str, &str); 12] = [
 pub struct GraphSummary {
     /// Whether one of them is a listing.
     pub is_listing: bool,
-    /// Whether several are listings and none has the URL of the page.
+    /// Whether several are listings and none is of the page.
     pub are_many: bool,
+    /// Whether one offer stands for several.
+    pub is_aggregate: bool,
+    /// Whether the listing is described by an area, a number of rooms or an address.
+    pub is_described: bool,
     /// Whether the listing is sold or withdrawn.
     pub is_offline: bool,
     /// Whether an offer does not say what it is for; by schema.org it is then a sale.
     pub plain_offer: bool,
 }
 
+/// What the rest of a page says about its listing.
+#[derive(Clone, Copy, Debug)]
+pub struct PageContext<'p> {
+    /// Address of the page.
+    pub url: Option<&'p ListingUrl>,
+    /// Title and heading of the page.
+    pub headings: [&'p str; 2],
+    /// Prices in its text, EUR.
+    pub prices: &'p [f64],
+}
+
 /// Finds the listing among the nodes and adds its values to the findings.
 pub fn read(
     roots: &[Value],
-    page: Option<&ListingUrl>,
+    page: &PageContext<'_>,
     findings: &mut PageFindings,
     origin: FieldOrigin,
 ) -> GraphSummary {
@@ -62,6 +77,7 @@ pub fn read(
     summary.is_listing = true;
     let mut reader = SchemaOrgReader {
         graph: &graph,
+        prices: page.prices,
         findings,
         origin,
         summary,
@@ -72,6 +88,7 @@ pub fn read(
 
 struct SchemaOrgReader<'r, 'v> {
     graph: &'r Graph<'v>,
+    prices: &'r [f64],
     findings: &'r mut PageFindings,
     origin: FieldOrigin,
     summary: GraphSummary,
@@ -127,6 +144,14 @@ impl<'v> SchemaOrgReader<'_, 'v> {
             self.offer(offer);
         }
         for node in nodes {
+            let describes = [
+                "floorSize",
+                "numberOfRooms",
+                "address",
+                "geo",
+                "contentLocation",
+            ];
+            self.summary.is_described |= describes.iter().any(|key| node.contains_key(*key));
             self.heading(node);
             self.asset(node);
             self.seller(node);
@@ -156,7 +181,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         let function = summary("businessFunction");
         if function.contains("Lease") {
             self.put("offer.type", Some("OFFER_RENT"));
-        } else if function.ends_with("Sell") {
+        } else if function.ends_with("Sell") && !self.is_low(offer) {
             self.put("offer.type", Some("OFFER_BUY"));
         }
         let is = |name: &str| types(offer).any(|found| found == name);
@@ -165,9 +190,22 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         } else if is("OfferForPurchase") {
             self.put("offer.type", Some("OFFER_BUY"));
         }
-        self.summary.plain_offer |= function.is_empty();
+        self.summary.plain_offer |= function.is_empty() || function.ends_with("Sell");
+        let count = offer.get("offerCount").and_then(number).unwrap_or_default();
+        self.summary.is_aggregate |= count > 1.0;
         self.price(offer);
         self.seller(offer);
+    }
+
+    /// Returns whether the price of an offer may be a rent: portals mark rentals as sales.
+    fn is_low(&self, offer: &'v Node) -> bool {
+        let specification = self.graph.follow(offer, "priceSpecification");
+        let price = offer
+            .get("price")
+            .or_else(|| specification.and_then(|inner| inner.get("price")));
+        price
+            .and_then(number)
+            .is_some_and(|price| price < french::SALE_CERTAIN)
     }
 
     fn price(&mut self, node: &'v Node) {
@@ -184,6 +222,9 @@ impl<'v> SchemaOrgReader<'_, 'v> {
             .unwrap_or_else(|| "EUR".into());
         let currency = match currency.trim() {
             "EUR" | "€" | "" => None,
+            // Themes declare their own default: the text of the page decides.
+            _ if price.is_some_and(|price| self.prices.contains(&price)) => None,
+            _ if !self.prices.is_empty() => return,
             "USD" | "$" => Some("CURRENCY_USD"),
             _ => return,
         };
@@ -234,9 +275,13 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         let category = energy
             .and_then(|node| node.get("hasEnergyEfficiencyCategory"))
             .and_then(text);
-        let class = category
-            .and_then(|category| category.chars().last())
-            .filter(|class| ('A'..='G').contains(class));
+        // The letter alone, or at the end of the name of the vocabulary; `NC` is not a class.
+        let class = category.as_deref().and_then(|category| {
+            let letter = category.rsplit("Category").next()?.trim();
+            let mut letters = letter.chars();
+            let class = letters.next().filter(|class| ('A'..='G').contains(class))?;
+            letters.next().is_none().then_some(class)
+        });
         self.put(
             "habitation.climate.epcEnergy",
             class.map(|class| format!("ENERGY_CLASSIFICATION_{class}")),
@@ -258,7 +303,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
             match place.get("address") {
                 Some(Value::String(address)) => {
                     let mut of_address = PageFindings::default();
-                    french::read(address, TextTrust::Page, &mut of_address, self.origin);
+                    french::read_address(address, &mut of_address, self.origin);
                     for path in ["location.postalCode", "location.inseeCode", "location.city"] {
                         self.put(path, of_address.get(path).cloned());
                     }

@@ -1,7 +1,14 @@
 //! Walks a tidied page once and collects its `meta` elements, headings, microdata and visible text.
+//!
+//! The text leaves out the parts of the page that are not about its listing ([`blocks`]), and the list of the cards in
+//! it ([`cards`]) tells a page of many listings from the page of one.
 
 use scraper::{ElementRef, Html};
 use serde_json::{Map, Value, json};
+
+use super::blocks::{self, BlockKind};
+use super::cards::Cards;
+use super::french::energy::ACTIVE;
 
 /// Maximum length of a page's text that is read, bytes.
 const TEXT_BYTES_MAX: usize = 60_000;
@@ -35,8 +42,16 @@ pub struct PageDocument {
     pub heading: String,
     /// Microdata items as nodes, in the same format as JSON-LD.
     pub items: Vec<Value>,
-    /// Visible text, one line per block element.
+    /// Visible text about the listing, one line per block element.
     pub text: String,
+    /// The cards of listings in the text.
+    pub cards: Cards,
+    /// Visible text of the whole page, with the parts about the site, the agency and other listings.
+    pub whole_text: String,
+    /// The path of the page in its site, one line per step.
+    pub breadcrumb: String,
+    /// The address that the page gives as its own; empty if it gives none.
+    pub canonical: String,
     /// Whether it contains a password field.
     pub asks_password: bool,
     /// Language that the page declares, as in `fr-FR`, in lower case; empty if it declares none.
@@ -46,7 +61,12 @@ pub struct PageDocument {
 /// Walks a page. Recursion is bounded, because a tidied page has a limited depth.
 pub fn walk(html: &Html) -> PageDocument {
     let mut walker = Walker::default();
-    walker.element(html.root_element(), true, false);
+    let root = BlockContext {
+        is_read: true,
+        is_similar: false,
+        in_main: false,
+    };
+    walker.element(html.root_element(), root);
     let mut document = walker.document;
     let declared = html.root_element().attr("lang");
     let declared = declared.filter(|language| !language.trim().is_empty());
@@ -54,6 +74,13 @@ pub fn walk(html: &Html) -> PageDocument {
     document.language = declared.unwrap_or_default().trim().to_ascii_lowercase();
     if walker.main.len() >= MAIN_BYTES_MIN {
         document.text = walker.main;
+        document.cards = walker.main_cards;
+    } else if document.text.len() < MAIN_BYTES_MIN {
+        // The classes misled: the page is not only about the site.
+        document.text.clone_from(&document.whole_text);
+    }
+    if document.canonical.is_empty() {
+        document.canonical = document.meta(&["og:url"]).unwrap_or_default().to_owned();
     }
     document
 }
@@ -69,19 +96,78 @@ impl PageDocument {
     }
 }
 
+/// The part of a page that an element is in.
+#[derive(Clone, Copy)]
+struct BlockContext {
+    /// Whether its text is about the listing.
+    is_read: bool,
+    /// Whether it is about other listings.
+    is_similar: bool,
+    in_main: bool,
+}
+
 #[derive(Default)]
 struct Walker {
     document: PageDocument,
     main: String,
+    main_cards: Cards,
+    links: usize,
+    headings: usize,
     items: usize,
     value_bytes: usize,
 }
 
 impl Walker {
-    fn element(&mut self, element: ElementRef<'_>, is_read: bool, in_main: bool) {
+    /// Walks an element. Returns the rank of its last heading if what follows the element belongs to that heading and is
+    /// not about the listing.
+    fn element(&mut self, element: ElementRef<'_>, context: BlockContext) -> Option<u8> {
         let name = element.value().name();
+        if self.is_read_whole(element) {
+            return None;
+        }
+        if element.attr("itemscope").is_some()
+            && element.attr("itemprop").is_none()
+            && !context.is_similar
+            && self.items < ITEMS_MAX
+        {
+            let item = self.item(element);
+            self.document.items.push(item);
+        }
+        let mut context = self.context(element, context);
+        context.in_main |= name == "main";
+        let is_block = !INLINE.contains(&name);
+        let starts = (self.document.text.len(), self.main.len(), self.links);
+        let headings = self.headings;
+        let is_link = name == "a" && element.attr("href").is_some();
+        self.links += usize::from(is_link || element.attr("onclick").is_some());
+        if is_block {
+            self.write("\n", context);
+        }
+        if context.is_read && blocks::is_active_letter(element) {
+            self.write(ACTIVE.encode_utf8(&mut [0; 4]), context);
+        }
+        let foreign = self.children(element, context);
+        // What holds the main heading is the listing itself.
+        let may_be_card = (is_block || is_link) && self.headings == headings;
+        if context.is_read && may_be_card && self.links > starts.2 {
+            self.document.cards.add(&self.document.text, starts.0);
+            if context.in_main {
+                self.main_cards.add(&self.main, starts.1);
+            }
+        }
+        if is_block {
+            self.write("\n", context);
+        }
+        let is_main_heading = name == "h1" && self.headings == 1;
+        let may_be_foreign = context.is_read && !is_main_heading;
+        let own = may_be_foreign.then(|| blocks::foreign_heading(element));
+        own.flatten().or(foreign)
+    }
+
+    /// Reads an element that is not walked: `meta`, `link` and `title`. Also notes headings and password fields.
+    fn is_read_whole(&mut self, element: ElementRef<'_>) -> bool {
         let content = |key: &str| element.attr(key).unwrap_or_default();
-        match name {
+        match element.value().name() {
             "meta" => {
                 let key = element.attr("property").or(element.attr("name"));
                 if let Some(key) = key {
@@ -89,49 +175,109 @@ impl Walker {
                         .metas
                         .push((key.to_ascii_lowercase(), content("content").to_owned()));
                 }
-                return;
+                return true;
+            }
+            "link" if content("rel").eq_ignore_ascii_case("canonical") => {
+                self.document.canonical = content("href").to_owned();
+                return true;
             }
             "title" if self.document.title.is_empty() => {
                 self.document.title = text_of(element);
-                return;
+                return true;
             }
-            "h1" if self.document.heading.is_empty() => self.document.heading = text_of(element),
+            "h1" => {
+                self.headings += 1;
+                if self.document.heading.is_empty() {
+                    self.document.heading = text_of(element);
+                }
+            }
             "input" if content("type").eq_ignore_ascii_case("password") => {
-                self.document.asks_password = true
+                self.document.asks_password = true;
             }
             _ => {}
         }
-        if element.attr("itemscope").is_some()
-            && element.attr("itemprop").is_none()
-            && self.items < ITEMS_MAX
-        {
-            let item = self.item(element);
-            self.document.items.push(item);
-        }
-        let is_read = is_read && !SITE.contains(&name) && element.attr("hidden").is_none();
-        let in_main = in_main || name == "main";
-        let is_block = !INLINE.contains(&name);
-        if is_block {
-            self.write("\n", is_read, in_main);
-        }
-        for child in element.children() {
-            if let Some(inner) = ElementRef::wrap(child) {
-                self.element(inner, is_read, in_main);
-            } else if let Some(text) = child.value().as_text() {
-                self.write(&collapsed(text), is_read, in_main);
-            }
-        }
-        if is_block {
-            self.write("\n", is_read, in_main);
-        }
+        false
     }
 
-    fn write(&mut self, text: &str, is_read: bool, in_main: bool) {
-        if !is_read {
+    /// Returns the context of the content of an element.
+    fn context(&mut self, element: ElementRef<'_>, outer: BlockContext) -> BlockContext {
+        let mut inner = outer;
+        inner.is_read &=
+            !SITE.contains(&element.value().name()) && element.attr("hidden").is_none();
+        let is_classed = element.attr("class").is_some() || element.attr("id").is_some();
+        if !(is_classed || element.value().name() == "header") {
+            return inner;
+        }
+        match blocks::kind(element) {
+            BlockKind::Content => {}
+            BlockKind::Site => inner.is_read = false,
+            BlockKind::Similar => {
+                inner.is_read = false;
+                inner.is_similar = true;
+            }
+            BlockKind::Breadcrumb => {
+                if self.document.breadcrumb.is_empty() {
+                    self.document.breadcrumb = lines_of(element);
+                }
+                inner.is_read = false;
+            }
+        }
+        inner
+    }
+
+    /// Walks the children of an element. What follows a heading of other listings is not read, up to the next heading of
+    /// its rank. Returns its rank if nothing follows it here.
+    fn children(&mut self, element: ElementRef<'_>, context: BlockContext) -> Option<u8> {
+        let mut foreign: Option<u8> = None;
+        let mut is_last = false;
+        for child in element.children() {
+            if let Some(inner) = ElementRef::wrap(child) {
+                let rank = blocks::heading_rank(inner);
+                let ends = foreign.is_some_and(|foreign| rank.is_some_and(|rank| rank <= foreign));
+                if ends || foreign.is_some() && blocks::has_main_heading(inner) {
+                    foreign = None;
+                }
+                let mut within = context;
+                within.is_read &= foreign.is_none();
+                within.is_similar |= foreign.is_some();
+                is_last = false;
+                if self.touches(inner, within) {
+                    self.write(" ", within);
+                }
+                let found = self.element(inner, within);
+                if found.is_some() && context.is_read {
+                    foreign = found;
+                    is_last = true;
+                }
+                if has_inline_neighbour(inner) {
+                    self.write(" ", within);
+                }
+            } else if let Some(text) = child.value().as_text() {
+                let mut within = context;
+                within.is_read &= foreign.is_none();
+                self.write(&collapsed(text), within);
+            }
+        }
+        foreign.filter(|_| is_last)
+    }
+
+    /// Returns whether the digits of an inline element would continue the word before it, as in
+    /// `Charges<span>100 €</span>`; not `T<b>3</b>`.
+    fn touches(&self, element: ElementRef<'_>, context: BlockContext) -> bool {
+        let mut last = self.document.text.chars().rev();
+        let is_word = (0..2).all(|_| last.next().is_some_and(char::is_alphabetic));
+        let is_label = !matches!(element.value().name(), "sup" | "sub");
+        let first = || element.text().next().and_then(|text| text.chars().next());
+        context.is_read && is_word && is_label && first().is_some_and(|c| c.is_ascii_digit())
+    }
+
+    fn write(&mut self, text: &str, context: BlockContext) {
+        append(&mut self.document.whole_text, text, TEXT_BYTES_MAX);
+        if !context.is_read {
             return;
         }
         append(&mut self.document.text, text, TEXT_BYTES_MAX);
-        if in_main {
+        if context.in_main {
             append(&mut self.main, text, TEXT_BYTES_MAX);
         }
     }
@@ -212,6 +358,28 @@ pub fn text_of(element: ElementRef<'_>) -> String {
         append(&mut text, piece, VALUE_BYTES_MAX);
     }
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the texts of an element, one a line.
+fn lines_of(element: ElementRef<'_>) -> String {
+    let mut text = String::new();
+    for piece in element
+        .text()
+        .map(str::trim)
+        .filter(|piece| !piece.is_empty())
+    {
+        append(&mut text, piece, VALUE_BYTES_MAX);
+        append(&mut text, "\n", VALUE_BYTES_MAX);
+    }
+    text
+}
+
+/// Returns whether another inline element follows an inline element directly: pages set a label and its value apart by
+/// their style only, as in `<span>Chambres</span><span>3</span>`.
+fn has_inline_neighbour(element: ElementRef<'_>) -> bool {
+    let next = element.next_sibling().and_then(ElementRef::wrap);
+    INLINE.contains(&element.value().name())
+        && next.is_some_and(|next| !matches!(next.value().name(), "sup" | "sub"))
 }
 
 /// Collapses each run of ASCII white space to one space, as browsers do: a line break of the source is not a line break

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use scraper::Html;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -80,6 +81,11 @@ impl PageFindings {
         if let Some(value) = value {
             self.put(path, value, origin);
         }
+    }
+
+    /// Removes the value of a field, and returns it.
+    pub fn remove(&mut self, path: &str) -> Option<Finding> {
+        self.fields.remove(path)
     }
 
     /// Records that the price is available on request only.
@@ -172,26 +178,32 @@ pub fn tidy_text(text: &str) -> String {
     tidy
 }
 
-const ENTITIES: [(&str, &str); 8] = [
-    ("&lt;", "<"),
-    ("&gt;", ">"),
-    ("&nbsp;", " "),
-    ("&euro;", "€"),
-    ("&#39;", "'"),
-    ("&apos;", "'"),
-    ("&quot;", "\""),
-    ("&amp;", "&"),
-];
+/// Maximum number of times that a text was escaped: some portals escape their HTML twice.
+const ESCAPES_MAX: usize = 2;
 
 fn without_markup(text: &str) -> String {
     let mut plain = text.to_owned();
-    for (entity, character) in ENTITIES {
-        if plain.contains(entity) {
-            plain = plain.replace(entity, character);
+    for _ in 0..ESCAPES_MAX {
+        if !plain.contains('&') {
+            break;
         }
+        plain = decoded(&plain);
     }
+    without_tags(&plain)
+}
+
+/// Decodes the HTML entities of a text once, by the parser's table.
+fn decoded(text: &str) -> String {
+    let escaped = text.replace('<', "&lt;");
+    Html::parse_fragment(&escaped)
+        .root_element()
+        .text()
+        .collect()
+}
+
+fn without_tags(plain: &str) -> String {
     let mut kept = String::with_capacity(plain.len());
-    let mut rest = plain.as_str();
+    let mut rest = plain;
     while let Some(start) = rest.find('<') {
         let tag = rest[start + 1..].trim_start_matches('/');
         let length = rest[start..].find('>');
@@ -255,6 +267,29 @@ mod tests {
             Value::Object(findings.advert()),
             json!({"location": {"postalCode": "75011"}, "title": "T3 Paris\ncentre"})
         );
+    }
+
+    #[test]
+    fn texts_lose_their_entities_and_markup_however_often_they_were_escaped() {
+        for (written, expected) in [
+            (
+                "Vente appartement 3&nbsp;pi&egrave;ces",
+                "Vente appartement 3 pièces",
+            ),
+            ("BALCON &#8211; CLIM", "BALCON – CLIM"),
+            (
+                "L&#039;appartement &amp; sa cave",
+                "L'appartement & sa cave",
+            ),
+            (
+                "Loyer : 1 500 &amp;euro; cc&lt;br /&gt;Libre",
+                "Loyer : 1 500 € cc\nLibre",
+            ),
+            ("Studio 20 m&sup2; < 500 €", "Studio 20 m² < 500 €"),
+            ("R&D et A & B", "R&D et A & B"),
+        ] {
+            assert_eq!(tidy_text(written), expected, "{written}");
+        }
     }
 
     #[test]

@@ -35,16 +35,106 @@ const LOGIN: [&str; 6] = [
     "log in",
 ];
 /// Phrases of bot walls.
-const WALL: [&str; 8] = [
+const WALL: [&str; 25] = [
     "captcha",
     "acces refuse",
     "access denied",
     "just a moment",
+    "un instant",
+    "attention required",
     "verifying you are human",
+    "verify you are human",
+    "verification required",
+    "verifiez que vous etes humain",
+    "verification de securite",
+    "security check",
+    "checking your browser",
     "vous etes un robot",
     "unusual traffic",
+    "you have been blocked",
+    "you are unable to access",
+    "request unsuccessful",
+    "request blocked",
+    "acces temporairement restreint",
+    "acces bloque",
+    "ddos protection",
+    "pardon our interruption",
+    "access to this page has been denied",
     "enable js and disable any ad blocker",
 ];
+/// Parts of the source of bot walls, in the spelling of their makers. Pages behind them may contain some too, so they
+/// count only on a page that shows next to nothing.
+const WALL_SOURCES: [&str; 9] = [
+    "captcha-delivery.com",
+    "/cdn-cgi/challenge-platform/",
+    "cf-turnstile",
+    "_Incapsula_Resource",
+    "px-captcha",
+    "PerimeterX",
+    "awsWafCookieDomainList",
+    "token.awswaf.com",
+    "_kpsdk",
+];
+/// Maximum length of the text of a bot wall, bytes.
+const WALL_TEXT_BYTES_MAX: usize = 1_200;
+/// Maximum length of the text of a login page, bytes; a longer page has a login form besides its content.
+const LOGIN_TEXT_BYTES_MAX: usize = 3_000;
+/// Phrases in titles and headings of lists of listings and of the front pages of agencies.
+const LISTS: [&str; 41] = [
+    "annonces immobilieres",
+    "nos annonces",
+    "toutes les annonces",
+    "liste des annonces",
+    "nos biens",
+    "nos maisons",
+    "nos appartements",
+    "nos terrains",
+    "nos locations",
+    "nos ventes",
+    "nos offres",
+    "biens a louer",
+    "biens a vendre",
+    "biens immobiliers",
+    "appartements a louer",
+    "appartements a vendre",
+    "maisons a louer",
+    "maisons a vendre",
+    "terrains a vendre",
+    "logements a louer",
+    "studios a louer",
+    "location appartements",
+    "vente appartements",
+    "location maisons",
+    "vente maisons",
+    "votre recherche",
+    "resultats",
+    "resultat de recherche",
+    "resultats de recherche",
+    "biens correspondent",
+    "annonces correspondent",
+    "location immobiliere",
+    "vente immobiliere",
+    "agence immobiliere",
+    "votre agence",
+    "achat immobilier",
+    "estimation immobiliere",
+    "prix immobilier",
+    "prix de l immobilier",
+    "prix au m2",
+    "immobilier a vendre",
+];
+/// Words that count listings after a number: `25 annonces`.
+const COUNTED: [&str; 8] = [
+    "annonces",
+    "biens",
+    "offres",
+    "logements",
+    "appartements",
+    "maisons",
+    "resultats",
+    "locations",
+];
+
 /// Phrases of missing pages, whatever their status code.
 const MISSING: [&str; 4] = [
     "page introuvable",
@@ -61,18 +151,39 @@ pub fn is_offline(document: &PageDocument) -> bool {
         .any(|text| says(text, &OFFLINE))
 }
 
+/// Returns whether the title or heading of a page names several listings, or an agency: `Appartements à louer`, `25
+/// annonces`.
+pub fn names_many(document: &PageDocument) -> bool {
+    [document.title.as_str(), document.heading.as_str()]
+        .iter()
+        .any(|text| {
+            let counts = tokens(text).windows(2).any(|pair| {
+                let is_count = pair[0].whole().is_some_and(|count| count > 1);
+                is_count && COUNTED.iter().any(|word| pair[1].is(word))
+            });
+            counts || says(text, &LISTS)
+        })
+}
+
 /// Returns why a page shows no listing; `None` if the page does not say.
-pub fn obstacle(document: &PageDocument) -> Option<Obstacle> {
-    let head = &document.text[..document.text.floor_char_boundary(HEAD_BYTES)];
+pub fn obstacle(document: &PageDocument, source: &str) -> Option<Obstacle> {
+    let text = &document.whole_text;
+    let head = &text[..text.floor_char_boundary(HEAD_BYTES)];
     let headings = [document.title.as_str(), document.heading.as_str()];
     if headings.iter().any(|text| says(text, &MISSING)) {
         return Some(Obstacle::Missing);
     }
-    if document.asks_password || headings.iter().any(|text| says(text, &LOGIN)) {
-        return Some(Obstacle::Login);
+    let is_bare = text.len() <= WALL_TEXT_BYTES_MAX;
+    let is_wall = headings
+        .iter()
+        .chain(is_bare.then_some(&head))
+        .any(|text| says(text, &WALL));
+    if is_wall || is_bare && WALL_SOURCES.iter().any(|part| source.contains(part)) {
+        return Some(Obstacle::Wall);
     }
-    let is_wall = headings.iter().chain([&head]).any(|text| says(text, &WALL));
-    is_wall.then_some(Obstacle::Wall)
+    let is_short = text.len() <= LOGIN_TEXT_BYTES_MAX;
+    let is_login = document.asks_password && is_short;
+    (is_login || headings.iter().any(|text| says(text, &LOGIN))).then_some(Obstacle::Login)
 }
 
 /// An obstacle to reading a listing.

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::super::french;
-use super::{CLASSES, GraphSummary};
+use super::super::page_kind::phrase;
+use super::{CLASSES, GraphSummary, PageContext};
 use toise_listings::adverts::identity::ListingUrl;
 
 /// Maximum number of nodes read.
@@ -64,7 +65,7 @@ impl<'v> Graph<'v> {
 
     pub(super) fn listing(
         &self,
-        page: Option<&ListingUrl>,
+        page: &PageContext<'_>,
         summary: &mut GraphSummary,
     ) -> Option<&'v Node> {
         let ranked = self.nodes.iter().filter(|(_, may_be)| *may_be);
@@ -77,7 +78,8 @@ impl<'v> Graph<'v> {
                     .get(*key)
                     .and_then(text)
                     .and_then(|text| ListingUrl::parse(&text));
-                address.is_some_and(|address| page.is_some_and(|page| page.key() == address.key()))
+                address
+                    .is_some_and(|address| page.url.is_some_and(|page| page.key() == address.key()))
             })
         };
         let best = candidates.iter().map(|(rank, _)| *rank).min()?;
@@ -91,8 +93,14 @@ impl<'v> Graph<'v> {
         let (_, first) = of_best.next()?;
         // The same listing often occurs twice, for two consumers; both nodes then have the same name.
         if of_best.any(|(_, other)| other.get("name") != first.get("name")) {
-            summary.are_many = true;
-            return None;
+            // Similar listings may be products too; the page is of the one that it is named after.
+            let mut of_page = candidates
+                .iter()
+                .filter(|(rank, node)| *rank == best && is_named_after(page, node))
+                .map(|(_, node)| *node);
+            let only = of_page.next().filter(|_| of_page.next().is_none());
+            summary.are_many = only.is_none();
+            return only;
         }
         Some(first)
     }
@@ -117,6 +125,19 @@ impl<'v> Graph<'v> {
 }
 
 const OFFER: usize = 3;
+/// Minimum length of a name that tells a listing from others, bytes.
+const NAME_BYTES_MIN: usize = 8;
+
+/// Returns whether the title or heading of a page contains the name of a node.
+fn is_named_after(page: &PageContext<'_>, node: &Node) -> bool {
+    let name = node.get("name").and_then(text).map(|name| phrase(&name));
+    name.filter(|name| name.len() >= NAME_BYTES_MIN)
+        .is_some_and(|name| {
+            page.headings
+                .iter()
+                .any(|heading| phrase(heading).contains(&name))
+        })
+}
 
 /// Returns the rank of a node as the listing, 0 for the most likely; `None` if it cannot be the listing.
 pub(super) fn rank(node: &Node) -> Option<usize> {

@@ -56,8 +56,13 @@ pub fn count_of(tokens: &[Token], names: &[&str]) -> Option<u32> {
             .find_map(|place| {
                 let mut after = &tokens[place + 1..];
                 // The value may be on a separate line.
-                while let [Token::Sign(':' | '(' | ')') | Token::Break, rest @ ..] = after {
-                    after = rest;
+                loop {
+                    after = match after {
+                        [Token::Sign(':' | '(' | ')') | Token::Break, rest @ ..] => rest,
+                        // `Chambre(s) : 2`.
+                        [Token::Word(plural), rest @ ..] if plural == "s" => rest,
+                        _ => break,
+                    };
                 }
                 let ends = !matches!(after.get(1), Some(Token::Word(_) | Token::Sign('€' | '%')));
                 let value = after.first().and_then(Token::whole).filter(in_range);
@@ -224,6 +229,7 @@ mod tests {
             "trois pièces",
             "Pièces : 3",
             "Nombre de pièces\n3",
+            "Nombre de pièce(s) : 3",
             "F3",
             "3 p.",
             "3 pcs",

@@ -85,8 +85,28 @@ const HAS: [(&[&str], &str); 17] = [
     (&["jacuzzi"], "hasJacuzzi"),
     (&["calme"], "isPeaceful"),
 ];
-/// Words that negate the word after them.
-const DENIALS: [&str; 6] = ["sans", "pas", "aucun", "aucune", "ni", "proche"];
+/// Words that negate the amenity after them.
+const DENIALS: [&str; 12] = [
+    "sans",
+    "pas",
+    "aucun",
+    "aucune",
+    "ni",
+    "proche",
+    "non",
+    "absence",
+    "depourvu",
+    "depourvue",
+    "jamais",
+    "hors",
+];
+/// Words that may occur between a denial and what it denies: `ne dispose pas d'ascenseur`.
+const BRIDGES: [&str; 16] = [
+    "d", "D", "de", "du", "des", "l", "L", "le", "la", "les", "un", "une", "en", "equipe",
+    "equipee", "dote",
+];
+/// Number of tokens before an amenity that are searched for a denial.
+const DENIAL_REACH: usize = 6;
 
 /// Returns the class of dwelling that a text names. The words are safe to read in texts in any language.
 pub fn dwelling(tokens: &[Token]) -> Option<&'static str> {
@@ -149,10 +169,7 @@ pub fn characteristics(tokens: &[Token]) -> impl Iterator<Item = (&'static str, 
         let place = tokens
             .iter()
             .position(|token| token.word().is_some_and(|word| words.contains(&word)))?;
-        let before = &tokens[place.saturating_sub(2)..place];
-        let denied = before
-            .iter()
-            .any(|token| token.word().is_some_and(|word| DENIALS.contains(&word)));
+        let denied = is_denied(&tokens[..place]) || says_no(&tokens[place + 1..]);
         // Only a missing lift is recorded; any other negation may refer to something else.
         match (denied, *field) {
             (true, "hasLift") => Some((*field, false)),
@@ -162,10 +179,58 @@ pub fn characteristics(tokens: &[Token]) -> impl Iterator<Item = (&'static str, 
     })
 }
 
+/// Returns whether the words before an amenity deny it: `sans ascenseur`, `ne dispose pas d'un ascenseur`.
+fn is_denied(before: &[Token]) -> bool {
+    let mut nearest = before.iter().rev().take(DENIAL_REACH).filter(|token| {
+        let is_bridge = token.word().is_some_and(|word| BRIDGES.contains(&word));
+        !is_bridge && !matches!(token, Token::Sign('\'' | '’'))
+    });
+    // Two words, because one may describe the amenity: `sans grande terrasse`.
+    (0..2)
+        .map_while(|_| nearest.next()?.word())
+        .any(|word| DENIALS.contains(&word))
+}
+
+/// Returns whether the value after an amenity says that there is none: `Ascenseur : non`.
+fn says_no(after: &[Token]) -> bool {
+    let is_separator =
+        |token: &&Token| matches!(token, Token::Sign(':' | '-' | '–') | Token::Break);
+    let separators = after.iter().take_while(is_separator).count();
+    let after = &after[separators..];
+    // In `Ascenseur, Non meublé` the denial is of something else.
+    let ends = !matches!(after.get(1), Some(Token::Word(_) | Token::Number(..)));
+    let is_no = |value: &Token| {
+        ["non", "aucun", "aucune"].iter().any(|no| value.is(no))
+            || separators > 0 && value.number() == Some(0.0)
+    };
+    ends && after.first().is_some_and(is_no)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tokens::tokens;
     use super::*;
+
+    #[test]
+    fn a_lift_is_denied_in_every_wording() {
+        for (text, expected) in [
+            ("La résidence ne dispose pas d'ascenseur", Some(false)),
+            ("immeuble non équipé d’un ascenseur", Some(false)),
+            ("ni cave ni ascenseur", Some(false)),
+            ("dépourvu d'ascenseur", Some(false)),
+            ("absence d'ascenseur", Some(false)),
+            ("Ascenseur : NON", Some(false)),
+            ("Ascenseur\nNon", Some(false)),
+            ("pas de vis-à-vis, ascenseur", Some(true)),
+            ("Ascenseur : OUI", Some(true)),
+            ("Ascenseur\nNon meublé", Some(true)),
+            ("3e étage avec ascenseur", Some(true)),
+        ] {
+            let tokens = tokens(text);
+            let found = characteristics(&tokens).find(|(field, _)| *field == "hasLift");
+            assert_eq!(found.map(|(_, has)| has), expected, "{text}");
+        }
+    }
 
     #[test]
     fn class_and_offer_are_read_from_titles() {

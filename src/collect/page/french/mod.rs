@@ -5,20 +5,52 @@
 
 mod areas;
 mod counts;
-mod energy;
+pub mod energy;
 mod kinds;
 mod money;
-mod places;
+pub mod places;
 pub mod tokens;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::findings::{FieldOrigin, PRICE, PageFindings};
-use money::Amount;
+use money::{Amount, PaymentPeriod};
 use tokens::{Token, tokens};
 
 /// Minimum amount that cannot be a monthly rent, EUR.
 pub const SALE_CERTAIN: f64 = 15_000.0;
+
+/// Path of a tenant's charges.
+const RENTAL_FEES: &str = "charges.yearlyRentalFees";
+/// Path of an owner's charges.
+const CONDOMINIUM_FEES: &str = "charges.yearlyCondoniumFees";
+/// Path of the energy class.
+const ENERGY_CLASS: &str = "habitation.climate.epcEnergy";
+/// Path of the climate class.
+const CLIMATE_CLASS: &str = "habitation.climate.epcClimate";
+/// Words that label the details of one listing.
+const DETAILS: [&str; 18] = [
+    "reference",
+    "ref",
+    "dpe",
+    "ges",
+    "honoraires",
+    "fonciere",
+    "garantie",
+    "georisques",
+    "energie",
+    "copropriete",
+    "exposition",
+    "chauffage",
+    "etage",
+    "descriptif",
+    "description",
+    "caracteristiques",
+    "prestations",
+    "carrez",
+];
+/// Months of a year.
+const MONTHS: f64 = 12.0;
 
 /// Frequent words of French, and of other languages in `FOREIGN`; none is a word of both.
 const FRENCH: [&str; 10] = [
@@ -58,9 +90,13 @@ pub fn read(text: &str, part: TextTrust, findings: &mut PageFindings, origin: Fi
     read_areas(&tokens, findings, origin);
     read_counts(&tokens, findings, origin);
     read_energy(&tokens, findings, origin);
-    read_place(&tokens, findings, origin);
+    // A page also has the address of its agency.
     if part != TextTrust::Page {
-        for (field, has) in kinds::characteristics(&tokens) {
+        add_place(&tokens, findings, origin);
+    }
+    for (field, has) in kinds::characteristics(&tokens) {
+        // A page names amenities of other listings, but denies only those of its own.
+        if part != TextTrust::Page || !has {
             findings.put(&format!("habitation.characteristics.{field}"), has, origin);
         }
     }
@@ -87,21 +123,38 @@ pub fn is_french(text: &str) -> bool {
     count(&FRENCH) >= count(&FOREIGN)
 }
 
-/// Adds the place that the path of a URL names with its department: `/appartement/saint-etienne-42/`.
-pub fn read_url_place(path: &str, findings: &mut PageFindings, origin: FieldOrigin) {
+/// Adds the place in an address, unless the place is known.
+pub fn read_address(address: &str, findings: &mut PageFindings, origin: FieldOrigin) {
+    add_place(&tokens(address), findings, origin);
+}
+
+fn add_place(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
     if knows_place(findings) {
         return;
     }
-    if let Some(place) = path.split('/').find_map(places::of_url_segment) {
+    if let Some(place) = places::place(tokens) {
         findings.set_optional("location.postalCode", place.postal_code, origin);
         findings.set_optional("location.inseeCode", place.insee_code, origin);
         findings.set_optional("location.city", place.city, origin);
     }
 }
 
+/// Returns whether the commune of a listing is known.
+pub fn knows_place(findings: &PageFindings) -> bool {
+    ["location.postalCode", "location.inseeCode"]
+        .iter()
+        .any(|path| findings.has(path))
+}
+
 /// Adds the class and offer named by words, as in a title, a category or the path of a URL.
 pub fn read_kinds(text: &str, findings: &mut PageFindings, origin: FieldOrigin) {
     read_kind(&tokens(text), findings, origin);
+}
+
+/// Returns whether a text names the class or the rooms of a listing, as in `Maison à vendre` or `Beau T3`.
+pub fn names_listing(text: &str) -> bool {
+    let tokens = tokens(text);
+    kinds::class(&tokens).is_some() || counts::rooms(&tokens).is_some()
 }
 
 /// Returns whether a text says that the price is available on request only.
@@ -172,11 +225,86 @@ fn read_money(tokens: &[Token], part: TextTrust, findings: &mut PageFindings, or
             Amount::Rent(_) => {}
             Amount::Deposit(value) => findings.put("warrantyDeposit", value, origin),
             Amount::PropertyTax(value) => findings.put("charges.yearlyHousingTax", value, origin),
-            Amount::CondominiumFees(value) => {
-                findings.put("charges.yearlyCondoniumFees", value, origin);
+            Amount::CondominiumFees(value) => findings.put(CONDOMINIUM_FEES, value, origin),
+            // Read at the end, when it is known whether this is a rental.
+            Amount::Charges(..) => {}
+        }
+    }
+}
+
+/// Adds the charges in the texts of a listing whose offer is known: those of the tenant of a rental, else those of the
+/// owner if the text says how often they are paid. Charges of a condominium in a rental are the tenant's.
+pub fn read_charges(texts: &[&str], findings: &mut PageFindings, origin: FieldOrigin) {
+    let rent = findings.get(PRICE).and_then(Value::as_f64);
+    // As much as the rent, an amount is the rent itself.
+    let is_plausible = |yearly: f64| rent.is_none_or(|rent| yearly < rent * MONTHS);
+    if is_rent(findings) {
+        let of_condominium = findings.remove(CONDOMINIUM_FEES);
+        for text in texts {
+            for amount in money::amounts(&tokens(text)) {
+                if let Amount::Charges(value, every) = amount {
+                    let yearly = match every {
+                        PaymentPeriod::Year => value,
+                        _ => value * MONTHS,
+                    };
+                    if is_plausible(yearly) {
+                        findings.put(RENTAL_FEES, yearly, origin);
+                    }
+                }
+            }
+        }
+        let yearly = of_condominium.and_then(|finding| finding.value.as_f64());
+        findings.set_optional(
+            RENTAL_FEES,
+            yearly.filter(|yearly| is_plausible(*yearly)),
+            origin,
+        );
+        return;
+    }
+    if !is_sale(findings) {
+        return;
+    }
+    for text in texts {
+        for amount in money::amounts(&tokens(text)) {
+            match amount {
+                Amount::Charges(value, PaymentPeriod::Month) => {
+                    findings.put(CONDOMINIUM_FEES, value * MONTHS, origin);
+                }
+                Amount::Charges(value, PaymentPeriod::Year) => {
+                    findings.put(CONDOMINIUM_FEES, value, origin);
+                }
+                _ => {}
             }
         }
     }
+}
+
+/// Removes the classes of the diagnostic that contradict their scores.
+pub fn check_energy(findings: &mut PageFindings) {
+    let score = |path: &str| findings.get(path).and_then(Value::as_f64);
+    let class = |path: &str| findings.get(path).and_then(Value::as_str)?.chars().last();
+    let consumption = score("habitation.climate.epcEnergyScore");
+    let emissions = score("habitation.climate.epcClimateScore");
+    let is_wrong = class(ENERGY_CLASS)
+        .zip(consumption)
+        .is_some_and(|(class, score)| !energy::energy_class_agrees(class, score, emissions));
+    let is_climate_wrong = class(CLIMATE_CLASS)
+        .zip(emissions)
+        .is_some_and(|(class, score)| !energy::climate_class_agrees(class, score));
+    if is_wrong {
+        findings.remove(ENERGY_CLASS);
+    }
+    if is_climate_wrong {
+        findings.remove(CLIMATE_CLASS);
+    }
+}
+
+/// Returns the number of words in a text that label the details of one listing: its reference, its diagnostic, its
+/// fees. Each word counts once.
+pub fn detail_labels(text: &str) -> usize {
+    let tokens = tokens(text);
+    let is_said = |word: &&&str| tokens.iter().any(|token| token.is(word));
+    DETAILS.iter().filter(is_said).count()
 }
 
 fn is_rent(findings: &PageFindings) -> bool {
@@ -248,11 +376,11 @@ fn read_energy(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigi
     let class = energy
         .class
         .map(|class| format!("ENERGY_CLASSIFICATION_{class}"));
-    findings.set_optional("habitation.climate.epcEnergy", class, origin);
+    findings.set_optional(ENERGY_CLASS, class, origin);
     let class = energy
         .climate_class
         .map(|class| format!("GREENHOUSE_CLASSIFICATION_{class}"));
-    findings.set_optional("habitation.climate.epcClimate", class, origin);
+    findings.set_optional(CLIMATE_CLASS, class, origin);
     findings.set_optional(
         "habitation.climate.epcEnergyScore",
         energy.consumption,
@@ -265,21 +393,17 @@ fn read_energy(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigi
     );
 }
 
-fn read_place(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
-    if knows_place(findings) {
-        return;
-    }
-    if let Some(place) = places::place(tokens) {
-        findings.set_optional("location.postalCode", place.postal_code, origin);
-        findings.set_optional("location.inseeCode", place.insee_code, origin);
-        findings.set_optional("location.city", place.city, origin);
-    }
-}
-
-fn knows_place(findings: &PageFindings) -> bool {
-    ["location.postalCode", "location.inseeCode"]
-        .iter()
-        .any(|path| findings.has(path))
+/// Returns the price, area and rooms of a card of a listing as one text; `None` if the words are not of one: it states
+/// two of its price, its area, and its class or number of rooms.
+pub fn card_key(tokens: &[Token]) -> Option<String> {
+    let price = prices(tokens).first().copied();
+    let areas = areas::areas(tokens);
+    let area = areas.dwelling.or(areas.land);
+    let rooms = counts::rooms(tokens);
+    let is_kind = rooms.is_some() || kinds::class(tokens).is_some();
+    let stated = [price.is_some(), area.is_some(), is_kind];
+    let is_card = stated.into_iter().filter(|is_stated| *is_stated).count() >= 2;
+    is_card.then(|| format!("{price:?} {area:?} {rooms:?}"))
 }
 
 /// Returns all prices and rents in a text.

@@ -14,6 +14,8 @@ const RENT_MIN: f64 = 20.0;
 /// Maximum amount, EUR.
 const AMOUNT_MAX: f64 = 1e11;
 const MONTHS: f64 = 12.0;
+/// Maximum number of tokens of a line that labels the amount on the next line.
+const LABEL_TOKENS_MAX: usize = 12;
 
 /// An amount in EUR, by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,14 +30,20 @@ pub enum Amount {
     PropertyTax(f64),
     /// Yearly condominium fees.
     CondominiumFees(f64),
+    /// Charges of a tenant, or of an owner where a sale says no more, and how often they are paid.
+    Charges(f64, PaymentPeriod),
 }
 
-/// How often an amount is paid, from the words after it.
-#[derive(Clone, Copy, PartialEq)]
-enum PaymentPeriod {
+/// How often an amount is paid, from the words around it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PaymentPeriod {
+    /// Once, or the text does not say how often.
     Once,
+    /// Every month.
     Month,
+    /// Every year.
     Year,
+    /// Once for every square metre.
     SquareMetre,
 }
 
@@ -97,15 +105,21 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
     let every = every(&tokens[after..]);
     let line_start = tokens[..place]
         .iter()
-        .rposition(|token| *token == Token::Break);
-    let start = line_start
-        .unwrap_or(0)
-        .max(place.saturating_sub(CONTEXT_BEFORE));
+        .rposition(|token| *token == Token::Break)
+        .map_or(0, |end| end + 1);
+    let start = line_start.max(place.saturating_sub(CONTEXT_BEFORE));
     // Words before another amount belong to that one.
-    let other = tokens[start..place]
+    let other = tokens[line_start..place]
         .iter()
-        .rposition(|token| *token == Token::Sign('€'));
-    let context = &tokens[start + other.map_or(0, |offset| offset + 1)..place];
+        .rposition(|token| *token == Token::Sign('€'))
+        .map_or(line_start, |offset| line_start + offset + 1);
+    let context = match other {
+        // The label may have its own line.
+        _ if place == line_start => label_line(tokens, line_start),
+        // A line of charges often explains them in brackets.
+        _ if other == line_start && is_charges(&tokens[line_start]) => &tokens[line_start..place],
+        _ => &tokens[start.max(other)..place],
+    };
     let says = |word: &str| context.iter().any(|token| token.is(word));
     if every == PaymentPeriod::SquareMetre {
         return None;
@@ -116,15 +130,32 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
     if says("taxe") || says("fonciere") {
         return Some(Amount::PropertyTax(value));
     }
-    if says("copropriete") || says("copro") {
+    let every = match every {
+        PaymentPeriod::Once if says("mensuelles") || says("mensuel") || says("mensuelle") => {
+            PaymentPeriod::Month
+        }
+        PaymentPeriod::Once if says("annuelles") && !says("regularisation") => PaymentPeriod::Year,
+        other => other,
+    };
+    let is_rent_total = says("total") || says("loyer");
+    if (says("copropriete") || says("copro")) && !is_rent_total {
         let yearly = match every {
             PaymentPeriod::Month => value * MONTHS,
             _ => value,
         };
         return Some(Amount::CondominiumFees(yearly));
     }
-    let is_included =
-        says("inclus") || says("compris") || says("comprises") || says("fai") || says("incluses");
+    let fees = ["honoraires", "frais", "energie", "depenses"];
+    let is_fee = tokens[other..place]
+        .iter()
+        .any(|token| fees.iter().any(|fee| token.is(fee)));
+    let names_charges = context.iter().any(is_charges) && !says("hors");
+    if charges_follow(&tokens[after..])
+        || names_charges && !is_fee && !is_rent_total && !is_all_in(context)
+    {
+        return Some(Amount::Charges(value, every));
+    }
+    let is_included = says("fai") || is_all_in(context);
     if !is_included && !says("loyer") && OTHER.iter().any(|word| says(word)) {
         return None;
     }
@@ -133,6 +164,72 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
         (true, _) if value >= RENT_MIN && !says("soit") => Some(Amount::Rent(value)),
         (false, PaymentPeriod::Once) if value >= SALE_MIN => Some(Amount::Price(value)),
         _ => None,
+    }
+}
+
+/// Returns whether a word names charges.
+fn is_charges(token: &Token) -> bool {
+    ["charges", "charge", "provision", "provisions"]
+        .iter()
+        .any(|word| token.is(word))
+}
+
+/// Returns whether the words before an amount say that it includes something, as in `charges comprises`.
+fn is_all_in(context: &[Token]) -> bool {
+    let words = ["inclus", "compris", "comprises", "incluses", "cc"];
+    context
+        .iter()
+        .any(|token| words.iter().any(|word| token.is(word)))
+}
+
+/// Returns whether the words after an amount make it one of charges: `50 € de charges`, but not `50 € charges comprises`
+/// or `850 € charges 50 €`.
+fn charges_follow(after: &[Token]) -> bool {
+    let joins = |token: &&Token| {
+        matches!(token, Token::Sign('/'))
+            || ["de", "pour", "par", "mois"]
+                .iter()
+                .any(|word| token.is(word))
+    };
+    let joined = after.iter().take_while(joins).count();
+    let Some(next) = after.get(joined).filter(|next| is_charges(next)) else {
+        return false;
+    };
+    let rest = &after[joined + 1..];
+    let near = rest.iter().take_while(|token| **token != Token::Break);
+    let is_other = |token: &Token| token.number().is_some() || matches!(token, Token::Sign(':'));
+    let is_joined = after[..joined]
+        .iter()
+        .any(|token| token.is("de") || token.is("pour"));
+    let ends = matches!(
+        rest.first(),
+        None | Some(Token::Break | Token::Sign(',' | '.' | ')' | ';'))
+    );
+    let is_provision = next.is("provision") || next.is("provisions");
+    (is_joined || joined == 0 && (ends || is_provision))
+        && !is_all_in(&rest[..rest.len().min(2)])
+        && !near.take(5).any(is_other)
+}
+
+/// Returns the line before an amount, if it is the label of charges, of a deposit or of a tax.
+fn label_line(tokens: &[Token], line_start: usize) -> &[Token] {
+    let Some(end) = line_start.checked_sub(1) else {
+        return &[];
+    };
+    let start = tokens[..end]
+        .iter()
+        .rposition(|token| *token == Token::Break)
+        .map_or(0, |before| before + 1);
+    let line = &tokens[start..end];
+    let names = ["depot", "caution", "taxe"];
+    let is_label = line
+        .first()
+        .is_some_and(|first| is_charges(first) || names.iter().any(|name| first.is(name)));
+    let is_short = line.len() <= LABEL_TOKENS_MAX && !line.contains(&Token::Sign('€'));
+    if is_label && is_short && !is_all_in(line) {
+        line
+    } else {
+        &[]
     }
 }
 
@@ -174,12 +271,18 @@ fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
         Some(Token::Sign(':')) => place.checked_sub(2).and_then(|label| tokens.get(label)),
         other => other,
     };
-    let is_labelled = label.is_some_and(|label| label.is("prix") || label.is("loyer"));
+    let is_labelled =
+        label.is_some_and(|label| label.is("prix") || label.is("loyer") || label.is("mensuelles"));
     let ends = matches!(next, None | Some(Token::Break));
     (is_labelled && ends).then_some((1.0, place + 1))
 }
 
 fn every(after: &[Token]) -> PaymentPeriod {
+    // The period may have its own line: `1 250 €`, then `par mois`.
+    let after = match after {
+        [Token::Break, rest @ ..] if is_period_line(rest) => rest,
+        other => other,
+    };
     let mut words = after
         .iter()
         .take_while(|token| **token != Token::Break)
@@ -221,6 +324,19 @@ fn every(after: &[Token]) -> PaymentPeriod {
     PaymentPeriod::Once
 }
 
+/// Returns whether a line starts with the period of the amount on the line before it.
+fn is_period_line(line: &[Token]) -> bool {
+    match line {
+        [Token::Sign('/'), Token::Word(word), ..] | [Token::Word(word), ..]
+            if matches!(word.as_str(), "mois" | "cc" | "hc") =>
+        {
+            true
+        }
+        [first, second, ..] => first.is("par") && second.is("mois"),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tokens::tokens;
@@ -246,7 +362,7 @@ mod tests {
             "350\u{202f}000\u{a0}€ *",
             "Prix honoraires inclus : 350 000 €",
             "0,35 million d'euros",
-            "À vendre, 350 000 €. Charges 100 € par mois",
+            "À vendre, 350 000 €. Honoraires 100 €",
         ] {
             assert_eq!(found(text), [Amount::Price(350_000.0)], "{text}");
         }
@@ -262,6 +378,8 @@ mod tests {
             "Loyer : 850 €",
             "850 € charges comprises",
             "Loyer mensuel 850 euros",
+            "850 €\npar mois charges comprises",
+            "Prix hors charges\n850,00 € /mois",
         ] {
             assert_eq!(found(text), [Amount::Rent(850.0)], "{text}");
         }
@@ -276,7 +394,6 @@ mod tests {
             "soit 1 234 € / mois",
             "entre 1 050 € et 1 480 € par an",
             "Frais de notaire 24 000 €",
-            "charges 1 500 € par an",
             "une baisse de 10 000 €",
             "Mensualité : 1 200 €",
         ] {
@@ -294,10 +411,57 @@ mod tests {
             found("Charges de copropriété : 100 € / mois"),
             [Amount::CondominiumFees(1_200.0)]
         );
+        assert_eq!(
+            found("Charges de copropriété (mensuelles) 80 €"),
+            [Amount::CondominiumFees(960.0)]
+        );
         assert!(
             is_on_request(&tokens("Prix sur demande"))
                 && is_on_request(&tokens("Prix : nous consulter"))
         );
         assert!(!is_on_request(&tokens("prix nets, contactez-nous")));
+    }
+
+    #[test]
+    fn charges_are_distinguished_from_rents_and_fees() {
+        for (text, value, every) in [
+            ("charges 1 500 € par an", 1_500.0, PaymentPeriod::Year),
+            ("charges : 15 €/mois", 15.0, PaymentPeriod::Month),
+            ("Charges\n110,00 €", 110.0, PaymentPeriod::Once),
+            ("Charges mensuelles 500 €", 500.0, PaymentPeriod::Month),
+            ("Charges mensuelles 170", 170.0, PaymentPeriod::Month),
+            (
+                "Provision pour charges : 100 €, soumise à régularisation annuelle",
+                100.0,
+                PaymentPeriod::Once,
+            ),
+            (
+                "Charges locatives (prévisionnelles mensuelles avec régularisation annuelle) 205 €",
+                205.0,
+                PaymentPeriod::Month,
+            ),
+            (
+                "dont 180 € de provisions sur charges",
+                180.0,
+                PaymentPeriod::Once,
+            ),
+            ("Charges annuelles de 1 080 €", 1_080.0, PaymentPeriod::Year),
+        ] {
+            assert_eq!(found(text), [Amount::Charges(value, every)], "{text}");
+        }
+        let rent = |value| Amount::Rent(value);
+        let month = |value| Amount::Charges(value, PaymentPeriod::Month);
+        assert_eq!(
+            found("charges 15 €/mois, total 395 €/mois"),
+            [month(15.0), rent(395.0)]
+        );
+        assert_eq!(
+            found(
+                "Loyer hors charges 3 185,00 € par mois, provision charges 215,00 € par mois, loyer charges comprises 3 400,00 € par mois"
+            ),
+            [rent(3_185.0), month(215.0), rent(3_400.0)]
+        );
+        assert_eq!(found("Honoraires charges locataire : 533,90 € TTC"), []);
+        assert_eq!(found("Honoraires TTC à la charge du locataire : 572 €"), []);
     }
 }

@@ -4,7 +4,7 @@ use super::tokens::{Token, tokens};
 use toise_geo::{communes, departments};
 
 /// Maximum number of words in a town's name.
-const NAME_WORDS_MAX: usize = 5;
+pub const NAME_WORDS_MAX: usize = 5;
 
 /// A place found in a text.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +35,19 @@ pub fn place(tokens: &[Token]) -> Option<TextPlace> {
     found(with_postal_code)
         .or_else(|| found(arrondissement))
         .or_else(|| found(with_department))
+}
+
+/// Returns the place of a postal code that a label names as such: `Code postal : 75011`.
+pub fn labelled(tokens: &[Token]) -> Option<TextPlace> {
+    let mut labelled = (0..tokens.len()).filter(|place| is_labelled(tokens, *place));
+    labelled.find_map(|place| with_postal_code(tokens, place))
+}
+
+/// Returns whether a label of a postal code is just before a token.
+fn is_labelled(tokens: &[Token], place: usize) -> bool {
+    tokens[place.saturating_sub(3)..place]
+        .iter()
+        .any(|token| token.is("postal"))
 }
 
 /// Returns the place in one segment of a URL's path: `saint-etienne-42`, `paris-14eme-75`.
@@ -80,13 +93,10 @@ fn with_postal_code(tokens: &[Token], place: usize) -> Option<TextPlace> {
     let in_brackets = place > 0
         && tokens[place - 1] == Token::Sign('(')
         && tokens.get(place + 1) == Some(&Token::Sign(')'));
-    let is_labelled = tokens[place.saturating_sub(3)..place]
-        .iter()
-        .any(|token| token.is("postal"));
     let city = match named {
         Some(commune) => Some(commune.name.to_owned()),
         // The name of a village that the table does not contain comes before the bracket.
-        None if is_labelled && !is_counted => labelled_town(tokens, digits),
+        None if is_labelled(tokens, place) && !is_counted => labelled_town(tokens, digits),
         None if in_brackets && !is_counted => None,
         None => return None,
     };

@@ -1,0 +1,151 @@
+//! Tests extraction on pages in `pages/`, written by hand after the kinds of faults that pages of real sites showed.
+
+use super::*;
+
+fn page(html: &str, url: &str) -> Extraction {
+    let page = PageInput {
+        url,
+        content_type: Some("text/html; charset=utf-8"),
+        bytes: html.as_bytes(),
+    };
+    extract(&page, None)
+}
+
+/// Asserts that a page is a listing with these values; null means that the field is not found.
+fn assert_listing(html: &str, url: &str, expected: &[(&str, Value)]) {
+    let extraction = page(html, url);
+    assert_eq!(
+        extraction.verdict,
+        PageVerdict::Listing,
+        "{:#?}",
+        extraction.findings
+    );
+    for (path, value) in expected {
+        let found = extraction.findings.get(path).cloned().unwrap_or_default();
+        let same = found == *value || found.as_f64().is_some() && found.as_f64() == value.as_f64();
+        assert!(same, "{path}: {found} is not {value}");
+    }
+}
+
+fn rejection(html: &str) -> String {
+    match page(html, "https://portail.example/page/1").verdict {
+        PageVerdict::Rejected(rejection) => rejection.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_scale_is_no_class_and_similar_listings_are_not_read() {
+    assert_listing(
+        include_str!("pages/sale_with_scale_and_strip.html"),
+        "https://agence.example/bien/4512",
+        &[
+            ("currentPrice.value", json!(148_000)),
+            ("habitation.roomCount", json!(3)),
+            ("habitation.bedroomCount", json!(2)),
+            ("habitation.surface.total", json!(64)),
+            ("habitation.climate.epcEnergy", Value::Null),
+            ("habitation.climate.epcEnergyScore", json!(328)),
+            (
+                "habitation.climate.epcClimate",
+                json!("GREENHOUSE_CLASSIFICATION_C"),
+            ),
+            ("habitation.characteristics.hasLift", json!(false)),
+            ("charges.yearlyCondoniumFees", json!(960)),
+            ("location.city", json!("Mende")),
+        ],
+    );
+}
+
+#[test]
+fn charges_of_a_rental_are_those_of_the_tenant() {
+    assert_listing(
+        include_str!("pages/rental_with_charges.html"),
+        "https://agence.example/bien/12",
+        &[
+            ("offer.type", json!("OFFER_RENT")),
+            ("currentPrice.value", json!(380)),
+            ("charges.yearlyRentalFees", json!(180)),
+            ("charges.yearlyCondoniumFees", Value::Null),
+            ("warrantyDeposit", json!(380)),
+            (
+                "habitation.climate.epcEnergy",
+                json!("ENERGY_CLASSIFICATION_C"),
+            ),
+            (
+                "habitation.climate.epcClimate",
+                json!("GREENHOUSE_CLASSIFICATION_A"),
+            ),
+            ("habitation.characteristics.hasLift", json!(false)),
+        ],
+    );
+}
+
+#[test]
+fn the_text_corrects_markup_that_contradicts_it() {
+    assert_listing(
+        include_str!("pages/contradictory_markup.html"),
+        "https://agence.example/bien/f2",
+        &[
+            ("offer.type", json!("OFFER_RENT")),
+            ("currentPrice.value", json!(510)),
+            ("currency", Value::Null),
+            ("title", json!("F2 à louer – proche gare")),
+            ("location.city", json!("Mende")),
+            ("charges.yearlyRentalFees", json!(480)),
+            ("charges.yearlyCondoniumFees", Value::Null),
+            ("habitation.climate.epcEnergy", Value::Null),
+        ],
+    );
+}
+
+#[test]
+fn the_town_is_that_of_the_listing_not_of_the_agency() {
+    assert_listing(
+        include_str!("pages/town_in_title_only.html"),
+        "https://agence.example/bien/88",
+        &[
+            ("location.city", json!("Lyon")),
+            ("location.postalCode", Value::Null),
+        ],
+    );
+    assert_listing(
+        include_str!("pages/town_in_address.html"),
+        "https://agence.example/?p=87",
+        &[
+            ("location.city", json!("Nice")),
+            ("location.postalCode", json!("06200")),
+        ],
+    );
+}
+
+#[test]
+fn lists_and_front_pages_are_no_listings() {
+    for html in [
+        include_str!("pages/list_as_aggregate.html"),
+        include_str!("pages/list_of_an_agency.html"),
+        include_str!("pages/list_of_one.html"),
+        include_str!("pages/list_with_login.html"),
+        include_str!("pages/front_page.html"),
+    ] {
+        assert_eq!(
+            rejection(html),
+            "not_a_listing: the page holds several listings",
+            "{html}"
+        );
+    }
+}
+
+#[test]
+fn pages_of_bot_protection_are_refused() {
+    for html in [
+        include_str!("pages/wall_datadome.html"),
+        include_str!("pages/wall_cloudflare.html"),
+    ] {
+        assert_eq!(
+            rejection(html),
+            "refused: the page blocks programs",
+            "{html}"
+        );
+    }
+}

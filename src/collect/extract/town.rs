@@ -1,0 +1,482 @@
+//! Decides which town a listing is in, from the sources that name it: title, heading, address of the page, breadcrumb,
+//! structured data of the offer, and the text.
+//!
+//! A town is *written* where it has a postal code, a department or an arrondissement, and *named* where it is a name
+//! only. A written town in the title or heading overrides structured data. A name is a town if the page confirms it by a
+//! postal code or a department, or if it is the only commune of its name and no everyday word. The address of the agency
+//! confirms a name, but never gives the town itself.
+
+use serde_json::Value;
+
+use super::document::PageDocument;
+use super::findings::{FieldOrigin, PageFindings};
+use super::french::knows_place;
+use super::french::places::{self, NAME_WORDS_MAX, TextPlace};
+use super::french::tokens::{Token, fold, tokens};
+use toise_geo::places::Place;
+use toise_geo::{communes, departments};
+
+const ORIGIN: FieldOrigin = FieldOrigin::Text;
+const POSTAL_CODE: &str = "location.postalCode";
+const INSEE_CODE: &str = "location.inseeCode";
+const CITY: &str = "location.city";
+const POSITION: &str = "location.locationCoordinate.location";
+
+/// Number of digits of a postal code.
+const POSTAL_CODE_DIGITS: usize = 5;
+/// Minimum population of a commune whose name alone names it.
+const POPULATION_MIN: u32 = 1_000;
+/// Minimum ratio of the populations of the largest commune of a name and the next, for the name alone to name it.
+const POPULATION_RATIO_MIN: u32 = 5;
+/// Minimum length of a name that is one word.
+const NAME_BYTES_MIN: usize = 3;
+/// Maximum number of words of a line of the text that may be the name of the town.
+const LINE_WORDS_MAX: usize = 8;
+/// Maximum number of words of a line that names the town without any confirmation.
+const NAME_LINE_WORDS_MAX: usize = 4;
+/// Minimum population of a town that a line of the text names without any confirmation.
+const NAME_LINE_POPULATION_MIN: u32 = 10_000;
+/// Maximum number of lines of the text that are read for a name.
+const LINES_MAX: usize = 200;
+/// Number of lines after a word for the agency whose addresses are the agency's.
+const AGENCY_LINES: usize = 4;
+
+/// Words of advertisements that are also names of communes, without an article.
+const EVERYDAY: [&str; 56] = [
+    "mer", "vue", "ville", "jardin", "jardins", "bois", "grand", "grande", "parc", "port", "pont",
+    "calme", "maisons", "plage", "terrasse", "lac", "chateau", "belle", "bel", "beau", "neuf",
+    "rue", "place", "cour", "cours", "tour", "centre", "coeur", "villa", "villas", "local",
+    "moulin", "ferme", "mas", "hameau", "sur", "contes", "vers", "bord", "ensemble", "louer",
+    "loue", "montagne", "bourg", "quartier", "chemin", "confort", "salon", "bonne", "bains",
+    "mars", "pierres", "caves", "grange", "chambre", "ventes",
+];
+/// Articles before a name.
+const ARTICLES: [&str; 4] = ["le ", "la ", "les ", "l "];
+/// Words in parts of a title that name the agency.
+const AGENCY: [&str; 20] = [
+    "agence",
+    "immobilier",
+    "immobiliere",
+    "immo",
+    "properties",
+    "property",
+    "gestion",
+    "cabinet",
+    "notaire",
+    "century",
+    "laforet",
+    "orpi",
+    "hoquet",
+    "citya",
+    "foncia",
+    "era",
+    "barnes",
+    "iad",
+    "safti",
+    "nestenn",
+];
+/// Words before addresses of the agency in the text.
+const AGENCY_LABELS: [&str; 12] = [
+    "agence",
+    "agences",
+    "siege",
+    "rcs",
+    "siret",
+    "cabinet",
+    "mediateur",
+    "mediation",
+    "conseiller",
+    "conseillere",
+    "contact",
+    "carte",
+];
+/// Words before a town that the listing is near, not in.
+const NEAR: [&str; 12] = [
+    "proche",
+    "pres",
+    "limite",
+    "limitrophe",
+    "minutes",
+    "min",
+    "km",
+    "vers",
+    "direction",
+    "entre",
+    "gare",
+    "acces",
+];
+
+/// What the page says about places besides the town: it confirms names.
+struct PlaceEvidence {
+    postal_codes: Vec<String>,
+    departments: Vec<&'static str>,
+}
+
+/// Decides the town before the texts are read, and corrects the structured data if the page contradicts it.
+pub fn read(document: &PageDocument, url: &str, findings: &mut PageFindings) {
+    let evidence = evidence(document, url, findings);
+    let headings = [document.title.as_str(), document.heading.as_str()];
+    let written = headings
+        .iter()
+        .find_map(|text| places::place(&tokens(text)));
+    let paths = [path(url), path(&document.canonical)];
+    let in_url = paths.iter().find_map(|path| in_path(path));
+    if knows_place(findings) {
+        let named = || {
+            let mut named = headings
+                .iter()
+                .filter_map(|text| named(&parts(text), &evidence));
+            let town = named.next()?;
+            let is_same = |other: &TextPlace| other.city == town.city;
+            let in_url = in_url
+                .clone()
+                .or_else(|| paths.iter().find_map(|path| name_in_path(path, &evidence)));
+            in_url.filter(is_same).map(|_| town)
+        };
+        if let Some(place) = written
+            .or_else(named)
+            .filter(|place| is_elsewhere(place, findings))
+        {
+            for field in [POSTAL_CODE, INSEE_CODE, CITY, POSITION] {
+                findings.remove(field);
+            }
+            put(place, findings);
+        }
+        return;
+    }
+    let structured = findings
+        .get(CITY)
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    let found = written
+        .or(in_url)
+        .or_else(|| {
+            headings
+                .iter()
+                .find_map(|text| named(&parts(text), &evidence))
+        })
+        .or_else(|| paths.iter().find_map(|path| name_in_path(path, &evidence)))
+        .or_else(|| named(&document.breadcrumb.lines().collect::<Vec<_>>(), &evidence))
+        .or_else(|| named(&[structured.as_deref()?], &evidence))
+        .or_else(|| {
+            let described = document.meta(&["og:title", "description", "og:description"])?;
+            places::place(&tokens(described)).or_else(|| named(&parts(described), &evidence))
+        });
+    if let Some(place) = found {
+        findings.remove(CITY);
+        put(place, findings);
+    }
+}
+
+/// Reads the town in the text of the page, if it is not known, and completes the name of a town known by its code.
+pub fn complete(document: &PageDocument, url: &str, findings: &mut PageFindings) {
+    if !knows_place(findings) {
+        let found = in_text(&document.text).or_else(|| {
+            let evidence = evidence(document, url, findings);
+            name_in_text(&document.text, &evidence)
+        });
+        if let Some(place) = found {
+            put(place, findings);
+        }
+    }
+    if !findings.has(POSTAL_CODE)
+        && let Some(place) = in_text(&document.text)
+        && place.city.as_deref() == findings.get(CITY).and_then(Value::as_str)
+    {
+        findings.set_optional(POSTAL_CODE, place.postal_code, ORIGIN);
+    }
+    if !findings.has(CITY)
+        && let Some(code) = findings.get(POSTAL_CODE).and_then(Value::as_str)
+    {
+        let of_code: Vec<&Place> = communes::find_by_postal_code(code).take(2).collect();
+        if let [only] = of_code[..] {
+            findings.put(CITY, only.name, ORIGIN);
+        }
+    }
+}
+
+fn put(place: TextPlace, findings: &mut PageFindings) {
+    findings.set_optional(POSTAL_CODE, place.postal_code, ORIGIN);
+    findings.set_optional(INSEE_CODE, place.insee_code, ORIGIN);
+    findings.set_optional(CITY, place.city, ORIGIN);
+}
+
+/// Returns whether a place is in another commune than the findings, which come from structured data.
+fn is_elsewhere(place: &TextPlace, findings: &PageFindings) -> bool {
+    let text = |path: &str| findings.get(path).and_then(Value::as_str);
+    let is_of_portal = findings
+        .iter()
+        .any(|(path, found)| path == POSTAL_CODE && found.origin == FieldOrigin::Portal);
+    let Some(city) = place.city.as_deref().filter(|_| !is_of_portal) else {
+        return false;
+    };
+    let (city, known) = (fold(city).replace('-', " "), text(CITY).map(fold));
+    let is_same_name = known.is_some_and(|known| {
+        let known = known.replace('-', " ");
+        known.starts_with(first_word(&city)) || city.starts_with(first_word(&known))
+    });
+    let is_same_code =
+        place.postal_code.is_some() && place.postal_code.as_deref() == text(POSTAL_CODE);
+    let is_of_code = text(POSTAL_CODE)
+        .is_some_and(|code| communes::find_by_postal_code_and_name(code, &city).is_some());
+    !(is_same_name || is_same_code || is_of_code)
+}
+
+fn first_word(name: &str) -> &str {
+    name.split(' ').next().unwrap_or(name)
+}
+
+/// Collects the postal codes and departments of the whole page and its address.
+fn evidence(document: &PageDocument, url: &str, findings: &PageFindings) -> PlaceEvidence {
+    let mut evidence = PlaceEvidence {
+        postal_codes: Vec::new(),
+        departments: Vec::new(),
+    };
+    let described = findings.get("description").and_then(Value::as_str);
+    let path = path(url);
+    for text in [
+        &document.title,
+        &document.heading,
+        path,
+        described.unwrap_or_default(),
+        &document.whole_text,
+    ] {
+        let codes = text.split(|character: char| !character.is_ascii_digit());
+        for code in codes.filter(|code| code.len() == POSTAL_CODE_DIGITS) {
+            if let Some(department) = departments::for_postal_code(code)
+                && !evidence.postal_codes.iter().any(|known| known == code)
+            {
+                evidence.postal_codes.push(code.to_owned());
+                evidence.departments.push(department);
+            }
+        }
+    }
+    let point = findings.get(POSITION);
+    let degrees = |place: usize| point?.get(place)?.as_f64();
+    if let (Some(longitude), Some(latitude)) = (degrees(0), degrees(1)) {
+        evidence
+            .departments
+            .extend(communes::department_at(latitude, longitude));
+    }
+    for segment in path.split('/') {
+        let code = segment.split(['-', '_']).next().unwrap_or_default();
+        let name = segment.get(code.len() + 1..).unwrap_or_default();
+        let is_named = |code: &str| {
+            departments::name(code).is_some_and(|known| {
+                fold(known).replace(['-', '\''], " ") == name.replace(['-', '_'], " ")
+            })
+        };
+        if let Some(place) =
+            departments::for_postal_code(&format!("{code}000")).filter(|_| is_named(code))
+        {
+            evidence.departments.push(place);
+        }
+    }
+    evidence
+}
+
+/// Returns the parts of a title that may name the town: the last ones may name the agency.
+fn parts(title: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = title
+        .split(['|', '•', '–', '—'])
+        .flat_map(|part| part.split(" - "))
+        .collect();
+    let names_agency = |part: &str| {
+        let tokens = tokens(part);
+        tokens
+            .iter()
+            .any(|token| AGENCY.iter().any(|word| token.is(word)))
+    };
+    let mut place = 0;
+    parts.retain(|part| {
+        place += 1;
+        place == 1 || !names_agency(part)
+    });
+    parts
+}
+
+/// Returns the path of an address.
+fn path(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = rest.split_once('/').map_or("", |(_, path)| path);
+    path.split(['?', '#']).next().unwrap_or(path)
+}
+
+/// Returns the place that a path names with a postal code, an INSEE code or a department: `nice-06200`, `nice-06088`,
+/// `saint-etienne-42`.
+fn in_path(path: &str) -> Option<TextPlace> {
+    let by_code = |segment: &str| {
+        let words: Vec<&str> = segment.split(['-', '_', '+', '.']).collect();
+        (0..words.len()).find_map(|at| {
+            let code = words[at];
+            let is_code =
+                code.len() == 5 && code.get(2..)?.bytes().all(|byte| byte.is_ascii_digit());
+            let before =
+                (at.saturating_sub(NAME_WORDS_MAX)..at).map(|first| words[first..at].join(" "));
+            let after = (at + 1..words.len().min(at + 1 + NAME_WORDS_MAX))
+                .rev()
+                .map(|last| words[at + 1..=last].join(" "));
+            before
+                .chain(after)
+                .filter(|_| is_code)
+                .find_map(|name| of_code(code, &name))
+        })
+    };
+    let mut segments = path.split('/');
+    segments
+        .clone()
+        .find_map(by_code)
+        .or_else(|| segments.find_map(places::of_url_segment))
+}
+
+/// Returns the commune of a name and a postal or INSEE code.
+fn of_code(code: &str, name: &str) -> Option<TextPlace> {
+    if let Some(commune) = communes::find_by_postal_code_and_name(code, name) {
+        return Some(TextPlace {
+            postal_code: Some(code.to_owned()),
+            insee_code: None,
+            city: Some(commune.name.to_owned()),
+        });
+    }
+    let commune = communes::find_by_code(code)?;
+    let is_named = communes::all_named(name)
+        .iter()
+        .any(|other| other.code == commune.code);
+    is_named.then(|| whole(commune))
+}
+
+/// Returns the town that a path names without a code: `/location/1-nice/appartement/`.
+fn name_in_path(path: &str, evidence: &PlaceEvidence) -> Option<TextPlace> {
+    let segments: Vec<String> = path
+        .split('/')
+        .map(|segment| segment.replace(['-', '_', '+', '.'], " "))
+        .collect();
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    named(&segments, evidence)
+}
+
+/// Returns the first town that one of the texts names.
+fn named(texts: &[&str], evidence: &PlaceEvidence) -> Option<TextPlace> {
+    texts.iter().find_map(|text| {
+        let tokens = tokens(text);
+        (0..tokens.len()).find_map(|start| named_at(&tokens, start, evidence).map(whole))
+    })
+}
+
+/// Returns the town whose name starts at a token, the longest name first.
+fn named_at(tokens: &[Token], start: usize, evidence: &PlaceEvidence) -> Option<&'static Place> {
+    tokens[start].word()?;
+    let before = tokens[..start].iter().rev().take(3);
+    if before
+        .clone()
+        .filter_map(Token::word)
+        .any(|word| NEAR.contains(&word))
+    {
+        return None;
+    }
+    let is_in = before.clone().next().is_some_and(|before| before.is("a"));
+    let words: Vec<&str> = tokens[start..]
+        .iter()
+        .take_while(|token| matches!(token, Token::Word(_) | Token::Sign('-' | '\'' | '’')))
+        .filter_map(Token::word)
+        .take(NAME_WORDS_MAX)
+        .collect();
+    (1..=words.len())
+        .rev()
+        .find_map(|length| town(&words[..length].join(" "), evidence, is_in))
+}
+
+/// Returns the commune of a name that the page confirms, or that no other place or word has.
+fn town(name: &str, evidence: &PlaceEvidence, is_in: bool) -> Option<&'static Place> {
+    if name.len() < NAME_BYTES_MIN {
+        return None;
+    }
+    if let Some(city) = communes::divided_city(name) {
+        return Some(city);
+    }
+    let mut all = communes::all_named(name);
+    let is_of_code = |place: &&&'static Place| {
+        let mut codes = evidence.postal_codes.iter();
+        codes.any(|code| place.postal_codes.contains(&code.as_str()))
+    };
+    let bare = ARTICLES
+        .iter()
+        .find_map(|article| name.strip_prefix(article));
+    let is_everyday = EVERYDAY.contains(&bare.unwrap_or(name));
+    if let Some(place) = all.iter().find(is_of_code) {
+        // A word such as `Port` needs more than an address somewhere on the page.
+        return (is_in || !is_everyday).then_some(*place);
+    }
+    if is_everyday {
+        return None;
+    }
+    let is_of_department =
+        |place: &&&'static Place| evidence.departments.contains(&place.department);
+    let mut of_department = all.iter().filter(is_of_department);
+    if let (Some(only), None) = (of_department.next(), of_department.next()) {
+        return (is_in || only.population >= POPULATION_MIN || name.contains(' ')).then_some(*only);
+    }
+    all.sort_by_key(|place| std::cmp::Reverse(place.population));
+    let first = all.first()?;
+    let next = all.get(1).map_or(0, |place| place.population);
+    let is_largest = first.population >= POPULATION_RATIO_MIN * next;
+    (first.population >= POPULATION_MIN && is_largest).then_some(*first)
+}
+
+/// Returns a commune as the place of a listing; its postal code if it has only one.
+fn whole(commune: &Place) -> TextPlace {
+    let code = commune
+        .postal_codes
+        .first()
+        .filter(|_| commune.postal_codes.len() == 1);
+    TextPlace {
+        postal_code: code.map(|code| (*code).to_owned()),
+        insee_code: Some(commune.code.to_owned()),
+        city: Some(commune.name.to_owned()),
+    }
+}
+
+/// Returns the first written place of a text that is not part of the agency's address.
+fn in_text(text: &str) -> Option<TextPlace> {
+    let all = tokens(text);
+    if let Some(place) = places::labelled(&all) {
+        return Some(place);
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let is_of_agency = |line: &str| {
+        tokens(line)
+            .iter()
+            .any(|token| AGENCY_LABELS.iter().any(|word| token.is(word)))
+    };
+    let mut agency_until = 0;
+    lines.iter().enumerate().find_map(|(number, line)| {
+        if is_of_agency(line) {
+            agency_until = number + AGENCY_LINES;
+        }
+        let place = places::place(&tokens(line))?;
+        (number >= agency_until).then_some(place)
+    })
+}
+
+/// Returns the town that a short line of the text names, if a postal code on the page confirms it or the line is little
+/// more than the name of a large town.
+fn name_in_text(text: &str, evidence: &PlaceEvidence) -> Option<TextPlace> {
+    let in_lines = |words_max: usize, is_sure: &dyn Fn(&Place) -> bool| {
+        text.lines().take(LINES_MAX).find_map(|line| {
+            let tokens = tokens(line);
+            let words = tokens.iter().filter(|token| token.word().is_some());
+            let mut starts = 0..tokens.len();
+            starts
+                .find_map(|start| named_at(&tokens, start, evidence).filter(|place| is_sure(place)))
+                .filter(|_| words.count() <= words_max)
+        })
+    };
+    let is_confirmed = |place: &Place| {
+        let mut codes = evidence.postal_codes.iter();
+        codes.any(|code| place.postal_codes.contains(&code.as_str()))
+    };
+    let is_large = |place: &Place| place.population >= NAME_LINE_POPULATION_MIN;
+    in_lines(LINE_WORDS_MAX, &is_confirmed)
+        .or_else(|| in_lines(NAME_LINE_WORDS_MAX, &is_large))
+        .map(whole)
+}

@@ -1,0 +1,316 @@
+//! Recognises the blocks of a page by their classes and headings: those of the site, of the agency, of similar listings,
+//! the breadcrumb, and the current letter of an energy scale. [`document`](super::document) leaves the first three out
+//! of the text.
+//!
+//! A block that contains the main heading is never left out, whatever its class, nor is one of the site with a price.
+
+use scraper::ElementRef;
+
+use super::page_kind::phrase;
+
+/// Maximum length of a heading of a block, bytes.
+const HEADING_BYTES_MAX: usize = 120;
+/// Maximum length of a block about the agency, bytes; a longer one holds more than its address.
+const AGENCY_BYTES_MAX: usize = 1_500;
+/// Maximum length of a header or footer that is searched for a price, bytes; a longer one is a menu.
+const HEADER_BYTES_MAX: usize = 3_000;
+/// Maximum length of a letter of a scale with its score, bytes.
+const LETTER_BYTES_MAX: usize = 12;
+/// Maximum number of nodes that are searched in one block.
+const NODES_MAX: usize = 5_000;
+/// Rank of a heading that is not one of `h1` to `h6`: it ends at the next `h1` or `h2`.
+const PLAIN_RANK: u8 = 2;
+
+/// Words in the classes of blocks of similar listings.
+const SIMILAR_CLASSES: [&str; 10] = [
+    "similar",
+    "similars",
+    "similaire",
+    "similaires",
+    "related",
+    "recommended",
+    "recommendations",
+    "suggestions",
+    "sim",
+    "upsell",
+];
+/// Words in the classes of blocks about the agency.
+const AGENCY_CLASSES: [&str; 8] = [
+    "agency",
+    "agence",
+    "agent",
+    "advertiser",
+    "annonceur",
+    "broker",
+    "negociateur",
+    "conseiller",
+];
+/// Words in the classes of blocks of the site.
+const SITE_CLASSES: [&str; 4] = ["cookie", "cookies", "navbar", "newsletter"];
+/// Words in the classes of breadcrumbs.
+const BREADCRUMB_CLASSES: [&str; 4] = ["breadcrumb", "breadcrumbs", "ariane", "arian"];
+/// Words in the classes of the current letter of a scale.
+const ACTIVE_CLASSES: [&str; 5] = ["active", "selected", "current", "actif", "highlighted"];
+
+/// Phrases in headings of similar listings.
+const SIMILAR_HEADINGS: [&str; 26] = [
+    "biens similaires",
+    "annonces similaires",
+    "produits similaires",
+    "offres similaires",
+    "similaires",
+    "autres biens",
+    "autres annonces",
+    "autres offres",
+    "autres appartements",
+    "autres maisons",
+    "autres logements",
+    "pourraient vous interesser",
+    "pourraient vous plaire",
+    "peuvent vous interesser",
+    "peuvent aussi vous interesser",
+    "vous aimerez aussi",
+    "vous aimerez peut etre",
+    "susceptibles de vous",
+    "nos offres",
+    "nos dernieres annonces",
+    "dernieres annonces",
+    "a decouvrir egalement",
+    "communes a proximite",
+    "dans le meme secteur",
+    "egalement consulte",
+    "nos coups de coeur",
+];
+/// Phrases that start the headings of blocks about the agency.
+const AGENCY_HEADINGS: [&str; 13] = [
+    "ce bien vous est presente par",
+    "ce bien est propose par",
+    "propose par",
+    "presente par",
+    "votre agence",
+    "votre conseiller",
+    "votre interlocuteur",
+    "contactez",
+    "contacter",
+    "nous contacter",
+    "l agence",
+    "nos agences",
+    "a propos de l agence",
+];
+
+/// What a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockKind {
+    /// Content of the listing, as far as its class says.
+    Content,
+    /// Of the site or its agency.
+    Site,
+    /// Other listings.
+    Similar,
+    /// The path of the page in its site.
+    Breadcrumb,
+}
+
+/// Returns what a block is by its classes and identifier.
+pub fn kind(element: ElementRef<'_>) -> BlockKind {
+    let name = element.value().name();
+    let classes = [element.attr("class"), element.attr("id")];
+    let mut found = BlockKind::Content;
+    for class in classes
+        .into_iter()
+        .flatten()
+        .flat_map(str::split_ascii_whitespace)
+    {
+        let is_footer = class.starts_with("footer") || class == "site-footer";
+        for word in words(class) {
+            let is = |known: &[&str]| known.contains(&word.as_str());
+            if is(&BREADCRUMB_CLASSES) {
+                return BlockKind::Breadcrumb;
+            }
+            if is(&SIMILAR_CLASSES) {
+                found = BlockKind::Similar;
+            } else if found == BlockKind::Content
+                && (is(&SITE_CLASSES)
+                    || is(&AGENCY_CLASSES) && text_within(element, AGENCY_BYTES_MAX).is_some())
+            {
+                found = BlockKind::Site;
+            }
+        }
+        if is_footer && found == BlockKind::Content {
+            found = BlockKind::Site;
+        }
+    }
+    if name == "header" && found == BlockKind::Content {
+        found = BlockKind::Site;
+    }
+    let is_own = || {
+        let text = text_within(element, HEADER_BYTES_MAX).filter(|_| found == BlockKind::Site);
+        has_main_heading(element) || text.is_some_and(|text| text.contains('€'))
+    };
+    if found != BlockKind::Content && is_own() {
+        return BlockKind::Content;
+    }
+    found
+}
+
+/// Returns the rank of a heading of other listings or of the agency; `None` for any other element. What follows the
+/// heading, up to the next one of its rank, belongs to it. The caller knows that it is not the main heading.
+pub fn foreign_heading(element: ElementRef<'_>) -> Option<u8> {
+    let rank = match element.value().name() {
+        "p" | "div" if element.child_elements().next().is_none() => PLAIN_RANK,
+        _ => heading_rank(element)?,
+    };
+    let text = phrase(&text_within(element, HEADING_BYTES_MAX)?);
+    let padded = format!(" {text} ");
+    let is_similar = SIMILAR_HEADINGS
+        .iter()
+        .any(|heading| padded.contains(&format!(" {heading} ")));
+    let is_agency = AGENCY_HEADINGS
+        .iter()
+        .any(|heading| padded.starts_with(&format!(" {heading} ")));
+    (is_similar || is_agency).then_some(rank)
+}
+
+/// Returns the rank of `h1` to `h6`.
+pub fn heading_rank(element: ElementRef<'_>) -> Option<u8> {
+    let rank = element.value().name().strip_prefix('h')?.parse().ok()?;
+    (1..=6).contains(&rank).then_some(rank)
+}
+
+/// Returns whether an element is or contains the main heading, or the main part of the page.
+pub fn has_main_heading(element: ElementRef<'_>) -> bool {
+    let nodes = element.descendants().take(NODES_MAX);
+    nodes
+        .filter_map(ElementRef::wrap)
+        .any(|inner| matches!(inner.value().name(), "h1" | "main"))
+}
+
+/// Returns whether an element is the current letter of an energy scale, by its class.
+pub fn is_active_letter(element: ElementRef<'_>) -> bool {
+    let class = element.attr("class").unwrap_or_default();
+    let is_active = || {
+        class
+            .split_ascii_whitespace()
+            .flat_map(words)
+            .any(|word| ACTIVE_CLASSES.contains(&word.as_str()))
+    };
+    if class.is_empty() || !is_active() {
+        return false;
+    }
+    let Some(text) = text_within(element, LETTER_BYTES_MAX) else {
+        return false;
+    };
+    let mut characters = text.trim().chars();
+    let is_letter = matches!(characters.next(), Some('A'..='G'));
+    is_letter && characters.all(|c| c.is_ascii_digit() || c.is_whitespace())
+}
+
+/// Returns the text of an element, its white space collapsed; `None` if it is longer than the limit.
+fn text_within(element: ElementRef<'_>, bytes_max: usize) -> Option<String> {
+    let mut text = String::new();
+    for (visited, node) in element.descendants().enumerate() {
+        if let Some(piece) = node.value().as_text() {
+            for word in piece.split_whitespace() {
+                text.push_str(word);
+                text.push(' ');
+            }
+        }
+        if text.len() > bytes_max + 1 || visited >= NODES_MAX {
+            return None;
+        }
+    }
+    text.truncate(text.trim_end().len());
+    Some(text)
+}
+
+/// Splits a class into its words in lower case: `similarBlock`, `is-agency-name`, `bubble--active`.
+fn words(class: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for character in class.chars() {
+        let starts = character.is_ascii_uppercase() && was_lower;
+        if (starts || !character.is_alphanumeric())
+            && words.last().is_some_and(|word| !word.is_empty())
+        {
+            words.push(String::new());
+        }
+        if character.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.push(character.to_ascii_lowercase());
+        }
+        was_lower = character.is_ascii_lowercase();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scraper::{Html, Selector};
+
+    fn first(html: &str, read: impl Fn(ElementRef<'_>) -> bool) -> bool {
+        let html = Html::parse_fragment(html);
+        let any = Selector::parse("body > *, html > *").unwrap();
+        let element = html
+            .select(&any)
+            .find(|element| element.value().name() != "body");
+        read(element.unwrap())
+    }
+
+    #[test]
+    fn blocks_are_recognised_by_the_words_of_their_classes() {
+        for (html, expected) in [
+            ("<div class=similarBlock>x</div>", BlockKind::Similar),
+            (
+                "<section class='properties-related x'>x</section>",
+                BlockKind::Similar,
+            ),
+            (
+                "<div class=contact-agence>06000 Nice</div>",
+                BlockKind::Site,
+            ),
+            ("<div id=footer>x</div>", BlockKind::Site),
+            ("<div class=card-footer>350 000 €</div>", BlockKind::Content),
+            (
+                "<ol class=breadcrumb__items><li>Nice</ol>",
+                BlockKind::Breadcrumb,
+            ),
+            ("<div class=agency><h1>T3</h1></div>", BlockKind::Content),
+            ("<header>Menu</header>", BlockKind::Site),
+            ("<header>Studio 62 000 €</header>", BlockKind::Content),
+            ("<header><h1>T3</h1></header>", BlockKind::Content),
+        ] {
+            assert!(first(html, |element| kind(element) == expected), "{html}");
+        }
+    }
+
+    #[test]
+    fn headings_of_other_listings_and_of_the_agency_are_foreign() {
+        for (html, expected) in [
+            ("<h2>Produits similaires</h2>", true),
+            ("<h3>Ces biens pourraient vous intéresser</h3>", true),
+            ("<p>Proposé par votre agence :</p>", true),
+            ("<h2>Description</h2>", false),
+        ] {
+            let found = first(html, |element| foreign_heading(element).is_some());
+            assert_eq!(found, expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn the_current_letter_of_a_scale_has_an_active_class() {
+        assert!(first(
+            "<span class='bubble bubble--active'> B </span>",
+            is_active_letter
+        ));
+        assert!(!first(
+            "<span class='bubble--unactive'>B</span>",
+            is_active_letter
+        ));
+        assert!(!first(
+            "<li class=active>Description</li>",
+            is_active_letter
+        ));
+    }
+}
