@@ -20,6 +20,8 @@ use toise_geocode::folder as index;
 use toise_geocode::resolve::LazyGeocoder;
 use toise_lake::Lake;
 use toise_net::{Client, RetryPolicy};
+use toise_opendata::dvf::record::PlaceSources;
+use toise_opendata::dvf::stored::place_stored;
 use toise_opendata::import::{ImportOptions, group_by_columns, import_files, iso, local_files};
 use toise_opendata::report::ImportReport;
 use toise_opendata::source::cell;
@@ -260,6 +262,37 @@ fn import_ban(
             HumanCount(numbers),
             HumanBytes(bytes),
             started.elapsed().as_secs_f64()
+        );
+    }
+    let departments = match &shared.departments[..] {
+        [] => manifest.segments.into_keys().collect(),
+        named => named.to_vec(),
+    };
+    place_sales(common, &departments)
+}
+
+/// Places the stored sales of departments that have no position, now that there are addresses.
+fn place_sales(common: &Common, departments: &[String]) -> CommandResult {
+    let settings = common.configuration(Vec::new())?.config.lake;
+    let lake = Lake::open(&common.data)?.keeping(settings.keep_versions);
+    let table = Dataset::Dvf.schema();
+    if lake.snapshot(table)?.rows() == 0 {
+        return Ok(());
+    }
+    let iris = contours::open_or_keep(&common.data, None)?;
+    let geocoder = LazyGeocoder::new(common.data.clone());
+    let sources = PlaceSources {
+        iris: iris.as_deref(),
+        geocoder: &geocoder,
+    };
+    let mut sales = lake.import(table)?;
+    let counts = place_stored(&mut sales, departments, sources)?;
+    sales.publish(Vec::new(), Vec::new())?;
+    if counts.without_position > 0 && !common.json {
+        println!(
+            "sales: {} of {} without a position were placed by their address",
+            HumanCount(counts.placed),
+            HumanCount(counts.without_position)
         );
     }
     Ok(())

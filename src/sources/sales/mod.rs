@@ -11,6 +11,8 @@
 
 pub mod files;
 #[cfg(test)]
+mod import_tests;
+#[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeSet, VecDeque};
