@@ -20,11 +20,14 @@ use toise_geocode::folder as index;
 use toise_geocode::resolve::LazyGeocoder;
 use toise_lake::Lake;
 use toise_net::{Client, RetryPolicy};
-use toise_opendata::fetch::{self, FetchedSources};
+use toise_opendata::dvf::record::PlaceSources;
+use toise_opendata::dvf::stored::place_stored;
 use toise_opendata::import::{ImportOptions, group_by_columns, import_files, iso, local_files};
 use toise_opendata::report::ImportReport;
 use toise_opendata::source::cell;
 use toise_opendata::{Dataset, ImportTable};
+use toise_sources::sales::SalesPlaces;
+use toise_sources::{Downloads, FetchedSources, addresses, catalogue, diagnostics, sales};
 
 /// Arguments of `import`.
 #[derive(Args, Debug)]
@@ -71,9 +74,15 @@ struct DvfArgs {
     /// IRIS contours (GeoJSON, may be gzip) to fill iris_code; stored for later imports
     #[arg(long, value_name = "FILE")]
     iris: Option<PathBuf>,
-    /// Address of the official source, or of a mirror
-    #[arg(long, env = "TOISE_DVF_BASE", default_value = fetch::DVF_BASE, value_name = "URL")]
-    dvf_base: String,
+    /// Address of the catalogue's API, which is asked first [default: https://www.data.gouv.fr/api/1]
+    #[arg(long, env = "TOISE_DVF_CATALOGUE", value_name = "URL")]
+    dvf_catalogue: Option<String>,
+    /// Address of the folder tree; alone, the catalogue is not asked [default: https://files.data.gouv.fr/geo-dvf]
+    #[arg(long, env = "TOISE_DVF_BASE", value_name = "URL")]
+    dvf_base: Option<String>,
+    /// Address of a mirror of the folder tree, asked if catalogue and folder tree fail
+    #[arg(long, env = "TOISE_DVF_MIRROR", value_name = "URL")]
+    dvf_mirror: Option<String>,
 }
 
 /// Arguments of `import dpe`.
@@ -90,7 +99,7 @@ struct DpeArgs {
     #[arg(long, value_parser = day, value_name = "YYYY-MM-DD")]
     since: Option<String>,
     /// Address of the official source, or of a mirror
-    #[arg(long, env = "TOISE_DPE_BASE", default_value = fetch::DPE_BASE, value_name = "URL")]
+    #[arg(long, env = "TOISE_DPE_BASE", default_value = diagnostics::DPE_BASE, value_name = "URL")]
     dpe_base: String,
 }
 
@@ -106,7 +115,7 @@ struct BanArgs {
     #[arg(long, value_parser = edition, value_name = "YYYY-MM")]
     edition: Option<String>,
     /// Address of the official source, or of a mirror
-    #[arg(long, env = "TOISE_BAN_BASE", default_value = fetch::BAN_BASE, value_name = "URL")]
+    #[arg(long, env = "TOISE_BAN_BASE", default_value = addresses::BAN_BASE, value_name = "URL")]
     ban_base: String,
 }
 
@@ -190,7 +199,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
         ImportDataset::Dpe(arguments) => {
             let shared = &arguments.shared;
             let fetched = if arguments.files.is_empty() {
-                fetch_dpe(common, arguments, progress)?
+                fetch_dpe(common, arguments, &clock, progress)?
             } else {
                 local(Dataset::Dpe, &arguments.files)?
             };
@@ -220,10 +229,8 @@ fn import_ban(
     let shared = &arguments.shared;
     let fetched = if arguments.files.is_empty() {
         require_departments(shared)?;
-        block_on(async {
-            let client = Client::new(RetryPolicy::default())?;
-            let (base, codes) = (&arguments.ban_base, &shared.departments);
-            fetch::ban(&client, base, codes, &common.data, progress, clock.now()).await
+        download(common, progress, &clock, async |downloads| {
+            addresses::fetch(downloads, &arguments.ban_base, &shared.departments).await
         })?
     } else {
         local(ImportTable::Ban, &arguments.files)?
@@ -257,6 +264,37 @@ fn import_ban(
             started.elapsed().as_secs_f64()
         );
     }
+    let departments = match &shared.departments[..] {
+        [] => manifest.segments.into_keys().collect(),
+        named => named.to_vec(),
+    };
+    place_sales(common, &departments)
+}
+
+/// Places the stored sales of departments that have no position, now that there are addresses.
+fn place_sales(common: &Common, departments: &[String]) -> CommandResult {
+    let settings = common.configuration(Vec::new())?.config.lake;
+    let lake = Lake::open(&common.data)?.keeping(settings.keep_versions);
+    let table = Dataset::Dvf.schema();
+    if lake.snapshot(table)?.rows() == 0 {
+        return Ok(());
+    }
+    let iris = contours::open_or_keep(&common.data, None)?;
+    let geocoder = LazyGeocoder::new(common.data.clone());
+    let sources = PlaceSources {
+        iris: iris.as_deref(),
+        geocoder: &geocoder,
+    };
+    let mut sales = lake.import(table)?;
+    let counts = place_stored(&mut sales, departments, sources)?;
+    sales.publish(Vec::new(), Vec::new())?;
+    if counts.without_position > 0 && !common.json {
+        println!(
+            "sales: {} of {} without a position were placed by their address",
+            HumanCount(counts.placed),
+            HumanCount(counts.without_position)
+        );
+    }
     Ok(())
 }
 
@@ -271,19 +309,17 @@ fn fetch_dvf(
     require_departments(shared)?;
     let this_year = clock.now().year();
     let years = arguments.years.clone().unwrap_or(this_year - 5..=this_year);
-    block_on(async {
-        let client = Client::new(RetryPolicy::default())?;
-        let (base, codes) = (&arguments.dvf_base, &shared.departments);
-        fetch::dvf(
-            &client,
-            base,
-            codes,
-            years,
-            &common.data,
-            progress,
-            clock.now(),
-        )
-        .await
+    let asks_catalogue = arguments.dvf_base.is_none();
+    let catalogue = arguments.dvf_catalogue.clone();
+    let base = arguments.dvf_base.clone();
+    let places = SalesPlaces {
+        catalogue: catalogue
+            .or_else(|| asks_catalogue.then(|| catalogue::CATALOGUE_BASE.to_owned())),
+        tree: base.unwrap_or_else(|| sales::DVF_BASE.to_owned()),
+        mirror: arguments.dvf_mirror.clone(),
+    };
+    download(common, progress, clock, async |downloads| {
+        sales::fetch(downloads, &places, &shared.departments, years).await
     })
 }
 
@@ -291,22 +327,14 @@ fn fetch_dvf(
 fn fetch_dpe(
     common: &Common,
     arguments: &DpeArgs,
+    clock: &Clock,
     progress: Progress,
 ) -> Result<FetchedSources, BoxedError> {
     let shared = &arguments.shared;
     require_departments(shared)?;
-    block_on(async {
-        let client = Client::new(RetryPolicy::default())?;
-        let (base, codes) = (&arguments.dpe_base, &shared.departments);
-        fetch::dpe(
-            &client,
-            base,
-            codes,
-            arguments.since.as_deref(),
-            &common.data,
-            progress,
-        )
-        .await
+    download(common, progress, clock, async |downloads| {
+        let since = arguments.since.as_deref();
+        diagnostics::fetch(downloads, &arguments.dpe_base, &shared.departments, since).await
     })
 }
 
@@ -328,11 +356,24 @@ fn local(table: impl Into<ImportTable>, files: &[PathBuf]) -> Result<FetchedSour
     })
 }
 
-fn block_on<T>(future: impl Future<Output = Result<T, fetch::Error>>) -> Result<T, BoxedError> {
+/// Runs downloads into the data folder.
+fn download(
+    common: &Common,
+    progress: Progress,
+    clock: &Clock,
+    fetch: impl AsyncFnOnce(Downloads<'_>) -> Result<FetchedSources, toise_sources::Error>,
+) -> Result<FetchedSources, BoxedError> {
+    let client = Client::new(RetryPolicy::default())?;
+    let downloads = Downloads {
+        client: &client,
+        data: &common.data,
+        progress,
+        now: clock.now(),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    Ok(runtime.block_on(future)?)
+    Ok(runtime.block_on(fetch(downloads))?)
 }
 
 fn import(

@@ -66,6 +66,9 @@ pub fn train_lake(
     let bar = progress.rows("reading", read_sales::rows(&common.data)?);
     let (mut sales, mut funnel) = read_sales::sales(&common.data, end, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
+    if let Some(hint) = read_sales::position_hint(&funnel) {
+        eprintln!("note: {hint}");
+    }
     join::join(&common.data, &mut sales, &mut funnel)?;
     let sales = sales.into_iter().map(|one| one.sale).collect();
     let bar = progress.rows("training", train::STEPS);

@@ -34,13 +34,18 @@ const COLUMNS: [&str; 13] = [
     "insee_code",
 ];
 
+/// The rule about positions.
+const WITH_POSITION: &str = "with a position";
+/// One home in so many without a position is worth a note.
+const WITHOUT_POSITION_SHARE: u64 = 10;
+
 /// Rules a record must meet, in order, to become a sale.
 const RULES: [&str; 8] = [
     "records up to the last day",
     "a flat or a house",
     "one dwelling alone, with a price and a surface",
     "an ordinary sale on the open market",
-    "with a position",
+    WITH_POSITION,
     "at 15,000 EUR or more",
     "of 9 to 1,000 m2",
     "at 300 to 30,000 EUR per m2",
@@ -82,6 +87,25 @@ pub fn sales(
         funnel.note(rule, left as usize);
     }
     Ok((sales, funnel))
+}
+
+/// Says what to do about homes that are left out because they have no position; `None` if they are few.
+pub fn position_hint(funnel: &Funnel) -> Option<String> {
+    let at = funnel
+        .steps
+        .iter()
+        .position(|step| step.rule == WITH_POSITION)?;
+    let (before, with) = (
+        funnel.steps.get(at.checked_sub(1)?)?.left,
+        funnel.steps[at].left,
+    );
+    let without = before.saturating_sub(with);
+    (without > 0 && without * WITHOUT_POSITION_SHARE >= before).then(|| {
+        format!(
+            "{without} of {before} sales of homes have no position and are left out; import the addresses of their \
+             departments (toise import ban --departments …), which places them"
+        )
+    })
 }
 
 /// Number of rows in the table of sales, for progress.
@@ -210,4 +234,27 @@ pub(super) fn text(column: &ArrayRef, row: usize) -> Option<&str> {
     let category = column.as_dictionary_opt::<Int32Type>()?;
     let values = category.values().as_string_opt::<i32>()?;
     Some(values.value(category.key(row)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_homes_without_a_position_say_what_to_import() {
+        let hint = |before, with| {
+            let mut funnel = Funnel::default();
+            funnel.note(RULES[3], before);
+            funnel.note(WITH_POSITION, with);
+            position_hint(&funnel)
+        };
+        let text = hint(5_149, 0).unwrap();
+        assert!(
+            text.starts_with("5149 of 5149 sales of homes have no position"),
+            "{text}"
+        );
+        assert!(text.contains("toise import ban"), "{text}");
+        assert_eq!(hint(5_149, 5_100), None);
+        assert_eq!(hint(0, 0), None);
+    }
 }

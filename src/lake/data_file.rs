@@ -196,10 +196,30 @@ impl DataFile {
 
     /// Reads all rows in order, `batch_rows` at a time, with all columns of the table in their plain types.
     pub fn batches(&self, batch_rows: usize) -> Result<Batches, Error> {
+        let groups = 0..self.metadata.num_row_groups();
+        self.batches_of(groups.collect(), batch_rows)
+    }
+
+    /// Returns the row groups in which a column of numbers or texts may have rows without a value, by the statistics of
+    /// the footer.
+    pub fn groups_with_nulls(&self, column: &str) -> Vec<usize> {
+        let leaf = leaf_of(&self.metadata, column);
+        let groups = 0..self.metadata.num_row_groups();
+        let may_have_nulls = |group: &usize| {
+            let chunk = leaf.map(|leaf| self.metadata.row_group(*group).column(leaf));
+            let statistics = chunk.and_then(|chunk| chunk.statistics());
+            statistics.and_then(|statistics| statistics.null_count_opt()) != Some(0)
+        };
+        groups.filter(may_have_nulls).collect()
+    }
+
+    /// Reads the rows of some row groups in order, as [`Self::batches`] does.
+    pub fn batches_of(&self, groups: Vec<usize>, batch_rows: usize) -> Result<Batches, Error> {
         let options = ArrowReaderOptions::new();
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(&self.metadata), options)?;
         let file = CheckedReader::new(&self.file);
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), metadata)
+            .with_row_groups(groups)
             .with_batch_size(batch_rows)
             .build()
             .map_err(|error| file.error(error))?;

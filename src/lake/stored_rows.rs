@@ -3,11 +3,16 @@
 //! A lookup costs about 5 µs per data file and 20 to 40 µs per row found, less if rows of one page are requested
 //! together: pass the ids of a whole block.
 
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::{filter_record_batch, is_null};
 use bytes::Bytes;
 
 use super::Error;
 use super::data_file::DataFile;
 use super::id_index;
+
+/// Rows read at once.
+const BATCH_ROWS: usize = 8_192;
 
 /// The rows of one snapshot of a table; empty by default.
 #[derive(Debug, Default)]
@@ -24,6 +29,32 @@ impl StoredRows {
     /// Returns whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
+    }
+
+    /// Calls `take` with the rows that have no value in a column, in batches with all columns. Files without a row of
+    /// these departments are not read; the rows of others may be of any department.
+    ///
+    /// # Errors
+    /// A file cannot be read or is damaged, or `take` fails.
+    pub fn without(
+        &self,
+        column: &str,
+        departments: &[String],
+        take: &mut dyn FnMut(RecordBatch) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let files = self.files.iter();
+        for file in files.filter(|file| file.entry().may_have_rows_of(departments)) {
+            for batch in file.batches_of(file.groups_with_nulls(column), BATCH_ROWS)? {
+                let batch = batch?;
+                let Some(values) = batch.column_by_name(column) else {
+                    continue;
+                };
+                if values.null_count() > 0 {
+                    take(filter_record_batch(&batch, &is_null(values)?)?)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the record texts of the rows with these ids, in the order given; `None` for an id that is not in the

@@ -195,7 +195,8 @@ impl Client {
         .await?;
         Ok(match broken {
             Some(reason) => ReceiveOutcome::Broken {
-                progress: written > start,
+                // A server that ignores ranges starts again, which is no progress.
+                progress: written > part_bytes,
                 reason,
             },
             None => ReceiveOutcome::Whole(version),

@@ -11,9 +11,6 @@ pub mod bulk;
 mod dataset;
 pub mod dpe;
 pub mod dvf;
-pub mod fetch;
-#[cfg(test)]
-mod fetch_tests;
 pub mod functions;
 pub mod import;
 #[cfg(test)]

@@ -136,3 +136,61 @@ fn diagnostics_are_placed_and_stay_as_published() {
     }
     assert_eq!(placed[2..], plain[2..]);
 }
+
+/// Sales imported before the addresses end up as sales imported after them.
+#[test]
+fn stored_sales_are_placed_when_addresses_arrive() {
+    use super::dvf::record::PlaceSources;
+    use super::dvf::stored::{PlacedSales, place_stored};
+
+    let folder = tempfile::tempdir().unwrap();
+    let lake = lake::Lake::open(folder.path()).unwrap();
+    let table = Dataset::Dvf.schema();
+    let fill = |geocoder| {
+        let options = ImportOptions {
+            geocoder,
+            ..ImportOptions::default()
+        };
+        let (mut sales, mut report) = (lake.import(table).unwrap(), ImportReport::default());
+        let (text, format) = (SALES.as_bytes(), SourceFormat::Detect);
+        let dataset = Dataset::Dvf;
+        import_reader(
+            dataset,
+            text,
+            "f",
+            format,
+            &mut sales,
+            &options,
+            &mut report,
+        )
+        .unwrap();
+        sales.publish(Vec::new(), Vec::new()).unwrap()
+    };
+    assert_eq!(fill(LazyGeocoder::default()).added, 5);
+    let place = |departments: &[&str]| {
+        let departments: Vec<String> = departments.iter().map(|code| (*code).to_owned()).collect();
+        let geocoder = geocoder();
+        let sources = PlaceSources {
+            iris: None,
+            geocoder: &geocoder,
+        };
+        let mut sales = lake.import(table).unwrap();
+        let counts = place_stored(&mut sales, &departments, sources).unwrap();
+        (counts, sales.publish(Vec::new(), Vec::new()).unwrap())
+    };
+    assert_eq!(place(&["83"]).0, PlacedSales::default());
+    let (counts, outcome) = place(&["48"]);
+    let expected = PlacedSales {
+        without_position: 4,
+        placed: 2,
+    };
+    assert_eq!(counts, expected);
+    assert_eq!(
+        (outcome.replaced, outcome.added, outcome.removed),
+        (2, 0, 0)
+    );
+    // A second time there is nothing to do, and importing the file again changes nothing.
+    assert_eq!(place(&["48"]).0.placed, 0);
+    let again = fill(geocoder());
+    assert_eq!((again.unchanged, again.replaced, again.added), (5, 0, 0));
+}

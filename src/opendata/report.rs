@@ -286,11 +286,11 @@ impl ImportReport {
         let (names, codes) = (departments.join(", "), departments.join(","));
         let what = match self.placed {
             0 => format!(
-                "import addresses of {names} first (toise import ban --departments {codes}), then these files again"
+                "import addresses of {names} (toise import ban --departments {codes}), which places them"
             ),
             _ => format!(
                 "the others match no imported address with certainty; if addresses of {names} are not all imported, \
-                 import them and then these files again"
+                 import them"
             ),
         };
         Some(format!(
@@ -448,8 +448,8 @@ mod tests {
         ]);
         report.add_without_position(&sales.unwrap());
         let text = report.to_text();
-        let note = "note: 0 of 5,149 sales have a position; import addresses of 06 first \
-            (toise import ban --departments 06), then these files again\n";
+        let note = "note: 0 of 5,149 sales have a position; import addresses of 06 \
+            (toise import ban --departments 06), which places them\n";
         assert!(text.contains(note), "{text}");
         report.without_position = BTreeMap::from([("06".into(), 20)]);
         assert!(

@@ -1,5 +1,5 @@
-//! Finds the columns of a DVF file, by name in any spelling and order: the 40-column geo-dvf format and the tax
-//! office's 43-column format.
+//! Finds the columns of a DVF file, by name in any spelling and order: the 40-column geo-dvf format, also as
+//! GeoParquet with a column of points, and the tax office's 43-column format.
 
 use std::borrow::Cow;
 
@@ -55,10 +55,11 @@ pub enum DvfField {
     LandSurface,
     Longitude,
     Latitude,
+    Geometry,
 }
 
 /// Number of [`DvfField`]s.
-const FIELD_COUNT: usize = 41;
+const FIELD_COUNT: usize = 42;
 
 /// Field, normalised geo-dvf name, normalised name in the tax office's format.
 const FIELDS: [(DvfField, &str, &str); FIELD_COUNT] = [
@@ -147,6 +148,7 @@ const FIELDS: [(DvfField, &str, &str); FIELD_COUNT] = [
     (DvfField::LandSurface, "surface_terrain", "surface_terrain"),
     (DvfField::Longitude, "longitude", ""),
     (DvfField::Latitude, "latitude", ""),
+    (DvfField::Geometry, "geometry", ""),
 ];
 
 /// Published columns that records do not use; they are not reported as unknown.

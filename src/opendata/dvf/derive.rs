@@ -49,6 +49,20 @@ impl SaleKind {
         }
     }
 
+    /// Returns the kind with a published name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let kinds = [
+            Self::Flat,
+            Self::House,
+            Self::Premises,
+            Self::Outbuilding,
+            Self::Volume,
+            Self::Land,
+            Self::Other,
+        ];
+        kinds.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// Returns the building type that a record of this kind consists of; `None` means all rows.
     fn local(self) -> Option<Local> {
         match self {

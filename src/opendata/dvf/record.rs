@@ -125,7 +125,7 @@ fn repeated_rows(block: &Block, range: Range<usize>) -> u64 {
 }
 
 /// Sets the position of a sale without one from its address; its identifier stays that of its rows.
-fn place_sale(sale: &mut SaleRecord, geocoder: &LazyGeocoder) -> Option<Precision> {
+pub(super) fn place_sale(sale: &mut SaleRecord, geocoder: &LazyGeocoder) -> Option<Precision> {
     if sale.position.is_some() {
         return None;
     }
@@ -142,7 +142,7 @@ fn place_sale(sale: &mut SaleRecord, geocoder: &LazyGeocoder) -> Option<Precisio
 
 /// One builder per column, in the table's order.
 #[derive(Default)]
-struct Builders {
+pub(super) struct Builders {
     id: StringBuilder,
     day: Date32Builder,
     transaction_type: StringBuilder,
@@ -190,7 +190,12 @@ const TEXT_NAMES: [&str; 8] = [
 
 impl Builders {
     /// Adds a sale; `placed` is the precision of its position if that was found from its address.
-    fn push(&mut self, sale: &SaleRecord, placed: Option<Precision>, iris: Option<&IrisIndex>) {
+    pub(super) fn push(
+        &mut self,
+        sale: &SaleRecord,
+        placed: Option<Precision>,
+        iris: Option<&IrisIndex>,
+    ) {
         // The middle of a street may lie in another IRIS than the sale.
         let area = iris
             .filter(|_| placed != Some(Precision::Street))
@@ -271,7 +276,7 @@ impl Builders {
         self.text = record;
     }
 
-    fn finish(mut self) -> Result<RecordBatch, ArrowError> {
+    pub(super) fn finish(mut self) -> Result<RecordBatch, ArrowError> {
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(self.id.finish()),
             Arc::new(self.day.finish()),

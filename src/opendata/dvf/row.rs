@@ -6,7 +6,7 @@ use super::columns::{DvfColumns, DvfField, DvfForm, commune_code, parcel_code};
 use super::place::{parcel_today, row_place};
 use crate::report::ConversionFindings;
 use crate::source::cell::{code, day, decimal};
-use crate::source::{Block, SourceLocation};
+use crate::source::{Block, SourceLocation, geometry};
 
 /// End of the code of a parcel without a plan number.
 const NO_PLAN: &str = "0000";
@@ -303,12 +303,12 @@ impl RowReader<'_> {
         row: usize,
         findings: &mut ConversionFindings,
     ) -> Option<(f64, f64)> {
-        let (lat, lon) = (
+        let (mut lat, mut lon) = (
             self.cell(block, row, DvfField::Latitude),
             self.cell(block, row, DvfField::Longitude),
         );
         if lat.is_empty() || lon.is_empty() {
-            return None;
+            (lon, lat) = geometry::parse(self.cell(block, row, DvfField::Geometry))?;
         }
         let position = decimal(lat)
             .zip(decimal(lon))

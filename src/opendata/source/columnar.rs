@@ -1,7 +1,7 @@
 //! Reads tables of columns (Parquet, and Arrow converted to it) whose columns have the published names. Values become text cells as in other containers, so that
 //! dates, codes and decimals are parsed in one place. A float that is a whole number becomes text without decimals:
 //! tables that were written from CSV hold codes and house numbers as floats if some rows have none. NaN is a missing
-//! value.
+//! value. Points become text too (`geometry`).
 
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::error::ArrowError;
 
 use super::block::{Block, Header};
-use super::{BlockReader, Error, SourceLocation};
+use super::{BlockReader, Error, SourceLocation, geometry};
 use toise_lake::foreign::ForeignParquet;
 
 /// Rows decoded per batch: with 230 columns, a few megabytes.
@@ -94,8 +94,9 @@ impl BlockReader for ColumnarReader {
 fn cells(column: &ArrayRef) -> Result<Option<ArrayRef>, ArrowError> {
     let text = |number: Option<String>| number.filter(|text| text != "NaN");
     Ok(match column.data_type() {
-        DataType::List(_) | DataType::Struct(_) | DataType::Map(_, _) | DataType::BinaryView => {
-            None
+        DataType::List(_) | DataType::Map(_, _) => None,
+        DataType::Struct(_) | DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+            geometry::cells(column)?
         }
         DataType::Float64 => {
             let numbers = column.as_primitive::<Float64Type>().iter();

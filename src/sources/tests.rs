@@ -1,101 +1,43 @@
 //! Tests of downloads from a local server that simulates failures of the official ones.
 
-use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::Utc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 
-use super::fetch::{FetchedSources, ban, dpe, dvf};
+use super::sales::SalesPlaces;
+use super::test_server::{Server, answer, client, gzip};
+use super::{Downloads, Error, FetchedSources, addresses, diagnostics, sales};
 use toise_base::progress::Progress;
-use toise_net::{Client, Error, RetryPolicy};
-
-/// A server that answers each request with the raw bytes that a script returns for (request head, request number), then
-/// closes the connection.
-struct Server {
-    base: String,
-    heads: Arc<Mutex<Vec<String>>>,
-}
-
-impl Server {
-    async fn start(script: impl Fn(&str, usize) -> Vec<u8> + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base = format!("http://{}", listener.local_addr().unwrap());
-        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
-        let seen = heads.clone();
-        tokio::spawn(async move {
-            loop {
-                let (mut stream, _) = listener.accept().await.unwrap();
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    let Ok(byte) = stream.read_u8().await else {
-                        break;
-                    };
-                    head.push(byte);
-                }
-                let head = String::from_utf8(head).unwrap();
-                let number = seen.lock().unwrap().len();
-                let answer = script(&head, number);
-                seen.lock().unwrap().push(head);
-                let _ = stream.write_all(&answer).await;
-                let _ = stream.shutdown().await;
-            }
-        });
-        Self { base, heads }
-    }
-
-    fn heads(&self) -> Vec<String> {
-        self.heads.lock().unwrap().clone()
-    }
-}
-
-fn answer(status: &str, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
-    let mut bytes = format!(
-        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
-    )
-    .into_bytes();
-    bytes.extend_from_slice(body);
-    bytes
-}
-
-fn client() -> Client {
-    Client::new(RetryPolicy {
-        backoff_first: Duration::from_millis(5),
-        retry_after_max: Duration::from_secs(2),
-        ..RetryPolicy::default()
-    })
-    .unwrap()
-}
+use toise_net::Client;
 
 fn file() -> Vec<u8> {
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    for row in 0..2_000 {
-        writeln!(gzip, "{row},{}", row * 7_919 % 10_007).unwrap();
+    let rows = (0..2_000).map(|row| format!("{row},{}\n", row * 7_919 % 10_007));
+    gzip(rows.collect::<String>().as_bytes())
+}
+
+fn downloads<'a>(client: &'a Client, data: &'a Path) -> Downloads<'a> {
+    Downloads {
+        client,
+        data,
+        progress: Progress::silent(),
+        now: Utc::now(),
     }
-    gzip.finish().unwrap()
 }
 
 const VERSION: &str = "etag: \"v1\"\r\nlast-modified: Tue, 07 Apr 2026 10:00:00 GMT\r\n";
 
-async fn fetch_dvf(
-    server: &Server,
-    codes: &[&str],
-    data: &Path,
-) -> Result<FetchedSources, super::fetch::Error> {
+/// Fetches from a folder tree alone.
+async fn fetch_dvf(server: &Server, codes: &[&str], data: &Path) -> Result<FetchedSources, Error> {
     let codes: Vec<String> = codes.iter().map(|code| (*code).to_owned()).collect();
-    dvf(
-        &client(),
-        &server.base,
-        &codes,
-        2024..=2024,
-        data,
-        Progress::silent(),
-        Utc::now(),
-    )
-    .await
+    let places = SalesPlaces {
+        catalogue: None,
+        tree: server.base.clone(),
+        mirror: None,
+    };
+    let client = client();
+    sales::fetch(downloads(&client, data), &places, &codes, 2024..=2024).await
 }
 
 #[tokio::test]
@@ -180,20 +122,18 @@ async fn unpublished_slices_are_noted_and_persistent_failures_are_errors() {
     .await;
     let data = tempfile::tempdir().unwrap();
     let fetched = fetch_dvf(&server, &["48"], data.path()).await.unwrap();
-    assert_eq!((fetched.inputs.len(), fetched.notes.len()), (0, 1));
+    assert_eq!((fetched.inputs.len(), fetched.notes.len()), (0, 2));
+    let note = fetched.notes.last().unwrap();
+    assert_eq!(note, "no sales published for department 48 in 2024");
     let busy = fetch_dvf(&server, &["49"], data.path()).await.unwrap_err();
     assert!(
         busy.to_string().contains("requires a wait of 86400 s"),
         "{busy}"
     );
     let failed = fetch_dvf(&server, &["50"], data.path()).await.unwrap_err();
-    assert!(
-        matches!(
-            failed,
-            super::fetch::Error::Net(Error::RetriesExhausted { attempts: 6, .. })
-        ),
-        "{failed}"
-    );
+    let message = failed.to_string();
+    assert!(message.contains("gave up after 6 attempts"), "{message}");
+    assert!(message.contains(&server.base), "{message}");
 }
 
 #[tokio::test]
@@ -208,16 +148,11 @@ async fn both_files_of_a_department_are_one_edition_of_its_addresses() {
     .await;
     let data = tempfile::tempdir().unwrap();
     let codes = ["48".to_owned()];
-    let fetched = ban(
-        &client(),
-        &server.base,
-        &codes,
-        data.path(),
-        Progress::silent(),
-        Utc::now(),
-    )
-    .await
-    .unwrap();
+    let client = client();
+    let downloads = downloads(&client, data.path());
+    let fetched = addresses::fetch(downloads, &server.base, &codes)
+        .await
+        .unwrap();
     let [input] = &fetched.inputs[..] else {
         panic!("{:?}", fetched.inputs);
     };
@@ -264,28 +199,15 @@ async fn an_interrupted_paged_download_resumes_at_its_page() {
     .await;
     let data = tempfile::tempdir().unwrap();
     let codes = ["48".to_owned()];
-    let (client, silent) = (client(), Progress::silent());
-    let first = dpe(
-        &client,
-        &server.base,
-        &codes,
-        Some("2026-01-01"),
-        data.path(),
-        silent,
-    )
-    .await;
+    let client = client();
+    let downloads = downloads(&client, data.path());
+    let since = Some("2026-01-01");
+    let first = diagnostics::fetch(downloads, &server.base, &codes, since).await;
     assert!(first.unwrap_err().to_string().contains("400"));
     *broken.lock().unwrap() = false;
-    let fetched = dpe(
-        &client,
-        &server.base,
-        &codes,
-        Some("2026-01-01"),
-        data.path(),
-        silent,
-    )
-    .await
-    .unwrap();
+    let fetched = diagnostics::fetch(downloads, &server.base, &codes, since)
+        .await
+        .unwrap();
     assert_eq!(fetched.inputs.len(), 2);
     let heads = server.heads();
     assert_eq!(

@@ -1,0 +1,114 @@
+//! Places stored sales that have an address and no position, after addresses were imported. A sale gets the position, and
+//! the record, that its import would give it now.
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Date32Type, Float64Type, Int64Type};
+
+use super::derive::{SaleKind, SaleRecord};
+use super::record::{Builders, PlaceSources, place_sale};
+use toise_lake::{Error, RowSink};
+
+/// Column that is null for sales without a position.
+const LATITUDE: &str = "lat";
+
+/// Counts of [`place_stored`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlacedSales {
+    /// Sales of the departments that had no position.
+    pub without_position: u64,
+    /// Those that have one now.
+    pub placed: u64,
+}
+
+/// Pushes the stored sales of departments that have no position and whose address gives one, with that position. Reads
+/// only row groups in which a position is missing.
+///
+/// # Errors
+/// The table cannot be read, or the sink fails.
+pub fn place_stored(
+    sink: &mut dyn RowSink,
+    departments: &[String],
+    sources: PlaceSources<'_>,
+) -> Result<PlacedSales, Error> {
+    let mut counts = PlacedSales::default();
+    let Some(stored) = sink.stored_rows()? else {
+        return Ok(counts);
+    };
+    stored.without(LATITUDE, departments, &mut |batch| {
+        let placed = place_batch(&batch, departments, sources, &mut counts)?;
+        sink.push(placed)
+    })?;
+    Ok(counts)
+}
+
+fn place_batch(
+    batch: &RecordBatch,
+    departments: &[String],
+    sources: PlaceSources<'_>,
+    counts: &mut PlacedSales,
+) -> Result<RecordBatch, Error> {
+    let mut placed = Builders::default();
+    for row in 0..batch.num_rows() {
+        let Some(mut sale) = read_sale(batch, row) else {
+            continue;
+        };
+        if !departments.contains(&sale.department) {
+            continue;
+        }
+        counts.without_position += 1;
+        if let Some(precision) = place_sale(&mut sale, sources.geocoder) {
+            counts.placed += 1;
+            placed.push(&sale, Some(precision), sources.iris);
+        }
+    }
+    Ok(placed.finish()?)
+}
+
+/// Reads a row of the table; `None` if it lacks what every sale has.
+fn read_sale(batch: &RecordBatch, row: usize) -> Option<SaleRecord> {
+    let column = |name: &str| {
+        let column = batch.column_by_name(name)?;
+        column.is_valid(row).then_some(column)
+    };
+    let text = |name: &str| Some(column(name)?.as_string_opt::<i32>()?.value(row).to_owned());
+    let number = |name: &str| Some(column(name)?.as_primitive_opt::<Float64Type>()?.value(row));
+    let integer = |name: &str| Some(column(name)?.as_primitive_opt::<Int64Type>()?.value(row));
+    let flag = |name: &str| Some(column(name)?.as_boolean_opt()?.value(row));
+    let day = column("transaction_date")?.as_primitive_opt::<Date32Type>()?;
+    let parcels = column("parcel_ids").map(|lists| lists.as_list::<i32>().value(row));
+    let parcels = parcels
+        .as_ref()
+        .and_then(|list| list.as_string_opt::<i32>());
+    let parcels = parcels.into_iter().flatten().flatten();
+    Some(SaleRecord {
+        id: text("id")?,
+        day: day.value(row),
+        transaction_type: text("transaction_type").unwrap_or_default(),
+        price_eur: number("price_eur"),
+        price_per_m2_living_eur: number("price_per_m2_living_eur"),
+        price_per_m2_land_eur: number("price_per_m2_land_eur"),
+        surface_m2: number("surface_m2"),
+        main_rooms: number("main_rooms"),
+        land_surface_m2: number("land_surface_m2"),
+        carrez_surface_m2: number("carrez_surface_m2"),
+        soil_surface_m2: number("soil_surface_m2"),
+        garden_surface_m2: number("garden_surface_m2"),
+        kind: SaleKind::named(&text("property_type")?)?,
+        is_new_build: flag("is_new_build")?,
+        is_open_market: flag("is_open_market")?,
+        address: text("address"),
+        postal_code: text("postal_code"),
+        insee_code: text("insee_code")?,
+        former_insee_code: text("former_insee_code"),
+        city: text("city"),
+        department: text("departement_code")?,
+        position: None,
+        parcel_ids: parcels.map(str::to_owned).collect(),
+        lots: integer("lots")?,
+        rows: integer("rows")?,
+        mutation_id: text("mutation_id"),
+        mutation_records: integer("mutation_records")?,
+        mutation_share: number("mutation_share")?,
+        is_sold_together: flag("is_sold_together")?,
+    })
+}
