@@ -377,6 +377,7 @@ impl Geocoder {
         for candidate in &mut candidates[begin..] {
             self.find_number(query, reading, candidate);
             rank::compare_postal_code(self, query, candidate);
+            rank::compare_town_words(self, query, candidate);
             candidate.score = rank::score(candidate);
         }
     }
@@ -439,5 +440,7 @@ fn keep_best(candidates: &mut Vec<Candidate>, begin: usize, enough: usize) {
     candidates.truncate(begin + kept);
 }
 
+#[cfg(test)]
+mod real_tests;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::places::{self, NAME_WORDS_MAX, NamedPlace, OtherNames};
 use crate::text::fold::{self, Token};
-use crate::text::lexicon;
+use crate::text::{lexicon, numerals};
 use toise_geo::departments::for_postal_code as department_of_postal_code;
 use toise_geo::places::Places;
 
@@ -137,6 +137,7 @@ impl Query {
     /// Splits a text and finds its readings.
     pub fn read(text: &str, narrowing: &QueryContext<'_>) -> Self {
         let mut tokens = fold::tokens(text);
+        numerals::join(&mut tokens);
         tokens.truncate(TOKENS_MAX);
         let postal_code_at = tokens.iter().rposition(is_postal_code);
         let skipped = if narrowing.is_open {

@@ -2,8 +2,10 @@
 
 use super::align::Fit;
 use super::calibration::{self, FEATURES};
-use super::query::{AGREEING, Agreement, Query, SAME_DEPARTMENT};
+use super::query::{AGREEING, Agreement, Query, SAME_DEPARTMENT, bit};
 use super::{Candidate, Geocoder, NumberMatch, ResultKind, SearchRequest, Target};
+use crate::text::fold::{self, Token};
+use crate::text::likeness::distance;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::places::Places;
 
@@ -25,6 +27,11 @@ const IMPORTANCE_WEIGHT: f32 = 0.01;
 const EXACT: f32 = 0.95;
 /// Factor for another postal code than that of the address, where the commune has both.
 const SAME_COMMUNE: f32 = 0.9;
+/// Minimum length of a word of a town's name that counts alone, in bytes.
+const TOWN_WORD_MIN: usize = 4;
+/// Evidence that such a word adds to a postal code, and how well the name then fits.
+const TOWN_WORD: f32 = 0.15;
+const TOWN_WORD_QUALITY: f32 = 0.85;
 /// Distance beside which streets of one name are about equally probable, metres.
 const NEAR_SHARE_M: f64 = 1_000.0;
 /// Minimum score of a result.
@@ -289,6 +296,38 @@ pub(super) fn compare_postal_code(geocoder: &Geocoder, query: &Query, candidate:
             candidate.postal_code = Agreement::Agrees;
         }
         _ => {}
+    }
+}
+
+/// Compares the words that the street does not explain with those of the commune's name, where only a postal code
+/// names the place: it may be shared by several communes.
+pub(super) fn compare_town_words(geocoder: &Geocoder, query: &Query, candidate: &mut Candidate) {
+    let (Some(fit), Target::Street { segment, street }) = (&candidate.fit, &candidate.target)
+    else {
+        return;
+    };
+    let is_of_code = candidate.name_quality == 0.0 && candidate.postal_code == Agreement::Agrees;
+    if !is_of_code || fit.foreign < 0.5 {
+        return;
+    }
+    let segment = &geocoder.segments[*segment];
+    let area = segment.area(segment.area_of(*street));
+    let name = fold::tokens(area.commune).into_iter();
+    let name: Vec<Token> = name.chain(fold::tokens(area.former_name)).collect();
+    let tokens = query.tokens.iter().enumerate();
+    let mut left = tokens.filter(|(at, token)| {
+        (fit.aligned | query.noise) & bit(*at) == 0 && token.text.len() >= TOWN_WORD_MIN
+    });
+    let is_named = left.any(|(_, token)| {
+        let is_near = |word: &Token| {
+            word.text.len() >= TOWN_WORD_MIN
+                && distance(word.text.as_bytes(), token.text.as_bytes(), 1).is_some()
+        };
+        name.iter().any(is_near)
+    });
+    if is_named {
+        candidate.evidence += TOWN_WORD;
+        candidate.name_quality = TOWN_WORD_QUALITY;
     }
 }
 
