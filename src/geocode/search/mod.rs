@@ -441,6 +441,4 @@ fn keep_best(candidates: &mut Vec<Candidate>, begin: usize, enough: usize) {
 }
 
 #[cfg(test)]
-mod real_tests;
-#[cfg(test)]
 mod tests;

@@ -1,6 +1,8 @@
 //! Tests of searches on real addresses, found through `TOISE_REAL_DATA`: streets that are named once, without their
 //! town, without and with a position, and with their town.
 
+#![expect(clippy::unwrap_used, reason = "test")]
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Read};
@@ -10,10 +12,14 @@ use std::time::Instant;
 
 use flate2::read::GzDecoder;
 
-use super::*;
-use crate::index::builder::{AddressRow, SegmentBuilder};
-use crate::text::fold;
 use toise_geo::departments;
+use toise_geo::distance::planar_distance_m;
+use toise_geo::places::Places;
+use toise_geocode::Geocoder;
+use toise_geocode::index::builder::{AddressRow, SegmentBuilder};
+use toise_geocode::index::segment::Segment;
+use toise_geocode::search::{ResultKind, SearchRequest, position};
+use toise_geocode::text::fold;
 
 /// Number of house numbers drawn.
 const DRAWN: usize = 200;
@@ -152,7 +158,7 @@ fn ask(label: &str, text: impl Fn(&AddressRow) -> String, is_near: bool) -> Opti
         let first = found.first();
         let is_right = first.is_some_and(|one| {
             let at = position(&base.geocoder, one);
-            let metres = toise_geo::distance::planar_distance_m(at.0, at.1, row.lat, row.lon);
+            let metres = planar_distance_m(at.0, at.1, row.lat, row.lon);
             let name = one
                 .street
                 .map(|(segment, street)| base.geocoder.segments()[segment].street_name(street));
