@@ -23,7 +23,7 @@ use geo_index::rtree::sort::HilbertSort;
 use super::area_key::AreaKey;
 use super::layout::{STREET_ITEM, Section, Sections};
 use super::word_kind::WordKind;
-use crate::text::{fold, lexicon, likeness, sound};
+use crate::text::{fold, lexicon, likeness, numerals, sound};
 use toise_geo::varint;
 
 /// Maximum number of house numbers in a block.
@@ -244,7 +244,8 @@ fn write_words(streets: &[Street], text: &mut Text, sections: &mut Sections) {
     let mut streets_of: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     let mut words_of = Vec::with_capacity(streets.len());
     for (street, about) in streets.iter().enumerate() {
-        let tokens = fold::tokens(&about.name);
+        let mut tokens = fold::tokens(&about.name);
+        numerals::join(&mut tokens);
         for token in &tokens {
             let list = streets_of.entry(token.text.clone()).or_default();
             if list.last() != Some(&(street as u32)) {

@@ -12,10 +12,8 @@ use memmap2::Mmap;
 use super::builder::DEGREE_PARTS;
 pub use super::house_number::HouseNumber;
 use super::layout::{AREA_BYTES, SECTIONS, STREET_ITEM, Section, read_table};
-use super::word_kind::WordKind;
 use super::words_view::WordsView;
 use crate::text::lexicon::OTHER_SUFFIX;
-use crate::text::likeness::BaseWord;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::varint;
 
@@ -184,30 +182,6 @@ impl Segment {
         self.u32s(Section::WordSound).len()
     }
 
-    /// Returns a word.
-    pub fn word(&self, word: u32) -> BaseWord<'_> {
-        let signatures: &[u64] = try_cast_slice(self.bytes(Section::WordSignature)).unwrap_or(&[]);
-        BaseWord {
-            text: self.text(Section::WordAt, word as usize),
-            signature: signatures.get(word as usize).copied().unwrap_or(0),
-            sound: self
-                .u32s(Section::WordSound)
-                .get(word as usize)
-                .copied()
-                .unwrap_or(0),
-        }
-    }
-
-    /// Returns the kind of a word in street names.
-    pub fn word_kind(&self, word: u32) -> WordKind {
-        WordKind::from_bits(self.number(Section::WordKind, word))
-    }
-
-    /// Returns the number of streets that have a word.
-    pub fn streets_with(&self, word: u32) -> usize {
-        self.list(Section::PostingAt, word as usize).len()
-    }
-
     /// Returns the streets that have a word, ascending.
     pub fn postings(&self, word: u32) -> &[u32] {
         let range = self.list(Section::PostingAt, word as usize);
@@ -301,12 +275,6 @@ impl Segment {
     /// Returns the identifier of a street.
     pub fn street_id(&self, street: u32) -> &str {
         self.text(Section::StreetIdAt, street as usize)
-    }
-
-    /// Returns the words of a street's name, in order.
-    pub fn street_words(&self, street: u32) -> &[u32] {
-        let range = self.list(Section::StreetWordAt, street as usize);
-        self.u32s(Section::StreetWords).get(range).unwrap_or(&[])
     }
 
     /// Returns the postal code of a street as a number, 0 where unknown.

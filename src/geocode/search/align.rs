@@ -263,6 +263,10 @@ impl<'q> StreetQuery<'q> {
                 continue;
             }
             let likeness = likenesses.likeness(row, one.at);
+            // The suffix of `14 ter rue de la Terrasse` is not the beginning of its name.
+            if one.is_suffix && likeness < SAME {
+                continue;
+            }
             let preferred = likeness + preference(word);
             if likeness >= least && preferred > greatest {
                 greatest = preferred;

@@ -18,6 +18,8 @@ pub(super) struct DescribingWord {
     pub weight: f32,
     pub is_type: bool,
     pub is_number: bool,
+    /// Whether it may be the suffix of a house number.
+    pub is_suffix: bool,
     /// Whether it is before the house number or after the town.
     pub is_aside: bool,
     /// Whether it may open a separate part: `bâtiment les Érables`.
@@ -30,7 +32,13 @@ impl DescribingWord {
     pub fn new(query: &Query, at: usize, token: &Token) -> Self {
         let text = token.text.as_str();
         let before = at.checked_sub(1).map(|before| &query.tokens[before]);
-        let is_suffix = lexicon::suffix_code(text).is_some()
+        // In `D 12`, the letter is no article but the kind of a numbered road.
+        let next = query.tokens.get(at + 1);
+        let is_road = text == "d"
+            && next.is_some_and(|next| next.is_number() && !query.is_of_date(at + 1))
+            && !token.joined;
+        let is_suffix = !is_road
+            && lexicon::suffix_code(text).is_some()
             && lexicon::expansions(text).is_empty()
             && before.is_some_and(Token::is_number);
         let mut meant = lexicon::expansions(text).iter().chain([&text]);
@@ -39,12 +47,14 @@ impl DescribingWord {
         Self {
             at,
             weight: match () {
+                () if is_road => 1.0,
                 () if lexicon::is_article(text) || is_suffix => WordKind::ARTICLE_WEIGHT,
                 () if token.is_number() || query.trailing & bit(at) != 0 => 0.0,
                 () => 1.0,
             },
             is_type,
             is_number: token.is_number(),
+            is_suffix,
             is_aside: false,
             opens: token.after_break
                 || (!follows_article && (is_type || lexicon::opens_aside(text))),

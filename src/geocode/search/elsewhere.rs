@@ -1,9 +1,8 @@
 //! Searches all of France for a street, if the places that the query may name do not have it.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 
-use super::align::StreetQuery;
+use super::align::{Fit, StreetQuery};
 use super::likenesses::Likenesses;
 use super::query::{Agreement, Query, QueryContext, Reading, is_within};
 use super::{Candidate, Geocoder, KEPT_OF_READING, SearchRequest, Target, candidate};
@@ -22,8 +21,12 @@ const ELSEWHERE_LETTERS_MIN: usize = 3;
 const ELSEWHERE_COMPARED_MAX: usize = 200_000;
 /// Maximum number of words of a segment that complete the beginning of a word, while it is being typed.
 const ELSEWHERE_BEGUN_MAX: usize = 64;
-/// Number of streets sampled to estimate how far a department is.
-const SAMPLED_STREETS: usize = 16;
+/// Minimum share of the greatest rarity of a street's words at which the street is examined.
+const RARITY_SHARE_MIN: f32 = 0.5;
+/// Minimum fit of a street below which words are also read as misspelled.
+const FITS: f32 = 0.9;
+/// Minimum share of the query's and the street's words that a street which contains a town's name must explain.
+const EXPLAINED: f32 = 0.85;
 /// Parts per unit of score; scores in the same part are ordered by nearness or size.
 const SCORE_PARTS: f32 = 1e4;
 /// Minimum likeness of a word that replaces one unknown to the base.
@@ -40,23 +43,16 @@ impl Geocoder {
         likenesses: &mut Likenesses,
         candidates: &mut Vec<Candidate>,
     ) {
-        // `12 rue de Mende` names a street, because no other word is left to name it.
-        let leaves_a_street = |one: &Reading| {
-            StreetQuery::new(query, one, false)
-                .telling()
-                .next()
-                .is_some()
-        };
-        let named = query.readings.iter().filter(|one| {
-            !one.is_begun
-                && (one.name_quality > 0.0 || one.postal_code == Agreement::Agrees)
-                && (one.postal_code == Agreement::Agrees || leaves_a_street(one))
+        // A postal code that agrees is certain; a name may instead belong to the street: `Rue Henri Saumande` is not in
+        // Saumane.
+        let certain = query.readings.iter().filter(|one| {
+            !one.is_begun && one.postal_code == Agreement::Agrees && !one.places.is_empty()
         });
-        let evidence = named.map(|one| one.evidence).fold(0.0, f32::max);
-        let nowhere = Reading {
+        let certain = certain.map(|one| one.evidence).fold(0.0, f32::max);
+        let mut nowhere = Reading {
             places: Vec::new(),
             used: 0,
-            evidence: (0.55 - 0.75 * evidence).max(0.0),
+            evidence: evidence_beside(certain),
             name_quality: 0.0,
             postal_code: Agreement::Absent,
             is_begun: false,
@@ -64,18 +60,19 @@ impl Geocoder {
         if nowhere.evidence <= 0.0 {
             return;
         }
+        // `12 rue de Mende` names a street, because no other word is left to name it.
+        let leaves_a_street = |one: &&Reading| {
+            let left = StreetQuery::new(query, one, false);
+            !one.is_begun && one.name_quality > 0.0 && left.telling().next().is_some()
+        };
+        let named: Vec<&Reading> = query.readings.iter().filter(leaves_a_street).collect();
         let described = StreetQuery::new(query, &nowhere, request.autocomplete);
         let begin = candidates.len();
-        let mut left = ELSEWHERE_STREETS_MAX;
-        let mut found = self.streets_with_rarest(&described, likenesses);
-        if let Some(near) = request.near {
-            found.sort_by_cached_key(|(number, _)| metres_to(&self.segments[*number], near));
-        }
-        for (number, streets) in found {
-            let segment = &self.segments[number];
-            let view = segment.words_view();
-            for street in streets.into_iter().take(left) {
-                left -= 1;
+        for is_fuzzy in [false, true] {
+            let found = self.streets_with_rarest(&described, likenesses, request, is_fuzzy);
+            let mut best = 0.0_f32;
+            for (number, street) in found {
+                let segment = &self.segments[number];
                 let is_allowed = narrowing.places.as_ref().is_none_or(|allowed| {
                     let code = segment.area(segment.area_of(street)).insee_code;
                     let place = Places::get().find(code);
@@ -84,11 +81,25 @@ impl Geocoder {
                 if !is_allowed {
                     continue;
                 }
+                let view = segment.words_view();
                 if let Some(fit) = described.fit(likenesses, &view, number, street, 0.0) {
-                    let mut one = candidate(number, street, fit, &nowhere);
-                    one.is_elsewhere = true;
-                    candidates.push(one);
+                    best = best.max(fit.score());
+                    let evidence = named
+                        .iter()
+                        .filter(|one| !is_explained(one, &fit))
+                        .map(|one| one.evidence)
+                        .fold(certain, f32::max);
+                    nowhere.evidence = evidence_beside(evidence);
+                    if nowhere.evidence > 0.0 {
+                        let mut one = candidate(number, street, fit, &nowhere);
+                        one.is_elsewhere = true;
+                        candidates.push(one);
+                    }
                 }
+            }
+            // A word of the base may also be another one mistyped.
+            if best >= FITS {
+                break;
             }
         }
         self.keep_first(request, candidates, begin);
@@ -101,40 +112,52 @@ impl Geocoder {
         if candidates.len() - begin <= KEPT_OF_READING {
             return;
         }
-        let rank = |one: &Candidate| -> u32 {
-            let Target::Street { segment, street } = one.target else {
-                return u32::MAX;
-            };
-            let segment = &self.segments[segment];
-            match request.near {
-                Some((lat, lon)) => {
-                    let at = segment.street_position(street);
-                    planar_distance_m(lat, lon, at.0, at.1) as u32
-                }
-                None => {
-                    let places = Places::get();
-                    let code = segment.area(segment.area_of(street)).insee_code;
-                    let place = places.find(code).and_then(|at| places.place(at));
-                    u32::MAX - place.map_or(0, |place| place.population)
-                }
-            }
+        let rank = |one: &Candidate| match one.target {
+            Target::Street { segment, street } => self.remoteness(request, segment, street),
+            Target::Commune(_) => u32::MAX,
         };
         candidates[begin..].sort_by_cached_key(|one| {
             let parts = (one.score * SCORE_PARTS) as i32;
             (Reverse(parts), rank(one))
         });
+        let best = candidates[begin].score;
+        let equal = candidates[begin..].partition_point(|one| one.score > best - 1.0 / SCORE_PARTS);
+        for one in &mut candidates[begin..] {
+            one.namesakes = equal as u32;
+        }
         candidates.truncate(begin + KEPT_OF_READING);
     }
 
-    /// Returns, by segment, the streets that have the rarest of the distinctive words, reduced to those that also have
-    /// the next rarest, if there are any.
+    /// Returns the distance of a street from the requested position, metres; without one, a number that is smaller for
+    /// a larger commune.
+    fn remoteness(&self, request: &SearchRequest, segment: usize, street: u32) -> u32 {
+        let segment = &self.segments[segment];
+        match request.near {
+            Some((lat, lon)) => {
+                let at = segment.street_position(street);
+                planar_distance_m(lat, lon, at.0, at.1) as u32
+            }
+            None => {
+                let places = Places::get();
+                let code = segment.area(segment.area_of(street)).insee_code;
+                let place = places.find(code).and_then(|at| places.place(at));
+                u32::MAX - place.map_or(0, |place| place.population)
+            }
+        }
+    }
+
+    /// Returns the segments and streets that have the most and the rarest of the distinctive words, at most
+    /// [`ELSEWHERE_STREETS_MAX`].
     ///
-    /// A word that no segment has is replaced by the words like it that begin with the same letter.
+    /// A word that no segment has, and if `is_fuzzy` every word, also stands for the words like it that begin with the
+    /// same letter.
     fn streets_with_rarest(
         &self,
         described: &StreetQuery<'_>,
         likenesses: &Likenesses,
-    ) -> Vec<(usize, Vec<u32>)> {
+        request: &SearchRequest,
+        is_fuzzy: bool,
+    ) -> Vec<(usize, u32)> {
         let mut words: Vec<&QueryWord> = described
             .telling()
             .map(|token| likenesses.word(token))
@@ -143,34 +166,89 @@ impl Geocoder {
         words.sort_by_key(|word| Reverse(word.text().len()));
         words.truncate(ELSEWHERE_WORDS_MAX);
         let mut left = ELSEWHERE_COMPARED_MAX;
-        let is_known = |word: &&QueryWord| {
-            let mut segments = self.segments.iter();
-            segments.any(|segment| segment.find_word(word.text()).is_some())
-        };
-        let known: Vec<bool> = words.iter().map(is_known).collect();
-        let of_segment = |(number, segment): (usize, &Arc<Segment>)| {
-            let words = words.iter().zip(&known);
-            let lists = words.map(|(word, known)| match (*known, word.is_open) {
-                (true, false) => exactly(segment, word),
-                (_, true) => begun_with(segment, word),
-                (false, false) => alike(segment, word, &mut left),
+        let mut lists: Vec<WordLists> = Vec::with_capacity(words.len());
+        for word in words {
+            let of_segments = self.segments.iter();
+            let mut streets: Vec<Vec<u32>> = if word.is_open {
+                of_segments.map(|one| begun_with(one, word)).collect()
+            } else {
+                of_segments.map(|one| exactly(one, word)).collect()
+            };
+            if !word.is_open && (is_fuzzy || streets.iter().all(Vec::is_empty)) {
+                for (segment, streets) in self.segments.iter().zip(&mut streets) {
+                    streets.extend(alike(segment, word, &mut left));
+                    streets.sort_unstable();
+                    streets.dedup();
+                }
+            }
+            let count: usize = streets.iter().map(Vec::len).sum();
+            if count > 0 {
+                lists.push(WordLists { streets, count });
+            }
+        }
+        lists.sort_by_key(|one| one.count);
+        let all = self.segments.iter().map(|one| one.streets()).sum::<usize>();
+        let mut found: Vec<(f32, usize, u32)> = Vec::new();
+        let mut looked_at = 0;
+        for at in 0..lists.len() {
+            // A frequent word only adds to streets that have a rarer one.
+            if looked_at > 0 && looked_at + lists[at].count > ELSEWHERE_STREETS_MAX {
+                break;
+            }
+            looked_at += lists[at].count;
+            for (segment, streets) in lists[at].streets.iter().enumerate() {
+                for street in streets {
+                    let has = |one: &&WordLists| one.streets[segment].binary_search(street).is_ok();
+                    if lists[..at].iter().any(|one| has(&one)) {
+                        continue;
+                    }
+                    let rarity = lists[at..]
+                        .iter()
+                        .filter(has)
+                        .map(|one| one.rarity(all))
+                        .sum();
+                    found.push((rarity, segment, *street));
+                }
+            }
+        }
+        let most = found.iter().map(|one| one.0).fold(0.0, f32::max);
+        found.retain(|one| one.0 >= most * RARITY_SHARE_MIN);
+        if found.len() > ELSEWHERE_STREETS_MAX {
+            found.sort_by_cached_key(|(rarity, segment, street)| {
+                let rarity = (rarity * SCORE_PARTS) as i64;
+                (Reverse(rarity), self.remoteness(request, *segment, *street))
             });
-            (number, rarest(lists.collect()))
-        };
-        let found = self.segments.iter().enumerate().map(of_segment);
-        found.filter(|(_, streets)| !streets.is_empty()).collect()
+            found.truncate(ELSEWHERE_STREETS_MAX);
+        }
+        found
+            .into_iter()
+            .map(|(_, segment, street)| (segment, street))
+            .collect()
     }
 }
 
-/// Estimates the distance of a department from a position, metres: the least distance of some of its streets.
-fn metres_to(segment: &Segment, (lat, lon): (f64, f64)) -> u32 {
-    let streets = segment.streets();
-    let step = streets.div_ceil(SAMPLED_STREETS).max(1);
-    let positions = (0..streets)
-        .step_by(step)
-        .map(|street| segment.street_position(street as u32));
-    let metres = positions.map(|at| planar_distance_m(lat, lon, at.0, at.1) as u32);
-    metres.min().unwrap_or(u32::MAX)
+/// The streets that have a word, by segment.
+struct WordLists {
+    streets: Vec<Vec<u32>>,
+    /// Number of streets in all segments.
+    count: usize,
+}
+
+impl WordLists {
+    /// Returns how rare the word is among `all` streets: the logarithm of the inverse share.
+    fn rarity(&self, all: usize) -> f32 {
+        ((all + 1) as f32 / self.count as f32).ln()
+    }
+}
+
+/// Returns the evidence of a street outside the places that the query names with some evidence.
+fn evidence_beside(evidence: f32) -> f32 {
+    (0.55 - 0.75 * evidence).max(0.0)
+}
+
+/// Returns whether a street contains the words that name the place in a reading, and the query little else.
+fn is_explained(reading: &Reading, fit: &Fit) -> bool {
+    reading.used & !fit.aligned == 0 && fit.query >= EXPLAINED && fit.street >= EXPLAINED
 }
 
 /// Returns the streets of a segment that have a word.
@@ -212,22 +290,4 @@ fn streets_of(segment: &Segment, words: impl Iterator<Item = u32>) -> Vec<u32> {
     streets.sort_unstable();
     streets.dedup();
     streets
-}
-
-/// Returns the shortest list that is not empty, reduced to the streets that are also in the next shortest, if there are
-/// any.
-fn rarest(mut lists: Vec<Vec<u32>>) -> Vec<u32> {
-    lists.retain(|streets| !streets.is_empty());
-    lists.sort_by_key(Vec::len);
-    let mut lists = lists.into_iter();
-    let Some(mut rarest) = lists.next() else {
-        return Vec::new();
-    };
-    if let Some(next) = lists.next() {
-        let is_in_both = |street: &u32| next.binary_search(street).is_ok();
-        if rarest.iter().any(is_in_both) {
-            rarest.retain(is_in_both);
-        }
-    }
-    rarest
 }

@@ -128,6 +128,8 @@ pub(crate) struct Candidate {
     pub is_elsewhere: bool,
     /// For a commune, words of the query that do not name it.
     pub words_left: usize,
+    /// Streets of the same score over all of France, including those that are not kept; 0 where not counted.
+    pub namesakes: u32,
     pub score: f32,
 }
 
@@ -235,7 +237,7 @@ impl Geocoder {
                 .map(|one: &Candidate| one.score)
                 .fold(best, f32::max);
         }
-        if best < ELSEWHERE_BELOW {
+        if best < ELSEWHERE_BELOW || query.is_place_doubtful() {
             self.read_elsewhere(
                 &query,
                 &narrowing,
@@ -374,6 +376,8 @@ impl Geocoder {
         keep_best(candidates, begin, enough);
         for candidate in &mut candidates[begin..] {
             self.find_number(query, reading, candidate);
+            rank::compare_postal_code(self, query, candidate);
+            rank::compare_town_words(self, query, candidate);
             candidate.score = rank::score(candidate);
         }
     }
@@ -396,6 +400,7 @@ fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidat
             postal_code: reading.postal_code,
             is_elsewhere: false,
             words_left: left,
+            namesakes: 0,
             score: rank::commune_score(evidence),
         });
     }
@@ -412,6 +417,7 @@ fn candidate(segment: usize, street: u32, fit: Fit, reading: &Reading) -> Candid
         postal_code: reading.postal_code,
         is_elsewhere: false,
         words_left: 0,
+        namesakes: 0,
     }
 }
 

@@ -8,6 +8,8 @@ use crate::text::lexicon;
 
 /// Maximum number of words after a house number that form its suffix: `A bis`.
 const SUFFIX_TOKENS_MAX: usize = 3;
+/// Maximum difference between the ends of a range of house numbers.
+const RANGE_MAX: u32 = 60;
 /// Maximum digits of a house number.
 const HOUSE_NUMBER_DIGITS: usize = 5;
 
@@ -34,8 +36,11 @@ impl Geocoder {
         let find = |at: usize| {
             let number = query.tokens[at].text.parse().ok()?;
             let free = (at + 1..query.tokens.len()).take_while(|at| is_free(*at));
+            // In `14 à 16`, the word is no suffix.
+            let is_range = (at + 1..=at + 2)
+                .any(|end| end < query.tokens.len() && range_start(query, end) == Some(at));
             let following: Vec<&Token> = free
-                .take(SUFFIX_TOKENS_MAX)
+                .take(if is_range { 0 } else { SUFFIX_TOKENS_MAX })
                 .map(|at| &query.tokens[at])
                 .collect();
             best_number(segment.find_number(*street, number), &following)
@@ -43,6 +48,11 @@ impl Geocoder {
         let mut asked = false;
         for at in before.chain(after).chain(within) {
             asked |= !query.is_of_date(at);
+            let range = range_start(query, at).filter(|from| is_free(*from));
+            if let Some(found) = range.and_then(find) {
+                candidate.number = found;
+                return;
+            }
             // `6 2 rue …` is number 6 with the suffix 2 if the base has it.
             let leading = at.checked_sub(1).filter(is_number).and_then(find);
             let is_whole = |found: &NumberMatch| match found {
@@ -60,6 +70,16 @@ impl Geocoder {
             NumberMatch::NotAsked
         };
     }
+}
+
+/// Returns the token of the first house number of a range that ends at a token: `14-16`, `14/16`, `14 à 16`.
+fn range_start(query: &Query, end: usize) -> Option<usize> {
+    let before = end.checked_sub(1)?;
+    let is_word = matches!(query.tokens[before].text.as_str(), "a" | "au" | "et");
+    let start = before.checked_sub(usize::from(is_word))?;
+    let value = |at: usize| query.tokens[at].text.parse::<u32>().ok();
+    let (from, to) = (value(start)?, value(end)?);
+    (from < to && to - from <= RANGE_MAX).then_some(start)
 }
 
 /// Returns the house number that the words after the number ask for, among those that differ only by their suffix.

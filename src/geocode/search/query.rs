@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::places::{self, NAME_WORDS_MAX, NamedPlace, OtherNames};
 use crate::text::fold::{self, Token};
-use crate::text::lexicon;
+use crate::text::{lexicon, numerals};
 use toise_geo::departments::for_postal_code as department_of_postal_code;
 use toise_geo::places::Places;
 
@@ -22,9 +22,9 @@ const READINGS_MAX: usize = 10;
 /// Evidence of a postal code alone.
 const POSTAL_CODE_ALONE: f32 = 0.8;
 /// Evidence that an agreeing postal code adds to a name.
-const AGREEING: f32 = 0.12;
+pub(super) const AGREEING: f32 = 0.12;
 /// Factor for a postal code of another commune of the same department.
-const SAME_DEPARTMENT: f32 = 0.86;
+pub(super) const SAME_DEPARTMENT: f32 = 0.86;
 /// Factor for a postal code of another department.
 const CONFLICTING: f32 = 0.5;
 /// Factor for a name in the middle of a query.
@@ -137,6 +137,7 @@ impl Query {
     /// Splits a text and finds its readings.
     pub fn read(text: &str, narrowing: &QueryContext<'_>) -> Self {
         let mut tokens = fold::tokens(text);
+        numerals::join(&mut tokens);
         tokens.truncate(TOKENS_MAX);
         let postal_code_at = tokens.iter().rposition(is_postal_code);
         let skipped = if narrowing.is_open {
@@ -173,6 +174,14 @@ impl Query {
         is_month(at + 1) || (is_year && at.checked_sub(1).is_some_and(is_month))
     }
 
+    /// Returns whether the only town it may name is misspelled, so that its words may belong to a street instead.
+    pub fn is_place_doubtful(&self) -> bool {
+        let is_edited = |one: &Reading| one.name_quality < 0.97 && !one.is_begun;
+        self.postal_code.is_none()
+            && !self.readings.is_empty()
+            && self.readings.iter().all(is_edited)
+    }
+
     fn find_readings(&mut self, narrowing: &QueryContext<'_>) {
         let mut readings = Vec::new();
         let spans = self.spans();
@@ -207,6 +216,7 @@ impl Query {
             }
         }
         readings.extend(self.postal_code_reading(narrowing));
+        readings.extend(self.insee_code_reading(narrowing));
         if let Some(places) = &narrowing.places {
             readings.push(Reading {
                 places: places.clone(),
@@ -354,6 +364,45 @@ impl Query {
             (true, true) => (Agreement::Conflicts, evidence * SAME_DEPARTMENT),
             (false, _) => (Agreement::Conflicts, evidence * CONFLICTING),
         }
+    }
+
+    /// Reads an INSEE code that is no postal code: `48095`, `2A004`.
+    fn insee_code_reading(&self, narrowing: &QueryContext<'_>) -> Option<Reading> {
+        let (code, used) = (0..self.tokens.len()).find_map(|at| {
+            let rest = &self.tokens[at..];
+            match rest {
+                [digit, letter, number, ..]
+                    if digit.text == "2"
+                        && matches!(letter.text.as_str(), "a" | "b")
+                        && letter.joined
+                        && number.joined
+                        && number.text.len() == 3 =>
+                {
+                    let code = format!("2{}{}", letter.text.to_uppercase(), number.text);
+                    Some((code, bits(at..at + 3)))
+                }
+                [token, ..] if Some(at) == self.postal_code_at => {
+                    let is_cedex = rest.get(1).is_some_and(|next| next.text == "cedex");
+                    let others = narrowing.with_postal_code.map(|others| others(&token.text));
+                    let is_postal = !Places::get().of_postal_code(&token.text).is_empty()
+                        || others.is_some_and(|others| !others.is_empty());
+                    (!is_postal && !is_cedex).then(|| (token.text.clone(), bit(at)))
+                }
+                _ => None,
+            }
+        })?;
+        let place = Places::get().find(&code)?;
+        let allowed = narrowing.places.as_ref();
+        allowed
+            .is_none_or(|allowed| is_within(place, allowed))
+            .then(|| Reading {
+                places: vec![place],
+                used,
+                evidence: 1.0,
+                name_quality: 1.0,
+                postal_code: Agreement::Absent,
+                is_begun: false,
+            })
     }
 
     fn postal_code_reading(&self, narrowing: &QueryContext<'_>) -> Option<Reading> {

@@ -2,8 +2,10 @@
 
 use super::align::Fit;
 use super::calibration::{self, FEATURES};
-use super::query::{Agreement, Query};
+use super::query::{AGREEING, Agreement, Query, SAME_DEPARTMENT, bit};
 use super::{Candidate, Geocoder, NumberMatch, ResultKind, SearchRequest, Target};
+use crate::text::fold::{self, Token};
+use crate::text::likeness::distance;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::places::Places;
 
@@ -23,6 +25,15 @@ const NEAR_M: f64 = 20_000.0;
 const IMPORTANCE_WEIGHT: f32 = 0.01;
 /// Minimum likeness of a name that counts as written exactly; abbreviations reach it.
 const EXACT: f32 = 0.95;
+/// Factor for another postal code than that of the address, where the commune has both.
+const SAME_COMMUNE: f32 = 0.9;
+/// Minimum length of a word of a town's name that counts alone, in bytes.
+const TOWN_WORD_MIN: usize = 4;
+/// Evidence that such a word adds to a postal code, and how well the name then fits.
+const TOWN_WORD: f32 = 0.15;
+const TOWN_WORD_QUALITY: f32 = 0.85;
+/// Distance beside which streets of one name are about equally probable, metres.
+const NEAR_SHARE_M: f64 = 1_000.0;
 /// Minimum score of a result.
 const SCORE_MIN: f32 = 0.2;
 /// Maximum number of candidates that are ranked.
@@ -193,15 +204,15 @@ pub(super) fn rank(
         });
     }
     found.sort_by(|one, other| other.order.total_cmp(&one.order));
+    let shares = shares(request, &found);
     let margins: Vec<f32> = (0..found.len().min(request.limit))
-        .map(|index| margin(&found, index))
+        .map(|index| margin(&found, &shares, index))
         .collect();
-    let share = share_of_first(&found);
     let best = found.iter().zip(margins);
     let mut matches: Vec<Match> = best
         .map(|(one, margin)| to_match(geocoder, query, one, margin))
         .collect();
-    give_probabilities(&mut matches, share);
+    give_probabilities(&mut matches, &shares);
     matches
 }
 
@@ -264,6 +275,62 @@ fn own_postal_code(geocoder: &Geocoder, candidate: &Candidate) -> u32 {
     }
 }
 
+/// Compares the postal code of the query with that of the address, which is more exact than those of its commune.
+pub(super) fn compare_postal_code(geocoder: &Geocoder, query: &Query, candidate: &mut Candidate) {
+    let own = own_postal_code(geocoder, candidate);
+    let Some(code) = query.postal_code.as_ref().filter(|_| own != 0) else {
+        return;
+    };
+    match (candidate.postal_code, code.parse() == Ok(own)) {
+        (Agreement::Agrees, false) => {
+            let agreed = if candidate.name_quality > 0.0 {
+                AGREEING
+            } else {
+                0.0
+            };
+            candidate.evidence = (candidate.evidence - agreed) * SAME_COMMUNE;
+            candidate.postal_code = Agreement::Conflicts;
+        }
+        (Agreement::Conflicts, true) => {
+            candidate.evidence = candidate.evidence / SAME_DEPARTMENT + AGREEING;
+            candidate.postal_code = Agreement::Agrees;
+        }
+        _ => {}
+    }
+}
+
+/// Compares the words that the street does not explain with those of the commune's name, where only a postal code
+/// names the place: it may be shared by several communes.
+pub(super) fn compare_town_words(geocoder: &Geocoder, query: &Query, candidate: &mut Candidate) {
+    let (Some(fit), Target::Street { segment, street }) = (&candidate.fit, &candidate.target)
+    else {
+        return;
+    };
+    let is_of_code = candidate.name_quality == 0.0 && candidate.postal_code == Agreement::Agrees;
+    if !is_of_code || fit.foreign < 0.5 {
+        return;
+    }
+    let segment = &geocoder.segments[*segment];
+    let area = segment.area(segment.area_of(*street));
+    let name = fold::tokens(area.commune).into_iter();
+    let name: Vec<Token> = name.chain(fold::tokens(area.former_name)).collect();
+    let tokens = query.tokens.iter().enumerate();
+    let mut left = tokens.filter(|(at, token)| {
+        (fit.aligned | query.noise) & bit(*at) == 0 && token.text.len() >= TOWN_WORD_MIN
+    });
+    let is_named = left.any(|(_, token)| {
+        let is_near = |word: &Token| {
+            word.text.len() >= TOWN_WORD_MIN
+                && distance(word.text.as_bytes(), token.text.as_bytes(), 1).is_some()
+        };
+        name.iter().any(is_near)
+    });
+    if is_named {
+        candidate.evidence += TOWN_WORD;
+        candidate.name_quality = TOWN_WORD_QUALITY;
+    }
+}
+
 fn is_wanted(
     geocoder: &Geocoder,
     request: &SearchRequest,
@@ -308,13 +375,17 @@ pub fn position(geocoder: &Geocoder, one: &Match) -> (f64, f64) {
     }
 }
 
-/// Returns how much better a result is than the best other one at another spot.
-fn margin(found: &[Ranked<'_>], index: usize) -> f32 {
+/// Returns how much better a result is than the best other one at another spot. Results that share a probability with
+/// it do not count.
+fn margin(found: &[Ranked<'_>], shares: &[f32], index: usize) -> f32 {
     let here = found[index].about.position;
+    let is_tied = |at: usize| at < shares.len() && index < shares.len();
     let other = found.iter().enumerate().find(|(other, one)| {
         let there = one.about.position;
         // Two names of the same spot do not make each other doubtful.
-        *other != index && planar_distance_m(here.0, here.1, there.0, there.1) > SPOT_M
+        *other != index
+            && !is_tied(*other)
+            && planar_distance_m(here.0, here.1, there.0, there.1) > SPOT_M
     });
     found[index].candidate.score - other.map_or(0.0, |(_, one)| one.candidate.score)
 }
@@ -360,7 +431,7 @@ fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32
     let postal_code = match &query.postal_code {
         None => PartMatch::Missing,
         Some(code) if code.parse() == Ok(own_code) => PartMatch::Exact,
-        Some(code) if codes.contains(&code.as_str()) => PartMatch::Exact,
+        Some(code) if own_code == 0 && codes.contains(&code.as_str()) => PartMatch::Exact,
         Some(_) if candidate.postal_code == Agreement::Department => PartMatch::Fuzzy,
         Some(_) => PartMatch::Conflict,
     };
@@ -380,34 +451,51 @@ fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32
     }
 }
 
-/// Returns the maximum probability of the first result: results with the same score at other spots are equally
-/// probable.
-fn share_of_first(found: &[Ranked<'_>]) -> f32 {
+/// Returns the shares of the first results, which fit equally well at several spots, in their common probability. The
+/// shares are equal without a position; with one, they fall with the square of the distance.
+fn shares(request: &SearchRequest, found: &[Ranked<'_>]) -> Vec<f32> {
     let Some(first) = found.first() else {
-        return 1.0;
+        return Vec::new();
     };
-    let mut spots = vec![first.about.position];
-    for one in &found[1..] {
-        let here = one.about.position;
-        let is_here =
-            |spot: &(f64, f64)| planar_distance_m(here.0, here.1, spot.0, spot.1) <= SPOT_M;
-        if one.order > first.order - TIED && !spots.iter().any(is_here) {
-            spots.push(here);
+    let is_tied = |one: &&Ranked<'_>| (one.candidate.score - first.candidate.score).abs() < TIED;
+    let tied: Vec<&Ranked<'_>> = found.iter().take_while(is_tied).collect();
+    let weight = |one: &Ranked<'_>| match request.near {
+        Some((lat, lon)) if one.candidate.name_quality == 0.0 => {
+            let at = one.about.position;
+            let metres = planar_distance_m(lat, lon, at.0, at.1);
+            (NEAR_SHARE_M / (metres + NEAR_SHARE_M)).powi(2) as f32
         }
-    }
-    1.0 / spots.len() as f32
+        _ => 1.0,
+    };
+    let weights: Vec<f32> = tied.iter().map(|one| weight(one)).collect();
+    // Results at one spot are one result.
+    let is_new = |index: &usize| {
+        let here = tied[*index].about.position;
+        let mut before = tied[..*index].iter().map(|one| one.about.position);
+        !before.any(|spot| planar_distance_m(here.0, here.1, spot.0, spot.1) <= SPOT_M)
+    };
+    let spots: Vec<usize> = (0..tied.len()).filter(is_new).collect();
+    let kept: f32 = spots.iter().map(|index| weights[*index]).sum();
+    // Namesakes that were not kept are no nearer than the last one kept.
+    let dropped = (first.candidate.namesakes as usize).saturating_sub(tied.len());
+    let least = weights.iter().copied().fold(1.0, f32::min);
+    let all = kept + dropped as f32 * least;
+    weights.iter().map(|one| one / all).collect()
 }
 
-/// Caps the probabilities: that of the first match at `share`, that of the second at what the first leaves (at least
-/// half of the first), and each other one at that of the match before.
-fn give_probabilities(matches: &mut [Match], share: f32) {
-    let mut ceiling = share;
+/// Gives the first results their shares. The next one has at most what they leave, and at least half of the last; each
+/// other one has at most the probability of the one before.
+fn give_probabilities(matches: &mut [Match], shares: &[f32]) {
+    let (mut ceiling, mut left) = (1.0_f32, 1.0_f32);
     for (index, one) in matches.iter_mut().enumerate() {
-        let probability = one.probability.min(ceiling);
-        one.probability = probability;
-        ceiling = match index {
-            0 => probability.min(1.0 - probability).max(probability * 0.5),
-            _ => probability,
-        };
+        let share = shares.get(index).copied().unwrap_or(1.0);
+        one.probability = (one.probability * share).min(ceiling);
+        ceiling = one.probability;
+        if index < shares.len() {
+            left -= one.probability;
+        }
+        if index + 1 == shares.len() {
+            ceiling = ceiling.min(left).max(ceiling * 0.5);
+        }
     }
 }

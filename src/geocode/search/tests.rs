@@ -752,3 +752,289 @@ proptest! {
         }
     }
 }
+
+/// Returns an address of a commune, at a latitude.
+fn in_commune(code: &str, commune: &str, name: &str, number: u32, lat: f64) -> AddressRow {
+    let place = Places::get()
+        .find(code)
+        .and_then(|at| Places::get().place(at));
+    AddressRow {
+        id: format!("{code}_{:04}_{number:05}", name.len()),
+        number: Some(number),
+        name: name.into(),
+        postal_code: place.map_or("", |place| place.postal_codes[0]).into(),
+        insee_code: code.into(),
+        commune: commune.into(),
+        lat,
+        lon: 3.5,
+        ..AddressRow::default()
+    }
+}
+
+#[test]
+fn a_street_whose_name_is_like_a_town_is_found_without_its_town() {
+    let rows = [
+        in_commune("48092", "Marvejols", "Rue Henri Saumande", 9, 44.5),
+        in_commune(
+            "48092",
+            "Marvejols",
+            "Avenue Pierre Mendès France",
+            47,
+            44.6,
+        ),
+        in_mende("0010", "Rue Henri Rivière", Some(9), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, autocomplete, expected) in [
+        ("9 Rue Henri Saumande", false, "9 Rue Henri Saumande, 48092"),
+        ("9 rue henri saumende", false, "9 Rue Henri Saumande, 48092"),
+        (
+            "9 rue henri saumande xqzville",
+            false,
+            "9 Rue Henri Saumande, 48092",
+        ),
+        ("9 rue henri sau", true, "9 Rue Henri Saumande, 48092"),
+        (
+            "47 Avenue Pierre Mendès France",
+            false,
+            "47 Avenue Pierre Mendès France, 48092",
+        ),
+    ] {
+        let found = search(&geocoder, text, autocomplete);
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+    let sure = &search(&geocoder, "9 Rue Henri Saumande", false)[0];
+    assert!(sure.probability > 0.9, "{}", sure.probability);
+    let begun = search(&geocoder, "9 rue hen", true);
+    let streets = begun
+        .iter()
+        .filter(|one| one.kind == ResultKind::HouseNumber);
+    assert_eq!(streets.count(), 2, "{begun:?}");
+}
+
+#[test]
+fn a_street_named_with_its_town_is_not_looked_for_elsewhere() {
+    let rows = [
+        in_commune("48092", "Marvejols", "Rue de Mende", 12, 44.5),
+        in_mende("0010", "Rue Basse", Some(12), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let found = search(&geocoder, "12 rue de la paix mende", false);
+    assert!(found.iter().all(|one| one.probability < 0.5), "{found:?}");
+}
+
+#[test]
+fn streets_of_one_name_share_their_probability() {
+    let rows: Vec<AddressRow> = town_halls().into_iter().take(30).collect();
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let mut request = SearchRequest {
+        text: "1 place de la mairie".into(),
+        limit: 30,
+        ..SearchRequest::default()
+    };
+    let found = geocoder.search(&request);
+    assert_eq!(found.len(), 30);
+    assert!(found.iter().all(|one| one.probability <= 1.0 / 30.0));
+    // The share does not depend on the number of results asked for.
+    request.limit = 1;
+    assert!(geocoder.search(&request)[0].probability <= 1.0 / 30.0);
+    // Streets beyond those that are kept count too.
+    let all = Geocoder::new(vec![segment(&town_halls())]);
+    assert!(all.search(&request)[0].probability <= 1.0 / 100.0);
+    request.near = Some((rows[7].lat, rows[7].lon));
+    let first = &geocoder.search(&request)[0];
+    assert_eq!(position(&geocoder, first).0, rows[7].lat);
+    assert!(first.probability > 0.4, "{}", first.probability);
+}
+
+#[test]
+fn the_postal_code_is_that_of_the_address() {
+    let row = |id: &str, code: &str, former: [&str; 2], lat: f64| AddressRow {
+        id: format!("69149_{id}_00002"),
+        postal_code: code.into(),
+        former_code: former[0].into(),
+        former_name: former[1].into(),
+        ..in_commune(
+            "69149",
+            "Oullins-Pierre-Bénite",
+            "Boulevard de l'Europe",
+            2,
+            lat,
+        )
+    };
+    let geocoder = Geocoder::new(vec![segment(&[
+        row("a1b2c3", "69600", ["69149", "Oullins"], 45.7143),
+        row("d4e5f6", "69310", ["69152", "Pierre-Bénite"], 45.7033),
+    ])]);
+    for (town, lat) in [
+        ("69310 Oullins-Pierre-Bénite", 45.7033),
+        ("69600 Oullins-Pierre-Bénite", 45.7143),
+        ("69310 Pierre-Bénite", 45.7033),
+        ("69600 Oullins", 45.7143),
+        ("Pierre Bénite", 45.7033),
+    ] {
+        let found = search(
+            &geocoder,
+            &format!("2 boulevard de l'Europe, {town}"),
+            false,
+        );
+        assert_eq!(position(&geocoder, &found[0]).0, lat, "{town}");
+        assert!(
+            found[0].probability > 0.9,
+            "{town}: {}",
+            found[0].probability
+        );
+        if town.starts_with('6') {
+            assert_eq!(found[0].matched.postal_code, PartMatch::Exact, "{town}");
+            let other = found.iter().find(|one| position(&geocoder, one).0 != lat);
+            let other = other.filter(|one| one.kind == ResultKind::HouseNumber);
+            assert!(
+                other.is_none_or(|one| one.matched.postal_code == PartMatch::Conflict),
+                "{town}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_town_decides_between_two_streets_of_one_postal_code() {
+    let rows = [
+        AddressRow {
+            postal_code: "09100".into(),
+            ..in_commune(
+                "09265",
+                "Saint-Jean-du-Falga",
+                "Avenue des Pyrénées",
+                22,
+                43.09,
+            )
+        },
+        AddressRow {
+            postal_code: "09100".into(),
+            ..in_commune(
+                "09339",
+                "Villeneuve-du-Paréage",
+                "Avenue des Pyrénées",
+                22,
+                43.15,
+            )
+        },
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (town, lat) in [
+        ("Saint-Jean-du-Falga", 43.09),
+        ("Villeneuve du Pareage", 43.15),
+        ("Villeneuve", 43.15),
+        ("Falga", 43.09),
+    ] {
+        let found = search(
+            &geocoder,
+            &format!("22 Avenue des Pyrénées 09100 {town}"),
+            false,
+        );
+        assert_eq!(position(&geocoder, &found[0]).0, lat, "{town}");
+        assert!(
+            found[0].probability > 0.6,
+            "{town}: {}",
+            found[0].probability
+        );
+    }
+}
+
+#[test]
+fn an_insee_code_names_its_commune() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    for (text, code) in [
+        ("2A001", "2A001"),
+        ("2b033", "2B033"),
+        ("01053", "01053"),
+        ("48095", "48095"),
+    ] {
+        let found = search(&geocoder, text, false);
+        assert_eq!(label(&geocoder, &found[0]), format!(", {code}"), "{text}");
+        assert!(
+            found[0].probability > 0.9,
+            "{text}: {}",
+            found[0].probability
+        );
+    }
+    let found = search(&geocoder, "12 rue de la république 48095", false);
+    assert_eq!(
+        label(&geocoder, &found[0]),
+        "12 Rue de la République, 48095"
+    );
+}
+
+#[test]
+fn numbers_are_read_in_words_and_digits() {
+    let names = [
+        "Avenue du 30e Corps",
+        "Rue du 8 Mai",
+        "Rue François 1er",
+        "RN 599",
+        "Rue Louis XIV",
+        "Rue du Dix-Huit Juin",
+        "Route Départementale 12",
+    ];
+    let rows: Vec<AddressRow> = names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| in_mende(&format!("07{at:02}"), name, Some(57), ""))
+        .collect();
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("Avenue Trentieme Corps", names[0]),
+        ("avenue du XXXe corps", names[0]),
+        ("rue du huit mai", names[1]),
+        ("rue françois premier", names[2]),
+        ("rue françois Ier", names[2]),
+        ("nationale 599", names[3]),
+        ("route nationale 599", names[3]),
+        ("rue louis quatorze", names[4]),
+        ("rue louis 14", names[4]),
+        ("rue du 18 juin", names[5]),
+        ("D 12", names[6]),
+        ("RD 12", names[6]),
+    ] {
+        let found = search(&geocoder, &format!("57 {text} 48000 mende"), false);
+        assert_eq!(
+            label(&geocoder, &found[0]),
+            format!("57 {expected}, 48095"),
+            "{text}"
+        );
+        assert!(
+            found[0].probability > 0.6,
+            "{text}: {}",
+            found[0].probability
+        );
+    }
+}
+
+#[test]
+fn suffixes_and_ranges_of_house_numbers_are_read() {
+    let mut rows: Vec<AddressRow> = ["", "ter"]
+        .map(|suffix| in_mende("0800", "Rue de la Terrasse", Some(14), suffix))
+        .into();
+    rows.push(in_mende("0800", "Rue de la Terrasse", Some(16), ""));
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("14TER", "14ter"),
+        ("14 ter", "14ter"),
+        ("14t", "14ter"),
+        ("14/16", "14"),
+        ("14 à 16", "14"),
+        ("14-16", "14"),
+        ("16-18", "16"),
+    ] {
+        let found = search(
+            &geocoder,
+            &format!("{text} rue de la terrasse 48000 mende"),
+            false,
+        );
+        assert_eq!(
+            label(&geocoder, &found[0]),
+            format!("{expected} Rue de la Terrasse, 48095"),
+            "{text}"
+        );
+    }
+}

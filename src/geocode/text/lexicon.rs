@@ -98,8 +98,10 @@ const ABBREVIATIONS: &[(&str, &[&str])] = &[
     ("qua", &["quartier", "quai"]),
     ("quart", &["quartier"]),
     ("r", &["rue"]),
+    ("rd", &["route", "departementale", "d"]),
     ("res", &["residence"]),
     ("rle", &["ruelle"]),
+    ("rn", &["route", "nationale", "n"]),
     ("rpt", &["rond", "point"]),
     ("rte", &["route"]),
     ("sen", &["senateur", "sentier"]),
@@ -185,33 +187,10 @@ const STREET_TYPES: &[&str] = &[
     "zone",
 ];
 
-/// Words that carry no meaning alone, in ascending order.
+/// Words that carry no meaning alone, and the endings of ordinals (`30e`, `1er`), in ascending order.
 const ARTICLES: &[&str] = &[
-    "a", "au", "aux", "d", "de", "des", "du", "en", "et", "l", "la", "le", "les", "lieu", "ou",
-    "sous", "sur",
-];
-
-/// Ordinals and small numbers as names write them: token, and the words it may stand for; ascending.
-const NUMERALS: &[(&str, &[&str])] = &[
-    ("1", &["premier", "premiere", "i", "un"]),
-    ("10", &["dix", "x"]),
-    ("11", &["onze", "xi"]),
-    ("12", &["douze", "xii"]),
-    ("13", &["treize", "xiii"]),
-    ("14", &["quatorze", "xiv"]),
-    ("15", &["quinze", "xv"]),
-    ("16", &["seize", "xvi"]),
-    ("19", &["xix"]),
-    ("2", &["deux", "ii", "second", "deuxieme"]),
-    ("20", &["vingt", "xx"]),
-    ("23", &["xxiii"]),
-    ("3", &["trois", "iii", "troisieme"]),
-    ("4", &["quatre", "iv", "quatrieme"]),
-    ("5", &["cinq", "v", "cinquieme"]),
-    ("6", &["six", "vi"]),
-    ("7", &["sept", "vii"]),
-    ("8", &["huit", "viii"]),
-    ("9", &["neuf", "ix"]),
+    "a", "au", "aux", "d", "de", "des", "du", "e", "eme", "en", "er", "ere", "et", "ieme", "l",
+    "la", "le", "les", "lieu", "ou", "sous", "sur",
 ];
 
 fn listed<'t, T>(table: &'t [(&'t str, T)], word: &str) -> Option<&'t T> {
@@ -224,9 +203,9 @@ pub fn expansions(word: &str) -> &'static [&'static str] {
     listed(ABBREVIATIONS, word).copied().unwrap_or(&[])
 }
 
-/// Returns the words a number may be written as.
-pub fn numerals(number: &str) -> &'static [&'static str] {
-    listed(NUMERALS, number).copied().unwrap_or(&[])
+/// Returns whether a word is the kind of a numbered road: `Nationale 599` is also the RN 599.
+pub fn is_road(word: &str) -> bool {
+    matches!(word, "d" | "departementale" | "n" | "nationale")
 }
 
 /// Returns whether a word is a street type.
@@ -357,7 +336,6 @@ mod tests {
     #[test]
     fn tables_are_in_the_order_they_are_searched_in() {
         assert!(STREET_TYPES.is_sorted() && ARTICLES.is_sorted());
-        assert!(NUMERALS.is_sorted_by_key(|entry| entry.0));
         assert!(
             ABBREVIATIONS
                 .iter()

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::{lexicon, sound};
+use super::{lexicon, numerals, sound};
 
 /// Likeness of an abbreviation of the word.
 pub const ABBREVIATION: f32 = 0.97;
@@ -31,7 +31,7 @@ pub struct QueryWord {
     signature: u64,
     sound: u32,
     alternatives: &'static [&'static str],
-    numerals: &'static [&'static str],
+    numerals: &'static [String],
     is_number: bool,
     /// Whether its end is still being typed.
     pub is_open: bool,
@@ -84,7 +84,7 @@ impl QueryWord {
             signature: signature(text),
             sound: sound::key(text),
             alternatives: lexicon::expansions(text),
-            numerals: lexicon::numerals(text),
+            numerals: numerals::forms(text),
             is_number: text
                 .bytes()
                 .next()
@@ -134,7 +134,8 @@ impl QueryWord {
         let own = [self.text.as_str()].into_iter();
         let all = own
             .chain(self.alternatives.iter().copied())
-            .chain(self.numerals.iter().copied());
+            .chain(self.numerals.iter().map(String::as_str))
+            .chain(lexicon::is_road(&self.text).then_some("r"));
         all.filter_map(|word| word.bytes().next())
     }
 
@@ -146,7 +147,7 @@ impl QueryWord {
         if self.alternatives.contains(&other.text) || is_abbreviation(other.text, &self.text) {
             return ABBREVIATION;
         }
-        if self.numerals.contains(&other.text) || is_numeral(other.text, &self.text) {
+        if self.numerals.iter().any(|form| form == other.text) {
             return NUMERAL;
         }
         if self.is_number {
@@ -194,15 +195,13 @@ impl QueryWord {
 }
 
 fn is_abbreviation(short: &str, long: &str) -> bool {
-    // An abbreviation begins with the same letter as the word.
+    if matches!(short, "rd" | "rn") {
+        return lexicon::is_road(long) && lexicon::expansions(short).contains(&long);
+    }
+    // Another abbreviation begins with the same letter as the word.
     short.len() < long.len().min(lexicon::ABBREVIATION_MAX + 1)
         && short.as_bytes().first() == long.as_bytes().first()
         && lexicon::expansions(short).contains(&long)
-}
-
-fn is_numeral(number: &str, word: &str) -> bool {
-    number.as_bytes().first().is_some_and(u8::is_ascii_digit)
-        && lexicon::numerals(number).contains(&word)
 }
 
 /// Returns the number of edits (insertion, deletion, substitution, transposition of neighbours) between two words;

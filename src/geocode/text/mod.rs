@@ -4,5 +4,6 @@ pub mod deletions;
 pub mod fold;
 pub mod lexicon;
 pub mod likeness;
+pub mod numerals;
 pub mod persons;
 pub mod sound;
