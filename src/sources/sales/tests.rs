@@ -18,6 +18,9 @@ use toise_net::Client;
 const CHANGED: &str = "2026-10-12T09:30:00+00:00";
 const HEADERS: &str = "etag: \"v1\"\r\nlast-modified: Tue, 07 Apr 2026 10:00:00 GMT\r\n";
 
+/// A change of what the publisher has.
+type Change = fn(&mut World);
+
 /// What the publisher has, and how it fails.
 #[derive(Default)]
 struct World {
@@ -32,7 +35,7 @@ struct World {
     /// Files whose answers stall.
     stalling: Vec<String>,
     /// Changes to make after a path was asked for.
-    then: Vec<(String, fn(&mut World))>,
+    then: Vec<(String, Change)>,
 }
 
 impl World {
@@ -203,13 +206,12 @@ fn row(path: &str, edition: &str, slices: &str) -> (String, String, String) {
 }
 
 fn files_in(folder: &Path) -> usize {
-    let entries = std::fs::read_dir(folder).map_or(0, |entries| {
+    std::fs::read_dir(folder).map_or(0, |entries| {
         let entries = entries.map(|entry| entry.unwrap().path());
         entries
             .map(|path| if path.is_dir() { files_in(&path) } else { 1 })
             .sum()
-    });
-    entries
+    })
 }
 
 #[tokio::test]
