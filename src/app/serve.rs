@@ -87,8 +87,11 @@ pub fn serve(
     })
 }
 
-/// Opens the tables. A table of listings that is damaged or lacks a file is rebuilt from the store first, except on a replica, which takes
-/// it from the writer.
+/// Opens the tables. A table of listings that is damaged or lacks a file is rebuilt from the store first, except on a
+/// replica, which takes it from the writer.
+///
+/// # Errors
+/// A table of imported data is damaged, or a table of listings cannot be rebuilt.
 fn open_tables(
     data: &Path,
     config: &Config,

@@ -287,7 +287,9 @@ fn place_sales(common: &Common, departments: &[String]) -> CommandResult {
     };
     let mut sales = lake.import(table)?;
     let counts = place_stored(&mut sales, departments, sources)?;
-    sales.publish(Vec::new(), Vec::new())?;
+    if counts.placed > 0 {
+        sales.publish(Vec::new(), Vec::new())?;
+    }
     if counts.without_position > 0 && !common.json {
         println!(
             "sales: {} of {} without a position were placed by their address",
