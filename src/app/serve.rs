@@ -29,6 +29,7 @@ use toise_engine::{Budget, Engine};
 use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_geocode::service::GeocodingService;
+use toise_geocode::table::schema as addresses;
 use toise_http::endpoint::audience::Audience;
 use toise_http::{filters, server};
 use toise_lake::Lake;
@@ -36,7 +37,7 @@ use toise_listings::Listings;
 use toise_listings::search::projection::compaction::{rebuild, retry_while_locked};
 use toise_listings::search::projection::{self, Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
-use toise_opendata::OpenData;
+use toise_opendata::{OpenData, dpe, dvf};
 use toise_publish::follow::follow;
 use toise_publish::replica::Replica;
 use toise_service::App;
@@ -87,11 +88,11 @@ pub fn serve(
     })
 }
 
-/// Opens the tables. A table of listings that is damaged or lacks a file is rebuilt from the store first, except on a
-/// replica, which takes it from the writer.
+/// Opens the tables. A table of imported data that is damaged or lacks a file answers 503 until it is mended. One of
+/// listings is rebuilt from the store first, except on a replica, which takes it from the writer.
 ///
 /// # Errors
-/// A table of imported data is damaged, or a table of listings cannot be rebuilt.
+/// A table cannot be read, or one of listings cannot be rebuilt.
 fn open_tables(
     data: &Path,
     config: &Config,
@@ -102,7 +103,9 @@ fn open_tables(
         || -> projection::Result<Lake> { Ok(Lake::open(data)?.keeping(config.lake.keep_versions)) };
     let open = || -> projection::Result<_> {
         let budget = Budget::from(&config.engine);
-        let engine = Arc::new(Engine::open(data, &verify::tables(), budget)?);
+        let imported = [dvf::schema(), dpe::schema(), addresses()];
+        let engine = Engine::open_despite_damage(data, &verify::tables(), &imported, budget)?;
+        let engine = Arc::new(engine);
         if compaction == Compaction::OnWriter {
             // Its tables, indexes and model change together, when a snapshot was installed.
             engine.hold();

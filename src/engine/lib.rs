@@ -61,6 +61,14 @@ pub enum Error {
     /// A SQL statement that is not a query.
     #[error("only read-only queries are allowed: {0}")]
     ReadOnly(String),
+    /// Files of a table are damaged or missing. Other tables are not affected.
+    #[error("the table {table} cannot be read: {reason}")]
+    Damaged {
+        /// Name of the table.
+        table: &'static str,
+        /// The reason, with the file and what to do.
+        reason: String,
+    },
     /// The engine was not opened with the requested table.
     #[error("no table named {0}")]
     UnknownTable(String),
@@ -110,16 +118,35 @@ pub struct Engine {
 
 impl Engine {
     /// Opens tables of the lake in a data folder; a table without data is empty.
+    ///
+    /// # Errors
+    /// A table cannot be read.
     pub fn open(
         data: &Path,
         schemas: &[&'static TableSchema],
         budget: Budget,
     ) -> Result<Self, Error> {
+        Self::open_despite_damage(data, schemas, &[], budget)
+    }
+
+    /// Opens tables like [`Engine::open`], but tables in `may_be_damaged` whose files are damaged or missing are opened
+    /// too: their views are errors ([`Error::Damaged`]) until the files are there.
+    ///
+    /// # Errors
+    /// Another table cannot be read.
+    pub fn open_despite_damage(
+        data: &Path,
+        schemas: &[&'static TableSchema],
+        may_be_damaged: &[&'static TableSchema],
+        budget: Budget,
+    ) -> Result<Self, Error> {
         let lake = Lake::open(data)?;
-        let tables = schemas
-            .iter()
-            .map(|schema| TableHandle::open(&lake, schema))
-            .collect::<Result<Vec<_>, _>>()?;
+        let open = |schema: &&'static TableSchema| {
+            let mut excused = may_be_damaged.iter();
+            let is_excused = excused.any(|excused| excused.name == schema.name);
+            TableHandle::open(&lake, schema, is_excused)
+        };
+        let tables = schemas.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             lake,
             tables,
@@ -133,9 +160,9 @@ impl Engine {
     pub fn view(&self, schema: &TableSchema) -> Result<Arc<TableView>, Error> {
         let table = self.table(schema)?;
         if self.is_held.load(Ordering::Relaxed) {
-            Ok(table.held())
+            table.held()
         } else {
-            Ok(table.current(&self.lake)?)
+            table.current(&self.lake)
         }
     }
 
@@ -145,12 +172,12 @@ impl Engine {
     /// The version is not kept, or cannot be read.
     pub fn view_at(&self, schema: &TableSchema, sequence: u64) -> Result<Arc<TableView>, Error> {
         let table = self.table(schema)?;
-        let view = table.held();
+        let view = table.held()?;
         if view.snapshot().sequence == sequence {
             return Ok(view);
         }
         table.refresh_now(&self.lake)?;
-        let view = table.held();
+        let view = table.held()?;
         if view.snapshot().sequence == sequence {
             return Ok(view);
         }

@@ -58,20 +58,26 @@ impl TableVersion {
     }
 }
 
-/// Returns the current views of the tables of an engine that are not among the changed ones.
+/// Returns the current views of the tables of an engine that are not among the changed ones. A damaged table is left out
+/// unless `is_wanted`, by its name.
 ///
 /// # Errors
 /// A table cannot be read.
 pub fn unchanged_views(
     engine: &Engine,
     changed: &[MergeOnReadTable],
+    is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<Arc<TableView>>, Error> {
     let is_changed = |name: &str| {
         let mut changed = changed.iter();
         changed.any(|table| table.view.schema().name == name)
     };
     let unchanged = engine.schemas().filter(|schema| !is_changed(schema.name));
-    unchanged.map(|schema| engine.view(schema)).collect()
+    let views = unchanged.filter_map(|schema| match engine.view(schema) {
+        Err(Error::Damaged { table, .. }) if !is_wanted(table) => None,
+        view => Some(view),
+    });
+    views.collect()
 }
 
 /// A session over the current snapshots of the engine's tables.
@@ -112,7 +118,7 @@ impl Session {
         engine: &Engine,
         changed: Vec<MergeOnReadTable>,
     ) -> Result<Self, Error> {
-        let views = unchanged_views(engine, &changed)?;
+        let views = unchanged_views(engine, &changed, |_| true)?;
         Self::of_views(context, engine, views, changed)
     }
 

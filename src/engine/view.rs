@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parquet::file::statistics::Statistics;
@@ -344,6 +344,8 @@ fn bounds_of(statistics: &Statistics, values: i64) -> ColumnStatistics {
 pub struct TableHandle {
     schema: &'static TableSchema,
     view: ArcSwap<TableView>,
+    /// Why the table cannot be read, if it was damaged when it was opened.
+    damage: ArcSwapOption<String>,
     checked: Mutex<RefreshState>,
 }
 
@@ -360,13 +362,27 @@ struct RefreshState {
 }
 
 impl TableHandle {
-    /// Opens the table's current snapshot.
-    pub fn open(lake: &Lake, schema: &'static TableSchema) -> Result<Self, Error> {
+    /// Opens the table's current snapshot. If the table `may_be_damaged` and is, its views are errors until it can be
+    /// opened.
+    pub fn open(
+        lake: &Lake,
+        schema: &'static TableSchema,
+        may_be_damaged: bool,
+    ) -> Result<Self, Error> {
         let stamp = Snapshot::stamp(&lake.folder(schema));
-        let view = TableView::open(lake, schema, None)?;
+        let (view, damage) = match TableView::open(lake, schema, None) {
+            Ok(view) => (view, None),
+            Err(error) if may_be_damaged && error.damaged_file().is_some() => {
+                tracing::error!(%error, "the table {} cannot be read", schema.name);
+                let nothing = TableView::open_snapshot(lake, schema, &Snapshot::default(), None)?;
+                (nothing, Some(error.to_string()))
+            }
+            Err(error) => return Err(error),
+        };
         Ok(Self {
             schema,
             view: ArcSwap::from_pointee(view),
+            damage: ArcSwapOption::from_pointee(damage),
             checked: Mutex::new(RefreshState {
                 at: Instant::now(),
                 stamp,
@@ -381,13 +397,16 @@ impl TableHandle {
 
     /// Returns the current view. The thread that notices a newer snapshot opens it; others continue with the existing
     /// view.
-    pub fn current(&self, lake: &Lake) -> Result<Arc<TableView>, Error> {
+    ///
+    /// # Errors
+    /// A newer snapshot cannot be opened, or the table is damaged.
+    pub fn current(&self, lake: &Lake) -> Result<Arc<TableView>, crate::Error> {
         if let Some(mut checked) = self.checked.try_lock()
             && checked.at.elapsed() >= REFRESH_EVERY
         {
             self.refresh(lake, &mut checked)?;
         }
-        Ok(self.view.load_full())
+        self.held()
     }
 
     /// Checks for a newer snapshot now, regardless of the last check; called after a publication by this process.
@@ -397,14 +416,23 @@ impl TableHandle {
     }
 
     /// Returns the current view without checking for a newer snapshot.
-    pub(super) fn held(&self) -> Arc<TableView> {
-        self.view.load_full()
+    ///
+    /// # Errors
+    /// The table is damaged.
+    pub(super) fn held(&self) -> Result<Arc<TableView>, crate::Error> {
+        match &*self.damage.load() {
+            Some(reason) => Err(crate::Error::Damaged {
+                table: self.schema.name,
+                reason: reason.to_string(),
+            }),
+            None => Ok(self.view.load_full()),
+        }
     }
 
     /// Opens the latest snapshot if it is newer than the current view, but does not make it current yet.
     pub(super) fn open_newer(&self, lake: &Lake) -> Result<Option<NewerView>, Error> {
         let stamp = Snapshot::stamp(&lake.folder(self.schema));
-        if stamp == self.checked.lock().stamp {
+        if stamp == self.checked.lock().stamp && self.damage.load().is_none() {
             return Ok(None);
         }
         let view = TableView::open(lake, self.schema, Some(&self.view.load()))?;
@@ -415,15 +443,23 @@ impl TableHandle {
     pub(super) fn show(&self, newer: NewerView) {
         let mut checked = self.checked.lock();
         self.view.store(Arc::new(newer.view));
+        self.damage.store(None);
         checked.stamp = newer.stamp;
         checked.at = Instant::now();
     }
 
     fn refresh(&self, lake: &Lake, checked: &mut RefreshState) -> Result<(), Error> {
         let stamp = Snapshot::stamp(&lake.folder(self.schema));
-        if stamp != checked.stamp {
-            let view = TableView::open(lake, self.schema, Some(&self.view.load()))?;
-            self.view.store(Arc::new(view));
+        let is_damaged = self.damage.load().is_some();
+        if stamp != checked.stamp || is_damaged {
+            match TableView::open(lake, self.schema, Some(&self.view.load())) {
+                Ok(view) => {
+                    self.view.store(Arc::new(view));
+                    self.damage.store(None);
+                }
+                Err(error) if is_damaged => self.damage.store(Some(Arc::new(error.to_string()))),
+                Err(error) => return Err(error),
+            }
             checked.stamp = stamp;
         }
         checked.at = Instant::now();

@@ -108,13 +108,6 @@ impl TableVerification {
             sequence: 0,
             files: Vec::new(),
         };
-        if is_snapshot_lost(folder) {
-            let path = folder.join(snapshot::FILE_NAME);
-            reading.found.damaged.push(Damage {
-                file: path.display().to_string(),
-                reason: "it is missing, though the table was published".to_owned(),
-            });
-        }
         let snapshot = match Snapshot::load(folder) {
             Ok(snapshot) => snapshot,
             Err(error) => {

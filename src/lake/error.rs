@@ -16,8 +16,8 @@ pub enum Error {
     },
     /// A file is not what the snapshot says it is.
     #[error(
-        "{path}: damaged: {reason}; restore it from a backup, import the table again, or rebuild properties and \
-         adverts: toise compact --rebuild"
+        "{path}: damaged: {reason}; restore it from a backup; or delete its folder and import the table again; or \
+         rebuild properties and adverts: toise compact --rebuild"
     )]
     Damaged {
         /// Which file.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Provenance};
+use super::{Error, Provenance, shared_folder};
 use toise_geo::order;
 
 /// Format version written by this version.
@@ -92,9 +92,20 @@ struct FormatHeader {
 }
 
 impl Snapshot {
-    /// Reads the snapshot of a table folder; a folder without one is an empty table.
+    /// Reads the snapshot of a table folder; a folder into which nothing was published is an empty table.
+    ///
+    /// # Errors
+    /// The snapshot cannot be read, is damaged, missing or of another format.
     pub fn load(folder: &Path) -> Result<Self, Error> {
-        Ok(Self::read(&folder.join(FILE_NAME))?.unwrap_or_default())
+        let path = folder.join(FILE_NAME);
+        match Self::read(&path)? {
+            Some(snapshot) => Ok(snapshot),
+            None if shared_folder::was_published(folder) => Err(Error::damaged(
+                &path,
+                "missing, though the table was published",
+            )),
+            None => Ok(Self::default()),
+        }
     }
 
     /// Reads the file of a snapshot; `None` if there is none.

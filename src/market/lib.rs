@@ -49,7 +49,7 @@ pub enum Error {
     #[error(transparent)]
     Invalid(#[from] Fault),
     /// A table cannot be read, or the query was cancelled.
-    #[error(transparent)]
+    #[error("{0}")]
     Engine(#[from] toise_engine::Error),
     /// A report cannot be built or written.
     #[error(transparent)]

@@ -293,8 +293,10 @@ impl Encoder {
     pub fn write(&mut self, batch: &RecordBatch) -> Result<Option<Bytes>, EncodeError> {
         self.writer.write(batch)?;
         let mut written = self.written.0.lock();
-        let is_enough = written.len() >= PIECE_BYTES;
-        Ok(is_enough.then(|| Bytes::from(std::mem::take(&mut *written))))
+        let bytes = written.len();
+        // The next piece will be about as long.
+        let mut take = || std::mem::replace(&mut *written, Vec::with_capacity(bytes));
+        Ok((bytes >= PIECE_BYTES).then(|| Bytes::from(take())))
     }
 
     /// Ends the answer and returns the last piece.

@@ -43,7 +43,8 @@ impl SqlTables {
             Some(listings) => changed_tables(listings, &self.engine, &self.named_listings(sql))?,
             None => Vec::new(),
         };
-        let views = unchanged_views(&self.engine, &changed)?;
+        let lower = sql.to_ascii_lowercase();
+        let views = unchanged_views(&self.engine, &changed, |table| lower.contains(table))?;
         Ok(TablesAt { views, changed })
     }
 

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A table cannot be read, or the caller has gone away.
-    #[error(transparent)]
+    #[error("{0}")]
     Engine(#[from] toise_engine::Error),
     /// A tile cannot be written.
     #[error(transparent)]

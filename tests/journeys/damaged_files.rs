@@ -175,10 +175,6 @@ async fn a_server_starts_on_damaged_indexes_and_tables_of_listings_and_rebuilds_
     assert!(derived.len() > 10, "{derived:?}");
     for (number, name) in derived.iter().enumerate() {
         let damage = DAMAGES[number % DAMAGES.len()];
-        // Without the file that names its parts there is no table: its rows are read from the store.
-        if name.ends_with("snapshot.json") && damage == Damage::Deleted {
-            continue;
-        }
         let damaged = outer.join("damaged");
         copy(&data, &damaged);
         damage.apply(&damaged.join(name));
@@ -210,6 +206,72 @@ async fn a_server_starts_on_damaged_indexes_and_tables_of_listings_and_rebuilds_
         );
         let found = found.to_string();
         assert!(found.contains("Rue Carnot"), "{name} {damage:?}: {found}");
+        fs::remove_dir_all(&damaged).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_server_starts_on_damaged_imported_tables_and_answers_again_once_they_are_mended() {
+    let outer = tempfile::tempdir().unwrap();
+    let outer = outer.path();
+    let data = data_folder(outer);
+    let key = run(&data, &["keys", "create", "--scopes", "search,sql"])["key"].take();
+    let key = key.as_str().unwrap();
+    let of_listings = json!({"search": {"filterProperty": {}}});
+    let sales = json!({"size": 3});
+    let of_sales = json!({"query": "select count(*) as sales from dvf"});
+    let server = Server::start(&data, "serve");
+    let (status, expected) = ask(&server, key, "opendata/dvf/search", &sales).await;
+    assert_eq!(status, 200, "{expected}");
+    assert_eq!(server.terminate(), Some(0));
+
+    let is_imported = |name: &String| {
+        let folders = ["lake/_dvf/", "lake/_ban/"];
+        folders.iter().any(|folder| name.starts_with(folder)) && !name.ends_with("lock")
+    };
+    let imported: Vec<String> = files(&data).into_iter().filter(is_imported).collect();
+    assert!(imported.len() >= 8, "{imported:?}");
+    let damaged_names = imported
+        .iter()
+        .flat_map(|name| [(name, Damage::HalfMissing), (name, Damage::Deleted)]);
+    for (name, damage) in damaged_names {
+        let damaged = outer.join("damaged");
+        copy(&data, &damaged);
+        damage.apply(&damaged.join(name));
+        let is_of_sales = name.contains("_dvf");
+        let server = Server::start(&damaged, "serve");
+        let (status, answer) = ask(&server, key, "properties/search/count", &of_listings).await;
+        assert_eq!(status, 200, "{name} {damage:?}: {answer}");
+        let one = json!({"query": "select 1 as one"});
+        let (status, answer) = ask(&server, key, "sql", &one).await;
+        assert_eq!(status, 200, "{name} {damage:?}: {answer}");
+        for (path, body) in [("opendata/dvf/search", &sales), ("sql", &of_sales)] {
+            let (status, answer) = ask(&server, key, path, body).await;
+            let expected = if is_of_sales { 503 } else { 200 };
+            assert_eq!(status, expected, "{name} {damage:?} {path}: {answer}");
+            let text = answer.to_string();
+            assert!(
+                !is_of_sales || text.contains("table dvf is damaged"),
+                "{text}"
+            );
+        }
+        fs::copy(data.join(name), damaged.join(name)).unwrap();
+        let mended = Instant::now();
+        loop {
+            let (status, answer) = ask(&server, key, "opendata/dvf/search", &sales).await;
+            if status == 200 {
+                assert_eq!(answer["data"], expected["data"], "{name} {damage:?}");
+                break;
+            }
+            assert!(
+                mended.elapsed() < REBUILT_WITHIN,
+                "{name} {damage:?}: {answer}"
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let (status, answer) = ask(&server, key, "sql", &of_sales).await;
+        assert_eq!(status, 200, "{name} {damage:?}: {answer}");
+        assert_eq!(server.terminate(), Some(0), "{name} {damage:?}");
         fs::remove_dir_all(&damaged).unwrap();
     }
 }

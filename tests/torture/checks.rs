@@ -29,11 +29,13 @@ pub struct Keys {
     /// Makes charged calls under idempotency keys.
     pub repeater: String,
     repeater_id: String,
+    /// Asks SQL statements.
+    pub querier: String,
 }
 
 impl Keys {
     /// Their number.
-    const COUNT: u64 = 3;
+    const COUNT: u64 = 4;
 
     /// Creates them.
     pub fn make(data: &Path) -> Self {
@@ -48,12 +50,14 @@ impl Keys {
         let (admin, _) = make("admin,search,alerts,refetch,ai");
         let (caller, caller_id) = make("search");
         let (repeater, repeater_id) = make("search");
+        let (querier, _) = make("sql");
         Self {
             admin,
             caller,
             caller_id,
             repeater,
             repeater_id,
+            querier,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Torture: servers under load while their machine fails, against a model of what was acknowledged.
 //!
 //! Clients ingest adverts, create keys, change alerts, have pages collected and make charged calls, some under idempotency
-//! keys; a receiver takes the deliveries of an alert; commands import sales, train models, back up. Meanwhile faults drawn
+//! keys; a client asks SQL statements that want more than they may have; a receiver takes the deliveries of an alert; commands import sales, train models, back up. Meanwhile faults drawn
 //! from a seed are done to the servers ([`plan`]). Whatever was acknowledged must be there, nothing may be charged or
 //! delivered twice, no answer may be wrong, and the server must be ready again after each fault.
 //!
@@ -16,6 +16,7 @@ mod history;
 mod model;
 mod pages;
 mod plan;
+mod queries;
 mod servers;
 mod summary;
 mod tables;
@@ -201,6 +202,8 @@ fn clients(
     clients.push(tokio::spawn(client.change_alerts(receiver.url())));
     let client = Client::new(load, &keys.admin, seed ^ 303);
     clients.push(tokio::spawn(client.collect(Arc::clone(portal))));
+    let client = Client::new(load, &keys.querier, seed ^ 304);
+    clients.push(tokio::spawn(client.query()));
     clients
 }
 

@@ -59,6 +59,8 @@ pub struct Model {
     pub alert_changes: u64,
     /// Pages that were answered or promised.
     pub pages: Vec<String>,
+    /// SQL statements asked, answered or not.
+    pub statements: u64,
     /// Answers that were refusals.
     pub refused: u64,
     /// What must not be.

@@ -125,6 +125,7 @@ impl Servers {
             .args(["--set", "collect.wait_s=2"])
             .args(["--set", "server.disk_free_min_mib=1"])
             .args(["--set", "log.level=warn"])
+            .args(["--set", "sql.time_s=2"])
             .stdout(Stdio::piped())
             .stderr(log);
         self.faults.preload(&mut command, &self.data);

@@ -38,13 +38,14 @@ impl Torture {
         }
         println!("{table}");
         println!(
-            "{total} faults, {} system calls that failed; {} starts, the longest of {:?}; {} answers refused, {} calls without one; {} calls \
+            "{total} faults, {} system calls that failed; {} starts, the longest of {:?}; {} answers refused, {} SQL statements, {} calls without an answer; {} calls \
              repeated; {} deliveries repeated under their identifier, {} adverts still to be delivered; at most {} MiB of \
              memory; {} imports failed and left nothing, {} trainings succeeded and {} failed, {} answers of models",
             self.servers.faults.get(Word::Made),
             self.servers.starts,
             self.servers.longest_start,
             model.refused,
+            model.statements,
             model.unanswered,
             model.repetitions,
             delivered.repeated,

@@ -14,10 +14,13 @@ use super::faults::Word;
 use crate::support::homes::{IN_PARIS, body};
 use crate::support::process::{errors, toise};
 
-/// Sales of an import. Its number and [`IMPORTED_EUR_FROM`] are their price, which is above all others.
+/// Sales of an import. Their price tells its number and is above all others.
 const SALES: usize = 20;
 /// Prices of imported sales are above this, in EUR; the charged call asks for others.
 pub const IMPORTED_EUR_FROM: u64 = 500_000_000;
+/// Between the prices of two imports, in EUR. Sales whose prices are equal in single precision, which tells 32 EUR apart
+/// here, are the same sales.
+const IMPORTS_APART_EUR: u64 = 1_000;
 /// Days of the last sale that a training may use; each gives another model.
 const TRAINED_UNTIL: [&str; 2] = ["2024-06-30", "2024-12-31"];
 /// Longest time until a server has the model that is current.
@@ -45,7 +48,7 @@ pub struct Tables {
 }
 
 fn sales(number: u64) -> String {
-    let price = IMPORTED_EUR_FROM + number;
+    let price = IMPORTED_EUR_FROM + number * IMPORTS_APART_EUR;
     let mut text = String::from(COLUMNS);
     for place in 0..SALES {
         writeln!(
@@ -84,8 +87,8 @@ impl Torture {
     /// Rows of each import in the table.
     fn stored_imports(&self) -> Result<BTreeMap<u64, usize>, String> {
         let query = format!(
-            "select cast(price_eur as bigint) - {IMPORTED_EUR_FROM} as import, count(*) as sales from dvf
-             where price_eur > {IMPORTED_EUR_FROM} group by 1"
+            "select cast((price_eur - {IMPORTED_EUR_FROM}) / {IMPORTS_APART_EUR} as bigint) as import, count(*) as sales
+             from dvf where price_eur > {IMPORTED_EUR_FROM} group by 1"
         );
         let output = toise(&self.servers.data, &["sql", &query])
             .output()

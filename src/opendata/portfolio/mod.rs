@@ -75,7 +75,7 @@ pub enum Error {
     #[error("{0}")]
     Addresses(String),
     /// The table cannot be read.
-    #[error(transparent)]
+    #[error("{0}")]
     Engine(#[from] engine::Error),
     /// The output columns cannot be built.
     #[error(transparent)]

@@ -136,8 +136,9 @@ fn at_writer(address: Option<&str>) -> String {
 }
 
 impl ApiError {
-    /// Wraps an internal failure. If a file of the store was replaced or deleted, the service is about to stop, and if
-    /// the disk is full or read-only, it waits for space: the error is [`ApiError::NotReady`] and is logged here.
+    /// Wraps an internal failure. If a file of the store was replaced or deleted, the service is about to stop; if the
+    /// disk is full or read-only, it waits for space; if a table is damaged, it waits for the operator. The error is then
+    /// [`ApiError::NotReady`] and is logged here.
     pub fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         let error = error.into();
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
@@ -145,6 +146,10 @@ impl ApiError {
             if here.is::<store::ReplacedFile>() {
                 tracing::error!(%error, "request failed");
                 return ApiError::NotReady(STARTING_OR_DRAINING.into());
+            }
+            if let Some(obstacle) = damage(here) {
+                tracing::error!(%error, "request failed");
+                return ApiError::NotReady(obstacle);
             }
             if is_unwritable(here) {
                 return ApiError::unwritable("the data folder cannot be written", &*error);
@@ -197,6 +202,19 @@ impl ApiError {
             | ApiError::UpstreamUnavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, 10000),
             ApiError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 10000),
         }
+    }
+}
+
+/// Returns what is damaged, if that is what an error says.
+fn damage(error: &(dyn std::error::Error + 'static)) -> Option<Cow<'static, str>> {
+    match error.downcast_ref()? {
+        toise_engine::Error::Damaged { table, .. } => {
+            Some(format!("the table {table} is damaged").into())
+        }
+        toise_engine::Error::Lake(error) if error.damaged_file().is_some() => {
+            Some("a file of a table is damaged".into())
+        }
+        _ => None,
     }
 }
 

@@ -3,8 +3,8 @@
 //! answer.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::hash::{Hash, Hasher};
-use std::io::Stdout;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -34,18 +34,22 @@ pub struct Calls(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    out: Mutex<Stdout>,
+    out: Mutex<File>,
     waiting: Mutex<HashMap<u32, SyncSender<Answer>>>,
     next: AtomicU32,
 }
 
 impl Calls {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Inner {
-            out: Mutex::new(std::io::stdout()),
+    /// Calls over standard output.
+    ///
+    /// # Errors
+    /// Standard output is closed.
+    pub(super) fn new() -> std::io::Result<Self> {
+        Ok(Self(Arc::new(Inner {
+            out: Mutex::new(unbuffered_stdout()?),
             waiting: Mutex::default(),
             next: AtomicU32::default(),
-        }))
+        })))
     }
 
     /// Sends a message to the server. Blocks until it is written.
@@ -95,6 +99,16 @@ impl Calls {
         let state = self.call(Called::State, &[]).unwrap_or_default();
         String::from_utf8_lossy(&state).into_owned()
     }
+}
+
+/// Returns standard output without the buffer of the library, which looks for the ends of lines.
+fn unbuffered_stdout() -> std::io::Result<File> {
+    let stdout = std::io::stdout();
+    #[cfg(unix)]
+    let own = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned()?;
+    #[cfg(windows)]
+    let own = std::os::windows::io::AsHandle::as_handle(&stdout).try_clone_to_owned()?;
+    Ok(File::from(own))
 }
 
 fn only_batch(bytes: Bytes) -> Result<RecordBatch> {

@@ -69,7 +69,7 @@ impl ServerLink {
     pub fn open<T: DeserializeOwned>() -> io::Result<(T, Self)> {
         let mut orders = io::stdin().lock();
         let (setup, _) = frames::read_blocking(&mut orders)?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let calls = Calls::new();
+        let calls = Calls::new()?;
         Ok((setup, Self { orders, calls }))
     }
 

@@ -22,8 +22,10 @@ use crate::limits::Limit;
 
 /// Processes that wait for a query.
 const IDLE_MAX: usize = 2;
-/// Bytes that are read from a process at once.
-const READ_BYTES: usize = 256 << 10;
+/// Bytes of an answer that wait in the pipe, so that a process goes on while the server passes them on. This is the most
+/// that Linux allows without privileges.
+#[cfg(target_os = "linux")]
+const PIPE_BYTES: i32 = 1 << 20;
 /// Last messages of a process that are kept, to explain its end.
 const MESSAGES_MAX: usize = 20;
 /// Maximum wait for the exit status of a process that has closed its output.
@@ -138,7 +140,7 @@ impl QueryProcess {
         let process = Self {
             child,
             orders: Arc::new(tokio::sync::Mutex::new(orders)),
-            reports: BufReader::with_capacity(READ_BYTES, reports),
+            reports: BufReader::new(widened(reports)),
             messages: tokio::spawn(passed_on(messages)),
             _spill: spill,
         };
@@ -164,6 +166,21 @@ impl QueryProcess {
         let messages = messages.ok().and_then(Result::ok).unwrap_or_default();
         reason(status, &messages)
     }
+}
+
+/// Makes a pipe hold [`PIPE_BYTES`], if the system allows it.
+#[cfg(target_os = "linux")]
+fn widened(pipe: ChildStdout) -> ChildStdout {
+    use nix::fcntl::{FcntlArg, fcntl};
+    if let Err(error) = fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES)) {
+        tracing::debug!(%error, "a pipe keeps its size");
+    }
+    pipe
+}
+
+#[cfg(not(target_os = "linux"))]
+fn widened(pipe: ChildStdout) -> ChildStdout {
+    pipe
 }
 
 /// Returns the error of a query whose process ended with a status and these last messages.

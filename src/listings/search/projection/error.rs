@@ -12,7 +12,7 @@ pub enum Error {
     #[error(transparent)]
     Listings(#[from] crate::Error),
     /// The table could not be read.
-    #[error(transparent)]
+    #[error("{0}")]
     Engine(#[from] toise_engine::Error),
     /// The table could not be written.
     #[error(transparent)]
