@@ -172,13 +172,12 @@ impl Engine {
     /// The version is not kept, or cannot be read.
     pub fn view_at(&self, schema: &TableSchema, sequence: u64) -> Result<Arc<TableView>, Error> {
         let table = self.table(schema)?;
-        let view = table.held()?;
-        if view.snapshot().sequence == sequence {
+        let has_sequence = |view: &Arc<TableView>| view.snapshot().sequence == sequence;
+        if let Some(view) = table.held().ok().filter(has_sequence) {
             return Ok(view);
         }
         table.refresh_now(&self.lake)?;
-        let view = table.held()?;
-        if view.snapshot().sequence == sequence {
+        if let Some(view) = table.held().ok().filter(has_sequence) {
             return Ok(view);
         }
         let version = TableView::open_version(&self.lake, table.schema(), sequence)?;
