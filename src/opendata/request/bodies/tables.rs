@@ -11,6 +11,9 @@ use FieldKind::{
     AnyOf, Between, Code, Dates, Flag, Integer, Number, OneOf, Place, Range, Text, Words,
 };
 
+const COMMUNE_ABOUT: &str =
+    "INSEE code of the commune; 75056, 69123 and 13055 mean all arrondissements";
+const POSTAL_CODE_ABOUT: &str = "Postal code; 75000, 69000 and 13000 mean all arrondissements";
 const PLACE_ABOUT: &str = "Position within a planar distance of a pin, boundary included";
 
 /// An address in one line.
@@ -48,9 +51,9 @@ const DPE_SEARCH_FILTERS: &[Field] = &[
     filter(
         "code_insee_ban",
         Code(&InseeCode::FORMAT),
-        "INSEE code of the commune",
+        COMMUNE_ABOUT,
     ),
-    filter("code_postal_ban", Code(&PostalCode::FORMAT), "Postal code"),
+    filter("code_postal_ban", Code(&PostalCode::FORMAT), POSTAL_CODE_ABOUT),
     filter(
         "code_departement_ban",
         Code(&Department::FORMAT),
@@ -152,9 +155,9 @@ const DPE_MATCH_FILTERS: &[Field] = &[
     filter(
         "code_insee_ban",
         Code(&InseeCode::FORMAT),
-        "INSEE code of the commune",
+        COMMUNE_ABOUT,
     ),
-    filter("code_postal_ban", Code(&PostalCode::FORMAT), "Postal code"),
+    filter("code_postal_ban", Code(&PostalCode::FORMAT), POSTAL_CODE_ABOUT),
     filter("numero_dpe", Text, "Number of the diagnostic"),
     filter(
         "type_batiment",
@@ -261,14 +264,15 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
     filter(
         "insee_code",
         Code(&InseeCode::FORMAT),
-        "INSEE code of the commune; that of a former commune finds the sales in it",
+        "INSEE code of the commune; that of a former commune finds the sales in it, and 75056, 69123 and 13055 those in \
+         all arrondissements",
     ),
     filter(
         "former_insee_code",
         Code(&InseeCode::FORMAT),
         "INSEE code of the former commune",
     ),
-    filter("postal_code", Code(&PostalCode::FORMAT), "Postal code"),
+    filter("postal_code", Code(&PostalCode::FORMAT), POSTAL_CODE_ABOUT),
     filter("iris_code", Text, "IRIS code"),
     filter("iris_type", AnyOf(&IRIS_TYPES), "IRIS type"),
     filter(
@@ -308,9 +312,9 @@ const DVF_MATCH_FILTERS: &[Field] = &[
     filter(
         "insee_code",
         Code(&InseeCode::FORMAT),
-        "INSEE code of the commune",
+        COMMUNE_ABOUT,
     ),
-    filter("postal_code", Code(&PostalCode::FORMAT), "Postal code"),
+    filter("postal_code", Code(&PostalCode::FORMAT), POSTAL_CODE_ABOUT),
     filter("id", Text, "Identifier of the sale"),
     filter(
         "property_type",
