@@ -36,6 +36,13 @@ pub struct KeysArgs {
     action: KeysAction,
 }
 
+impl KeysArgs {
+    /// Returns whether the command creates something, also in a new data folder.
+    pub(crate) fn creates(&self) -> bool {
+        matches!(self.action, KeysAction::Create { .. })
+    }
+}
+
 #[derive(Subcommand, Debug)]
 enum KeysAction {
     /// Create an API key (shown only once)

@@ -142,14 +142,70 @@ enum Command {
     Synth(synth::SynthOptions),
 }
 
+impl Command {
+    /// Returns whether the command reads a data folder that exists. The others create one, or need none.
+    fn reads_folder(&self) -> bool {
+        match self {
+            Command::Import(_)
+            | Command::Ingest(_)
+            | Command::Demo(_)
+            | Command::Serve(_)
+            | Command::SqlProcess
+            | Command::Restore(_)
+            | Command::Synth(_)
+            | Command::Portals(_)
+            | Command::Webhook(_)
+            | Command::Config(_)
+            | Command::Gc(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::Version => false,
+            Command::Sql(arguments) => arguments.reads_folder(),
+            Command::Mcp(arguments) => arguments.reads_folder(),
+            #[cfg(feature = "cluster")]
+            Command::Worker(arguments) => arguments.reads_folder(),
+            Command::Accounts(arguments) => !arguments.creates(),
+            Command::Keys(arguments) => !arguments.creates(),
+            Command::Properties(_)
+            | Command::Jobs(_)
+            | Command::Reports(_)
+            | Command::Explain(_)
+            | Command::Geocode(_)
+            | Command::Match(_)
+            | Command::Market(_)
+            | Command::Estimate(_)
+            | Command::Train(_)
+            | Command::Evaluate(_)
+            | Command::Check(_)
+            | Command::Compact(_)
+            | Command::Alerts(_)
+            | Command::Audit(_)
+            | Command::Backup(_)
+            | Command::Publish(_) => true,
+        }
+    }
+}
+
 /// Parses the arguments of the process and runs the command.
 pub fn main() -> ExitCode {
     if let Err(error) = toise_app::dumps::forbid_with_master_key() {
         eprintln!("warning: memory dumps of this process cannot be forbidden: {error}");
     }
     let toise = Toise::parse();
-    let common = &toise.common;
-    let result: CommandResult = match toise.command {
+    match run(&toise.common, toise.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(common: &Common, command: Command) -> CommandResult {
+    if command.reads_folder() {
+        common.existing_folder()?;
+    }
+    match command {
         Command::Import(arguments) => import::run(common, &arguments),
         Command::Ingest(arguments) => ingest::run(common, &arguments),
         Command::Properties(arguments) => properties::run(common, &arguments),
@@ -188,14 +244,7 @@ pub fn main() -> ExitCode {
             print_version(common.json);
             Ok(())
         }
-        Command::Synth(options) => synth::run(&toise.common, &options),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
+        Command::Synth(options) => synth::run(common, &options),
     }
 }
 
