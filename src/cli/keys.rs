@@ -368,7 +368,10 @@ fn changed(
     key: &str,
     change: KeyChange,
 ) -> keys::Result<KeyRecord> {
-    let change = || keys::change(store, key, change);
+    let change = || {
+        change.require_future_expiry(clock.now())?;
+        keys::change(store, key, change)
+    };
     audited(store, clock, act_on(store, action, key), change)
 }
 

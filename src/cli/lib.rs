@@ -191,6 +191,7 @@ pub fn main() -> ExitCode {
     if let Err(error) = toise_app::dumps::forbid_with_master_key() {
         eprintln!("warning: memory dumps of this process cannot be forbidden: {error}");
     }
+    end_quietly_on_closed_output();
     let toise = Toise::parse();
     match run(&toise.common, toise.command) {
         Ok(()) => ExitCode::SUCCESS,
@@ -199,6 +200,19 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Ends the process with exit code 0, instead of a panic, when `println!` finds that the reader of standard output, such as
+/// a pager or `head`, has closed it. The standard library has no other way to tell.
+fn end_quietly_on_closed_output() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload_as_str().unwrap_or_default();
+        if message.starts_with("failed printing to stdout: Broken pipe") {
+            std::process::exit(0);
+        }
+        default(panic);
+    }));
 }
 
 fn run(common: &Common, command: Command) -> CommandResult {
@@ -261,6 +275,9 @@ fn print_version(as_json: bool) {
 mod tests {
     use super::*;
 
+    /// Maximum characters of a line that help prints as it is.
+    const HELP_CHARS_MAX: usize = 124;
+
     #[test]
     fn the_help_of_every_command_shows_an_example() {
         let mut missing = Vec::new();
@@ -282,6 +299,27 @@ mod tests {
     fn shows_example(command: &clap::Command) -> bool {
         let help = command.get_after_help().map(ToString::to_string);
         help.is_some_and(|help| help.contains("toise "))
+    }
+
+    #[test]
+    fn no_line_of_help_is_wider_than_a_terminal() {
+        let mut wide = Vec::new();
+        each_command(&Toise::command(), &mut |command| {
+            let help = command.get_after_help().map(ToString::to_string);
+            for line in help.iter().flat_map(|help| help.lines()) {
+                if line.chars().count() > HELP_CHARS_MAX {
+                    wide.push(line.to_owned());
+                }
+            }
+        });
+        assert!(wide.is_empty(), "{wide:#?}");
+    }
+
+    fn each_command(command: &clap::Command, visit: &mut impl FnMut(&clap::Command)) {
+        visit(command);
+        for inner in command.get_subcommands() {
+            each_command(inner, visit);
+        }
     }
 
     #[test]
