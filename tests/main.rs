@@ -79,6 +79,8 @@ mod journeys {
     mod dying_workers;
     mod empty_files;
     #[cfg(unix)]
+    mod examples;
+    #[cfg(unix)]
     mod few_descriptors;
     mod foreign_files;
     mod foreign_readers;
@@ -94,6 +96,7 @@ mod journeys {
     mod mcp;
     #[cfg(target_os = "linux")]
     mod memory_dumps;
+    mod missing_folders;
     mod operating;
     mod operators;
     mod other_engines;
