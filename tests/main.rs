@@ -69,6 +69,8 @@ mod journeys {
     mod alerts;
     mod backups;
     mod clock_jumps;
+    #[cfg(unix)]
+    mod closed_pipes;
     mod crash_collection;
     mod crash_delivery;
     mod crash_import;

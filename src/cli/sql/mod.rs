@@ -77,7 +77,7 @@ Functions, in addition to those of DataFusion and names that DuckDB has for them
 Examples:
   toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"
   toise sql \"select * from dpe where code_departement_ban = '48'\" --output lozere.parquet
-  toise sql \"select * from dvf where department_code = '48'\" --output lozere.parquet --geo
+  toise sql \"select * from dvf where departement_code = '48'\" --output lozere.parquet --geo
   toise sql \"select count(*) from dvf for version as of 12\"
   toise sql --file homes=mine.csv \"select id, estimate_price(lon, lat, type, surface) from homes\"
   toise sql --url https://toise.example --key $KEY \"select count(*) from adverts where is_online\"

@@ -113,8 +113,15 @@ impl Stage {
             "cle_interop;commune_insee;commune_nom;voie_nom;numero;suffixe;long;lat\n\
              48095_0100_00014;48095;Mende;Rue de la République;14;;3.5;44.52\n",
         );
-        let sale = "|||||||000001|03/07/2023|Vente|250000,00|12||RUE|0100|DROITE|48000|MENDE|48|95||AB|12|||||||||||||0|2|Appartement||45|2|||";
-        self.write("ValeursFoncieres-2023.txt", &format!("{RAW_HEADER}\n{sale}\n"));
+        let mut sale = vec![""; RAW_HEADER.split('|').count()];
+        for (column, cell) in [
+            (7, "000001"), (8, "03/07/2023"), (9, "Vente"), (10, "250000,00"), (11, "12"), (13, "RUE"), (14, "0100"), (15, "DROITE"),
+            (16, "48000"), (17, "MENDE"), (18, "48"), (19, "95"), (21, "AB"), (22, "12"), (34, "0"), (35, "2"), (36, "Appartement"),
+            (38, "45"), (39, "2"),
+        ] {
+            sale[column] = cell;
+        }
+        self.write("ValeursFoncieres-2023.txt", &format!("{RAW_HEADER}\n{}\n", sale.join("|")));
         let square = json!({"type": "FeatureCollection", "features": [{
             "type": "Feature", "properties": {"code_iris": "751114201", "typ_iris": "H"},
             "geometry": {"type": "Polygon", "coordinates": [[[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.9], [2.3, 48.8]]]},
