@@ -128,7 +128,7 @@ function Prices({ city, type }) {
     return { commune: commune.data, department: around.data };
   }, [city]);
   if (asked.error) return html`<${Waiting} of=${asked} />`;
-  const rows = (level) => (asked.value?.[level] ?? []).filter((row) => row.type === type);
+  const rows = (level) => (asked.value?.[level] ?? []).filter((row) => row.type === type && (level === "department" || row.place === city));
   const periods = [...new Set([...rows("commune"), ...rows("department")].map((row) => row.period))].sort();
   if (periods.length < 2) return null;
   const line = (level, label, field) => ({ label, values: periods.map((period) => rows(level).find((row) => row.period === period)?.[field] ?? null) });
