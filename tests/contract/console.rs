@@ -339,14 +339,28 @@ fn what_a_comparison_finds_is_said_in_both_languages() {
 #[test]
 fn every_filter_that_the_console_names_is_one_of_the_contract() {
     let named = include_str!("../../src/console/fieldnames.js");
-    let lines = named.lines().filter_map(|line| line.trim().strip_prefix('"'));
-    let names: Vec<&str> = lines.filter_map(|line| Some(line.split_once("\": [")?.0)).collect();
+    let lines = named
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix('"'));
+    let names: Vec<&str> = lines
+        .filter_map(|line| Some(line.split_once("\": [")?.0))
+        .collect();
     assert!(names.len() > 50, "{names:?}");
     let leaves = leaves(ListingKind::Property.filter_model(), FieldSubset::Whole);
-    let paths: Vec<String> = leaves.iter().map(|leaf| leaf.path.replace("[]", "")).collect();
-    let is_column = |name| [dvf::schema(), dpe::schema()].iter().any(|table| table.column(name).is_some());
+    let paths: Vec<String> = leaves
+        .iter()
+        .map(|leaf| leaf.path.replace("[]", ""))
+        .collect();
+    let is_column = |name| {
+        [dvf::schema(), dpe::schema()]
+            .iter()
+            .any(|table| table.column(name).is_some())
+    };
     for name in names {
-        assert!(paths.iter().any(|path| path == name) || is_column(name), "{name}");
+        assert!(
+            paths.iter().any(|path| path == name) || is_column(name),
+            "{name}"
+        );
     }
 }
 
@@ -356,5 +370,9 @@ fn the_modules_without_markup_pass_their_own_tests() {
     let Ok(output) = Command::new("node").arg("--test").arg(tests).output() else {
         return skipped("node is not installed");
     };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }

@@ -81,7 +81,8 @@ async fn searches_of_listings_tell_the_code_of_a_place() {
 #[tokio::test]
 async fn a_place_given_only_by_the_name_of_a_town_is_refused_with_its_code() {
     let service = Service::start().await;
-    let told = |code: &str| format!("is not searched, and nothing else is given: use inseeCode{code}");
+    let told =
+        |code: &str| format!("is not searched, and nothing else is given: use inseeCode{code}");
     for (name, code) in [
         ("Zzzz", String::new()),
         ("Mende", MENDE.to_owned()),
@@ -91,7 +92,8 @@ async fn a_place_given_only_by_the_name_of_a_town_is_refused_with_its_code() {
         ),
     ] {
         let told = told(&code);
-        let places = json!([{"postalCode": "48000", "city": name}, {"city": name, "inseeCode": null}]);
+        let places =
+            json!([{"postalCode": "48000", "city": name}, {"city": name, "inseeCode": null}]);
         for path in [
             "properties/search",
             "properties/search/lite",
@@ -176,7 +178,8 @@ async fn the_code_of_a_divided_city_finds_what_lies_in_its_arrondissements() {
 #[tokio::test]
 async fn swapped_coordinates_are_refused_in_every_filter() {
     let service = Service::start().await;
-    let told = "the position is outside France, but inside it if latitude and longitude are swapped";
+    let told =
+        "the position is outside France, but inside it if latitude and longitude are swapped";
     let pin = json!({"lat": 2.35, "lon": 48.86});
     let shapes = [
         ("geoDistance", json!({"pin": pin, "distanceKm": 1}), ".pin"),
@@ -194,7 +197,8 @@ async fn swapped_coordinates_are_refused_in_every_filter() {
     for (shape, given, inner) in shapes {
         let place = json!({"locationCoordinate": {"location": {shape: given}}});
         let body = json!({"search": {"filterProperty": {"location": [place]}}});
-        let at = format!("search.filterProperty.location[0].locationCoordinate.location.{shape}{inner}");
+        let at =
+            format!("search.filterProperty.location[0].locationCoordinate.location.{shape}{inner}");
         let path = "/v2/protected/properties/search/count";
         is_told(&service, Method::POST, path, body, &at, told).await;
     }
@@ -203,7 +207,15 @@ async fn swapped_coordinates_are_refused_in_every_filter() {
         for door in ["search", "match"] {
             let path = format!("/v2/protected/opendata/{table}/{door}");
             let body = json!({"filters": {"location": around}});
-            is_told(&service, Method::POST, &path, body, "filters.location", told).await;
+            is_told(
+                &service,
+                Method::POST,
+                &path,
+                body,
+                "filters.location",
+                told,
+            )
+            .await;
         }
     }
     let body = json!({"level": "commune", "location": {"around": around}});

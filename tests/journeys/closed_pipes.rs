@@ -28,6 +28,9 @@ fn commands_end_quietly_when_nobody_reads_their_output() {
         let ended = toise(data, arguments).stdout(writer).output().unwrap();
         let told = errors(&ended);
         assert_eq!(ended.status.code(), Some(0), "{arguments:?}: {told}");
-        assert!(!told.contains("panicked") && !told.contains("Broken pipe"), "{arguments:?}: {told}");
+        assert!(
+            !told.contains("panicked") && !told.contains("Broken pipe"),
+            "{arguments:?}: {told}"
+        );
     }
 }

@@ -291,7 +291,11 @@ fn only_a_person_merges_an_unsure_pair_and_a_merge_undoes_a_split() {
         sql_number(data, "select count(*) from properties")
     };
     for day in 1..4 {
-        assert_eq!((seen(day), rebuilt()), (2, 2), "nothing is added to what is known");
+        assert_eq!(
+            (seen(day), rebuilt()),
+            (2, 2),
+            "nothing is added to what is known"
+        );
     }
     let ids = run(data, &["sql", "select flx_id from properties order by 1"]);
     let [one, other] = [0, 1].map(|nth| ids[nth]["flx_id"].as_str().unwrap().to_owned());

@@ -49,7 +49,10 @@ fn commands_that_read_a_missing_folder_fail_and_say_how_to_make_one() {
         assert_eq!(ended.status.code(), Some(1), "{arguments:?}: {told}");
         let start = format!("error: no data folder at {}: ", missing.display());
         assert!(told.contains(&start), "{arguments:?}: {told}");
-        assert!(told.contains("toise import") && told.contains("--data"), "{told}");
+        assert!(
+            told.contains("toise import") && told.contains("--data"),
+            "{told}"
+        );
         assert!(!missing.exists(), "{arguments:?} made it");
     }
 }
@@ -61,7 +64,15 @@ fn files_alone_are_queried_without_a_folder_and_a_key_makes_one() {
     let table = outer.path().join("flats.csv");
     std::fs::write(&table, "id,surface\n1,30\n2,50\n").unwrap();
     let homes = format!("homes={}", table.display());
-    let rows = run(&missing, &["sql", "--file", &homes, "select sum(surface) as m2 from homes"]);
+    let rows = run(
+        &missing,
+        &[
+            "sql",
+            "--file",
+            &homes,
+            "select sum(surface) as m2 from homes",
+        ],
+    );
     assert_eq!(rows[0]["m2"], 80);
     assert!(!missing.exists());
     run(&missing, &["keys", "create"]);

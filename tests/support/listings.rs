@@ -174,7 +174,10 @@ pub fn filter(model: &'static FilterModel, draw: &mut Draw) -> Value {
         fields.insert(field.key.into(), asked(field.takes, draw));
     }
     // The name of a town alone is refused.
-    if !fields.iter().any(|(key, value)| key != "city" && constrains(value)) {
+    if !fields
+        .iter()
+        .any(|(key, value)| key != "city" && constrains(value))
+    {
         fields.remove("city");
     }
     Value::Object(fields)

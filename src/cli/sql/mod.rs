@@ -235,7 +235,10 @@ fn table_version(text: &str) -> Result<(String, u64), String> {
 /// # Errors
 /// They cannot be read, are not UTF-8, or are longer than the maximum: a statement that is cut off may mean another.
 fn read_statements(path: Option<&PathBuf>) -> Result<String, Failure> {
-    let name = path.map_or_else(|| "standard input".into(), |path| path.display().to_string());
+    let name = path.map_or_else(
+        || "standard input".into(),
+        |path| path.display().to_string(),
+    );
     let input: Box<dyn Read> = match path {
         Some(path) => {
             Box::new(std::fs::File::open(path).map_err(|error| format!("{name}: {error}"))?)

@@ -19,9 +19,9 @@ pub(super) fn addresses(text: &str) -> Vec<&str> {
     for part in text.split(|sign: char| sign == '|' || sign.is_whitespace()) {
         let mut rest = part;
         loop {
-            let end = rest.match_indices([',', ';']).find_map(|(at, _)| {
-                rest[at + 1..].starts_with("http").then_some(at)
-            });
+            let end = rest
+                .match_indices([',', ';'])
+                .find_map(|(at, _)| rest[at + 1..].starts_with("http").then_some(at));
             let Some(end) = end else { break };
             found.push(&rest[..end]);
             rest = &rest[end + 1..];

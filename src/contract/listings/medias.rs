@@ -55,9 +55,11 @@ record! {
 impl Image {
     /// Returns whether two pictures have the same hashes. Pictures without hashes are not comparable.
     pub fn has_hashes_of(&self, other: &Self) -> bool {
-        let hashes =
-            |image: &Self| [&image.perceptual_hash, &image.mean_hash, &image.gaussian_hash].map(String::clone);
-        !self.perceptual_hash.is_empty() && hashes(self) == hashes(other)
+        !self.perceptual_hash.is_empty() && self.hashes() == other.hashes()
+    }
+
+    fn hashes(&self) -> [&str; 3] {
+        [&self.perceptual_hash, &self.mean_hash, &self.gaussian_hash].map(String::as_str)
     }
 }
 
@@ -118,14 +120,22 @@ impl TryFrom<GivenImage> for Image {
             },
             GivenImage::Fields(fields) => fields,
         };
-        let has_hashes = [&fields.gaussian_hash, &fields.mean_hash, &fields.perceptual_hash]
-            .iter()
-            .all(|hash| hash.is_some());
+        let has_hashes = [
+            &fields.gaussian_hash,
+            &fields.mean_hash,
+            &fields.perceptual_hash,
+        ]
+        .iter()
+        .all(|hash| hash.is_some());
         let image_id = match (fields.image_id, &fields.url) {
             (Some(id), Some(_)) => id,
             (Some(id), None) if has_hashes => id,
             (None, Some(url)) => id_of_address(url),
-            _ => return Err("needs its url, or imageId with gaussianHash, meanHash and perceptualHash"),
+            _ => {
+                return Err(
+                    "needs its url, or imageId with gaussianHash, meanHash and perceptualHash",
+                );
+            }
         };
         Ok(Self {
             gaussian_hash: fields.gaussian_hash.unwrap_or_default(),
@@ -166,9 +176,13 @@ mod tests {
     #[test]
     fn a_picture_is_read_from_its_address_alone() {
         let address = "https://img.example/4812_1.jpg";
-        let read = images(json!([address, {"url": address}, {"url": address, "imageId": "7"}])).unwrap();
+        let read =
+            images(json!([address, {"url": address}, {"url": address, "imageId": "7"}])).unwrap();
         assert_eq!(read[0], read[1]);
-        assert_eq!((read[0].url.as_deref(), read[0].image_id.len()), (Some(address), 16));
+        assert_eq!(
+            (read[0].url.as_deref(), read[0].image_id.len()),
+            (Some(address), 16)
+        );
         assert_eq!(read[2].image_id, "7");
         assert!(!read[0].has_hashes_of(&read[2]));
         // What is written can be read again.
@@ -182,9 +196,15 @@ mod tests {
         let fields = "needs its url, or imageId with gaussianHash, meanHash and perceptualHash";
         for (given, fault) in [
             (json!(["photo 1.jpg"]), format!("images[0]: {rule}")),
-            (json!([{"url": "https://i.example/1.jpg"}, 3]), format!("images[1]: {rule}")),
+            (
+                json!([{"url": "https://i.example/1.jpg"}, 3]),
+                format!("images[1]: {rule}"),
+            ),
             (json!([{}]), format!("images[0]: {fields}")),
-            (json!([{"imageId": "1", "meanHash": "0d"}]), format!("images[0]: {fields}")),
+            (
+                json!([{"imageId": "1", "meanHash": "0d"}]),
+                format!("images[0]: {fields}"),
+            ),
         ] {
             assert_eq!(images(given.clone()).unwrap_err(), fault, "{given}");
         }

@@ -346,7 +346,13 @@ mod tests {
             let key = CursorKey::new([7; 32]);
             let searched = parse_search(dataset, &body, &key).unwrap().filter;
             assert_eq!(searched, parse_match(dataset, &body).unwrap().filter);
-            let [Clause { test: ClauseTest::OneOf(codes), .. }] = searched.as_slice() else {
+            let [
+                Clause {
+                    test: ClauseTest::OneOf(codes),
+                    ..
+                },
+            ] = searched.as_slice()
+            else {
                 panic!("{searched:?}");
             };
             assert_eq!(codes.len(), 1 + parts, "{code}");
@@ -360,7 +366,10 @@ mod tests {
             Dataset::Dvf,
             r#"{"filters": {"location": {"lat": 2.35, "lon": 48.86, "distance": "1km"}}}"#,
         );
-        assert!(message.starts_with("filters.location: coordinates_swapped?: "), "{message}");
+        assert!(
+            message.starts_with("filters.location: coordinates_swapped?: "),
+            "{message}"
+        );
     }
 
     #[test]

@@ -28,7 +28,10 @@ const NAMED: [&str; 6] = [
     "https://portail.fr/annonce/34",
 ];
 /// Identifiers that help shows: of a property, and of one of its adverts.
-const SHOWN: [&str; 2] = ["019bb126-cee2-7a45-a98c-3cba58e89b2d", "019bb6ce-f773-7d05-a48a-7dc4b4225d13"];
+const SHOWN: [&str; 2] = [
+    "019bb126-cee2-7a45-a98c-3cba58e89b2d",
+    "019bb6ce-f773-7d05-a48a-7dc4b4225d13",
+];
 /// Adverts of `export.csv`: a mapping is suggested from as many.
 const EXPORTED: usize = 40;
 /// Header of the tax office's raw files.
@@ -49,9 +52,18 @@ pub struct Stage {
 impl Stage {
     /// Makes the data folder and the files.
     pub fn build() -> Self {
-        let stage = Self { folder: tempfile::tempdir().unwrap(), used: Cell::new(0) };
-        stage.shell(&format!("cp -r {} toise-data && mkdir -p bin .local/share/bash-completion/completions", trained().path().display()));
-        stage.shell(&format!("ln -s {} bin/toise", Path::new(&executable()).display()));
+        let stage = Self {
+            folder: tempfile::tempdir().unwrap(),
+            used: Cell::new(0),
+        };
+        stage.shell(&format!(
+            "cp -r {} toise-data && mkdir -p bin .local/share/bash-completion/completions",
+            trained().path().display()
+        ));
+        stage.shell(&format!(
+            "ln -s {} bin/toise",
+            Path::new(&executable()).display()
+        ));
         stage.shell(
             "toise synth --dvf 1500 --dpe 300 --adverts 60 --seed 5 --output made && toise import dpe made/dpe-synth.csv && \
              gzip -kf made/*.csv && cp made/dvf-synth.csv.gz 83.csv.gz && cp made/dvf-synth.csv.gz 75.csv.gz && \
@@ -65,7 +77,10 @@ impl Stage {
 
     /// Returns a copy, so that what the examples of one page leave behind does not matter to another's.
     pub fn copy(&self) -> Self {
-        let copy = Self { folder: tempfile::tempdir().unwrap(), used: Cell::new(0) };
+        let copy = Self {
+            folder: tempfile::tempdir().unwrap(),
+            used: Cell::new(0),
+        };
         copy.shell(&format!("cp -r {}/. .", self.path().display()));
         copy
     }
@@ -88,7 +103,10 @@ impl Stage {
     }
 
     fn shell(&self, script: &str) {
-        let output = self.within(Command::new("sh").arg("-ec").arg(script)).output().unwrap();
+        let output = self
+            .within(Command::new("sh").arg("-ec").arg(script))
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{script}: {}", errors(&output));
     }
 
@@ -103,11 +121,23 @@ impl Stage {
             "portfolio.csv",
             &format!("id,longitude,latitude,type,surface_m2,room_count,lat,lon,distance\nh1,{lon},{lat},flat,45,2,{lat},{lon},500m\n"),
         );
-        self.write("mine.csv", &format!("id,lon,lat,type,surface\nh1,{lon},{lat},Appartement,45\n"));
-        self.write("addresses.csv", "ref,address,postcode,localite,type,surface_m2\nr1,,75011,Paris,flat,45\n");
+        self.write(
+            "mine.csv",
+            &format!("id,lon,lat,type,surface\nh1,{lon},{lat},Appartement,45\n"),
+        );
+        self.write(
+            "addresses.csv",
+            "ref,address,postcode,localite,type,surface_m2\nr1,,75011,Paris,flat,45\n",
+        );
         self.write("customers.csv", "id,street,town,zip\n1,,Mende,48000\n");
-        self.write("points.ndjson", &format!("{{\"x\": {lon}, \"y\": {lat}}}\n"));
-        self.write("report.sql", "select count(*) from dvf;\nselect count(*) from dpe;\n");
+        self.write(
+            "points.ndjson",
+            &format!("{{\"x\": {lon}, \"y\": {lat}}}\n"),
+        );
+        self.write(
+            "report.sql",
+            "select count(*) from dvf;\nselect count(*) from dpe;\n",
+        );
         self.write(
             "bal-48095.csv",
             "cle_interop;commune_insee;commune_nom;voie_nom;numero;suffixe;long;lat\n\
@@ -115,28 +145,53 @@ impl Stage {
         );
         let mut sale = vec![""; RAW_HEADER.split('|').count()];
         for (column, cell) in [
-            (7, "000001"), (8, "03/07/2023"), (9, "Vente"), (10, "250000,00"), (11, "12"), (13, "RUE"), (14, "0100"), (15, "DROITE"),
-            (16, "48000"), (17, "MENDE"), (18, "48"), (19, "95"), (21, "AB"), (22, "12"), (34, "0"), (35, "2"), (36, "Appartement"),
-            (38, "45"), (39, "2"),
+            (7, "000001"),
+            (8, "03/07/2023"),
+            (9, "Vente"),
+            (10, "250000,00"),
+            (11, "12"),
+            (13, "RUE"),
+            (14, "0100"),
+            (15, "DROITE"),
+            (16, "48000"),
+            (17, "MENDE"),
+            (18, "48"),
+            (19, "95"),
+            (21, "AB"),
+            (22, "12"),
+            (34, "0"),
+            (35, "2"),
+            (36, "Appartement"),
+            (38, "45"),
+            (39, "2"),
         ] {
             sale[column] = cell;
         }
-        self.write("ValeursFoncieres-2023.txt", &format!("{RAW_HEADER}\n{}\n", sale.join("|")));
+        self.write(
+            "ValeursFoncieres-2023.txt",
+            &format!("{RAW_HEADER}\n{}\n", sale.join("|")),
+        );
         let square = json!({"type": "FeatureCollection", "features": [{
             "type": "Feature", "properties": {"code_iris": "751114201", "typ_iris": "H"},
             "geometry": {"type": "Polygon", "coordinates": [[[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.9], [2.3, 48.8]]]},
         }]});
         self.write("iris.geojson", &square.to_string());
         self.shell("gzip -f iris.geojson && cp iris.geojson.gz contours.geojson.gz");
-        let home = format!("select 'f1' as ref, 45.0 as area, '75111' as commune, 300000.0 as price, {lon} as longitude, {lat} as latitude, 'flat' as type");
+        let home = format!(
+            "select 'f1' as ref, 45.0 as area, '75111' as commune, 300000.0 as price, {lon} as longitude, {lat} as latitude, 'flat' as type"
+        );
         self.shell(&format!(
             "toise sql \"{home}\" --output flats.parquet && cp flats.parquet homes.parquet && \
              toise sql \"select 'Mende' as address\" --output portfolio.parquet && \
              toise sql 'select numero_dpe, etiquette_dpe from dpe limit 5' --output labels.csv && \
              toise sql --file d=made/dpe-synth.csv 'select * from d limit 5' --output rows.json"
         ));
-        let rows: Value = serde_json::from_slice(&fs::read(self.path().join("rows.json")).unwrap()).unwrap();
-        self.write("pages/1.json", &json!({"total": 5, "results": rows}).to_string());
+        let rows: Value =
+            serde_json::from_slice(&fs::read(self.path().join("rows.json")).unwrap()).unwrap();
+        self.write(
+            "pages/1.json",
+            &json!({"total": 5, "results": rows}).to_string(),
+        );
     }
 
     /// Writes adverts in several forms, and ingests those that examples name.
@@ -144,9 +199,15 @@ impl Stage {
         let header = "link,titre,price,surface,pieces,cp,ville,type_bien\n";
         let row = |nth: usize| {
             let (rooms, price) = (nth % 4 + 1, 150_000 + nth * 1_000);
-            format!("https://www.bienici.com/annonce/{nth},Appartement T{rooms},{price},{},{rooms},83000,Toulon,Appartement\n", 18 * rooms + nth % 7)
+            format!(
+                "https://www.bienici.com/annonce/{nth},Appartement T{rooms},{price},{},{rooms},83000,Toulon,Appartement\n",
+                18 * rooms + nth % 7
+            )
         };
-        self.write("export.csv", &format!("{header}{}", (0..EXPORTED).map(row).collect::<String>()));
+        self.write(
+            "export.csv",
+            &format!("{header}{}", (0..EXPORTED).map(row).collect::<String>()),
+        );
         let monday: Vec<Value> = (0..3)
             .map(|nth| json!({"link": format!("https://www.bienici.com/annonce/{nth}"), "titre": "Appartement", "price": "150000",
                 "surface": "40", "pieces": "2", "cp": "83000", "ville": "Toulon", "type_bien": "Appartement"}))
@@ -198,11 +259,22 @@ impl Stage {
             command = command.replace("KEY_ID", made["key_id"].as_str().unwrap());
         }
         let [property, other] = SHOWN;
-        let names = [("PROPERTY_ID", property), ("OTHER_ID", other), ("ADVERT_ID", other)];
-        if names.iter().any(|(name, shown)| command.contains(name) || command.contains(shown)) {
+        let names = [
+            ("PROPERTY_ID", property),
+            ("OTHER_ID", other),
+            ("ADVERT_ID", other),
+        ];
+        if names
+            .iter()
+            .any(|(name, shown)| command.contains(name) || command.contains(shown))
+        {
             let [property, other] = self.identifiers(command.contains(" split "));
             for (name, shown) in names {
-                let id = if name == "PROPERTY_ID" { &property } else { &other };
+                let id = if name == "PROPERTY_ID" {
+                    &property
+                } else {
+                    &other
+                };
                 command = command.replace(name, id).replace(shown, id);
             }
         }
@@ -213,7 +285,9 @@ impl Stage {
     /// and an advert of it.
     fn identifiers(&self, of_one: bool) -> [String; 2] {
         let skipped = self.used.replace(self.used.get() + 2);
-        let query = format!("select adverts[1].flx_id as advert, flx_id from properties order by flx_id limit 2 offset {skipped}");
+        let query = format!(
+            "select adverts[1]['flx_id'] as advert, flx_id from properties order by flx_id limit 2 offset {skipped}"
+        );
         let found = run(&self.data(), &["sql", &query]);
         let text = |row: usize, column: &str| found[row][column].as_str().unwrap().to_owned();
         let [one, other] = [text(0, "flx_id"), text(1, "flx_id")];
@@ -230,7 +304,10 @@ fn with_few(command: &str, option: &str) -> String {
     let Some((before, after)) = command.split_once(&format!("{option} ")) else {
         return command.to_owned();
     };
-    let digits = after.len() - after.trim_start_matches(|sign: char| sign.is_ascii_digit()).len();
+    let digits = after.len()
+        - after
+            .trim_start_matches(|sign: char| sign.is_ascii_digit())
+            .len();
     if digits == 0 {
         return command.to_owned();
     }

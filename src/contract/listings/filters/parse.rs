@@ -103,9 +103,7 @@ fn read_field(
         })?,
         FieldType::Text => Some(ClauseTest::OneOf(vec![bounded_text(value, at)?])),
         FieldType::AnyText => any_of(value, at, bounded_text)?,
-        FieldType::Code(code) => Some(ClauseTest::OneOf((code.within)(&code_of(
-            value, code, at,
-        )?))),
+        FieldType::Code(code) => Some(ClauseTest::OneOf((code.within)(&code_of(value, code, at)?))),
         FieldType::AnyCode(code) => any_of(value, at, |item, at| code_of(item, code, at))?,
         FieldType::Model(inner) => return model(value, inner, part, &column, at),
         FieldType::AnyModel(inner) => {

@@ -5,8 +5,8 @@
 
 use super::habitation::FILTER_TYPE_HABITATION;
 use super::model::FieldType::{
-    AnyCode, AnyModel, AnyMoments, AnyOf, AnyText, Code as Coded, Flag, LatLng,
-    Model as One, Moments, OneOf, Point, Range, SomeItem, Text, TownName,
+    AnyCode, AnyModel, AnyMoments, AnyOf, AnyText, Code as Coded, Flag, LatLng, Model as One,
+    Moments, OneOf, Point, Range, SomeItem, Text, TownName,
 };
 use super::model::{CodeType, FilterModel, field};
 use crate::enums::{
@@ -23,8 +23,7 @@ pub const ASSET_POSITION: &str = crate::filter::POSITION;
 
 const FLX_ID: CodeType = CodeType::of::<FlxId>("FlxId");
 const INSEE_CODE: CodeType = CodeType::of::<InseeCode>("InseeCode").finding(codes_within);
-const POSTAL_CODE: CodeType =
-    CodeType::of::<PostalCode>("PostalCode").finding(postal_codes_within);
+const POSTAL_CODE: CodeType = CodeType::of::<PostalCode>("PostalCode").finding(postal_codes_within);
 
 /// Filter of a property search or alert.
 #[rustfmt::skip]

@@ -48,12 +48,12 @@ const DPE_SEARCH_FILTERS: &[Field] = &[
         "Identifier in the national address base",
     ),
     filter("numero_voie_ban", Text, "House number"),
+    filter("code_insee_ban", Code(&InseeCode::FORMAT), COMMUNE_ABOUT),
     filter(
-        "code_insee_ban",
-        Code(&InseeCode::FORMAT),
-        COMMUNE_ABOUT,
+        "code_postal_ban",
+        Code(&PostalCode::FORMAT),
+        POSTAL_CODE_ABOUT,
     ),
-    filter("code_postal_ban", Code(&PostalCode::FORMAT), POSTAL_CODE_ABOUT),
     filter(
         "code_departement_ban",
         Code(&Department::FORMAT),
@@ -152,12 +152,12 @@ const DPE_MATCH_FILTERS: &[Field] = &[
         Code(&Department::FORMAT),
         "Department code",
     ),
+    filter("code_insee_ban", Code(&InseeCode::FORMAT), COMMUNE_ABOUT),
     filter(
-        "code_insee_ban",
-        Code(&InseeCode::FORMAT),
-        COMMUNE_ABOUT,
+        "code_postal_ban",
+        Code(&PostalCode::FORMAT),
+        POSTAL_CODE_ABOUT,
     ),
-    filter("code_postal_ban", Code(&PostalCode::FORMAT), POSTAL_CODE_ABOUT),
     filter("numero_dpe", Text, "Number of the diagnostic"),
     filter(
         "type_batiment",
@@ -309,11 +309,7 @@ const DVF_MATCH_FILTERS: &[Field] = &[
         Code(&Department::FORMAT),
         "Department code",
     ),
-    filter(
-        "insee_code",
-        Code(&InseeCode::FORMAT),
-        COMMUNE_ABOUT,
-    ),
+    filter("insee_code", Code(&InseeCode::FORMAT), COMMUNE_ABOUT),
     filter("postal_code", Code(&PostalCode::FORMAT), POSTAL_CODE_ABOUT),
     filter("id", Text, "Identifier of the sale"),
     filter(
