@@ -69,6 +69,8 @@ mod journeys {
     mod alerts;
     mod backups;
     mod clock_jumps;
+    #[cfg(unix)]
+    mod closed_pipes;
     mod crash_collection;
     mod crash_delivery;
     mod crash_import;
@@ -78,6 +80,8 @@ mod journeys {
     mod deciding;
     mod dying_workers;
     mod empty_files;
+    #[cfg(unix)]
+    mod examples;
     #[cfg(unix)]
     mod few_descriptors;
     mod foreign_files;
@@ -94,6 +98,7 @@ mod journeys {
     mod mcp;
     #[cfg(target_os = "linux")]
     mod memory_dumps;
+    mod missing_folders;
     mod operating;
     mod operators;
     mod other_engines;

@@ -42,7 +42,7 @@ pub enum Error {
     /// The key is revoked or expired, so rotating it would have no effect.
     #[error("the key is revoked or expired; create a new one")]
     Ended,
-    /// The requested time of expiry is not after the creation of the key.
+    /// The requested time of expiry is not in the future.
     #[error("the time of expiry must be in the future")]
     PastExpiry,
     /// A test key cannot have admin grants.
@@ -266,7 +266,8 @@ pub fn get(store: &Store, key_or_id: &str) -> Result<KeyRecord> {
     found.ok_or(Error::NoKey)
 }
 
-/// Changes the key with the given text or id, and returns the changed record.
+/// Changes the key with the given text or id, and returns the changed record. Callers check the time of expiry first:
+/// [`KeyChange::require_future_expiry`].
 pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRecord> {
     let named = KeyReference::parse(key_or_id).ok_or(Error::NoKey)?;
     store.write(move |transaction| {

@@ -310,7 +310,7 @@ mod tests {
             (json!({"url": 3, "type": 4}), "url: must be a string"),
             (
                 json!({"medias": {"images": [{}]}}),
-                "medias.images[0].gaussianHash: is required",
+                "medias.images[0]: needs its url, or imageId with gaussianHash, meanHash and perceptualHash",
             ),
         ] {
             let text = read_json(value.clone()).unwrap_err().to_string();

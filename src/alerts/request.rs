@@ -318,7 +318,7 @@ mod tests {
             ),
             (
                 "search_query",
-                json!({"filterProperty": {"location": [{"city": {"name": "x".repeat(70_000)}}]}}),
+                json!({"filterProperty": {"location": [{"department": "48", "city": {"name": "x".repeat(70_000)}}]}}),
                 "search_query: must not exceed 65536 bytes of JSON",
             ),
             ("webhook_url", json!(7), "webhook_url: must be a string"),

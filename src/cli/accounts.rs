@@ -31,6 +31,13 @@ pub struct AccountsArgs {
     action: AccountsAction,
 }
 
+impl AccountsArgs {
+    /// Returns whether the command creates something, also in a new data folder.
+    pub(crate) fn creates(&self) -> bool {
+        matches!(self.action, AccountsAction::Create { .. })
+    }
+}
+
 #[derive(Subcommand, Debug)]
 enum AccountsAction {
     /// Create an account and show its secrets

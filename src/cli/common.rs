@@ -20,7 +20,8 @@ pub struct Common {
         long,
         global = true,
         default_value = "./toise-data",
-        value_name = "DIR"
+        value_name = "DIR",
+        env = "TOISE_DATA"
     )]
     pub data: PathBuf,
     /// Configuration file [default: toise.toml in the data folder, if it exists]
@@ -51,6 +52,22 @@ impl CsvArgs {
 }
 
 impl Common {
+    /// Checks that the data folder exists, for commands that read it: a mistyped path must fail rather than look like a
+    /// folder without rows.
+    ///
+    /// # Errors
+    /// There is no such folder.
+    pub fn existing_folder(&self) -> Result<(), String> {
+        if self.data.is_dir() {
+            return Ok(());
+        }
+        Err(format!(
+            "no data folder at {}: `toise demo` makes one with synthetic data, `toise import dvf --departments 48` one \
+             with recorded sales; --data DIR or TOISE_DATA names another",
+            self.data.display()
+        ))
+    }
+
     /// Loads the configuration in effect, including the values set by flags.
     ///
     /// # Errors

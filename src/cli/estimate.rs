@@ -27,8 +27,10 @@ construction_year, epc_energy, epc_climate (A to G), floor, valuation_date (defa
 total_floor, general_condition, furniture, has_balcony, has_cellar, has_garage, has_lift, has_parking, has_pool,
 has_terrace. Columns with another usual name, such as surface, pieces, adresse, cp or ville, are read as these, and the
 report says so. Instead of longitude and latitude a row may give its address in the columns address, postcode (or
-postal_code) and city; import addresses first (toise import ban). The output has one row per home, in the order of the portfolio: id, price, lower, upper (EUR; four sales in
-five lie between lower and upper), confidence, fallback, warning and error; with addresses also address_label, address_score,
+postal_code) and city; import addresses first (toise import ban).
+
+The output has one row per home, in the order of the portfolio: id, price, lower, upper (EUR; four sales in five lie between
+lower and upper), confidence, fallback, warning and error; with addresses also address_label, address_score,
 address_confidence and address_precision (ADDRESS, STREET, TOWN). A home of which only the town is found is valued from the
 centre of the town, with confidence LOW. Where the model knows no sale within 7 km, few, or only far ones, the column
 warning says so (no_sale_within_reach, few_sales_within_reach, sales_far_away) and the interval is wider.
@@ -38,8 +40,8 @@ with longitude and latitude swapped) or error; such rows have no price.
 
 Examples:
   toise estimate --input portfolio.csv --output valued.parquet
-  toise estimate --input flats.parquet --output valued.csv --map ref=id --map area=surface_m2 --comparables 3
-  toise estimate --input addresses.csv --output valued.csv --map localite=city")]
+  toise estimate --input flats.parquet --output valued.csv --map id=ref --map surface_m2=area --comparables 3
+  toise estimate --input addresses.csv --output valued.csv --map city=localite")]
 pub struct EstimateArgs {
     /// Portfolio: csv, csv.gz, parquet or ndjson
     #[arg(long, value_name = "FILE")]
@@ -47,8 +49,8 @@ pub struct EstimateArgs {
     /// Output: .parquet, .csv or .ndjson
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// Read the column OURS as THEIRS
-    #[arg(long = "map", value_name = "OURS=THEIRS", value_parser = rename)]
+    /// Field of a home and the column to read it from; repeatable
+    #[arg(long = "map", value_name = "FIELD=COLUMN", value_parser = rename)]
     renames: Vec<(String, String)>,
     /// Add a column with the N most similar recorded sales, 1 to 5, as JSON
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=COMPARABLES_MAX as i64))]

@@ -72,7 +72,8 @@ Examples:
   toise ingest export.csv --mapping portal.toml --dry-run
   toise ingest export.csv --mapping french-csv --set location.city=Toulon --set lastSeenAt=2026-03-09
   toise ingest monday.json --mapping portal.toml --snapshot --strict
-  toise ingest export.csv --map url=link --map currentPrice.value=price --map habitation.surface.total=area")]
+  toise ingest export.csv --map url=link --map currentPrice.value=price --map location.postalCode=cp \\
+    --set source=portail.fr --set type=flat --set offer.type=buy")]
 pub struct IngestArgs {
     /// Files, globs or folders (CSV, XLSX, ODS, JSON, NDJSON, XML, Parquet, Arrow; also gzip, zip, zstd); - for standard
     /// input
@@ -84,7 +85,7 @@ pub struct IngestArgs {
     /// List the mappings that --mapping accepts by name
     #[arg(long)]
     list_mappings: bool,
-    /// Field of the Advert and the column to read it from
+    /// Field of the Advert and the column to read it from; repeatable
     #[arg(long = "map", value_name = "FIELD=COLUMN", value_parser = pair)]
     maps: Vec<(String, String)>,
     /// Field of the Advert and its value in rows that give no other value

@@ -36,6 +36,13 @@ pub struct KeysArgs {
     action: KeysAction,
 }
 
+impl KeysArgs {
+    /// Returns whether the command creates something, also in a new data folder.
+    pub(crate) fn creates(&self) -> bool {
+        matches!(self.action, KeysAction::Create { .. })
+    }
+}
+
 #[derive(Subcommand, Debug)]
 enum KeysAction {
     /// Create an API key (shown only once)
@@ -361,7 +368,10 @@ fn changed(
     key: &str,
     change: KeyChange,
 ) -> keys::Result<KeyRecord> {
-    let change = || keys::change(store, key, change);
+    let change = || {
+        change.require_future_expiry(clock.now())?;
+        keys::change(store, key, change)
+    };
     audited(store, clock, act_on(store, action, key), change)
 }
 

@@ -142,14 +142,84 @@ enum Command {
     Synth(synth::SynthOptions),
 }
 
+impl Command {
+    /// Returns whether the command reads a data folder that exists. The others create one, or need none.
+    fn reads_folder(&self) -> bool {
+        match self {
+            Command::Import(_)
+            | Command::Ingest(_)
+            | Command::Demo(_)
+            | Command::Serve(_)
+            | Command::SqlProcess
+            | Command::Restore(_)
+            | Command::Synth(_)
+            | Command::Portals(_)
+            | Command::Webhook(_)
+            | Command::Config(_)
+            | Command::Gc(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::Version => false,
+            Command::Sql(arguments) => arguments.reads_folder(),
+            Command::Mcp(arguments) => arguments.reads_folder(),
+            #[cfg(feature = "cluster")]
+            Command::Worker(arguments) => arguments.reads_folder(),
+            Command::Accounts(arguments) => !arguments.creates(),
+            Command::Keys(arguments) => !arguments.creates(),
+            Command::Properties(_)
+            | Command::Jobs(_)
+            | Command::Reports(_)
+            | Command::Explain(_)
+            | Command::Geocode(_)
+            | Command::Match(_)
+            | Command::Market(_)
+            | Command::Estimate(_)
+            | Command::Train(_)
+            | Command::Evaluate(_)
+            | Command::Check(_)
+            | Command::Compact(_)
+            | Command::Alerts(_)
+            | Command::Audit(_)
+            | Command::Backup(_)
+            | Command::Publish(_) => true,
+        }
+    }
+}
+
 /// Parses the arguments of the process and runs the command.
 pub fn main() -> ExitCode {
     if let Err(error) = toise_app::dumps::forbid_with_master_key() {
         eprintln!("warning: memory dumps of this process cannot be forbidden: {error}");
     }
+    end_quietly_on_closed_output();
     let toise = Toise::parse();
-    let common = &toise.common;
-    let result: CommandResult = match toise.command {
+    match run(&toise.common, toise.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Ends the process with exit code 0, instead of a panic, when `println!` finds that the reader of standard output, such as
+/// a pager or `head`, has closed it. The standard library has no other way to tell.
+fn end_quietly_on_closed_output() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload_as_str().unwrap_or_default();
+        if message.starts_with("failed printing to stdout: Broken pipe") {
+            std::process::exit(0);
+        }
+        default(panic);
+    }));
+}
+
+fn run(common: &Common, command: Command) -> CommandResult {
+    if command.reads_folder() {
+        common.existing_folder()?;
+    }
+    match command {
         Command::Import(arguments) => import::run(common, &arguments),
         Command::Ingest(arguments) => ingest::run(common, &arguments),
         Command::Properties(arguments) => properties::run(common, &arguments),
@@ -188,14 +258,7 @@ pub fn main() -> ExitCode {
             print_version(common.json);
             Ok(())
         }
-        Command::Synth(options) => synth::run(&toise.common, &options),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
+        Command::Synth(options) => synth::run(common, &options),
     }
 }
 
@@ -211,6 +274,9 @@ fn print_version(as_json: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Maximum characters of a line that help prints as it is.
+    const HELP_CHARS_MAX: usize = 124;
 
     #[test]
     fn the_help_of_every_command_shows_an_example() {
@@ -233,6 +299,27 @@ mod tests {
     fn shows_example(command: &clap::Command) -> bool {
         let help = command.get_after_help().map(ToString::to_string);
         help.is_some_and(|help| help.contains("toise "))
+    }
+
+    #[test]
+    fn no_line_of_help_is_wider_than_a_terminal() {
+        let mut wide = Vec::new();
+        each_command(&Toise::command(), &mut |command| {
+            let help = command.get_after_help().map(ToString::to_string);
+            for line in help.iter().flat_map(|help| help.lines()) {
+                if line.chars().count() > HELP_CHARS_MAX {
+                    wide.push(line.to_owned());
+                }
+            }
+        });
+        assert!(wide.is_empty(), "{wide:#?}");
+    }
+
+    fn each_command(command: &clap::Command, visit: &mut impl FnMut(&clap::Command)) {
+        visit(command);
+        for inner in command.get_subcommands() {
+            each_command(inner, visit);
+        }
     }
 
     #[test]

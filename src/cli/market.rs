@@ -59,7 +59,7 @@ pub struct MarketArgs {
     /// In this department only; repeatable
     #[arg(long, value_name = "CODE")]
     department: Vec<String>,
-    /// In the commune with this INSEE code only; repeatable
+    /// In the commune with this INSEE code only; repeatable; 75056, 69123 and 13055 mean all arrondissements
     #[arg(long, value_name = "CODE")]
     commune: Vec<String>,
     /// Within a distance of a position only

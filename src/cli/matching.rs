@@ -17,17 +17,21 @@ use toise_opendata::{Dataset, OpenData};
 #[command(after_help = "\
 Each row of the portfolio is one match. Its columns are the fields of the match body: filters and scoring targets by
 name, ranges as surface_habitable_logement_min and _max, days as date_etablissement_dpe_from and _to, a place as lat, lon
-and distance (\"500m\"), and size. Instead of a place a row may give its address in the columns address, postcode (or
-postal_code) and city, or in columns with another usual name, such as adresse, cp and ville, as the report says: candidates lie within 50 m of a house number, within 300 m of the middle of a street, or in the
-commune; import addresses first (toise import ban). The output has one row per candidate; an invalid row, or one whose
-address is not found, has an error instead. With addresses it also has address_label, address_score, address_confidence and
-address_precision (ADDRESS, STREET, TOWN). The last column, status, is ok, outside_france (a place abroad or at sea),
-coordinates_swapped? (one that lies in France with latitude and longitude swapped) or error.
+and distance (\"500m\"), and size.
+
+Instead of a place a row may give its address in the columns address, postcode (or postal_code) and city, or in columns
+with another usual name, such as adresse, cp and ville, as the report says: candidates lie within 50 m of a house number,
+within 300 m of the middle of a street, or in the commune; import addresses first (toise import ban).
+
+The output has one row per candidate; an invalid row, or one whose address is not found, has an error instead. With
+addresses it also has address_label, address_score, address_confidence and address_precision (ADDRESS, STREET, TOWN). The
+last column, status, is ok, outside_france (a place abroad or at sea), coordinates_swapped? (one that lies in France with
+latitude and longitude swapped) or error.
 
 Examples:
   toise match dpe --input portfolio.csv --output candidates.parquet
-  toise match dvf --input flats.parquet --output sales.csv --map commune=insee_code --map price=price_eur --size 3
-  toise match dpe --input addresses.csv --output candidates.csv --map localite=city --key ref")]
+  toise match dvf --input flats.parquet --output sales.csv --map insee_code=commune --map price_eur=price --size 3
+  toise match dpe --input addresses.csv --output candidates.csv --map city=localite --key ref")]
 pub struct MatchArgs {
     /// Table to match against
     pub table: MatchTable,
@@ -37,8 +41,8 @@ pub struct MatchArgs {
     /// Output: .parquet, .csv or .ndjson
     #[arg(long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Read the column OURS as the field THEIRS
-    #[arg(long = "map", value_name = "OURS=THEIRS", value_parser = rename)]
+    /// Field of the match body and the column to read it from; repeatable
+    #[arg(long = "map", value_name = "FIELD=COLUMN", value_parser = rename)]
     pub renames: Vec<(String, String)>,
     /// Column to repeat in the output [default: key, else id, else the row number]
     #[arg(long = "key", value_name = "COLUMN")]
@@ -78,8 +82,8 @@ impl From<MatchTable> for Dataset {
 pub(super) fn rename(argument: &str) -> Result<(String, String), String> {
     argument
         .split_once('=')
-        .map(|(ours, theirs)| (ours.trim().to_owned(), theirs.trim().to_owned()))
-        .ok_or_else(|| "expected OURS=THEIRS".to_owned())
+        .map(|(field, column)| (column.trim().to_owned(), field.trim().to_owned()))
+        .ok_or_else(|| "expected FIELD=COLUMN".to_owned())
 }
 
 /// Runs `match`.

@@ -45,6 +45,13 @@ pub struct McpArgs {
     account: String,
 }
 
+impl McpArgs {
+    /// Returns whether the data folder is served. It is named once, in the agent's configuration.
+    pub(crate) fn reads_folder(&self) -> bool {
+        self.url.is_none()
+    }
+}
+
 /// Runs `mcp`.
 pub fn run(common: &Common, arguments: &McpArgs) -> CommandResult {
     match (&arguments.url, &arguments.key) {
@@ -64,11 +71,6 @@ pub fn run(common: &Common, arguments: &McpArgs) -> CommandResult {
 
 /// Serves the data folder with a key created for this run.
 fn serve_folder(common: &Common, config: &Config, account: &str) -> CommandResult {
-    if !common.data.is_dir() {
-        // The folder is set once, in the agent's configuration: a mistyped path must fail rather than serve an empty
-        // folder.
-        return Err(format!("no data folder at {}", common.data.display()).into());
-    }
     let made = Mutex::new(None);
     let served = serve_agent(&common.data, config, || {
         let store = Store::open(&common.data)?;

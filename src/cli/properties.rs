@@ -18,11 +18,12 @@ use toise_store::Store;
 /// Arguments of `properties`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Examples: the pairs that wait for a decision, what a rebuild would change, and a merge undone
+Examples: the pairs that wait for a decision, what a rebuild would change, a merge undone by a split, and the split undone
 
   toise properties candidates --limit 20
   toise properties rebuild --dry-run
-  toise properties split 019bb126-cee2-7a45-a98c-3cba58e89b2d 019bb6ce-f773-7d05-a48a-7dc4b4225d13")]
+  toise properties split 019bb126-cee2-7a45-a98c-3cba58e89b2d 019bb6ce-f773-7d05-a48a-7dc4b4225d13
+  toise properties merge 019bb126-cee2-7a45-a98c-3cba58e89b2d 019bb6ce-f773-7d05-a48a-7dc4b4225d13")]
 pub struct PropertiesArgs {
     #[command(subcommand)]
     action: PropertiesAction,
@@ -42,7 +43,7 @@ enum PropertiesAction {
         #[arg(long, default_value_t = 20)]
         limit: usize,
     },
-    /// Merge two properties; the older identifier stays, and only `split` separates the adverts again
+    /// Merge two properties, also after a split; the older identifier stays, and only `split` separates the adverts again
     Merge {
         /// Identifier of one property
         #[arg(value_parser = id)]

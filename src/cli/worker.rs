@@ -50,6 +50,13 @@ pub struct WorkerArgs {
     replica: Option<String>,
 }
 
+impl WorkerArgs {
+    /// Returns whether the data folder must exist already.
+    pub(crate) fn reads_folder(&self) -> bool {
+        self.replica.is_none()
+    }
+}
+
 /// Runs `worker`.
 pub fn run(common: &Common, arguments: &WorkerArgs) -> CommandResult {
     let config = common.configuration(Vec::new())?.config;
@@ -70,8 +77,7 @@ pub fn run(common: &Common, arguments: &WorkerArgs) -> CommandResult {
             bar.finish_and_clear();
             Some(first.0)
         }
-        None if common.data.is_dir() => None,
-        None => return Err(format!("no data folder at {}", common.data.display()).into()),
+        None => None,
     };
     let supervisor = Supervisor::default();
     let held = Arc::new(held(common, &config)?);

@@ -236,6 +236,7 @@ impl Mapping {
         let mut advert = Value::Object(Map::new());
         let mut given: Vec<&str> = Vec::with_capacity(self.rules.len());
         let mut unfit: Vec<(&str, LeftOut)> = Vec::new();
+        let mut items_left_out = Vec::new();
         let mut warnings = Vec::new();
         for rule in &self.rules {
             let field = &rule.value.field;
@@ -247,6 +248,20 @@ impl Mapping {
                 RowFinding::Value(value) => {
                     field.put(&mut advert, value);
                     given.push(&field.name);
+                }
+                RowFinding::WithoutItems {
+                    column,
+                    value,
+                    left_out,
+                } => {
+                    field.put(&mut advert, value);
+                    given.push(&field.name);
+                    let reason = format!(
+                        "{} of its items cannot be read from column {column}",
+                        left_out.len()
+                    );
+                    let left_out = Value::Array(left_out);
+                    items_left_out.push(LeftOut::new(&field.name, reason, &left_out));
                 }
                 RowFinding::ZeroRestored(value) => {
                     field.put(&mut advert, value);
@@ -272,7 +287,11 @@ impl Mapping {
         unfit.retain(|(name, _)| !given.contains(name));
         MappedAdvert {
             advert,
-            left_out: unfit.into_iter().map(|(_, left_out)| left_out).collect(),
+            left_out: unfit
+                .into_iter()
+                .map(|(_, left_out)| left_out)
+                .chain(items_left_out)
+                .collect(),
             warnings,
         }
     }

@@ -2,6 +2,7 @@
 
 import { Field, Typed, html, useLoaded, useState } from "./parts.js";
 import { call } from "./api.js";
+import { FIELD_NAMES, commonStart } from "./fieldnames.js";
 import { language, word } from "./language.js";
 
 /** How deep filters are nested at most. */
@@ -102,26 +103,28 @@ export const withoutFilters = (parameters) =>
 export const onlyFilters = (parameters) =>
   Object.fromEntries(Object.entries(parameters).filter(([name, value]) => name.startsWith(PREFIX) && value));
 
-/** A name of the contract for people: words apart, the first in capitals. */
+/** A name of the contract for people: that of the console, else words apart, the first in capitals. */
 function spoken(name) {
-  const known = word(`field.${name}`);
-  if (known !== `field.${name}`) return known;
+  const known = FIELD_NAMES[name];
+  if (known) return known[language === "fr" ? 1 : 0];
   const words = name.split(".").slice(-2).join(" ").replaceAll("_", " ").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-const spokenValue = (value) => {
+const spokenValue = (value, values = [value]) => {
   const known = word(`value.${value}`);
-  return known === `value.${value}` ? String(value).replace(/^[A-Z]+_(?=[A-Z])/, "").replaceAll("_", " ") : known;
+  return known === `value.${value}` ? String(value).slice(commonStart(values).length).replaceAll("_", " ") : known;
 };
 
-/** The controls: the usual fields and those in use, and a list of the others. `usual` are names of fields. */
+/** The controls: the usual fields and those in use, and a list of the others that the console has a name for. `usual` are
+    names of fields. */
 export function Filters({ fields, usual, parameters, set }) {
   const [added, setAdded] = useState([]);
   const isShown = (field) => usual.includes(field.name) || added.includes(field.name) || isSet(field, parameters);
   const order = (field) => (usual.indexOf(field.name) + usual.length + 1) % (usual.length + 1);
   const shown = fields.filter(isShown).sort((one, other) => order(one) - order(other));
-  const others = fields.filter((field) => !isShown(field));
+  const others = fields.filter((field) => field.name in FIELD_NAMES && !isShown(field));
+  others.sort((one, other) => spoken(one.name).localeCompare(spoken(other.name)));
   return html`${shown.map((field) => html`<${Control} key=${field.name} field=${field} parameters=${parameters} set=${set} />`)}
     ${others.length > 0 && html`<${Field} label=${word("moreFilters")}><select value="" onChange=${(event) => {
       setAdded([...added, event.target.value]);
@@ -143,7 +146,7 @@ function Control({ field, parameters, set }) {
   if (field.kind === "one" || field.kind === "flag") {
     const values = field.values ?? ["true", "false"];
     return html`<${Field} label=${label}><select name=${name} title=${field.about} value=${parameters[name] ?? ""} onChange=${change}>
-      <option value="">–</option>${values.map((value) => html`<option value=${value}>${spokenValue(value)}</option>`)}</select><//>`;
+      <option value="">–</option>${values.map((value) => html`<option value=${value}>${spokenValue(value, values)}</option>`)}</select><//>`;
   }
   return html`<${Field} label=${label}><${Typed} name=${name} title=${field.about} given=${parameters[name] ?? ""} onChange=${change}
     type=${field.kind === "number" ? "number" : "text"} step="any" pattern=${field.pattern} size="10" /><//>`;
@@ -156,7 +159,7 @@ function Choice({ field, label, chosen, set }) {
     set({ [parameter(field)]: next.join(",") });
   };
   return html`<details class="choice" title=${field.about} lang=${language}>
-    <summary><span>${label}</span> ${chosen.length ? chosen.map(spokenValue).join(", ") : "–"}</summary>
+    <summary><span>${label}</span> ${chosen.length ? chosen.map((value) => spokenValue(value, field.values)).join(", ") : "–"}</summary>
     <fieldset><legend class="hidden">${label}</legend>${field.values.map((value) => html`<label><input type="checkbox" value=${value}
-      checked=${chosen.includes(value)} onChange=${() => toggle(value)} /> ${spokenValue(value)}</label>`)}</fieldset></details>`;
+      checked=${chosen.includes(value)} onChange=${() => toggle(value)} /> ${spokenValue(value, field.values)}</label>`)}</fieldset></details>`;
 }

@@ -77,6 +77,8 @@ const MEANINGS: &[(&str, &str)] = &[
     (ARRONDISSEMENT, "arrondissement arrond arr borough"),
     (LATITUDE, "latitude lat geo_lat gps_lat latitude_wgs84"),
     (LONGITUDE, "longitude lng lon long geo_lng geo_lon gps_lng longitude_wgs84"),
+    ("medias.images", "images photos pictures image_urls images_urls photo_urls photos_urls urls_images urls_photos img_urls image_list \
+        liste_images liste_photos image photo picture image_url photo_url picture_url"),
     ("seller.name", "agence agency nom_agence agency_name annonceur advertiser vendeur seller_name owner_company"),
     ("reference", "reference ref ref_annonce reference_annonce annonce_reference"),
     (IDENTIFIER, "id id_annonce annonce_id ad_id list_id listing_id identifiant identifier pid uuid"),

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::place_names::{fold, index};
-use super::places::{Place, PlaceKind, Places};
+use super::places::{CITY_POSTAL_CODES, DIVIDED_CITIES, Place, PlaceKind, Places};
 use super::{departments, regions};
 
 /// Maximum length of a text that is looked up as a name, in bytes.
@@ -130,20 +130,28 @@ impl KnownName {
         Some(Self { name, codes })
     }
 
-    /// Describes Paris, Lyon or Marseille, whose codes are those of its arrondissements.
+    /// Describes Paris, Lyon or Marseille, by its own code and those of its arrondissements.
     fn divided_city(parts: &[&'static Place], wanted: PlaceCode) -> Option<Self> {
         let (first, last) = (parts.first()?, parts.last()?);
         let postal =
             |place: &'static Place| place.postal_codes.first().copied().unwrap_or_default();
+        let city = Places::get().place(first.parent?)?;
+        let by_part = |whole: &str, first: &str, last: &str| {
+            format!("{whole}, or {first} to {last} by arrondissement")
+        };
         let codes = match wanted {
-            PlaceCode::Insee => format!("{} to {}, by arrondissement", first.code, last.code),
+            PlaceCode::Insee => by_part(city.code, first.code, last.code),
             PlaceCode::Postal => {
-                format!("{} to {}, by arrondissement", postal(first), postal(last))
+                let mut cities = DIVIDED_CITIES.iter().zip(CITY_POSTAL_CODES);
+                let (_, whole) = cities.find(|(code, _)| **code == city.code)?;
+                by_part(whole, postal(first), postal(last))
             }
             PlaceCode::Department => in_department(first.department),
         };
-        let name = Places::get().place(first.parent?)?.name;
-        Some(Self { name, codes })
+        Some(Self {
+            name: city.name,
+            codes,
+        })
     }
 }
 
@@ -334,12 +342,15 @@ mod tests {
     }
 
     #[test]
-    fn divided_cities_have_a_code_for_each_arrondissement() {
+    fn divided_cities_have_a_code_as_a_whole_and_for_each_arrondissement() {
         assert_eq!(
             insee("paris"),
-            "Paris is 75101 to 75120, by arrondissement, or the department 75"
+            "Paris is 75056, or 75101 to 75120 by arrondissement, or the department 75"
         );
-        assert_eq!(postal("Lyon"), "Lyon is 69001 to 69009, by arrondissement");
+        assert_eq!(
+            postal("Lyon"),
+            "Lyon is 69000, or 69001 to 69009 by arrondissement"
+        );
         assert_eq!(
             department("Marseille"),
             "Marseille is in department 13 (Bouches-du-Rhône)"

@@ -8,7 +8,7 @@ use super::contours::commune_at;
 use super::departments;
 use super::distance::planar_distance_m;
 use super::place_names::{city_of, fold, index};
-use super::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
+use super::places::{CITY_POSTAL_CODES, DIVIDED_CITIES, Place, PlaceKind, Places};
 
 /// Distance around a position within which there must be only one department, in metres. Contours are simplified to
 /// 100 m.
@@ -60,6 +60,34 @@ pub fn record_place(insee_code: &str) -> Option<&'static Place> {
 /// Returns whether a commune has another code today without having merged.
 pub fn is_recoded(insee_code: &str) -> bool {
     RECODED.iter().any(|(former, _)| *former == insee_code)
+}
+
+/// Returns the INSEE codes of the records that a filter by INSEE code finds: the code itself and, for Paris, Lyon and
+/// Marseille as a whole, those of the arrondissements.
+pub fn codes_within(insee_code: &str) -> Vec<String> {
+    let parts = DIVIDED_CITIES.contains(&insee_code).then(|| {
+        let places = Places::get();
+        places
+            .find(insee_code)
+            .map_or(Vec::new(), |city| places.address_codes(city))
+    });
+    with_parts(insee_code, parts.unwrap_or_default())
+}
+
+/// Returns the postal codes of the records that a filter by postal code finds: the code itself and, for 75000, 69000
+/// and 13000, those of the arrondissements. The post assigns these three to no commune.
+pub fn postal_codes_within(postal_code: &str) -> Vec<String> {
+    let mut cities = DIVIDED_CITIES.iter().zip(CITY_POSTAL_CODES);
+    let city = cities.find_map(|(city, code)| (code == postal_code).then_some(city));
+    let places = Places::get();
+    let city = city.and_then(|city| places.place(places.find(city)?));
+    let parts = city.map_or(Vec::new(), |city| city.postal_codes.clone());
+    with_parts(postal_code, parts)
+}
+
+fn with_parts(code: &str, parts: Vec<&'static str>) -> Vec<String> {
+    let own = std::iter::once(code);
+    own.chain(parts).map(str::to_owned).collect()
 }
 
 /// Returns all communes of a postal code; for Paris, Lyon and Marseille, the arrondissements.

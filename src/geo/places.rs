@@ -58,6 +58,8 @@ static PLACES: LazyLock<Places> = LazyLock::new(Places::read);
 
 /// INSEE codes of Paris, Lyon and Marseille, whose arrondissements are places too.
 pub const DIVIDED_CITIES: [&str; 3] = ["75056", "69123", "13055"];
+/// Postal codes that people write for [`DIVIDED_CITIES`] as a whole; the post uses those of the arrondissements.
+pub const CITY_POSTAL_CODES: [&str; 3] = ["75000", "69000", "13000"];
 
 impl Places {
     /// Returns the table, which is read on first use.

@@ -90,6 +90,11 @@ pub fn check_position(latitude: f64, longitude: f64) -> Result<(), PositionFault
     })
 }
 
+/// Returns whether a position, WGS 84 degrees, is outside France but inside it if its two numbers are swapped.
+pub fn is_swapped(latitude: f64, longitude: f64) -> bool {
+    check_position(latitude, longitude) == Err(PositionFault::CoordinatesSwapped)
+}
+
 fn is_in_france(latitude: f64, longitude: f64) -> bool {
     let border = nearest_border(latitude, longitude, SHORE_M);
     border.is_some_and(|border| border.metres <= tolerance_m(border))

@@ -11,7 +11,9 @@ use toise_contract::fields::{self, Field, FieldKind, ListOf, Naming, Taken, Valu
 use toise_contract::filter::{Clause, ClauseTest, Filter, POSITION};
 use toise_contract::walk::JsonPath;
 use toise_estimate::HomeClass;
+use toise_geo::communes::codes_within;
 use toise_geo::departments;
+use toise_geo::plausible::{PositionFault, is_swapped};
 
 /// Maximum departments or communes of a request.
 pub const PLACES_MAX: usize = 200;
@@ -57,7 +59,7 @@ static LOCATION: [Field; 3] = [
     Field::optional(
         "communes",
         FieldKind::List(&COMMUNES),
-        "In one of these communes, by INSEE code; Paris, Lyon and Marseille by arrondissement",
+        "In one of these communes, by INSEE code; 75056, 69123 and 13055 mean all arrondissements",
     ),
     Field::optional(
         "around",
@@ -143,9 +145,13 @@ impl MarketRequest {
     /// Builds the conditions on the place, for columns with these names.
     pub(crate) fn place_filter(&self, department: &'static str, commune: &'static str) -> Filter {
         let mut filter = Filter::new();
-        for (column, codes) in [(department, &self.departments), (commune, &self.communes)] {
+        let communes = self.communes.iter().flat_map(|code| codes_within(code));
+        for (column, codes) in [
+            (department, self.departments.clone()),
+            (commune, communes.collect()),
+        ] {
             if !codes.is_empty() {
-                filter.push(Clause::new(column, ClauseTest::OneOf(codes.clone())));
+                filter.push(Clause::new(column, ClauseTest::OneOf(codes)));
             }
         }
         if let Some((lat, lon, radius_m)) = self.around {
@@ -190,6 +196,10 @@ pub fn parse_market(body: &Value) -> Result<MarketRequest, Fault> {
         request.departments = codes(&mut location, "departments");
         request.communes = codes(&mut location, "communes");
         if let Some(Taken::Place { lat, lon, radius_m }) = location.take("around") {
+            if is_swapped(lat, lon) {
+                let fault = PositionFault::CoordinatesSwapped.to_string();
+                return Err(Fault::new("location.around", fault));
+            }
             request.around = Some((lat, lon, radius_m));
         }
     }

@@ -38,9 +38,10 @@ impl JsonObject {
         }
     }
 
-    /// Adds a number, unless it is `None`. The number must be finite; whole numbers have no decimals.
+    /// Adds a number, unless it is `None`, infinite or not a number, which JSON cannot say; whole numbers have no
+    /// decimals.
     pub fn number(&mut self, key: &str, value: Option<f64>) {
-        if let Some(value) = value {
+        if let Some(value) = value.filter(|value| value.is_finite()) {
             self.key(key);
             let _ = write!(self.text, "{value}");
         }
@@ -70,8 +71,9 @@ impl JsonObject {
         self.text.push(']');
     }
 
-    /// Adds `location: {lat, lon}` in degrees, unless it is `None`.
+    /// Adds `location: {lat, lon}` in degrees, unless it is `None` or not finite.
     pub fn location(&mut self, position: Option<(f64, f64)>) {
+        let position = position.filter(|(lat, lon)| lat.is_finite() && lon.is_finite());
         if let Some((lat, lon)) = position {
             self.key("location");
             let _ = write!(self.text, "{{\"lat\":{lat},\"lon\":{lon}}}");
@@ -112,6 +114,16 @@ fn push_string(text: &mut String, value: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_that_json_cannot_say_are_left_out() {
+        let mut object = JsonObject::reuse(String::new());
+        object.number("a", Some(f64::NAN));
+        object.number("b", Some(f64::INFINITY));
+        object.location(Some((f64::NAN, 2.0)));
+        object.number("c", Some(1.0));
+        assert_eq!(object.finish(), r#"{"c":1}"#);
+    }
 
     #[test]
     fn objects_are_valid_json() {

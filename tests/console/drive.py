@@ -175,6 +175,7 @@ with sync_playwright() as playwright:
     page.locator("input[name=url]").fill(webhook)
     page.get_by_role("button", name="Preview").click()
     expect(page.locator("form .plot")).to_be_visible(timeout=WAIT_MS)
+    assert page.locator("form .plot").bounding_box()["width"] > 300, "the preview is drawn too narrow to be read"
     page.get_by_role("button", name="Create").click()
     page.get_by_role("row", name="Flats of the 11th").click()
     hostile = "<img src=x onerror='window.broken=1'> \u202e javascript:alert(1)"

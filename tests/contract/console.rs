@@ -1,6 +1,7 @@
 //! The console's way in: a key becomes a session, whose cookie reads and whose token changes, until either ends.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::sync::Arc;
 
 use reqwest::{Method, Response};
@@ -8,14 +9,18 @@ use serde_json::{Value, json};
 use toise::accounts::key::{KeyChange, KeyKind};
 use toise::accounts::keys;
 use toise::base::networks::Networks;
+use toise::contract::listings::filters::model::leaves;
+use toise::contract::listings::filters::{FieldSubset, ListingKind};
 use toise::dedup::Contradiction;
 use toise::dedup::weights::WEIGHTS;
+use toise::opendata::{dpe, dvf};
 
 use toise::service::App;
 use toise::service::console_page::ConsolePage;
 use toise::service::settings::{ConsoleSettings, ServerSettings};
 use toise::transport::server::ServerLimits;
 
+use crate::support::skip::skipped;
 use crate::support::{InMemoryTables, Service};
 
 const SESSION: &str = "/console-session";
@@ -329,4 +334,45 @@ fn what_a_comparison_finds_is_said_in_both_languages() {
         let named = format!(" {}: \"", contradiction.name());
         assert_eq!(words.matches(&named).count(), 2, "{named}");
     }
+}
+
+#[test]
+fn every_filter_that_the_console_names_is_one_of_the_contract() {
+    let named = include_str!("../../src/console/fieldnames.js");
+    let lines = named
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix('"'));
+    let names: Vec<&str> = lines
+        .filter_map(|line| Some(line.split_once("\": [")?.0))
+        .collect();
+    assert!(names.len() > 50, "{names:?}");
+    let leaves = leaves(ListingKind::Property.filter_model(), FieldSubset::Whole);
+    let paths: Vec<String> = leaves
+        .iter()
+        .map(|leaf| leaf.path.replace("[]", ""))
+        .collect();
+    let is_column = |name| {
+        [dvf::schema(), dpe::schema()]
+            .iter()
+            .any(|table| table.column(name).is_some())
+    };
+    for name in names {
+        assert!(
+            paths.iter().any(|path| path == name) || is_column(name),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_modules_without_markup_pass_their_own_tests() {
+    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/console/logic.mjs");
+    let Ok(output) = Command::new("node").arg("--test").arg(tests).output() else {
+        return skipped("node is not installed");
+    };
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }

@@ -170,7 +170,7 @@ fn the_first_fault_of_a_record_is_reported_with_its_path_and_the_rule() {
         ),
         (
             json!({"medias": {"images": [{"imageId": "1", "gaussianHash": "", "meanHash": ""}]}}),
-            "medias.images[0].perceptualHash: is required",
+            "medias.images[0]: needs its url, or imageId with gaussianHash, meanHash and perceptualHash",
         ),
         (
             json!({"location": {"locationCoordinate": {"location": {"lat": 1, "lon": 2}}}}),

@@ -3,7 +3,11 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::alerts::ask;
+use toise::contract::listings::filters::ListingKind;
+
+use super::alerts::{self, ask};
+use super::searches;
+use crate::support::alerts::{flat, with};
 use crate::support::process::{errors, toise};
 use crate::support::{Service, error_of};
 
@@ -72,6 +76,151 @@ async fn searches_of_listings_tell_the_code_of_a_place() {
         MENDE,
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_place_given_only_by_the_name_of_a_town_is_refused_with_its_code() {
+    let service = Service::start().await;
+    let told =
+        |code: &str| format!("is not searched, and nothing else is given: use inseeCode{code}");
+    for (name, code) in [
+        ("Zzzz", String::new()),
+        ("Mende", MENDE.to_owned()),
+        (
+            "Lyon",
+            "; Lyon is 69123, or 69381 to 69389 by arrondissement".to_owned(),
+        ),
+    ] {
+        let told = told(&code);
+        let places =
+            json!([{"postalCode": "48000", "city": name}, {"city": name, "inseeCode": null}]);
+        for path in [
+            "properties/search",
+            "properties/search/lite",
+            "properties/search/count",
+            "analytics/property/search",
+        ] {
+            let body = json!({"search": {"filterProperty": {"location": places}}});
+            let (at, path) = (
+                "search.filterProperty.location[1].city",
+                format!("/v2/protected/{path}"),
+            );
+            is_told(&service, Method::POST, &path, body, at, &told).await;
+        }
+        for (listing, key, places, at) in [
+            ("properties", "filterProperty", places, "location[1]"),
+            ("adverts", "filterAd", json!({"city": name}), "location"),
+        ] {
+            let path = format!("/v2/protected/{listing}/search/alerts");
+            let query = json!({key: {"location": places, "type": ["CLASS_FLAT"]}});
+            let body = json!({"search_query": query});
+            let at = format!("search_query.{key}.{at}.city");
+            is_told(&service, Method::PUT, &path, body.clone(), &at, &told).await;
+            let path = format!("{path}/preview");
+            is_told(&service, Method::POST, &path, body, &at, &told).await;
+        }
+    }
+    let location = json!([{"city": "Lyon", "postalCode": "48000"}]);
+    let body = json!({"search": {"filterProperty": {"location": location}}});
+    let path = "/v2/protected/properties/search/count";
+    assert_eq!(ask(&service, Method::POST, path, &body).await.status(), 200);
+}
+
+#[tokio::test]
+async fn the_code_of_a_divided_city_finds_what_lies_in_its_arrondissements() {
+    let service = alerts::service().await;
+    let cities = [
+        ("75056", "75000", "75111", "75011"),
+        ("69123", "69000", "69383", "69003"),
+        ("13055", "13000", "13201", "13001"),
+    ];
+    let mut waiting = Vec::new();
+    for (whole, post, _, _) in cities {
+        for filter in [json!({"inseeCode": whole}), json!({"postalCode": post})] {
+            for (listing, root) in alerts::KINDS {
+                let filter = match listing {
+                    ListingKind::Property => json!({"location": [filter]}),
+                    ListingKind::Advert => json!({"location": filter}),
+                };
+                waiting.push((whole, alerts::make(&service, listing, root, &filter).await));
+            }
+        }
+    }
+    let adverts: Vec<Value> = cities
+        .into_iter()
+        .zip(0..)
+        .map(|((_, _, insee, post), asset)| {
+            let location = json!({"inseeCode": insee, "postalCode": post});
+            with(flat("un", asset, asset), json!({"location": location}))
+        })
+        .collect();
+    let taken = alerts::take(&service, Value::Array(adverts)).await;
+    searches::shown(&service, 3).await;
+    for ((whole, post, _, _), [_, property]) in cities.into_iter().zip(&taken) {
+        for place in [json!({"inseeCode": whole}), json!({"postalCode": post})] {
+            let search = json!({"filterProperty": {"location": [place]}});
+            let body = json!({"size": 5, "sortBy": "PRICE", "orderBy": "ASC", "search": search});
+            let path = "/v2/protected/properties/search";
+            let found = alerts::data(&service, Method::POST, path, &body).await;
+            assert_eq!(alerts::ids(&found["items"]), [property], "{place}");
+        }
+    }
+    for (whole, alert) in waiting {
+        let place = cities.iter().position(|city| city.0 == whole).unwrap();
+        let (root, id) = alert.rsplit_once('/').unwrap();
+        let history = alerts::read(&service, &format!("{root}/history/{id}")).await;
+        let found = alerts::ids(&history);
+        assert_eq!(found.len(), 1, "{alert}: {history}");
+        assert!(taken[place].iter().any(|id| id == found[0]), "{alert}");
+    }
+}
+
+#[tokio::test]
+async fn swapped_coordinates_are_refused_in_every_filter() {
+    let service = Service::start().await;
+    let told =
+        "the position is outside France, but inside it if latitude and longitude are swapped";
+    let pin = json!({"lat": 2.35, "lon": 48.86});
+    let shapes = [
+        ("geoDistance", json!({"pin": pin, "distanceKm": 1}), ".pin"),
+        (
+            "geoBoundingBox",
+            json!({"topLeft": {"lat": 2.2, "lon": 48.9}, "bottomRight": {"lat": 2.4, "lon": 48.8}}),
+            "",
+        ),
+        (
+            "geoBoundingBox",
+            json!({"topLeft": {"lat": 2.4, "lon": 48.8}, "bottomRight": {"lat": 2.2, "lon": 48.9}}),
+            "",
+        ),
+    ];
+    for (shape, given, inner) in shapes {
+        let place = json!({"locationCoordinate": {"location": {shape: given}}});
+        let body = json!({"search": {"filterProperty": {"location": [place]}}});
+        let at =
+            format!("search.filterProperty.location[0].locationCoordinate.location.{shape}{inner}");
+        let path = "/v2/protected/properties/search/count";
+        is_told(&service, Method::POST, path, body, &at, told).await;
+    }
+    let around = json!({"lat": 2.35, "lon": 48.86, "distance": "1km"});
+    for table in ["dpe", "dvf"] {
+        for door in ["search", "match"] {
+            let path = format!("/v2/protected/opendata/{table}/{door}");
+            let body = json!({"filters": {"location": around}});
+            is_told(
+                &service,
+                Method::POST,
+                &path,
+                body,
+                "filters.location",
+                told,
+            )
+            .await;
+        }
+    }
+    let body = json!({"level": "commune", "location": {"around": around}});
+    let path = "/v2/protected/analytics/market";
+    is_told(&service, Method::POST, path, body, "location.around", told).await;
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ fn portfolios_of_addresses_are_valued_and_matched() {
         "--output",
         to,
         "--map",
-        "adresse=address",
+        "address=adresse",
     ];
     let report = run(data, &arguments);
     assert_eq!(report["located"], json!({"ADDRESS": 2, "TOWN": 1}));

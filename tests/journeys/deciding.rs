@@ -7,7 +7,7 @@ use std::process::Stdio;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::process::{Server, errors, run, sql_number, toise};
 
 const ADMIN: &str = "/v2/protected/admin";
 const NOTHING: &str = "019bb126-cee2-7a45-a98c-3cba58e89b2d";
@@ -269,4 +269,45 @@ fn commands_decide_by_the_thresholds_of_the_settings_and_refuse_those_out_of_ord
         message.contains("dedup.possible_probability must not exceed"),
         "{message}"
     );
+}
+
+#[test]
+fn only_a_person_merges_an_unsure_pair_and_a_merge_undoes_a_split() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let file = data.join("adverts.ndjson");
+    let seen = |day: u32| {
+        let lines = [1, 2].map(|number| {
+            let mut advert = thin(number, 310_000, 31);
+            advert["lastSeenAt"] = json!(format!("2026-11-{day:02}T08:00:00Z"));
+            advert.to_string()
+        });
+        std::fs::write(&file, lines.join("\n")).unwrap();
+        run(data, &["ingest", file.to_str().unwrap()]);
+        sql_number(data, "select count(*) from properties")
+    };
+    let rebuilt = || {
+        run(data, &["properties", "rebuild"]);
+        sql_number(data, "select count(*) from properties")
+    };
+    for day in 1..4 {
+        assert_eq!(
+            (seen(day), rebuilt()),
+            (2, 2),
+            "nothing is added to what is known"
+        );
+    }
+    let ids = run(data, &["sql", "select flx_id from properties order by 1"]);
+    let [one, other] = [0, 1].map(|nth| ids[nth]["flx_id"].as_str().unwrap().to_owned());
+    let merged = run(data, &["properties", "merge", &one, &other]);
+    assert_eq!(merged["propertyFlxId"], one);
+    assert_eq!((seen(4), rebuilt()), (1, 1));
+
+    let parted = run(data, &["properties", "split", &one, &other]);
+    let parted = parted["propertyFlxId"].as_str().unwrap();
+    assert_eq!((seen(5), rebuilt()), (2, 2));
+    let merged = run(data, &["properties", "merge", parted, &one]);
+    assert_eq!(merged["propertyFlxId"], one);
+    assert_eq!((seen(6), rebuilt()), (1, 1));
+    assert_eq!(run(data, &["properties", "candidates"]), json!([]));
 }

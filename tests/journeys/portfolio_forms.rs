@@ -214,7 +214,7 @@ fn a_portfolio_gives_the_same_results_in_every_form() {
         let matching = [
             "match", "dvf", "--input", input, "--output", written, "--size", "2",
         ];
-        let renames = ["longitude=lon", "latitude=lat", "Prix=price_eur"];
+        let renames = ["lon=longitude", "lat=latitude", "price_eur=Prix"];
         let renames = renames.map(|rename| ["--map", rename]).concat();
         let (matched, report) = command(&[&matching[..], &renames].concat());
         assert_eq!(report["errors"], 0, "{input}: {report}");

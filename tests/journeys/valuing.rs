@@ -274,7 +274,7 @@ fn portfolio_price(data: &Path) -> Value {
     );
     std::fs::write(&input, text).unwrap();
     let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());
-    let maps = ["--map", "lng=longitude", "--map", "area=surface_m2"];
+    let maps = ["--map", "longitude=lng", "--map", "surface_m2=area"];
     let report = run(
         data,
         &[

@@ -9,7 +9,7 @@ use toise::contract::listings::filters::model::{FieldType, FilterLeaf, FilterMod
 use toise::contract::listings::filters::{FieldSubset, ListingKind};
 
 use super::draw::Draw;
-use super::reference_listings::start;
+use super::reference_listings::{constrains, start};
 
 /// Pool of identifiers of adverts and sellers.
 const IDS: [&str; 4] = [
@@ -173,6 +173,13 @@ pub fn filter(model: &'static FilterModel, draw: &mut Draw) -> Value {
         let field = draw.one_of(model.fields);
         fields.insert(field.key.into(), asked(field.takes, draw));
     }
+    // The name of a town alone is refused.
+    if !fields
+        .iter()
+        .any(|(key, value)| key != "city" && constrains(value))
+    {
+        fields.remove("city");
+    }
     Value::Object(fields)
 }
 
@@ -204,7 +211,7 @@ pub fn asked(takes: FieldType, draw: &mut Draw) -> Value {
         FieldType::LatLng(_) => place(draw),
         FieldType::Point(_) if draw.once_in(9) => json!({}),
         FieldType::Point(_) => json!({"location": place(draw)}),
-        FieldType::Ignored => "Mende".into(),
+        FieldType::TownName => "Mende".into(),
         _ => one(&leaf, draw),
     }
 }

@@ -32,7 +32,7 @@ pub fn with_both_floors(mut record: Value) -> Value {
 
 /// An empty list, a range without bounds and an ignored key do not constrain; neither does a list with an entry
 /// that does not constrain.
-fn constrains(filter: &Value) -> bool {
+pub fn constrains(filter: &Value) -> bool {
     match filter {
         Value::Object(fields) => fields
             .iter()

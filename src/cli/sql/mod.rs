@@ -28,7 +28,7 @@ use toise_sql::encode::RowFormat;
 use toise_sql::files::{FileTable, TextColumns};
 use toise_sql::text;
 
-/// Maximum bytes of statements read from a file or standard input; the rest is cut off.
+/// Maximum bytes of statements read from a file or standard input.
 const STATEMENTS_BYTES_MAX: u64 = 64 << 20;
 
 /// Any error of a command.
@@ -77,7 +77,7 @@ Functions, in addition to those of DataFusion and names that DuckDB has for them
 Examples:
   toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"
   toise sql \"select * from dpe where code_departement_ban = '48'\" --output lozere.parquet
-  toise sql \"select * from dvf where department_code = '48'\" --output lozere.parquet --geo
+  toise sql \"select * from dvf where departement_code = '48'\" --output lozere.parquet --geo
   toise sql \"select count(*) from dvf for version as of 12\"
   toise sql --file homes=mine.csv \"select id, estimate_price(lon, lat, type, surface) from homes\"
   toise sql --url https://toise.example --key $KEY \"select count(*) from adverts where is_online\"
@@ -129,6 +129,13 @@ pub struct SqlArgs {
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     cluster: crate::cluster::ClusterArgs,
+}
+
+impl SqlArgs {
+    /// Returns whether the queries need a data folder: not those of a server, nor those over files alone.
+    pub(crate) fn reads_folder(&self) -> bool {
+        self.audit.is_some() || self.url.is_none() && self.files.is_empty()
+    }
 }
 
 /// Output format of the rows.
@@ -224,18 +231,41 @@ fn table_version(text: &str) -> Result<(String, u64), String> {
 }
 
 /// Reads the statements of a file, or of standard input.
+///
+/// # Errors
+/// They cannot be read, are not UTF-8, or are longer than the maximum: a statement that is cut off may mean another.
 fn read_statements(path: Option<&PathBuf>) -> Result<String, Failure> {
-    let mut text = String::new();
-    match path {
+    let name = path.map_or_else(
+        || "standard input".into(),
+        |path| path.display().to_string(),
+    );
+    let input: Box<dyn Read> = match path {
         Some(path) => {
-            let file = std::fs::File::open(path);
-            let file = file.map_err(|error| format!("{}: {error}", path.display()))?;
-            file.take(STATEMENTS_BYTES_MAX).read_to_string(&mut text)?
+            Box::new(std::fs::File::open(path).map_err(|error| format!("{name}: {error}"))?)
         }
-        None => std::io::stdin()
-            .lock()
-            .take(STATEMENTS_BYTES_MAX)
-            .read_to_string(&mut text)?,
+        None => Box::new(std::io::stdin().lock()),
     };
+    bounded_text(input, STATEMENTS_BYTES_MAX).map_err(|error| format!("{name}: {error}").into())
+}
+
+/// Reads a text of at most `bytes_max` bytes.
+fn bounded_text(input: impl Read, bytes_max: u64) -> Result<String, Failure> {
+    let mut text = String::new();
+    input.take(bytes_max + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > bytes_max {
+        return Err(format!("more than {bytes_max} bytes of statements").into());
+    }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_that_are_too_long_are_refused_rather_than_cut_off() {
+        assert_eq!(bounded_text(&b"select 1"[..], 8).unwrap(), "select 1");
+        let refused = bounded_text(&b"select 12"[..], 8).unwrap_err();
+        assert_eq!(refused.to_string(), "more than 8 bytes of statements");
+    }
 }

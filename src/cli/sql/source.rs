@@ -1,14 +1,17 @@
 //! The sources that answer queries: a data folder in this process, or a server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::DataFrame;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use tempfile::TempDir;
 
 use super::remote::RemoteSource;
 #[cfg(feature = "cluster")]
@@ -24,6 +27,7 @@ use toise_engine::{Budget, Engine};
 use toise_estimate as estimate;
 use toise_geocode::table::schema as addresses;
 use toise_lake::Lake;
+use toise_lake::schema::TableSchema;
 use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::sql_tables;
@@ -60,7 +64,7 @@ impl SqlSource {
         match (&arguments.url, &arguments.key) {
             (Some(url), Some(key)) => Ok(Self::Remote(RemoteSource::new(url, key)?)),
             _ => Ok(Self::Local(Box::new(LocalSource {
-                data: common.data.clone(),
+                folder: SqlFolder::of(common)?,
                 config: common.configuration(Vec::new())?.config,
                 files: ready(arguments)?,
                 as_of: arguments.as_of.clone(),
@@ -84,12 +88,64 @@ impl SqlSource {
 
 /// A data folder, with files as further tables.
 pub(super) struct LocalSource {
-    data: PathBuf,
+    folder: SqlFolder,
     config: Config,
     files: Vec<ReadyFile>,
     as_of: Vec<(String, u64)>,
     #[cfg(feature = "cluster")]
     workers: Option<shared::Workers>,
+}
+
+/// The folder whose tables queries read.
+enum SqlFolder {
+    Existing(PathBuf),
+    /// An empty one, for queries over files alone, with the error for queries that name other tables.
+    Empty(TempDir, String),
+}
+
+impl SqlFolder {
+    fn of(common: &Common) -> Result<Self, Failure> {
+        Ok(match common.existing_folder() {
+            Ok(()) => Self::Existing(common.data.clone()),
+            Err(missing) => Self::Empty(tempfile::tempdir()?, missing),
+        })
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Existing(path) => path,
+            Self::Empty(folder, _) => folder.path(),
+        }
+    }
+
+    /// Checks that a plan reads no table of a folder that does not exist.
+    fn check(&self, frame: &DataFrame) -> Result<(), Failure> {
+        let Self::Empty(_, missing) = self else {
+            return Ok(());
+        };
+        let mut names: Vec<&str> = schemas().iter().map(|schema| schema.name).collect();
+        names.push(table::NAME);
+        let mut reads_one = false;
+        frame.logical_plan().apply_with_subqueries(|node| {
+            reads_one |= matches!(node, LogicalPlan::TableScan(scan) if names.contains(&scan.table_name.table()));
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if reads_one {
+            return Err(missing.clone().into());
+        }
+        Ok(())
+    }
+}
+
+/// Returns the tables of a data folder.
+fn schemas() -> [&'static TableSchema; 5] {
+    [
+        dvf::schema(),
+        dpe::schema(),
+        addresses(),
+        properties(),
+        adverts(),
+    ]
 }
 
 impl LocalSource {
@@ -134,12 +190,13 @@ impl LocalSource {
             file.register(session.context()).await?;
         }
         let frame = plan(&session, statement, None).await.map_err(explain)?;
+        self.folder.check(&frame)?;
         Ok((session, frame))
     }
 
     /// Opens the tables with all changes committed so far. A listing table with many changes is compacted first.
     fn tables(&self, statement: &str, threads: usize) -> Result<SqlTables, Failure> {
-        let data = self.data.as_path();
+        let data = self.folder.path();
         let clock = Clock::system();
         let named = statement.to_ascii_lowercase();
         let mut wanted = vec![ListingKind::Property, ListingKind::Advert];
@@ -158,19 +215,12 @@ impl LocalSource {
                 );
             })?;
         }
-        let schemas = [
-            dvf::schema(),
-            dpe::schema(),
-            addresses(),
-            properties(),
-            adverts(),
-        ];
-        let engine = Engine::open(data, &schemas, Budget::from(&self.config.engine))?;
+        let engine = Engine::open(data, &schemas(), Budget::from(&self.config.engine))?;
         let engine = Arc::new(engine);
         let counted = listings.as_ref().filter(|_| has_market);
         let market = market_over(data, &self.config, &engine, counted, clock.clone())?;
         let market = MarketTable::new(market, threads)?;
-        let (data, adjustments) = (self.data.clone(), self.config.estimate.adjustments());
+        let (data, adjustments) = (data.to_owned(), self.config.estimate.adjustments());
         let functions = move || {
             let mut functions = functions::scalar_functions();
             functions.extend(address_functions::scalar_functions(&data));

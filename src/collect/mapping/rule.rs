@@ -72,6 +72,12 @@ pub(super) enum RowFinding {
     Value(Value),
     /// A code that had lost the zero it begins with.
     ZeroRestored(Value),
+    /// A list that the field accepts without some items of the column.
+    WithoutItems {
+        column: String,
+        value: Value,
+        left_out: Vec<Value>,
+    },
     /// A value that the field does not accept, and its column.
     Unfit { column: String, value: Value },
 }
@@ -160,7 +166,14 @@ impl RowRule {
                         let items = found.into_iter().map(|(_, value)| value.into_owned());
                         let items = Value::Array(items.filter(|value| !is_empty(value)).collect());
                         if let Some(value) = self.value.read_value(&items) {
-                            return RowFinding::Value(value);
+                            return self.found(&path.name, &items, value);
+                        }
+                        if unfit == RowFinding::Nothing
+                            && !is_empty(&items)
+                            && !self.value.may_be_silent(&items)
+                        {
+                            let (column, value) = (path.name.clone(), items);
+                            unfit = RowFinding::Unfit { column, value };
                         }
                         continue;
                     }
@@ -168,8 +181,8 @@ impl RowRule {
                         if is_empty(&value) {
                             continue;
                         }
-                        if let Some(value) = self.value.read_value(&value) {
-                            return RowFinding::Value(value);
+                        if let Some(read) = self.value.read_value(&value) {
+                            return self.found(column, &value, read);
                         }
                         let code = with_zero(&self.value.field.name, &value);
                         if let Some(value) = code.and_then(|code| self.value.read_text(&code)) {
@@ -197,6 +210,19 @@ impl RowRule {
                     },
                 },
             },
+        }
+    }
+
+    /// Returns the finding of a value that was read from the cell of a column.
+    fn found(&self, column: &str, cell: &Value, value: Value) -> RowFinding {
+        let left_out = self.value.unfit_items(cell);
+        if left_out.is_empty() {
+            return RowFinding::Value(value);
+        }
+        RowFinding::WithoutItems {
+            column: column.to_owned(),
+            value,
+            left_out,
         }
     }
 

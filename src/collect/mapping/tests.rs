@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::portals::own_files;
+use toise_contract::listings::Advert;
 use toise_listings::adverts::left_out::leave_out_faults;
 
 const MAPPING: &str = r#"
@@ -206,6 +207,54 @@ fn invalid_mappings_are_refused_with_file_and_place() {
         let error = error.unwrap_err().to_string();
         assert!(error.starts_with(fault), "{error}");
     }
+}
+
+#[test]
+fn pictures_are_read_from_their_addresses_and_what_is_none_is_reported() {
+    let mapping = Mapping::of_columns([("url", "link"), ("medias.images", "photos")]).unwrap();
+    let [one, other] = [
+        "https://i.example/a,w_800/1.jpg",
+        "http://i.example/2.jpg?x=1",
+    ];
+    let both = json!([one, other]);
+    for photos in [
+        json!(format!("{one}|{other}")),
+        json!(format!("{one}, {other}")),
+        json!(format!("{one},{other}")),
+        json!(format!("{one};\n{other};")),
+        json!(format!("['{one}', '{other}']")),
+        both.clone(),
+    ] {
+        let found = read_with(
+            &mapping,
+            json!({"link": "https://p.example/1", "photos": photos}),
+        );
+        assert_eq!(found.advert["medias"]["images"], both, "{photos}");
+        assert_eq!(found.left_out, [], "{photos}");
+        let advert = toise_contract::read::read::<Advert>(&found.advert).unwrap();
+        let first = &advert.medias.unwrap().images[0];
+        assert_eq!(first.url.as_deref(), Some(one));
+    }
+    let captions = json!([{"url": one, "caption": "Séjour"}, {"caption": "Plan"}, "2.jpg"]);
+    let found = read_with(
+        &mapping,
+        json!({"link": "https://p.example/1", "photos": captions}),
+    );
+    assert_eq!(found.advert["medias"]["images"], json!([one]));
+    let warnings: Vec<String> = found.left_out.iter().map(LeftOut::warning).collect();
+    assert_eq!(
+        warnings,
+        [
+            "medias.images: 2 of its items cannot be read from column photos; left out: \
+          [{\"caption\":\"Plan\"},\"2.jpg\"]"
+        ]
+    );
+    let found = read_with(
+        &mapping,
+        json!({"link": "https://p.example/1", "photos": "1.jpg"}),
+    );
+    assert_eq!(found.advert.get("medias"), None);
+    assert_eq!(found.left_out[0].path, "medias.images");
 }
 
 #[test]

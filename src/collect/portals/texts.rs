@@ -12,6 +12,26 @@ pub(super) fn list(text: &str) -> Option<Vec<Value>> {
     read(text).or_else(|| read(&text.replace('\'', "\"")))
 }
 
+/// Splits a text into addresses, which exports separate by bars, white space, commas or semicolons. A comma or semicolon
+/// separates only before another address, because addresses may contain both.
+pub(super) fn addresses(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for part in text.split(|sign: char| sign == '|' || sign.is_whitespace()) {
+        let mut rest = part;
+        loop {
+            let end = rest
+                .match_indices([',', ';'])
+                .find_map(|(at, _)| rest[at + 1..].starts_with("http").then_some(at));
+            let Some(end) = end else { break };
+            found.push(&rest[..end]);
+            rest = &rest[end + 1..];
+        }
+        found.push(rest.trim_end_matches([',', ';']));
+    }
+    found.retain(|address| !address.is_empty());
+    found
+}
+
 /// Splits a position written as text into its numbers: with or without brackets, separated by a comma, a semicolon or a
 /// space.
 pub(super) fn pair(text: &str) -> Vec<Value> {

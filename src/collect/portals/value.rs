@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 
 use super::dates;
 use super::field::{AdvertField, FieldKind};
-use super::texts::{has_no_single_price, list, pair, plain_number, separator};
+use super::texts::{addresses, has_no_single_price, list, pair, plain_number, separator};
 use crate::page::findings::{FieldOrigin, PageFindings, clean};
 use crate::page::french::{self, TextTrust};
 use crate::page::{document, page_kind, tidy};
+use toise_contract::listings::medias::IMAGES;
 use toise_input::number::LoneSeparator;
 use toise_input::{quantity, words};
 
@@ -144,7 +145,8 @@ pub struct ValueRule {
     scale: f64,
     decimal: Option<char>,
     formats: Vec<String>,
-    separator: String,
+    /// Separator of the items of a list, if the file gives one.
+    separator: Option<String>,
     /// Phrases, the longest first, with their values.
     map: Vec<(String, Value)>,
 }
@@ -194,11 +196,8 @@ impl ValueRule {
             map.push((page_kind::phrase(text), value));
         }
         map.sort_by_key(|(phrase, _)| std::cmp::Reverse(phrase.len()));
-        let separator = written
-            .separator
-            .clone()
-            .unwrap_or_else(|| SEPARATOR.into());
-        if separator.is_empty() {
+        let separator = written.separator.clone();
+        if separator.as_ref().is_some_and(String::is_empty) {
             return Err("separator: must not be empty".into());
         }
         Ok(Self {
@@ -217,16 +216,41 @@ impl ValueRule {
     /// Returns the value of a text; `None` if it has none that the field accepts.
     pub fn read_text(&self, text: &str) -> Option<Value> {
         if self.field.kind == FieldKind::List {
-            let items = list(text).unwrap_or_else(|| {
-                let parts = text.split(self.separator.as_str());
-                parts.map(|part| json!(part.trim())).collect()
-            });
-            return self.read_items(&items);
+            return self.read_items(&self.items(text));
         }
         let text = self.matched(text)?;
         self.mapped(text)
             .or_else(|| self.converted(text))
             .filter(|value| self.field.fits(value))
+    }
+
+    /// Splits the text of a list into its items.
+    fn items(&self, text: &str) -> Vec<Value> {
+        list(text).unwrap_or_else(|| {
+            let parts: Vec<&str> = match &self.separator {
+                Some(separator) => text.split(separator.as_str()).collect(),
+                None if self.field.name == IMAGES => addresses(text),
+                None => text.split(SEPARATOR).collect(),
+            };
+            parts.iter().map(|part| json!(part.trim())).collect()
+        })
+    }
+
+    /// Returns the items of a list that the field does not accept, so that they can be reported. A rule with a map or a
+    /// pattern chooses among the items, so none of its items is at fault.
+    pub(crate) fn unfit_items(&self, value: &Value) -> Vec<Value> {
+        if self.field.kind != FieldKind::List || !self.is_plain() {
+            return Vec::new();
+        }
+        let items = match value {
+            Value::Array(items) => items.clone(),
+            Value::String(text) => self.items(text),
+            _ => return Vec::new(),
+        };
+        let is_given = |item: &Value| !item.is_null() && item != "";
+        let mut unfit = items;
+        unfit.retain(|item| is_given(item) && self.item(item).is_none());
+        unfit
     }
 
     /// Returns the value of a JSON value, like [`Self::read_text`].
@@ -323,6 +347,10 @@ impl ValueRule {
                     .filter(|value| value != "" && fits(value))
             }
             Value::Null => None,
+            // A picture with further fields, such as a caption: its address is enough.
+            Value::Object(fields) if self.field.name == IMAGES && !fits(item) => {
+                fields.get("url").cloned().filter(fits)
+            }
             value => Some(value.clone()).filter(fits),
         }
     }

@@ -6,7 +6,13 @@ import { day, euros, number, word } from "../language.js";
 import { Field, Granted, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 
-const BASE = "/v2/protected/properties/search/alerts";
+/** The two kinds of alerts: where they are, and what one of its matches is called and costs. */
+const KINDS = {
+  properties: { base: "/v2/protected/properties/search/alerts", price: (home) => home.price?.latest?.value },
+  adverts: { base: "/v2/protected/adverts/search/alerts", price: (advert) => advert.currentPrice?.value },
+};
+/** Where alerts are made: on properties, which the map shows. */
+const BASE = KINDS.properties.base;
 /** What an alert asks for unless its filters say otherwise, and the filters that come first. */
 const HOMES_FOR_SALE = { offer: [{ type: "OFFER_BUY" }] };
 const USUAL = ["type", "location.postalCode", "price.latest.value"];
@@ -14,15 +20,21 @@ const USUAL = ["type", "location.postalCode", "price.latest.value"];
 const TAIL_MS = 2_000;
 
 export function Alerts({ parameters, set }) {
-  const alerts = useLoaded((signal) => call("GET", `${BASE}/all?take=100`, undefined, { signal }), []);
+  const alerts = useLoaded(async (signal) => {
+    const all = Object.entries(KINDS).map(async ([kind, { base }]) => {
+      const { data } = await call("GET", `${base}/all?take=100`, undefined, { signal });
+      return data.map((alert) => ({ ...alert, kind }));
+    });
+    return (await Promise.all(all)).flat();
+  }, []);
   const open = (alert) => set({ alert: alert.alert_id }, true);
-  const list = alerts.value?.data ?? [];
+  const list = alerts.value ?? [];
   const chosen = list.find((alert) => alert.alert_id === parameters.alert);
   return html`<${Granted} scope="alerts">
     <${NewAlert} parameters=${parameters} set=${set} onMade=${alerts.again} />
     <${Waiting} of=${alerts} />
     <${Table} caption=${word("alerts")} rows=${list} onPick=${open} columns=${[
-      [word("name"), (alert) => alert.search_name], [word("status"), (alert) => word(alert.activated ? "active" : "pause")],
+      [word("name"), (alert) => alert.search_name], [word("kind"), (alert) => word(alert.kind)], [word("status"), (alert) => word(alert.activated ? "active" : "pause")],
       [word("webhook"), (alert) => alert.webhook_url], [word("date"), (alert) => day(alert.created_at)]]} />
     ${chosen && html`<${Followed} key=${chosen.alert_id} alert=${chosen} onChange=${alerts.again} />`}
   <//>`;
@@ -71,8 +83,9 @@ function NewAlert({ parameters, set, onMade }) {
 
 /** One alert: what it matched, and its deliveries as they happen. */
 function Followed({ alert, onChange }) {
-  const path = `${BASE}/${alert.alert_id}`;
-  const history = useLoaded((signal) => call("GET", `${BASE}/history/${alert.alert_id}?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
+  const { base, price } = KINDS[alert.kind];
+  const path = `${base}/${alert.alert_id}`;
+  const history = useLoaded((signal) => call("GET", `${base}/history/${alert.alert_id}?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
   const deliveries = useLoaded((signal) => call("GET", `${path}/deliveries?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
   useEffect(() => {
     const timer = setInterval(() => { deliveries.again(); history.again(); }, TAIL_MS);
@@ -100,7 +113,7 @@ function Followed({ alert, onChange }) {
       ["", (one) => html`<details><summary>JSON</summary><pre class="long">${JSON.stringify(one, null, 1)}</pre></details>`]]} />
     <h3>${word("matches")}</h3>
     <${Table} rows=${history.value?.data ?? []} columns=${[
-      [word("name"), (home) => home.title ?? home.adverts?.[0]?.title], [word("address"), (home) => home.location?.city],
-      [word("price"), (home) => euros(home.price?.latest?.value), true]]} />
+      [word("name"), (match) => match.title ?? match.adverts?.[0]?.title], [word("address"), (match) => match.location?.city],
+      [word("price"), (match) => euros(price(match)), true]]} />
   </section>`;
 }

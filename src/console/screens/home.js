@@ -1,6 +1,7 @@
 /** One home: found by its address or a click, valued, with what was sold, diagnosed and offered around it. */
 
 import { call, may } from "../api.js";
+import { NOWHERE, USUAL, bedroomsOf, estimateOf, isSure, placeOf } from "../dwelling.js";
 import { day, euros, number, word } from "../language.js";
 import { MapView } from "../map.js";
 import { Field, Granted, Outside, Table, Typed, Waiting, html, useLoaded, useState } from "../parts.js";
@@ -12,24 +13,36 @@ const NEAR_M = 150;
 const ADVERTS_KM = 1;
 /** Sales beside the comparables, on the map. */
 const COMPARABLES_KM = "5km";
+/** Results of the geocoder that are asked about where none is sure. */
+const CANDIDATES = 5;
 const TYPES = [["CLASS_FLAT", "flat"], ["CLASS_HOUSE", "house"]];
 
 export function Home({ parameters, set }) {
   const [fault, setFault] = useState(null);
+  // Places that may be meant, where none is surely.
+  const [candidates, setCandidates] = useState([]);
   const [marks, setMarks] = useState([]);
   const find = async (event) => {
     event.preventDefault();
     const text = new FormData(event.target).get("address");
     setFault(null);
+    setCandidates([]);
     try {
-      const found = await call("GET", `/geocoding/search?limit=1&q=${encodeURIComponent(text)}`);
-      const [first] = found.features;
+      const { features } = await call("GET", `/geocoding/search?limit=${CANDIDATES}&q=${encodeURIComponent(text)}`);
+      const [first] = features;
       if (!first) throw new Error(word("nothing"));
-      const [lon, lat] = first.geometry.coordinates;
-      set({ lat, lon, label: first.properties.label, city: first.properties.citycode }, true);
+      if (isSure(first, text)) return set(placeOf(first), true);
+      setCandidates(features);
     } catch (error) {
       setFault(error.message);
     }
+    // The value of the place before would look like that of this address.
+    set(NOWHERE, true);
+  };
+  const pick = (place) => {
+    setFault(null);
+    setCandidates([]);
+    set(place, true);
   };
   const at = parameters.lat && { lat: Number(parameters.lat), lon: Number(parameters.lon) };
   // The commune of a click, for its prices.
@@ -43,18 +56,22 @@ export function Home({ parameters, set }) {
       <${Field} label=${word("address")}><input name="address" size="40" required placeholder=${word("enterAddress")} /><//>
       <button>${word("search")}</button>
       <${Choice} name="type" label=${word("type")} parameters=${parameters} set=${set} values=${TYPES.map(([value, label]) => [value, word(label)])} />
-      <${Amount} name="surface" label=${word("surface")} parameters=${parameters} set=${set} usual="60" />
-      <${Amount} name="rooms" label=${word("rooms")} parameters=${parameters} set=${set} usual="3" />
+      <${Amount} name="surface" label=${word("surface")} parameters=${parameters} set=${set} usual=${USUAL.surface} />
+      <${Amount} name="rooms" label=${word("rooms")} parameters=${parameters} set=${set} usual=${USUAL.rooms} />
+      <${Amount} name="bedrooms" label=${word("bedrooms")} least="0" parameters=${parameters} set=${set} usual=${bedroomsOf(Number(parameters.rooms || USUAL.rooms))} />
       <button type="button" class="plain" onClick=${() => print()}>${word("print")}</button>
     </form>
     ${fault && html`<p class="fault" role="alert">${fault}</p>`}
+    ${candidates.length > 0 && html`<div role="alert"><p>${word("meant")}</p><ul class="candidates">${candidates.map((one) => html`<li>
+      <button type="button" class="plain" onClick=${() => pick(placeOf(one))}>${one.properties.label}</button>
+      <small>${word(`confidence.${one.properties.confidence}`)}</small></li>`)}</ul></div>`}
     ${parameters.label && html`<p>${word("understood")} <b>${parameters.label}</b></p>`}
-    ${at && html`<p class="printed">${word(parameters.type === "CLASS_HOUSE" ? "house" : "flat")}, ${number(Number(parameters.surface ?? 60))} m²,${" "}
-      ${number(Number(parameters.rooms ?? 3))} ${word("rooms").toLowerCase()} · ${number(at.lat, 5)}, ${number(at.lon, 5)} · ${word("printed")} ${day(Date.now())}</p>`}
+    ${at && html`<p class="printed">${word(parameters.type === "CLASS_HOUSE" ? "house" : "flat")}, ${number(Number(parameters.surface || USUAL.surface))} m²,${" "}
+      ${number(Number(parameters.rooms || USUAL.rooms))} ${word("rooms").toLowerCase()} · ${number(at.lat, 5)}, ${number(at.lon, 5)} · ${word("printed")} ${day(Date.now())}</p>`}
     <div class="mapped"><${MapView} key=${`${parameters.lat} ${parameters.lon}`} view=${at && { ...at, zoom: 15 }} isFitted=${true} marks=${at ? [[at.lon, at.lat], ...marks] : []} dataset="dvf"
-      onPick=${({ lat, lon }) => set({ lat: lat.toFixed(6), lon: lon.toFixed(6), label: "", city: "" }, true)} /></div>
+      onPick=${({ lat, lon }) => pick({ ...NOWHERE, lat: lat.toFixed(6), lon: lon.toFixed(6) })} /></div>
     ${at && html`<${Valued} at=${at} parameters=${parameters} onComparables=${setMarks} />`}
-    ${at && html`<${Prices} city=${place.value} type=${parameters.type ?? "CLASS_FLAT"} /><${Around} at=${at} />`}
+    ${at && html`<${Prices} city=${place.value} type=${parameters.type || USUAL.type} /><${Around} at=${at} />`}
   </div>`;
 }
 
@@ -62,16 +79,11 @@ const Choice = ({ name, label, parameters, set, values }) => html`<${Field} labe
   <select value=${parameters[name] ?? values[0][0]} onChange=${(event) => set({ [name]: event.target.value })}>
     ${values.map(([value, shown]) => html`<option value=${value}>${shown}</option>`)}</select><//>`;
 
-const Amount = ({ name, label, parameters, set, usual }) => html`<${Field} label=${label}>
-  <${Typed} type="number" min="1" size="5" given=${parameters[name] ?? usual} onChange=${(event) => set({ [name]: event.target.value })} /><//>`;
+const Amount = ({ name, label, parameters, set, usual, least = "1" }) => html`<${Field} label=${label}>
+  <${Typed} type="number" min=${least} size="5" given=${parameters[name] ?? usual} onChange=${(event) => set({ [name]: event.target.value })} /><//>`;
 
 function Valued({ at, parameters, onComparables }) {
-  const rooms = Number(parameters.rooms ?? 3);
-  const body = {
-    location: { locationCoordinate: { location: [at.lon, at.lat] } },
-    type: parameters.type ?? "CLASS_FLAT", offer: { type: "OFFER_BUY" },
-    habitation: { surface: { total: Number(parameters.surface ?? 60) }, roomCount: rooms, bedroomCount: Math.max(0, rooms - 1), characteristics: { hasTerrace: false } },
-  };
+  const body = estimateOf(at, parameters);
   const asked = useLoaded(async (signal) => {
     onComparables([]);
     const { data } = await call("POST", "/v2/protected/estimate/property/lite", body, { signal });
@@ -116,7 +128,7 @@ function Prices({ city, type }) {
     return { commune: commune.data, department: around.data };
   }, [city]);
   if (asked.error) return html`<${Waiting} of=${asked} />`;
-  const rows = (level) => (asked.value?.[level] ?? []).filter((row) => row.type === type);
+  const rows = (level) => (asked.value?.[level] ?? []).filter((row) => row.type === type && (level === "department" || row.place === city));
   const periods = [...new Set([...rows("commune"), ...rows("department")].map((row) => row.period))].sort();
   if (periods.length < 2) return null;
   const line = (level, label, field) => ({ label, values: periods.map((period) => rows(level).find((row) => row.period === period)?.[field] ?? null) });

@@ -4,9 +4,12 @@ import { call, callRaw } from "../api.js";
 import { number, word } from "../language.js";
 import { Granted, Table, Waiting, html, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
+import { readRows } from "../rows.js";
 
 const PATH = "/v2/protected/sql";
 const ROWS_SHOWN = 1_000;
+/** Longest time of a query that is shown, seconds. */
+const TIME_S = 30;
 const COLUMNS = "select table_name, column_name, data_type from information_schema.columns where table_schema = 'public' order by 1, ordinal_position";
 const EXAMPLE = "select date_trunc('quarter', transaction_date) as quarter, median(price_per_m2_living_eur) as price\nfrom dvf where property_type = 'Appartement' group by 1 order by 1";
 // Formulas in the texts of adverts must not run in the spreadsheet that opens the file.
@@ -27,7 +30,11 @@ export function Query({ parameters, set }) {
   const run = (event) => {
     event.preventDefault();
     set({ query: text });
-    attempt(async () => (await call("POST", PATH, { query: text, limits: { rows: ROWS_SHOWN, time_s: 30 } })).data);
+    attempt(async () => {
+      // Only as many rows as are shown are read; a limit would refuse longer answers as a whole.
+      const answer = await callRaw("POST", PATH, { query: text, format: "ndjson", limits: { time_s: TIME_S } });
+      return readRows(answer.body, ROWS_SHOWN);
+    });
   };
   const download = (format, ending) => attempt(async () => {
     const answer = await callRaw("POST", PATH, { query: text, format });
@@ -36,7 +43,7 @@ export function Query({ parameters, set }) {
     URL.revokeObjectURL(link.href);
     return state.value;
   });
-  const rows = state.value ?? [];
+  const { rows = [], isWhole } = state.value ?? {};
   const names = Object.keys(rows[0] ?? {});
   const tables = Map.groupBy ? Map.groupBy(columns.value?.data ?? [], (column) => column.table_name) : new Map();
   const onKey = (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && run(event);
@@ -50,7 +57,7 @@ export function Query({ parameters, set }) {
       <p><button>${word("run")}</button>
         ${FILES.map(([format, ending]) => html`<button type="button" class="plain" onClick=${() => download(format, ending)}>${word("download")} ${ending}</button>`)}</p>
       <${Waiting} of=${state} />
-      ${state.value && html`<p role="status">${number(rows.length)} ${word("rows")}</p><${Drawn} rows=${rows} names=${names} />
+      ${state.value && html`<p role="status">${!isWhole && `${word("firstRows")} `}${number(rows.length)} ${word("rows")}</p><${Drawn} rows=${rows} names=${names} />
         <${Table} rows=${rows} columns=${names.map((name) => [name, (row) => shown(row[name]), typeof rows[0][name] === "number"])} />`}
     </form>
   </div><//>`;

@@ -22,8 +22,8 @@ macro_rules! record {
         record!(@next [$(#[$about])* $name] [] $($fields)*);
     };
     (@next [$(#[$about:meta])* $name:ident] [$($done:tt)*]) => {
-        $(#[$about])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+        $(#[$about])*
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         pub struct $name { $($done)* }
     };

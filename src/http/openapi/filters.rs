@@ -110,7 +110,7 @@ fn takes(takes: FieldType, part: FieldSubset, found: &mut Map<String, Value>) ->
                 &[],
             )
         }),
-        FieldType::Ignored => json!({"deprecated": true}),
+        FieldType::TownName => json!({"deprecated": true}),
     }
 }
 

@@ -64,7 +64,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 19] = files![
+static OWN: [PageFile; 22] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "app.js": "text/javascript",
@@ -73,6 +73,9 @@ static OWN: [PageFile; 19] = files![
     "parts.js": "text/javascript",
     "evidence.js": "text/javascript",
     "filters.js": "text/javascript",
+    "fieldnames.js": "text/javascript",
+    "dwelling.js": "text/javascript",
+    "rows.js": "text/javascript",
     "map.js": "text/javascript",
     "plot.js": "text/javascript",
     "screens/entry.js": "text/javascript",

@@ -51,7 +51,7 @@ fn every_leaf_of_a_filter_has_a_column_of_its_kind() {
                 FieldType::Model(_)
                 | FieldType::AnyModel(_)
                 | FieldType::SomeItem(_)
-                | FieldType::Ignored => {
+                | FieldType::TownName => {
                     panic!("{} is no leaf", leaf.path)
                 }
             };

@@ -203,18 +203,10 @@ fn medias(seen: &[&PropertyMember]) -> Option<Medias> {
             continue;
         };
         for image in &medias.images {
-            let is_known = all.images.iter().any(|known| {
-                known.image_id == image.image_id
-                    || (
-                        &known.perceptual_hash,
-                        &known.mean_hash,
-                        &known.gaussian_hash,
-                    ) == (
-                        &image.perceptual_hash,
-                        &image.mean_hash,
-                        &image.gaussian_hash,
-                    )
-            });
+            let is_known = all
+                .images
+                .iter()
+                .any(|known| known.image_id == image.image_id || image.has_hashes_of(known));
             if !is_known && all.images.len() < IMAGES_MAX {
                 all.images.push(image.clone());
             }

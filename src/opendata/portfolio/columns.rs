@@ -104,16 +104,17 @@ fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error>
         renames,
         ..
     } = portfolio;
-    for (ours, theirs) in renames {
-        if position_of(columns.iter(), ours).is_none() {
+    for (column, field) in renames {
+        let option = format!("--map {field}={column}");
+        if position_of(columns.iter(), column).is_none() {
             return Err(Error::Option(format!(
-                "--map {ours}={theirs}: the portfolio has no column {ours}; it has {}",
+                "{option}: the portfolio has no column {column}; it has {}",
                 columns.join(", ")
             )));
         }
-        if !fields.iter().any(|field| field == theirs) {
+        if !fields.contains(field) {
             return Err(Error::Option(format!(
-                "--map {ours}={theirs}: {theirs} is not a field of {what}; fields are {}",
+                "{option}: {field} is not a field of {what}; fields are {}",
                 fields.join(", ")
             )));
         }

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use crate::dvf::place::find_former_communes;
-use crate::request::address::ADDRESS;
+use crate::request::address::{ADDRESS, PLACE_PATH};
 use crate::request::bodies::{MATCH_SIZE_DEFAULT, SEARCH_SIZE_DEFAULT, bodies};
 use crate::{Dataset, DatasetSearchRequest, MatchRequest, ScoringTarget, TargetValue};
 use toise_contract::cursor::{CursorKey, query_digest};
@@ -14,6 +14,8 @@ use toise_contract::fault::Fault;
 use toise_contract::fields::{Taken, Values, read};
 use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_contract::walk::JsonPath;
+use toise_geo::communes::{codes_within, postal_codes_within};
+use toise_geo::plausible::{PositionFault, is_swapped};
 
 /// Parses the body of a search; `cursors` decodes its cursor.
 pub fn parse_search(
@@ -31,6 +33,7 @@ pub fn parse_search(
         size: values.take("size").unwrap_or(SEARCH_SIZE_DEFAULT),
         after: None,
     };
+    refuse_swapped(&request.filter)?;
     if let Some(cursor) = values.take::<&str>("cursor") {
         let digest = query_digest(
             dataset.name(),
@@ -75,11 +78,43 @@ fn match_request(dataset: Dataset, mut values: Values<'_>) -> MatchRequest {
 
 fn filters(dataset: Dataset, values: Option<Values<'_>>) -> Filter {
     let given = values.into_iter().flatten();
-    let clauses = given.filter_map(|(name, taken)| Some(Clause::new(name, test(taken)?)));
+    let clauses = given.filter_map(|(name, taken)| Some(whole_city(name, test(taken)?)));
     match dataset {
         Dataset::Dvf => find_former_communes(clauses.collect()),
         Dataset::Dpe => clauses.collect(),
     }
+}
+
+/// Returns a clause whose codes of Paris, Lyon and Marseille as a whole also find their arrondissements.
+fn whole_city(name: &'static str, test: ClauseTest) -> Clause {
+    let within = match name {
+        "insee_code" | "code_insee_ban" => codes_within,
+        "postal_code" | "code_postal_ban" => postal_codes_within,
+        _ => return Clause::new(name, test),
+    };
+    let test = match test {
+        ClauseTest::OneOf(codes) => {
+            ClauseTest::OneOf(codes.iter().flat_map(|code| within(code)).collect())
+        }
+        other => other,
+    };
+    Clause::new(name, test)
+}
+
+/// Refuses a place of a search whose latitude and longitude seem to be swapped. A match checks more:
+/// [`MatchRequest::check_place`].
+fn refuse_swapped(filter: &Filter) -> Result<(), Fault> {
+    let swapped = filter.iter().any(|clause| match clause.test {
+        ClauseTest::Within { lat, lon, .. } => is_swapped(lat, lon),
+        _ => false,
+    });
+    if swapped {
+        return Err(Fault::new(
+            PLACE_PATH,
+            PositionFault::CoordinatesSwapped.to_string(),
+        ));
+    }
+    Ok(())
 }
 
 /// Converts the value of a filter to its test; `None` if it constrains nothing.
@@ -295,6 +330,46 @@ mod tests {
         }
         let message = search_fault(Dataset::Dvf, r#"{"filters": {"city": "Mende"}}"#);
         assert!(message.starts_with("filters.city: unknown field; must be one of: id, "));
+    }
+
+    #[test]
+    fn the_code_of_a_divided_city_finds_its_arrondissements() {
+        for (dataset, column, code, parts, last) in [
+            (Dataset::Dvf, "insee_code", "75056", 20, "75120"),
+            (Dataset::Dvf, "insee_code", "69123", 9, "69389"),
+            (Dataset::Dvf, "postal_code", "13000", 16, "13016"),
+            (Dataset::Dpe, "code_insee_ban", "13055", 16, "13216"),
+            (Dataset::Dpe, "code_postal_ban", "69000", 9, "69009"),
+            (Dataset::Dpe, "code_postal_ban", "75000", 21, "75116"),
+        ] {
+            let body = json!({"filters": {column: code}});
+            let key = CursorKey::new([7; 32]);
+            let searched = parse_search(dataset, &body, &key).unwrap().filter;
+            assert_eq!(searched, parse_match(dataset, &body).unwrap().filter);
+            let [
+                Clause {
+                    test: ClauseTest::OneOf(codes),
+                    ..
+                },
+            ] = searched.as_slice()
+            else {
+                panic!("{searched:?}");
+            };
+            assert_eq!(codes.len(), 1 + parts, "{code}");
+            assert_eq!((&*codes[0], &*codes[parts]), (code, last));
+        }
+    }
+
+    #[test]
+    fn a_search_refuses_a_place_with_swapped_coordinates() {
+        let message = search_fault(
+            Dataset::Dvf,
+            r#"{"filters": {"location": {"lat": 2.35, "lon": 48.86, "distance": "1km"}}}"#,
+        );
+        assert!(
+            message.starts_with("filters.location: coordinates_swapped?: "),
+            "{message}"
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::profile::ColumnProfile;
 use toise_contract::columns::{IDENTIFIER, folded};
 
 /// Fields that are read from one column each, with their conversion.
-const PLAIN: [(&str, Option<&str>); 32] = [
+const PLAIN: [(&str, Option<&str>); 33] = [
     ("title", None),
     ("description", Some("html")),
     ("currentPrice.value", Some("amount")),
@@ -42,6 +42,7 @@ const PLAIN: [(&str, Option<&str>); 32] = [
     ("habitation.characteristics.hasFireplace", None),
     ("location.inseeCode", None),
     ("location.district", None),
+    ("medias.images", None),
     ("seller.name", None),
 ];
 /// Words for classes that the `words` conversion does not know.

@@ -69,7 +69,8 @@ pub enum FieldType {
     Text,
     /// A list of texts, compared exactly.
     AnyText,
-    /// A text of a certain format, compared exactly.
+    /// A text of a certain format, compared exactly; the codes of Paris, Lyon and Marseille as a whole also match those
+    /// of their arrondissements.
     Code(CodeType),
     /// A list of texts of a certain format.
     AnyCode(CodeType),
@@ -83,8 +84,8 @@ pub enum FieldType {
     LatLng(&'static str),
     /// An object whose `location` is such a box or circle.
     Point(&'static str),
-    /// Accepted with any value and ignored.
-    Ignored,
+    /// Name of a town: ignored beside other conditions of its object, refused if it is the only one.
+    TownName,
 }
 
 /// A text whose format is validated by a type of records.
@@ -94,6 +95,8 @@ pub struct CodeType {
     pub name: &'static str,
     /// Parses a text and normalises it as in records.
     pub read: fn(&Value) -> Result<String, Fault>,
+    /// Returns the codes of the records that a code finds: itself, and those of the parts of its place.
+    pub within: fn(&str) -> Vec<String>,
 }
 
 impl CodeType {
@@ -102,7 +105,13 @@ impl CodeType {
         Self {
             name,
             read: |value| read::<T>(value).map(|code| code.to_string()),
+            within: |code| vec![code.to_owned()],
         }
+    }
+
+    /// Sets the function that returns the codes of the records that a code finds.
+    pub const fn finding(self, within: fn(&str) -> Vec<String>) -> Self {
+        Self { within, ..self }
     }
 }
 
@@ -239,7 +248,7 @@ fn gather(
                     found,
                 );
             }
-            FieldType::Ignored => {}
+            FieldType::TownName => {}
             takes => {
                 let column = match takes {
                     FieldType::LatLng(position) | FieldType::Point(position) => position,

@@ -1,7 +1,8 @@
 //! Parses a filter in document order up to its first fault, and translates it to the engine's filter.
 //!
 //! Fields are combined with AND, entries of a list with OR. An empty list, a range without bounds and an object without
-//! keys produce no clause. An entry without keys matches everything, so its whole list produces no clause.
+//! keys produce no clause. An entry without keys matches everything, so its whole list produces no clause. An entry that
+//! gives only the name of a town is refused, because names are not searched and it would match everything too.
 
 use serde_json::Value;
 
@@ -15,6 +16,7 @@ use crate::filter::{Clause, ClauseTest, Filter};
 use crate::listings::scalars::Year;
 use crate::read::read;
 use crate::walk::{JsonPath, flag, list, number, object, text};
+use toise_geo::code_hints::{PlaceCode, hint};
 
 /// Maximum items in a list of a filter.
 pub const ITEMS_MAX: usize = 1_000;
@@ -30,6 +32,7 @@ pub(super) fn model(
     at: JsonPath<'_>,
 ) -> Result<Filter, Fault> {
     let mut filter = Filter::new();
+    let mut town = None;
     for (key, value) in object(value, at)? {
         let Some(field) = part.fields(model).find(|field| field.key == key) else {
             return Err(at.unknown_key(key, part.fields(model).map(|field| field.key)));
@@ -37,6 +40,9 @@ pub(super) fn model(
         // Some clients send null for fields that they do not set.
         if value.is_null() {
             continue;
+        }
+        if matches!(field.takes, FieldType::TownName) {
+            town = Some((key, value));
         }
         let inner = field.part(part);
         filter.extend(read_field(
@@ -47,7 +53,19 @@ pub(super) fn model(
             JsonPath::Key(&at, key),
         )?);
     }
-    Ok(filter)
+    match town {
+        Some((key, name)) if filter.is_empty() => Err(lone_town(name, JsonPath::Key(&at, key))),
+        _ => Ok(filter),
+    }
+}
+
+/// Creates the fault for a place that is given only by the name of a town, with the code of the town if it is known.
+fn lone_town(name: &Value, at: JsonPath<'_>) -> Fault {
+    let code = name.as_str().and_then(|name| hint(name, PlaceCode::Insee));
+    let code = code.map_or_else(String::new, |code| format!("; {code}"));
+    at.fault(format!(
+        "is not searched, and nothing else is given: use inseeCode{code}"
+    ))
 }
 
 /// Parses the value of a field.
@@ -85,7 +103,7 @@ fn read_field(
         })?,
         FieldType::Text => Some(ClauseTest::OneOf(vec![bounded_text(value, at)?])),
         FieldType::AnyText => any_of(value, at, bounded_text)?,
-        FieldType::Code(code) => Some(ClauseTest::OneOf(vec![code_of(value, code, at)?])),
+        FieldType::Code(code) => Some(ClauseTest::OneOf((code.within)(&code_of(value, code, at)?))),
         FieldType::AnyCode(code) => any_of(value, at, |item, at| code_of(item, code, at))?,
         FieldType::Model(inner) => return model(value, inner, part, &column, at),
         FieldType::AnyModel(inner) => {
@@ -102,7 +120,7 @@ fn read_field(
         }
         FieldType::LatLng(position) => return lat_lng(value, position, at),
         FieldType::Point(position) => return point(value, position, at),
-        FieldType::Ignored => None,
+        FieldType::TownName => None,
     };
     Ok(clauses(&column, test))
 }

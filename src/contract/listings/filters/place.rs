@@ -1,7 +1,7 @@
 //! FilterLatLng: a box, a circle around a pin, or a circle around the centre of a commune.
 //!
 //! Coordinates are `{lat, lon}` objects in degrees. Distances are planar, boundaries included. Several keys are
-//! combined with AND.
+//! combined with AND. Places outside France are accepted and find nothing, unless their coordinates seem to be swapped.
 
 use serde_json::Value;
 
@@ -12,6 +12,7 @@ use crate::listings::codes::InseeCode;
 use crate::read::read;
 use crate::walk::{JsonPath, number, number_between, object};
 use toise_geo::communes;
+use toise_geo::plausible::{PositionFault, is_swapped};
 
 /// The keys of a FilterLatLng.
 pub const LAT_LNG_KEYS: [&str; 3] = ["geoBoundingBox", "geoDistance", "geoInseeCodeDistance"];
@@ -51,6 +52,9 @@ fn bounding_box(value: &Value, at: JsonPath<'_>) -> Result<ClauseTest, Fault> {
     let (top, left) = required(top_left, "topLeft", at)?;
     let (bottom, right) = required(bottom_right, "bottomRight", at)?;
     let corner = JsonPath::Key(&at, "topLeft");
+    if is_swapped((top + bottom) / 2.0, (left + right) / 2.0) {
+        return Err(at.fault(PositionFault::CoordinatesSwapped));
+    }
     if top <= bottom {
         return Err(JsonPath::Key(&corner, "lat").fault("must be above bottomRight.lat"));
     }
@@ -77,6 +81,9 @@ fn distance(value: &Value, at: JsonPath<'_>) -> Result<ClauseTest, Fault> {
     }
     let (lat, lon) = required(pin, "pin", at)?;
     let radius_m = required(radius_m, "distanceKm", at)?;
+    if is_swapped(lat, lon) {
+        return Err(JsonPath::Key(&at, "pin").fault(PositionFault::CoordinatesSwapped));
+    }
     Ok(ClauseTest::Within { lat, lon, radius_m })
 }
 

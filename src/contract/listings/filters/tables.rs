@@ -5,8 +5,8 @@
 
 use super::habitation::FILTER_TYPE_HABITATION;
 use super::model::FieldType::{
-    AnyCode, AnyModel, AnyMoments, AnyOf, AnyText, Code as Coded, Flag, Ignored, LatLng,
-    Model as One, Moments, OneOf, Point, Range, SomeItem, Text,
+    AnyCode, AnyModel, AnyMoments, AnyOf, AnyText, Code as Coded, Flag, LatLng, Model as One,
+    Moments, OneOf, Point, Range, SomeItem, Text, TownName,
 };
 use super::model::{CodeType, FilterModel, field};
 use crate::enums::{
@@ -14,6 +14,7 @@ use crate::enums::{
     EnumPropertyOfferType, EnumPropertyProcess, EnumSellerType, WireEnum,
 };
 use crate::listings::codes::{Department, FlxId, InseeCode, IrisCode, PostalCode, Siren};
+use toise_geo::communes::{codes_within, postal_codes_within};
 
 /// Name of the position of a commune's centre.
 pub const CITY_POSITION: &str = "city";
@@ -21,6 +22,8 @@ pub const CITY_POSITION: &str = "city";
 pub const ASSET_POSITION: &str = crate::filter::POSITION;
 
 const FLX_ID: CodeType = CodeType::of::<FlxId>("FlxId");
+const INSEE_CODE: CodeType = CodeType::of::<InseeCode>("InseeCode").finding(codes_within);
+const POSTAL_CODE: CodeType = CodeType::of::<PostalCode>("PostalCode").finding(postal_codes_within);
 
 /// Filter of a property search or alert.
 #[rustfmt::skip]
@@ -162,13 +165,13 @@ static FILTER_LOCATION: FilterModel = FilterModel {
     name: "FilterLocation",
     about: "A place; several keys are combined with AND",
     fields: &[
-        field("city", Ignored, "Ignored: use a code"),
+        field("city", TownName, "Ignored beside other keys and refused alone: use inseeCode"),
         field("cityCoordinate", Point(CITY_POSITION), "Position of the centre of the commune"),
         field("department", Coded(CodeType::of::<Department>("Department")), "Department"),
-        field("inseeCode", Coded(CodeType::of::<InseeCode>("InseeCode")), "Commune"),
+        field("inseeCode", Coded(INSEE_CODE), "Commune; 75056, 69123 and 13055 mean all arrondissements"),
         field("irisCode", Coded(CodeType::of::<IrisCode>("IrisCode")), "IRIS district"),
         field("locationCoordinate", Point(ASSET_POSITION), "Position of the asset"),
-        field("postalCode", Coded(CodeType::of::<PostalCode>("PostalCode")), "Postal code"),
+        field("postalCode", Coded(POSTAL_CODE), "Postal code; 75000, 69000 and 13000 mean all arrondissements"),
     ],
 };
 

@@ -125,8 +125,7 @@ fn empty_conditions_give_no_clause() {
     for text in [
         "{}",
         r#"{"type": [], "adverts": [], "habitation": {"roomCount": {}, "characteristics": {}}, "location": []}"#,
-        r#"{"location": [{"city": "Mende"}, {"postalCode": "48000"}]}"#,
-        r#"{"location": [{"city": ["anything", 1, null]}]}"#,
+        r#"{"location": [{"city": null}, {"postalCode": "48000"}]}"#,
         r#"{"adverts": [{}, {"isOnline": true}]}"#,
         r#"{"location": [{"cityCoordinate": {"location": {}}}]}"#,
     ] {
@@ -177,6 +176,11 @@ fn each_kind_of_fault_has_its_path_and_what_is_allowed() {
     .into_iter()
     .map(|(text, message)| (text.to_owned(), message.to_owned()))
     .chain([
+        (r#"{"location": [{"city": ["anything", 1, null]}]}"#.to_owned(),
+            "location[0].city: is not searched, and nothing else is given: use inseeCode".to_owned()),
+        (r#"{"location": [{"department": "48"}, {"locationCoordinate": {}, "city": "Mende"}]}"#.to_owned(),
+            "location[1].city: is not searched, and nothing else is given: use inseeCode; Mende is 48095 \
+             (postal code 48000)".to_owned()),
         (around(&format!(r#"{{"geoDistance": {{"pin": {pin}, "distanceKm": 0}}}}"#)),
             format!("{at}.geoDistance.distanceKm: must be a number above 0")),
         (around(&format!(r#"{{"geoDistance": {{"pin": {pin}}}}}"#)),
@@ -455,7 +459,7 @@ fn leaves_give_the_column_they_constrain() {
     assert!(
         leaves
             .iter()
-            .all(|leaf| !matches!(leaf.takes, FieldType::Ignored))
+            .all(|leaf| !matches!(leaf.takes, FieldType::TownName))
     );
 }
 

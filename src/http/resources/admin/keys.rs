@@ -130,10 +130,11 @@ async fn update(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let rights = call.key()?.operator_rights();
     let within = Some(call.key()?.operator_bounds());
     let body = call.body.clone();
-    on_store(call, move |store, _| {
+    on_store(call, move |store, clock| {
         let body = read_json(&body)?;
         let record = keys::get(store, &key_id)?;
         let mut change = parse_key_change(&body, record.kind)?;
+        change.require_future_expiry(clock.now())?;
         change.within = within;
         require(rights, record.grants())?;
         if let Some(GrantChange::Set(grants) | GrantChange::Add(grants)) = change.grants {

@@ -11,6 +11,9 @@ use FieldKind::{
     AnyOf, Between, Code, Dates, Flag, Integer, Number, OneOf, Place, Range, Text, Words,
 };
 
+const COMMUNE_ABOUT: &str =
+    "INSEE code of the commune; 75056, 69123 and 13055 mean all arrondissements";
+const POSTAL_CODE_ABOUT: &str = "Postal code; 75000, 69000 and 13000 mean all arrondissements";
 const PLACE_ABOUT: &str = "Position within a planar distance of a pin, boundary included";
 
 /// An address in one line.
@@ -45,12 +48,12 @@ const DPE_SEARCH_FILTERS: &[Field] = &[
         "Identifier in the national address base",
     ),
     filter("numero_voie_ban", Text, "House number"),
+    filter("code_insee_ban", Code(&InseeCode::FORMAT), COMMUNE_ABOUT),
     filter(
-        "code_insee_ban",
-        Code(&InseeCode::FORMAT),
-        "INSEE code of the commune",
+        "code_postal_ban",
+        Code(&PostalCode::FORMAT),
+        POSTAL_CODE_ABOUT,
     ),
-    filter("code_postal_ban", Code(&PostalCode::FORMAT), "Postal code"),
     filter(
         "code_departement_ban",
         Code(&Department::FORMAT),
@@ -149,12 +152,12 @@ const DPE_MATCH_FILTERS: &[Field] = &[
         Code(&Department::FORMAT),
         "Department code",
     ),
+    filter("code_insee_ban", Code(&InseeCode::FORMAT), COMMUNE_ABOUT),
     filter(
-        "code_insee_ban",
-        Code(&InseeCode::FORMAT),
-        "INSEE code of the commune",
+        "code_postal_ban",
+        Code(&PostalCode::FORMAT),
+        POSTAL_CODE_ABOUT,
     ),
-    filter("code_postal_ban", Code(&PostalCode::FORMAT), "Postal code"),
     filter("numero_dpe", Text, "Number of the diagnostic"),
     filter(
         "type_batiment",
@@ -261,14 +264,15 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
     filter(
         "insee_code",
         Code(&InseeCode::FORMAT),
-        "INSEE code of the commune; that of a former commune finds the sales in it",
+        "INSEE code of the commune; that of a former commune finds the sales in it, and 75056, 69123 and 13055 those in \
+         all arrondissements",
     ),
     filter(
         "former_insee_code",
         Code(&InseeCode::FORMAT),
         "INSEE code of the former commune",
     ),
-    filter("postal_code", Code(&PostalCode::FORMAT), "Postal code"),
+    filter("postal_code", Code(&PostalCode::FORMAT), POSTAL_CODE_ABOUT),
     filter("iris_code", Text, "IRIS code"),
     filter("iris_type", AnyOf(&IRIS_TYPES), "IRIS type"),
     filter(
@@ -305,12 +309,8 @@ const DVF_MATCH_FILTERS: &[Field] = &[
         Code(&Department::FORMAT),
         "Department code",
     ),
-    filter(
-        "insee_code",
-        Code(&InseeCode::FORMAT),
-        "INSEE code of the commune",
-    ),
-    filter("postal_code", Code(&PostalCode::FORMAT), "Postal code"),
+    filter("insee_code", Code(&InseeCode::FORMAT), COMMUNE_ABOUT),
+    filter("postal_code", Code(&PostalCode::FORMAT), POSTAL_CODE_ABOUT),
     filter("id", Text, "Identifier of the sale"),
     filter(
         "property_type",

@@ -1,0 +1,38 @@
+/** What is known of one home: where it is, as surely as the geocoder says, and what its value is asked with. Neither draws
+    nor calls, so that tests run it alone. */
+
+/** Parameters of an address that names no place. */
+export const NOWHERE = { lat: "", lon: "", label: "", city: "" };
+/** Kinds of results that are an address, and not the centre of a town. */
+const ADDRESSES = ["housenumber", "street", "locality"];
+
+/** Parameters of the address for a result of the geocoder. */
+export function placeOf({ geometry, properties }) {
+  const [lon, lat] = geometry.coordinates;
+  return { lat, lon, label: properties.label, city: properties.citycode };
+}
+
+/**
+ * Whether a result is what the text asks for: an address of which the geocoder is sure, with its number if one is asked.
+ * The middle of a street or town is not where a home is.
+ */
+export function isSure({ properties }, text) {
+  const wanted = /^\s*\d/.test(text) ? ADDRESSES.slice(0, 1) : ADDRESSES;
+  return properties.confidence === "HIGH" && wanted.includes(properties.type);
+}
+
+/** The body of an estimate of a place with the parameters of the address. What nobody said stays out of it. */
+export function estimateOf(at, parameters) {
+  const given = (name, usual) => Number(parameters[name] || usual);
+  const rooms = given("rooms", USUAL.rooms);
+  return {
+    location: { locationCoordinate: { location: [at.lon, at.lat] } },
+    type: parameters.type || USUAL.type, offer: { type: "OFFER_BUY" },
+    habitation: { surface: { total: given("surface", USUAL.surface) }, roomCount: rooms, bedroomCount: given("bedrooms", bedroomsOf(rooms)) },
+  };
+}
+
+/** What the form shows before anything is said: the estimate needs these. */
+export const USUAL = { type: "CLASS_FLAT", surface: 60, rooms: 3 };
+/** Bedrooms of a home with so many rooms: all but the living room. */
+export const bedroomsOf = (rooms) => Math.max(0, rooms - 1);
