@@ -179,6 +179,18 @@ async fn a_query_with_parameters_counts_once_and_takes_plain_values() {
         let answer = ask(&mut client, &count(condition), &[value]).await;
         assert_eq!(answer.unwrap(), expected, "{condition}: {kind}");
     }
+    let info = client
+        .execute("select null as nothing".to_owned(), None)
+        .await
+        .unwrap();
+    let ticket = info.endpoint[0].ticket.clone().unwrap();
+    let nothing = client
+        .do_get(ticket)
+        .await
+        .unwrap()
+        .try_collect::<Vec<RecordBatch>>()
+        .await;
+    assert_eq!(nothing.unwrap()[0]["nothing"].logical_null_count(), 1);
     let said = dictionary_refused(&mut client, &count("property_type = ?")).await;
     assert!(
         said.contains("send parameters as values, not as dictionaries"),
