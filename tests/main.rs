@@ -68,6 +68,12 @@ mod journeys {
     mod addresses;
     mod alerts;
     mod backups;
+    mod cases_adverts;
+    mod cases_flight;
+    mod cases_places;
+    mod cases_queries;
+    mod cases_records;
+    mod cases_texts;
     mod clock_jumps;
     #[cfg(unix)]
     mod closed_pipes;

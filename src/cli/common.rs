@@ -51,6 +51,24 @@ impl CsvArgs {
     }
 }
 
+/// The option of commands that read files of others.
+#[derive(Args, Clone, Debug)]
+pub struct MissingArgs {
+    /// Further texts that stand for an empty cell, separated by commas, besides NA, NULL, n.c., - and the like
+    #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
+    missing: Vec<String>,
+}
+
+impl MissingArgs {
+    /// Applies it to all files that the command reads. To be called once, before the first of them is opened.
+    ///
+    /// # Errors
+    /// A text is empty, or there are too many.
+    pub fn apply(&self) -> Result<(), String> {
+        toise_input::missing::add(&self.missing).map_err(|reason| format!("--missing: {reason}"))
+    }
+}
+
 impl Common {
     /// Checks that the data folder exists, for commands that read it: a mistyped path must fail rather than look like a
     /// folder without rows.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::common::CsvArgs;
+use super::common::{CsvArgs, MissingArgs};
 use super::matching::rename;
 use super::result::{inferred_line, require_results};
 use super::{CommandResult, Common};
@@ -62,6 +62,8 @@ pub struct EstimateArgs {
     #[arg(long)]
     no_adjustments: bool,
     #[command(flatten)]
+    missing: MissingArgs,
+    #[command(flatten)]
     csv: CsvArgs,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
@@ -70,6 +72,7 @@ pub struct EstimateArgs {
 
 /// Runs `estimate`.
 pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
+    arguments.missing.apply()?;
     let settings = common.configuration(Vec::new())?.config.estimate;
     let adjustments = if arguments.no_adjustments {
         Adjustments::Off

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::common::CsvArgs;
+use super::common::{CsvArgs, MissingArgs};
 use super::result::require_results;
 use super::{CommandResult, Common};
 use toise_base::formula::Formulas;
@@ -67,6 +67,8 @@ pub struct GeocodeArgs {
     #[arg(long, value_name = "CHARACTER")]
     pub delimiter: Option<String>,
     #[command(flatten)]
+    missing: MissingArgs,
+    #[command(flatten)]
     csv: CsvArgs,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
@@ -75,6 +77,7 @@ pub struct GeocodeArgs {
 
 /// Runs `geocode`.
 pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
+    arguments.missing.apply()?;
     let request = FileRequest {
         operation: if arguments.reverse {
             Operation::Reverse

@@ -9,6 +9,7 @@ use chrono::Datelike;
 use clap::{Args, Subcommand};
 use indicatif::{HumanBytes, HumanCount};
 
+use super::common::MissingArgs;
 use super::result::{listed, no_rows};
 use super::{CommandResult, Common};
 use toise_app::contours;
@@ -56,6 +57,16 @@ enum ImportDataset {
         toise import ban --departments 48,12\n  \
         toise import ban --edition 2026-11 adresses-48.csv.gz lieux-dits-48-beta.csv.gz")]
     Ban(BanArgs),
+}
+
+impl ImportDataset {
+    fn shared(&self) -> &SharedArgs {
+        match self {
+            ImportDataset::Dvf(arguments) => &arguments.shared,
+            ImportDataset::Dpe(arguments) => &arguments.shared,
+            ImportDataset::Ban(arguments) => &arguments.shared,
+        }
+    }
 }
 
 /// Arguments of `import dvf`.
@@ -128,6 +139,8 @@ struct SharedArgs {
     /// Also write the report as JSON to this file (a copy is always in the folder reports of the data folder)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    missing: MissingArgs,
 }
 
 fn years(text: &str) -> Result<RangeInclusive<i32>, String> {
@@ -173,6 +186,7 @@ type BoxedError = Box<dyn Error + Send + Sync>;
 
 /// Runs `import`.
 pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
+    arguments.dataset.shared().missing.apply()?;
     let clock = Clock::system();
     let progress = Progress::new(common.json);
     match &arguments.dataset {

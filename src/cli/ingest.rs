@@ -23,6 +23,7 @@ use std::time::Instant;
 
 use clap::Args;
 
+use super::common::MissingArgs;
 use super::result::{listed, no_rows};
 use super::{CommandResult, Common};
 use convert::{ConvertedBatch, RowConverter, RowShape};
@@ -103,6 +104,8 @@ pub struct IngestArgs {
     /// Delimiter of CSV files, one character or tab [default: that of the header]
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<String>,
+    #[command(flatten)]
+    missing: MissingArgs,
     /// Show what the first ten rows would become and count the outcomes of all rows, without writing anything
     #[arg(long, conflicts_with = "snapshot")]
     dry_run: bool,
@@ -133,6 +136,7 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     if arguments.list_mappings {
         return list_mappings(common);
     }
+    arguments.missing.apply()?;
     let started = Instant::now();
     let clock = Clock::system();
     let portals = Portals::load(&common.data)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::common::CsvArgs;
+use super::common::{CsvArgs, MissingArgs};
 use super::result::{inferred_line, require_results};
 use super::{CommandResult, Common};
 use toise_base::progress::Progress;
@@ -54,6 +54,8 @@ pub struct MatchArgs {
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
     #[command(flatten)]
+    missing: MissingArgs,
+    #[command(flatten)]
     csv: CsvArgs,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
@@ -88,6 +90,7 @@ pub(super) fn rename(argument: &str) -> Result<(String, String), String> {
 
 /// Runs `match`.
 pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
+    arguments.missing.apply()?;
     let options = BulkOptions {
         dataset: arguments.table.into(),
         input: arguments.input.clone(),

@@ -14,8 +14,8 @@ use arrow_flight::sql::{
     ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest,
     ActionCreatePreparedStatementResult, CommandGetCatalogs, CommandGetDbSchemas,
     CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables, CommandPreparedStatementQuery,
-    CommandStatementQuery, DoPutPreparedStatementResult, ProstMessageExt, SqlInfo,
-    TicketStatementQuery,
+    CommandPreparedStatementUpdate, CommandStatementQuery, DoPutPreparedStatementResult,
+    ProstMessageExt, SqlInfo, TicketStatementQuery,
 };
 use arrow_flight::{
     Action, FlightDescriptor, FlightEndpoint, FlightInfo, HandshakeRequest, HandshakeResponse,
@@ -284,6 +284,18 @@ impl FlightSqlService for FlightSql {
         Ok(DoPutPreparedStatementResult {
             prepared_statement_handle: Some(handle),
         })
+    }
+
+    /// Refuses changes and several rows of parameters at once, which drivers send as an update (`executemany`).
+    async fn do_put_prepared_statement_update(
+        &self,
+        _query: CommandPreparedStatementUpdate,
+        request: Request<PeekableFlightDataStream>,
+    ) -> Result<i64, Status> {
+        self.admit(&request).await?;
+        Err(Status::invalid_argument(
+            "only queries are possible, and each runs with one row of parameters: execute it once for every row",
+        ))
     }
 
     async fn get_flight_info_prepared_statement(

@@ -1,4 +1,7 @@
-//! Texts that stand for an empty cell: what R, pandas, SQL and French forms write where they have no value.
+//! Texts that stand for an empty cell: what R, pandas, SQL and French forms write where they have no value, and those that
+//! the command line adds.
+
+use std::sync::OnceLock;
 
 /// The texts, in lower case. Compared without regard to case.
 pub const TEXTS: [&str; 20] = [
@@ -27,6 +30,34 @@ pub const TEXTS: [&str; 20] = [
 /// Maximum bytes of a text of [`TEXTS`].
 const BYTES_MAX: usize = 16;
 
+/// Maximum texts that [`add`] takes.
+const ADDED_MAX: usize = 32;
+
+/// The texts of [`add`], in lower case.
+static ADDED: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Adds texts for all files that this process reads. To be called once, before the first file is read; compared like
+/// [`TEXTS`], without regard to case.
+///
+/// # Errors
+/// A text is empty, there are more than 32, or texts were added before.
+pub fn add(texts: &[String]) -> Result<(), String> {
+    let texts: Vec<String> = texts
+        .iter()
+        .map(|text| text.trim().to_lowercase())
+        .collect();
+    if texts.is_empty() {
+        return Ok(());
+    }
+    if texts.iter().any(String::is_empty) {
+        return Err("a text must not be empty: an empty cell never has a value".into());
+    }
+    if texts.len() > ADDED_MAX {
+        return Err(format!("at most {ADDED_MAX} texts"));
+    }
+    ADDED.set(texts).map_err(|_| "can be given once".to_owned())
+}
+
 /// Returns whether a cell says that it has no value. An empty cell is not counted among them.
 pub fn is_missing(cell: &str) -> bool {
     position(cell).is_some()
@@ -37,8 +68,17 @@ pub fn or_empty(cell: &str) -> &str {
     if is_missing(cell) { "" } else { cell }
 }
 
-/// Returns the index of a cell's text in [`TEXTS`].
+/// Returns the index of a cell's text in [`TEXTS`]; added texts follow.
 pub fn position(cell: &str) -> Option<usize> {
+    usual_position(cell).or_else(|| {
+        let added = ADDED.get()?;
+        let cell = cell.trim().to_lowercase();
+        let place = added.iter().position(|text| *text == cell)?;
+        Some(TEXTS.len() + place)
+    })
+}
+
+fn usual_position(cell: &str) -> Option<usize> {
     let bytes = cell.as_bytes();
     // Most cells are numbers, codes or longer texts and end here.
     if bytes.len() > BYTES_MAX
@@ -66,8 +106,14 @@ pub fn may_name_section(column: &str) -> bool {
 }
 
 /// How often each text was met in place of a value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MissingCounts([u32; TEXTS.len()]);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingCounts([u32; TEXTS.len() + ADDED_MAX]);
+
+impl Default for MissingCounts {
+    fn default() -> Self {
+        Self([0; TEXTS.len() + ADDED_MAX])
+    }
+}
 
 impl MissingCounts {
     /// Counts a text by its [`position`].
@@ -86,10 +132,9 @@ impl MissingCounts {
 
     /// Returns the texts that were met, with their numbers.
     pub fn met(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
-        let counts = TEXTS.iter().zip(self.0);
-        counts
-            .filter(|(_, count)| *count > 0)
-            .map(|(text, count)| (*text, count))
+        let added = ADDED.get().into_iter().flatten().map(String::as_str);
+        let counts = TEXTS.into_iter().chain(added).zip(self.0);
+        counts.filter(|(_, count)| *count > 0)
     }
 }
 

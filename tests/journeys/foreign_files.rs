@@ -147,3 +147,63 @@ fn adverts_are_read_from_xml() {
     );
     assert_eq!(report["created"], 2, "{report}");
 }
+
+#[test]
+fn further_texts_stand_for_empty_cells_in_every_command() {
+    // `sans objet` and `XX` are no values anywhere unless the user says so.
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let further = ["--missing", "sans objet,xx"];
+    let asked = |arguments: &[&str]| run(&data, &[arguments, &further].concat());
+    let sales = SALES.replace('~', "XX");
+    let sales = write(folder.path(), "sales.csv", sales.as_bytes());
+    let sales = sales.to_str().unwrap();
+    let report = asked(&["import", "dvf", sales]);
+    assert_eq!(report["missing_texts"]["xx"], 8, "{report}");
+    let clean = write(
+        folder.path(),
+        "clean.csv",
+        SALES.replace('~', "").as_bytes(),
+    );
+    let report = run(&data, &["import", "dvf", clean.to_str().unwrap()]);
+    assert_eq!(report["outcome"]["unchanged"], 3, "{report}");
+
+    let advert = "url;titre;prix;surface;surface_terrain;localisation\n\
+                  https://a.example/1;Maison T5;250000;120;Sans objet;Mende (48000)\n";
+    let advert = write(folder.path(), "adverts.csv", advert.as_bytes());
+    let report = asked(&[
+        "ingest",
+        advert.to_str().unwrap(),
+        "--mapping",
+        "french-csv",
+    ]);
+    assert_eq!(
+        (&report["created"], &report["incomplete"]),
+        (&1.into(), &0.into())
+    );
+
+    let homes =
+        "insee_code,price_eur,surface_m2_min,surface_m2_max\n01053,101000.5,XX,Sans objet\n";
+    let homes = write(folder.path(), "homes.csv", homes.as_bytes());
+    let homes = homes.to_str().unwrap();
+    let output = folder.path().join("output.csv");
+    let output = output.to_str().unwrap();
+    let report = asked(&["match", "dvf", "--input", homes, "--output", output]);
+    assert_eq!(
+        (&report["matched"], &report["errors"]),
+        (&1.into(), &0.into())
+    );
+    let table = format!("homes={homes}");
+    let rows = asked(&[
+        "sql",
+        "--file",
+        &table,
+        "select surface_m2_max as most from homes",
+    ]);
+    assert_eq!(rows[0]["most"], serde_json::Value::Null);
+    let places = "rue;cp;ville\nSans objet;XX;Mende\nXX;XX;NA\n";
+    let places = write(folder.path(), "places.csv", places.as_bytes());
+    let columns = ["--columns", "rue,ville", "--postcode", "cp", "-o", output];
+    let report = asked(&[&["geocode", places.to_str().unwrap()][..], &columns].concat());
+    assert_eq!((&report["ok"], &report["skipped"]), (&1.into(), &1.into()));
+}

@@ -19,7 +19,7 @@ use arrow::array::RecordBatch;
 use clap::{Args, ValueEnum};
 use futures::StreamExt;
 
-use super::common::CsvArgs;
+use super::common::{CsvArgs, MissingArgs};
 use super::{CommandResult, Common};
 use show::{Display, OutputFile};
 use source::SqlSource;
@@ -114,6 +114,8 @@ pub struct SqlArgs {
         hide_default_value = true
     )]
     pub text_columns: TextColumns,
+    #[command(flatten)]
+    missing: MissingArgs,
     /// Maximum characters of a printed column, 0 for no maximum [default: 60 on a terminal, otherwise 0]
     #[arg(long, value_name = "N")]
     pub max_width: Option<usize>,
@@ -165,6 +167,7 @@ impl SqlFormat {
 
 /// Runs `sql`.
 pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
+    arguments.missing.apply()?;
     if let Some(count) = arguments.audit {
         return audit::list(common, count);
     }

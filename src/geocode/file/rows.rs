@@ -15,6 +15,7 @@ use crate::address::Address;
 use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
 use crate::search::{Geocoder, SearchRequest};
 use toise_contract::Fault;
+use toise_input::missing;
 
 /// Bytes of the answers kept for rows that repeat a query, for each file in progress; at most one block of answers more
 /// is held.
@@ -47,7 +48,7 @@ pub struct RowCells {
 }
 
 impl RowCells {
-    /// Reads a row's cells; `cell` returns the one at a position. `None` if one is longer than any address, code or
+    /// Reads a row's cells; `cell` returns the one at a position. A text that stands for a missing value counts as empty. `None` if one is longer than any address, code or
     /// coordinate.
     pub fn read<'c>(
         columns: &InputColumns,
@@ -58,13 +59,13 @@ impl RowCells {
                 return Some(String::new());
             };
             let cell = cell(at);
-            let cell = cell.trim();
+            let cell = missing::or_empty(cell.trim());
             (cell.len() <= CELL_BYTES_MAX).then(|| cell.to_owned())
         };
         let mut text = String::new();
         for at in &columns.text {
             let part = cell(*at);
-            let part = part.trim();
+            let part = missing::or_empty(part.trim());
             if !part.is_empty() {
                 if !text.is_empty() {
                     text.push(' ');
