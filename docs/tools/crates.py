@@ -120,6 +120,7 @@ def lines_of_rust(name, packages):
     """Lines of the .rs files of a crate, without those of members that lie inside its folder."""
     homes = {other: pathlib.Path(package["manifest_path"]).parent for other, package in packages.items()}
     inner = [home for other, home in homes.items() if other != name and homes[name] in home.parents]
+    inner += [homes[name] / "tests", homes[name] / "benches"]
     lines = 0
     for folder in source_folders(packages[name]):
         for file in folder.rglob("*.rs"):

@@ -184,8 +184,11 @@ fn run_shared(
     verdict(places.0, &shared.report)
 }
 
-/// Fails if no row of a file has a result.
+/// Warns of a file without towns; fails if no row of a file has a result.
 fn verdict(file: &Path, report: &FileReport) -> CommandResult {
+    if let Some(warning) = report.counts.town_warning() {
+        eprintln!("warning: {}: {warning} (--columns)", file.display());
+    }
     let advice =
         "result_status in the output says why; name the columns with --columns, or --lat and --lon";
     require_results(file, report.rows, report.counts.ok, advice)

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::index::segment::{Area, HouseNumber, Neighbour, Segment};
 use crate::reverse::Near;
 use crate::search::{
-    Geocoder, Match, Matched, NumberMatch, PartMatch, ResultKind, importance, position,
+    FAR_M, Geocoder, Match, Matched, NumberMatch, PartMatch, ResultKind, importance, position,
 };
 use toise_geo::places::{Place, PlaceKind, Places};
 use toise_geo::{departments, projection, regions};
@@ -17,6 +17,8 @@ use toise_geo::{departments, projection, regions};
 const HIGH_FROM: f32 = 0.9;
 /// Minimum probability of a result with medium confidence.
 const MEDIUM_FROM: f32 = 0.6;
+/// Maximum distance from a result with high confidence at which the house number meant may be, metres.
+const HIGH_UNCERTAINTY_M: f64 = 500.0;
 /// Maximum distance at which the nearest address has high confidence, metres.
 const HIGH_WITHIN_M: f64 = 25.0;
 /// Maximum distance at which the nearest address has medium confidence, metres.
@@ -145,6 +147,10 @@ pub struct AddressProperties<'g> {
     /// Distance from the queried position, whole metres; reverse searches only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u64>,
+    /// How far from the position the address meant may be, whole metres: for a street or named place, and for a result
+    /// far from the requested position.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncertainty_m: Option<u64>,
     /// Level of trust in the result.
     pub confidence: Confidence,
     /// How its parts agree with the query; forward searches only.
@@ -219,11 +225,18 @@ impl Geocoder {
         let properties = &mut address.properties;
         properties.score = rounded(f64::from(found.probability), 1e5);
         properties.confidence = Confidence::of_probability(found.probability);
-        // A street other than the requested one never has high confidence, whatever its probability.
-        if found.matched.street == PartMatch::Conflict && properties.confidence == Confidence::High
-        {
+        // A street other than the requested one never has high confidence, whatever its probability. Neither has a result
+        // that stands for a house number some distance away, or that is far from the requested position.
+        let sure_m = match found.number {
+            NumberMatch::Missing => HIGH_UNCERTAINTY_M,
+            _ => FAR_M,
+        };
+        let is_unsure = found.uncertainty_m.is_some_and(|metres| metres > sure_m)
+            || found.matched.street == PartMatch::Conflict;
+        if is_unsure && properties.confidence == Confidence::High {
             properties.confidence = Confidence::Medium;
         }
+        properties.uncertainty_m = found.uncertainty_m.map(|metres| metres.round() as u64);
         properties.matched = Some(found.matched);
         address
     }
@@ -447,6 +460,7 @@ pub(crate) fn empty(lat: f64, lon: f64) -> Address<'static> {
             x: None,
             y: None,
             distance: None,
+            uncertainty_m: None,
             confidence: Confidence::Low,
             matched: None,
             source: AddressSource::Ban,

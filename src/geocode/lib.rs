@@ -8,6 +8,7 @@
 pub mod address;
 pub mod file;
 pub mod folder;
+pub mod given;
 pub mod index;
 pub mod live;
 pub mod parcels;

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::given::GivenParts;
 use crate::places::{self, NAME_WORDS_MAX};
 use crate::search::{ResultKind, SearchRequest};
 use crate::text::fold;
@@ -74,6 +75,8 @@ pub struct Additions {
 pub struct SearchCall {
     /// The search.
     pub request: SearchRequest,
+    /// Parts of the address that were given one by one.
+    pub given: GivenParts,
     /// Whether to explain how the result was found.
     pub explain: bool,
     /// Optional data to add to each address.
@@ -165,8 +168,13 @@ pub fn parse_search(parameters: &Parameters) -> Result<SearchCall, Fault> {
             "must not be given together with citycode",
         ));
     }
+    let of_structure = |part: Option<&str>| part.filter(|_| is_structured).map(str::to_owned);
     Ok(SearchCall {
         request,
+        given: GivenParts {
+            house_number: of_structure(number),
+            city: of_structure(city),
+        },
         explain: flag(parameters, "explain", false)?,
         with: additions(parameters)?,
     })

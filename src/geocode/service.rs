@@ -12,8 +12,8 @@ use crate::parcels::Parcels;
 use crate::request::{
     Additions, Operation, Parameters, ReverseCall, SearchCall, parse_reverse, parse_search,
 };
-use crate::search::Geocoder;
 use crate::search::explain::Explanation;
+use crate::search::{Geocoder, Match};
 use crate::settings::UpstreamMode;
 use crate::upstream::{Unavailable, Upstream};
 use toise_contract::Fault;
@@ -193,8 +193,7 @@ impl GeocodingService {
         call: &SearchCall,
     ) -> Result<Vec<Address<'g>>, Error> {
         let found = geocoder.search(&call.request);
-        let mut addresses: Vec<Address<'g>> =
-            found.iter().map(|one| geocoder.address(one)).collect();
+        let mut addresses = addresses(geocoder, call, &found);
         self.add(call.with, &mut addresses)?;
         Ok(addresses)
     }
@@ -212,8 +211,7 @@ impl GeocodingService {
         request.limit = request.limit.max(RUNNERS_UP);
         let found = geocoder.search(&request);
         let explanation = geocoder.explain(&request, &found);
-        let wanted = found.iter().take(call.request.limit);
-        let mut addresses: Vec<Address<'g>> = wanted.map(|one| geocoder.address(one)).collect();
+        let mut addresses = addresses(geocoder, call, &found);
         self.add(call.with, &mut addresses)?;
         Ok((addresses, explanation))
     }
@@ -251,6 +249,17 @@ impl GeocodingService {
         }
         Ok(())
     }
+}
+
+/// Converts the matches of a search to addresses, as many as were requested.
+fn addresses<'g>(geocoder: &'g Geocoder, call: &SearchCall, found: &[Match]) -> Vec<Address<'g>> {
+    let address = |one: &Match| {
+        let mut address = geocoder.address(one);
+        call.given.correct(&mut address.properties);
+        address
+    };
+    let wanted = found.iter().take(call.request.limit);
+    wanted.map(address).collect()
 }
 
 fn is_any_trusted(addresses: &[Address<'_>]) -> bool {

@@ -135,6 +135,26 @@ async fn a_server_follows_an_import_and_finds_its_addresses() {
         near.iter()
             .any(|one| one["properties"]["id"] == properties["id"])
     );
+    // The parts one by one: the street needs no town, and a town that does not exist is a conflict.
+    let parts = |city: Option<&str>| {
+        let part = |name: &str| properties[name].as_str().unwrap().to_owned();
+        let mut given = vec![
+            ("housenumber", part("housenumber")),
+            ("street", part("street")),
+            ("lat", lat.to_string()),
+            ("lon", lon.to_string()),
+        ];
+        given.extend(city.map(|city| ("city", city.to_owned())));
+        let url = reqwest::Url::parse_with_params("http://127.0.0.1/", given).unwrap();
+        format!("search?{}", url.query().unwrap())
+    };
+    for (city, agreement) in [(None, "missing"), (Some("Xqzzyville"), "conflict")] {
+        let answer = door.json(&server, Method::GET, &parts(city), "").await;
+        let found = &answer["features"][0]["properties"];
+        assert_eq!(found["id"], properties["id"], "{answer}");
+        assert_eq!(found["matched"]["city"], agreement, "{answer}");
+        assert_eq!(found["matched"]["housenumber"], "exact", "{answer}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

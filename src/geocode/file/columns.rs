@@ -59,12 +59,14 @@ pub enum ResultColumn {
     MatchedPostalCode,
     /// How the commune agrees.
     MatchedCity,
+    /// How far away the address meant may be, metres.
+    Uncertainty,
 }
 
 use ResultColumn::*;
 
 /// Every column with its name, in output order. Columns after [`Status`] are written only if a request names them.
-const COLUMNS: [(ResultColumn, &str); 25] = [
+const COLUMNS: [(ResultColumn, &str); 26] = [
     (Latitude, "latitude"),
     (Longitude, "longitude"),
     (Score, "result_score"),
@@ -90,6 +92,7 @@ const COLUMNS: [(ResultColumn, &str); 25] = [
     (MatchedStreet, "result_matched_street"),
     (MatchedPostalCode, "result_matched_postcode"),
     (MatchedCity, "result_matched_city"),
+    (Uncertainty, "result_uncertainty_m"),
 ];
 
 impl ResultColumn {
@@ -135,7 +138,10 @@ impl ResultColumn {
 
     /// Returns whether its values are numbers.
     pub fn is_number(self) -> bool {
-        matches!(self, Latitude | Longitude | Score | ScoreNext | Distance)
+        matches!(
+            self,
+            Latitude | Longitude | Score | ScoreNext | Distance | Uncertainty
+        )
     }
 
     /// Reads the columns that a request names.
@@ -193,6 +199,9 @@ impl ResultColumn {
             MatchedStreet => part(|matched| matched.street),
             MatchedPostalCode => part(|matched| matched.postal_code),
             MatchedCity => part(|matched| matched.city),
+            Uncertainty => properties
+                .uncertainty_m
+                .map_or_else(String::new, |metres| metres.to_string()),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use super::columns::RowStatus;
 use super::records::{RecordReader, cells};
 use super::request::{FileRequest, InputColumns};
-use super::rows::{RowAnswers, RowCells, RowGeocoder};
+use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use super::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
 use toise_base::bounded::check_columns;
 use toise_base::delimiter::detect_delimiter;
@@ -249,7 +249,7 @@ pub struct CsvBlock {
     pub counts: RowCounts,
 }
 
-/// Number of rows by status.
+/// Number of rows by status, and of those without a town.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RowCounts {
     /// With a result.
@@ -260,6 +260,9 @@ pub struct RowCounts {
     pub skipped: u64,
     /// Unreadable.
     pub error: u64,
+    /// Of those with a result, the ones that name neither town nor postal code.
+    #[serde(default)]
+    pub without_town: u64,
 }
 
 impl RowCounts {
@@ -269,13 +272,25 @@ impl RowCounts {
     }
 
     /// Counts one row.
-    pub fn count(&mut self, status: RowStatus) {
-        *match status {
+    pub fn count(&mut self, answer: &RowAnswer) {
+        *match answer.status {
             RowStatus::Ok => &mut self.ok,
             RowStatus::NotFound => &mut self.not_found,
             RowStatus::Skipped => &mut self.skipped,
             RowStatus::Error => &mut self.error,
         } += 1;
+        self.without_town += u64::from(answer.is_without_town);
+    }
+
+    /// Returns a warning if most results come from rows without a town, which is usually a mistake.
+    pub fn town_warning(&self) -> Option<String> {
+        (self.without_town * 2 > self.ok).then(|| {
+            format!(
+                "{} of {} results are of rows that name neither town nor postal code; name their columns too, unless the \
+                 file has none",
+                self.without_town, self.ok
+            )
+        })
     }
 
     /// Adds the counts of another part.
@@ -284,6 +299,7 @@ impl RowCounts {
         self.not_found += other.not_found;
         self.skipped += other.skipped;
         self.error += other.error;
+        self.without_town += other.without_town;
     }
 }
 
@@ -331,7 +347,7 @@ pub fn next_block<R: Read>(
     for (end, next, is_blank) in ends {
         block.text.extend_from_slice(&originals[begin..end]);
         if let Some(answer) = (!is_blank).then(|| answers.next()).flatten() {
-            block.counts.count(answer.status);
+            block.counts.count(&answer);
             for value in &answer.values {
                 plan.write(&mut block.text, value);
             }

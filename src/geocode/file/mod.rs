@@ -13,8 +13,3 @@ pub mod records;
 pub mod request;
 pub mod rows;
 pub mod text;
-
-#[cfg(test)]
-mod bounds_tests;
-#[cfg(test)]
-mod tests;

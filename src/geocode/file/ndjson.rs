@@ -55,7 +55,7 @@ pub(super) fn run(
         let answered = rows.answer(answers, &asked);
         let answers = answered.map_err(|error| job.reading(error))?;
         for (line, answer) in block.iter().zip(&answers) {
-            counts.count(answer.status);
+            counts.count(answer);
             let text = with_results(line, rows.appended(), answer, operation);
             writeln!(output, "{text}").map_err(|error| job.writing(error))?;
         }

@@ -77,7 +77,7 @@ pub(super) fn run(
         let answered = rows.answer(answers, &asked);
         let answers = answered.map_err(|error| job.reading(error))?;
         for answer in &answers {
-            counts.count(answer.status);
+            counts.count(answer);
         }
         let batch = ForeignParquet::restored(&schema, &batch).map_err(cast_failed)?;
         let mut arrays: Vec<ArrayRef> = batch.columns().to_vec();

@@ -13,7 +13,7 @@ use super::columns::{ResultColumn, RowStatus};
 use super::request::InputColumns;
 use crate::address::Address;
 use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
-use crate::search::{Geocoder, SearchRequest};
+use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
 use toise_contract::Fault;
 use toise_input::missing;
 
@@ -105,6 +105,8 @@ impl RowCells {
 pub struct RowAnswer {
     /// Status of the row.
     pub status: RowStatus,
+    /// Whether it has a result although it names neither town nor postal code.
+    pub is_without_town: bool,
     /// Values of the columns to append, in order.
     pub values: Vec<String>,
 }
@@ -231,7 +233,11 @@ impl RowParameters {
         let Ok(addresses) = addresses else {
             return self.without_result(RowStatus::Error);
         };
-        let Some(first) = addresses.first() else {
+        // Of many streets of one name, none is a result for a file.
+        let is_found = |one: &&Address<'_>| {
+            self.operation == Operation::Reverse || one.properties.score >= f64::from(FOUND_FROM)
+        };
+        let Some(first) = addresses.first().filter(is_found) else {
             return self.without_result(RowStatus::NotFound);
         };
         let next = addresses.get(1).map(|next| next.properties.score);
@@ -242,6 +248,11 @@ impl RowParameters {
             .collect();
         RowAnswer {
             status: RowStatus::Ok,
+            is_without_town: cells.postal_code.is_empty()
+                && cells.insee_code.is_empty()
+                && first.properties.matched.is_some_and(|matched| {
+                    [matched.postal_code, matched.city] == [PartMatch::Missing; 2]
+                }),
             values,
         }
     }
@@ -253,6 +264,7 @@ impl RowParameters {
         };
         RowAnswer {
             status,
+            is_without_town: false,
             values: self.appended.iter().map(value).collect(),
         }
     }

@@ -385,9 +385,10 @@ impl<'q> StreetQuery<'q> {
     fn explained(&self, alignment: &Alignment, type_is_aligned: bool) -> Explained {
         let mut found = Explained::default();
         let (mut all, mut explained) = (0.0, 0.0);
+        let first = alignment.used.trailing_zeros() as usize;
         let last = (u64::BITS - alignment.used.leading_zeros()) as usize;
-        // Whether a separate part has begun after the street.
-        let mut is_open = false;
+        // Whether a separate part has begun after the street, and whether it names a building.
+        let (mut is_open, mut is_building) = (false, false);
         for (word, one) in self.words.iter().enumerate() {
             if alignment.used & bit(word) != 0 {
                 let of_word = alignment.of.iter().flatten();
@@ -400,6 +401,9 @@ impl<'q> StreetQuery<'q> {
                 continue;
             }
             is_open |= word >= last && one.opens;
+            // `Résidence les Pins rue Basse`, `Rue Basse résidence les Pins`.
+            let is_around = word >= last || (word < first && type_is_aligned);
+            is_building = is_around && (is_building || one.names_building);
             // The street type precedes the name; elsewhere such a word is part of the name.
             let before = word.checked_sub(1).map(|before| &self.words[before]);
             let leads = before.is_none_or(|before| before.is_number || before.length <= 3);
@@ -407,10 +411,10 @@ impl<'q> StreetQuery<'q> {
                 found.has_other_type = true;
                 continue;
             }
-            let weight = if is_open && !one.is_aside {
-                one.weight * ASIDE_FACTOR
-            } else {
-                one.weight
+            let weight = match () {
+                () if is_building => 0.0,
+                () if is_open && !one.is_aside => one.weight * ASIDE_FACTOR,
+                () => one.weight,
             };
             all += weight;
             if is_open || one.is_aside {

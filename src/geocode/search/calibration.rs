@@ -3,7 +3,7 @@
 //! A logistic regression over the features of a result. It was fitted on perturbed addresses of some departments and on
 //! addresses that are not in the base, and evaluated on others.
 
-use super::query::Agreement;
+use super::query::{Agreement, SPELLED};
 use super::{Candidate, NumberMatch};
 
 /// Number of features.
@@ -48,7 +48,7 @@ pub(super) fn features(candidate: &Candidate) -> [f32; FEATURES] {
         flag(matches!(candidate.number, NumberMatch::OtherSuffix(_))),
         flag(candidate.number == NumberMatch::Missing),
         flag(candidate.is_elsewhere),
-        flag(candidate.name_quality > 0.0 && candidate.name_quality < 0.97),
+        flag(candidate.name_quality > 0.0 && candidate.name_quality < SPELLED),
         0.0,
         candidate.words_left.min(WORDS_LEFT_MAX) as f32 / WORDS_LEFT_MAX as f32,
         fit.map_or(0.0, |fit| fit.left_out),

@@ -24,6 +24,8 @@ pub(super) struct DescribingWord {
     pub is_aside: bool,
     /// Whether it may open a separate part: `bâtiment les Érables`.
     pub opens: bool,
+    /// Whether it may begin the name of a building.
+    pub names_building: bool,
     /// Bytes of its text.
     pub length: usize,
 }
@@ -58,12 +60,14 @@ impl DescribingWord {
             is_aside: false,
             opens: token.after_break
                 || (!follows_article && (is_type || lexicon::opens_aside(text))),
+            names_building: lexicon::names_building(text),
             length: text.len(),
         }
     }
 }
 
-/// Lowers the weight of words before the house number, which may name a residence or a company.
+/// Lowers the weight of words before the house number, which may name a company; the name of a building loses all of it
+/// where a street follows.
 pub(super) fn discount_prefix(words: &mut [DescribingWord]) {
     let is_house_number = |one: &DescribingWord| one.is_number && one.length <= 4;
     let Some(number) = words
@@ -75,9 +79,14 @@ pub(super) fn discount_prefix(words: &mut [DescribingWord]) {
         return;
     };
     let (before, after) = words.split_at_mut(number);
-    if after.iter().any(|one| one.weight >= 1.0) {
-        set_aside(before, PREFIX_FACTOR);
+    if !after.iter().any(|one| one.weight >= 1.0) {
+        return;
     }
+    let building = before.iter().position(|one| one.names_building);
+    let building = building.filter(|_| after.iter().any(|one| one.is_type));
+    let (other, building) = before.split_at_mut(building.unwrap_or(before.len()));
+    set_aside(other, PREFIX_FACTOR);
+    set_aside(building, 0.0);
 }
 
 /// Lowers the weight of words after the town, which may name a part of it: `Mende centre`.

@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 
 use super::align::{Fit, StreetQuery};
 use super::likenesses::Likenesses;
-use super::query::{Agreement, Query, QueryContext, Reading, is_within};
+use super::query::{Agreement, Query, QueryContext, Reading, SPELLED, bit, is_within};
 use super::{Candidate, Geocoder, KEPT_OF_READING, SearchRequest, Target, candidate};
 use crate::index::segment::Segment;
+use crate::text::lexicon;
 use crate::text::likeness::QueryWord;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::places::Places;
@@ -66,10 +67,23 @@ impl Geocoder {
             !one.is_begun && one.name_quality > 0.0 && left.telling().next().is_some()
         };
         let named: Vec<&Reading> = query.readings.iter().filter(leaves_a_street).collect();
+        // A street outside the town that the query names is only possible if its name contains the town's words.
+        let excluding = named
+            .iter()
+            .filter(|one| evidence_beside(one.evidence) <= 0.0);
+        let required = excluding.clone().fold(0, |used, one| used | one.used);
+        let is_spelled = excluding.clone().all(|one| one.name_quality >= SPELLED);
         let described = StreetQuery::new(query, &nowhere, request.autocomplete);
         let begin = candidates.len();
-        for is_fuzzy in [false, true] {
-            let found = self.streets_with_rarest(&described, likenesses, request, is_fuzzy);
+        let passes = if required != 0 && is_spelled {
+            // The words of a town that is spelled right are not other words misspelled.
+            &[Misspelled::None][..]
+        } else {
+            &[Misspelled::Unknown, Misspelled::Any]
+        };
+        for misspelled in passes.iter().copied() {
+            let found =
+                self.streets_with_rarest(&described, likenesses, request, required, misspelled);
             let mut best = 0.0_f32;
             for (number, street) in found {
                 let segment = &self.segments[number];
@@ -147,22 +161,30 @@ impl Geocoder {
     }
 
     /// Returns the segments and streets that have the most and the rarest of the distinctive words, at most
-    /// [`ELSEWHERE_STREETS_MAX`].
+    /// [`ELSEWHERE_STREETS_MAX`]. If distinctive words are among the tokens `required`, as bits, only the streets that
+    /// have all of them are returned.
     ///
-    /// A word that no segment has, and if `is_fuzzy` every word, also stands for the words like it that begin with the
-    /// same letter.
+    /// A word that may be `misspelled` also stands for the words like it that begin with the same letter.
     fn streets_with_rarest(
         &self,
         described: &StreetQuery<'_>,
         likenesses: &Likenesses,
         request: &SearchRequest,
-        is_fuzzy: bool,
+        required: u64,
+        misspelled: Misspelled,
     ) -> Vec<(usize, u32)> {
-        let mut words: Vec<&QueryWord> = described
-            .telling()
-            .map(|token| likenesses.word(token))
-            .filter(|word| word.text().len() >= ELSEWHERE_LETTERS_MIN)
-            .collect();
+        let is_long = |token: &usize| likenesses.word(*token).text().len() >= ELSEWHERE_LETTERS_MIN;
+        let mut tokens: Vec<usize> = described.telling().filter(is_long).collect();
+        // The base may have an abbreviated word in full.
+        let is_required = |token: &usize| {
+            let is_whole = lexicon::expansions(likenesses.word(*token).text()).is_empty();
+            required & bit(*token) != 0 && is_whole
+        };
+        let needs_all = tokens.iter().any(is_required);
+        if needs_all {
+            tokens.retain(is_required);
+        }
+        let mut words: Vec<&QueryWord> = tokens.iter().map(|at| likenesses.word(*at)).collect();
         words.sort_by_key(|word| Reverse(word.text().len()));
         words.truncate(ELSEWHERE_WORDS_MAX);
         let mut left = ELSEWHERE_COMPARED_MAX;
@@ -174,7 +196,12 @@ impl Geocoder {
             } else {
                 of_segments.map(|one| exactly(one, word)).collect()
             };
-            if !word.is_open && (is_fuzzy || streets.iter().all(Vec::is_empty)) {
+            let is_misspelled = match misspelled {
+                Misspelled::None => false,
+                Misspelled::Unknown => streets.iter().all(Vec::is_empty),
+                Misspelled::Any => true,
+            };
+            if is_misspelled && !word.is_open {
                 for (segment, streets) in self.segments.iter().zip(&mut streets) {
                     streets.extend(alike(segment, word, &mut left));
                     streets.sort_unstable();
@@ -184,6 +211,8 @@ impl Geocoder {
             let count: usize = streets.iter().map(Vec::len).sum();
             if count > 0 {
                 lists.push(WordLists { streets, count });
+            } else if needs_all {
+                return Vec::new();
             }
         }
         lists.sort_by_key(|one| one.count);
@@ -199,7 +228,8 @@ impl Geocoder {
             for (segment, streets) in lists[at].streets.iter().enumerate() {
                 for street in streets {
                     let has = |one: &&WordLists| one.streets[segment].binary_search(street).is_ok();
-                    if lists[..at].iter().any(|one| has(&one)) {
+                    let is_met = !needs_all || lists.iter().all(|one| has(&one));
+                    if !is_met || lists[..at].iter().any(|one| has(&one)) {
                         continue;
                     }
                     let rarity = lists[at..]
@@ -225,6 +255,15 @@ impl Geocoder {
             .map(|(_, segment, street)| (segment, street))
             .collect()
     }
+}
+
+/// The words of a query that may be misspelled.
+#[derive(Clone, Copy)]
+enum Misspelled {
+    None,
+    /// Those that no segment has.
+    Unknown,
+    Any,
 }
 
 /// The streets that have a word, by segment.

@@ -133,6 +133,12 @@ fn read_as(
     best: Option<&Match>,
     read: Option<&(&Reading, Option<Fit>)>,
 ) -> &'static str {
+    if query
+        .insee_code
+        .is_some_and(|(_, used)| used & bit(at) != 0)
+    {
+        return "city";
+    }
     if query.postal_code_at == Some(at) {
         return "postcode";
     }

@@ -6,6 +6,7 @@ pub mod calibration;
 mod describing_word;
 mod elsewhere;
 pub mod explain;
+mod irrelevant;
 pub mod likenesses;
 mod number;
 pub mod query;
@@ -23,7 +24,7 @@ use crate::index::segment::{HouseNumber, Segment};
 use crate::places::OtherNames;
 use toise_geo::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
 
-pub(crate) use rank::importance;
+pub(crate) use rank::{FAR_M, FOUND_FROM, importance};
 pub use rank::{Match, Matched, PartMatch, position};
 
 /// Maximum number of candidates kept of one reading.
@@ -439,6 +440,3 @@ fn keep_best(candidates: &mut Vec<Candidate>, begin: usize, enough: usize) {
     let kept = of_reading.partition_point(|one| one.score >= least);
     candidates.truncate(begin + kept);
 }
-
-#[cfg(test)]
-mod tests;

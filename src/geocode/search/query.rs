@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use super::irrelevant;
 use crate::places::{self, NAME_WORDS_MAX, NamedPlace, OtherNames};
 use crate::text::fold::{self, Token};
 use crate::text::{lexicon, numerals};
@@ -25,6 +26,8 @@ const POSTAL_CODE_ALONE: f32 = 0.8;
 pub(super) const AGREEING: f32 = 0.12;
 /// Factor for a postal code of another commune of the same department.
 pub(super) const SAME_DEPARTMENT: f32 = 0.86;
+/// Minimum quality of a name that is not misspelled.
+pub(super) const SPELLED: f32 = 0.97;
 /// Factor for a postal code of another department.
 const CONFLICTING: f32 = 0.5;
 /// Factor for a name in the middle of a query.
@@ -104,6 +107,10 @@ pub struct Query {
     pub postal_code: Option<String>,
     /// Token of the postal code.
     pub postal_code_at: Option<usize>,
+    /// Number after CEDEX, which in large towns is that of an arrondissement.
+    cedex_number: Option<u32>,
+    /// Place that an INSEE code in the text names, and the code's tokens, as bits.
+    pub insee_code: Option<(u32, u64)>,
     /// Readings, the strongest evidence first.
     pub readings: Vec<Reading>,
 }
@@ -129,7 +136,7 @@ pub fn bit(at: usize) -> u64 {
     1 << at.min(TOKENS_MAX)
 }
 
-fn bits(range: Range<usize>) -> u64 {
+pub(super) fn bits(range: Range<usize>) -> u64 {
     range.fold(0, |bits, at| bits | bit(at))
 }
 
@@ -139,22 +146,30 @@ impl Query {
         let mut tokens = fold::tokens(text);
         numerals::join(&mut tokens);
         tokens.truncate(TOKENS_MAX);
-        let postal_code_at = tokens.iter().rposition(is_postal_code);
-        let skipped = if narrowing.is_open {
+        let codes = (0..tokens.len()).rev();
+        let postal_code_at = codes
+            .filter(|at| is_postal_code(&tokens[*at]))
+            .find(|at| !irrelevant::is_box_number(&tokens, *at));
+        let typed = if narrowing.is_open {
             tokens.len().checked_sub(1)
         } else {
             None
         };
         let in_text = postal_code_at.map(|at| tokens[at].text.clone());
-        let noise = noise(&tokens, [postal_code_at, skipped]) | postal_code_at.map_or(0, bit);
+        let noise = irrelevant::tokens(text, &tokens, [postal_code_at, typed]);
         let mut query = Self {
-            trailing: trailing(&tokens, noise),
-            noise,
+            trailing: 0,
+            noise: noise | postal_code_at.map_or(0, bit),
+            cedex_number: irrelevant::cedex_number(&tokens),
             tokens,
             postal_code: narrowing.postal_code.clone().or(in_text),
             postal_code_at,
+            insee_code: None,
             readings: Vec::new(),
         };
+        query.insee_code = query.find_insee_code(narrowing);
+        query.noise |= query.insee_code.map_or(0, |(_, used)| used);
+        query.trailing = trailing(&query.tokens, query.noise);
         query.find_readings(narrowing);
         query
     }
@@ -176,10 +191,19 @@ impl Query {
 
     /// Returns whether the only town it may name is misspelled, so that its words may belong to a street instead.
     pub fn is_place_doubtful(&self) -> bool {
-        let is_edited = |one: &Reading| one.name_quality < 0.97 && !one.is_begun;
+        let is_edited = |one: &Reading| one.name_quality < SPELLED && !one.is_begun;
         self.postal_code.is_none()
             && !self.readings.is_empty()
             && self.readings.iter().all(is_edited)
+    }
+
+    /// Returns whether a reading's words are where a town is usually named: at the beginning, at the end, or beside the
+    /// postal code.
+    pub fn is_at_edge(&self, reading: &Reading) -> bool {
+        let start = reading.used.trailing_zeros() as usize;
+        let end = (u64::BITS - reading.used.leading_zeros()) as usize;
+        reading.used != 0
+            && (start == 0 || self.is_end(end) || self.is_beside_postal_code(&(start..end)))
     }
 
     fn find_readings(&mut self, narrowing: &QueryContext<'_>) {
@@ -216,7 +240,14 @@ impl Query {
             }
         }
         readings.extend(self.postal_code_reading(narrowing));
-        readings.extend(self.insee_code_reading(narrowing));
+        readings.extend(self.insee_code.map(|(place, used)| Reading {
+            places: vec![place],
+            used,
+            evidence: 1.0,
+            name_quality: 1.0,
+            postal_code: Agreement::Absent,
+            is_begun: false,
+        }));
         if let Some(places) = &narrowing.places {
             readings.push(Reading {
                 places: places.clone(),
@@ -321,7 +352,7 @@ impl Query {
                 continue;
             }
             let one = &NamedPlace {
-                place: places::narrowed(one.place, self.postal_code.as_deref()),
+                place: self.narrowed(one.place),
                 ..*one
             };
             let (agreement, evidence) = self.agreement(one, one.quality * position);
@@ -350,6 +381,11 @@ impl Query {
     }
 
     fn agreement(&self, named: &NamedPlace, evidence: f32) -> (Agreement, f32) {
+        if let Some((meant, _)) = self.insee_code
+            && (is_within(meant, &[named.place]) || is_within(named.place, &[meant]))
+        {
+            return (Agreement::Absent, evidence + AGREEING);
+        }
         let (Some(code), Some(place)) = (&self.postal_code, Places::get().place(named.place))
         else {
             return (Agreement::Absent, evidence);
@@ -366,11 +402,10 @@ impl Query {
         }
     }
 
-    /// Reads an INSEE code that is no postal code: `48095`, `2A004`.
-    fn insee_code_reading(&self, narrowing: &QueryContext<'_>) -> Option<Reading> {
+    /// Finds an INSEE code that is no postal code, `48095` or `2A004`: the place it names, and its tokens as bits.
+    fn find_insee_code(&self, narrowing: &QueryContext<'_>) -> Option<(u32, u64)> {
         let (code, used) = (0..self.tokens.len()).find_map(|at| {
-            let rest = &self.tokens[at..];
-            match rest {
+            match &self.tokens[at..] {
                 [digit, letter, number, ..]
                     if digit.text == "2"
                         && matches!(letter.text.as_str(), "a" | "b")
@@ -382,7 +417,8 @@ impl Query {
                     Some((code, bits(at..at + 3)))
                 }
                 [token, ..] if Some(at) == self.postal_code_at => {
-                    let is_cedex = rest.get(1).is_some_and(|next| next.text == "cedex");
+                    // The code of a CEDEX may be that of a commune somewhere else.
+                    let is_cedex = self.tokens.iter().any(|other| other.text == "cedex");
                     let others = narrowing.with_postal_code.map(|others| others(&token.text));
                     let is_postal = !Places::get().of_postal_code(&token.text).is_empty()
                         || others.is_some_and(|others| !others.is_empty());
@@ -393,16 +429,21 @@ impl Query {
         })?;
         let place = Places::get().find(&code)?;
         let allowed = narrowing.places.as_ref();
-        allowed
-            .is_none_or(|allowed| is_within(place, allowed))
-            .then(|| Reading {
-                places: vec![place],
-                used,
-                evidence: 1.0,
-                name_quality: 1.0,
-                postal_code: Agreement::Absent,
-                is_begun: false,
-            })
+        let is_allowed = allowed.is_none_or(|allowed| is_within(place, allowed));
+        is_allowed.then_some((place, used))
+    }
+
+    /// Returns the place of a name; for a divided city, the arrondissement of its postal code, or else of the number
+    /// after CEDEX.
+    fn narrowed(&self, place: u32) -> u32 {
+        let part = places::narrowed(place, self.postal_code.as_deref());
+        let (Some(number), true) = (self.cedex_number, part == place) else {
+            return part;
+        };
+        let department = Places::get()
+            .place(place)
+            .map_or("", |place| place.department);
+        places::narrowed(place, Some(&format!("{department}{number:03}")))
     }
 
     fn postal_code_reading(&self, narrowing: &QueryContext<'_>) -> Option<Reading> {
@@ -436,43 +477,6 @@ fn is_postal_code(token: &Token) -> bool {
     token.is_number() && token.text.len() == 5 && department_of_postal_code(&token.text).is_some()
 }
 
-/// Returns the tokens irrelevant to street and place, as bits: `BP 123`, `Bât C`, `Apt 12`, `CEDEX 2`.
-///
-/// The tokens in `skipped` are never noise: a postal code, and a word that is still being typed.
-fn noise(tokens: &[Token], skipped: [Option<usize>; 2]) -> u64 {
-    let mut noise = 0;
-    let mut at = 0;
-    while at < tokens.len() {
-        let text = tokens[at].text.as_str();
-        let next = tokens.get(at + 1);
-        if lexicon::is_noise(text) && !skipped.contains(&Some(at)) {
-            noise |= bit(at);
-            // In large towns, CEDEX is followed by a number.
-            if text == "cedex" && next.is_some_and(|next| next.is_number() && next.text.len() <= 2)
-            {
-                noise |= bit(at + 1);
-                at += 1;
-            }
-        } else if let Some(value) =
-            next.filter(|next| !next.joined && is_value(next) && !skipped.contains(&Some(at + 1)))
-        {
-            // In `Porte 3` the number is that of a door; in `Tour 3 rue …` it belongs to the street.
-            let before_street = value.is_number() && tokens.get(at + 2).is_some_and(opens_street);
-            let is_opener = if lexicon::is_noise_opener(text) {
-                lexicon::is_box(text) || !before_street
-            } else {
-                false
-            };
-            if is_opener {
-                noise |= bit(at) | bit(at + 1);
-                at += 1;
-            }
-        }
-        at += 1;
-    }
-    noise
-}
-
 /// Returns the bit of the country's name after the address; 0 without one.
 fn trailing(tokens: &[Token], noise: u64) -> u64 {
     let last = (0..tokens.len()).rev().find(|at| noise & bit(*at) == 0);
@@ -480,14 +484,8 @@ fn trailing(tokens: &[Token], noise: u64) -> u64 {
     country.map_or(0, bit)
 }
 
-/// Returns whether a token may be the number of a door, a floor or a box.
-fn is_value(token: &Token) -> bool {
-    (token.is_number() && token.text.len() < 6)
-        || (token.text.len() == 1 && !matches!(token.text.as_str(), "d" | "l"))
-}
-
 /// Returns whether a street's name probably begins here.
-fn opens_street(token: &Token) -> bool {
+pub(super) fn opens_street(token: &Token) -> bool {
     let expanded = lexicon::expansions(&token.text);
     lexicon::is_street_type(&token.text)
         || expanded.iter().any(|word| lexicon::is_street_type(word))

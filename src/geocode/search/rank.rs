@@ -2,7 +2,7 @@
 
 use super::align::Fit;
 use super::calibration::{self, FEATURES};
-use super::query::{AGREEING, Agreement, Query, SAME_DEPARTMENT, bit};
+use super::query::{AGREEING, Agreement, Query, Reading, SAME_DEPARTMENT, SPELLED, bit};
 use super::{Candidate, Geocoder, NumberMatch, ResultKind, SearchRequest, Target};
 use crate::text::fold::{self, Token};
 use crate::text::likeness::distance;
@@ -36,6 +36,14 @@ const TOWN_WORD_QUALITY: f32 = 0.85;
 const NEAR_SHARE_M: f64 = 1_000.0;
 /// Minimum score of a result.
 const SCORE_MIN: f32 = 0.2;
+/// Minimum probability of a result, before results that fit equally well share it. Less is not found.
+pub(crate) const FOUND_FROM: f32 = 0.001;
+/// Reach of a named place around its position, metres: the base has no extent.
+const PLACE_REACH_M: f64 = 1_000.0;
+/// Distance from the requested position beyond which a result whose town was not named is uncertain, metres.
+pub(crate) const FAR_M: f64 = 50_000.0;
+/// Maximum difference in score of another street or place of one name: `Rue du Moulin` and `Le Moulin`.
+const NAMESAKE: f32 = 0.15;
 /// Maximum number of candidates that are ranked.
 const MATCHES_MAX: usize = 50;
 /// Candidates ranked beyond the requested number.
@@ -106,6 +114,9 @@ pub struct Match {
     pub features: [f32; FEATURES],
     /// Importance, 0 to 1.
     pub importance: f32,
+    /// How far from its position the address meant may be, metres; `None` for a house number that is found and for a
+    /// commune.
+    pub uncertainty_m: Option<f64>,
 }
 
 /// Returns the score of a street.
@@ -208,12 +219,65 @@ pub(super) fn rank(
     let margins: Vec<f32> = (0..found.len().min(request.limit))
         .map(|index| margin(&found, &shares, index))
         .collect();
-    let best = found.iter().zip(margins);
+    let best = found.iter().zip(margins).enumerate();
     let mut matches: Vec<Match> = best
-        .map(|(one, margin)| to_match(geocoder, query, one, margin))
+        .map(|(at, (one, margin))| Match {
+            uncertainty_m: uncertainty_m(geocoder, request, &found, at),
+            ..to_match(geocoder, query, one, margin)
+        })
         .collect();
+    let is_found = |one: &Match| one.probability >= FOUND_FROM || request.autocomplete;
+    let found = matches.iter().take_while(|one| is_found(one)).count();
+    matches.truncate(found);
     give_probabilities(&mut matches, &shares);
     matches
+}
+
+/// Returns how far from a result the address meant may be, metres; `None` for a house number that is found and for a
+/// commune.
+///
+/// A street reaches to its farthest house number, and as far as other streets and places of its name in the commune. A
+/// result whose town is not named is as uncertain as it is far from the requested position, if that is more than
+/// [`FAR_M`].
+fn uncertainty_m(
+    geocoder: &Geocoder,
+    request: &SearchRequest,
+    found: &[Ranked<'_>],
+    index: usize,
+) -> Option<f64> {
+    let one = &found[index];
+    let Target::Street { segment, street } = one.candidate.target else {
+        return None;
+    };
+    let here = one.about.position;
+    let metres_from = |there: (f64, f64)| planar_distance_m(here.0, here.1, there.0, there.1);
+    let is_town_named =
+        one.candidate.name_quality > 0.0 || one.candidate.postal_code == Agreement::Agrees;
+    let far = request
+        .near
+        .map(metres_from)
+        .filter(|metres| *metres > FAR_M && !is_town_named);
+    let is_house = one.about.kind == ResultKind::HouseNumber;
+    let own = (!is_house).then(|| {
+        let houses = geocoder.segments[segment].numbers(street);
+        let reach = houses
+            .iter()
+            .map(|house| metres_from((house.lat, house.lon)));
+        let reach = reach.reduce(f64::max).unwrap_or(PLACE_REACH_M);
+        let is_namesake = |other: &&Ranked<'_>| {
+            other.candidate.fit.is_some()
+                && root(other.about.place) == root(one.about.place)
+                && (other.candidate.score - one.candidate.score).abs() <= NAMESAKE
+        };
+        let namesakes = found.iter().filter(is_namesake);
+        namesakes
+            .map(|other| metres_from(other.about.position))
+            .fold(reach, f64::max)
+    });
+    match (own, far) {
+        (Some(own), Some(far)) => Some(own.max(far)),
+        (own, far) => own.or(far),
+    }
 }
 
 fn is_same(one: &Candidate, other: &Candidate) -> bool {
@@ -407,6 +471,7 @@ fn to_match(geocoder: &Geocoder, query: &Query, one: &Ranked<'_>, margin: f32) -
         features,
         importance: one.about.importance,
         number: candidate.number.clone(),
+        uncertainty_m: None,
     }
 }
 
@@ -428,26 +493,50 @@ fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32
     let codes = Places::get()
         .place(place)
         .map_or(&[][..], |place| &place.postal_codes);
+    let is_insee_code = query.insee_code.is_some_and(|(meant, used)| {
+        root(meant) == root(place) && query.postal_code_at.is_some_and(|at| used == bit(at))
+    });
     let postal_code = match &query.postal_code {
         None => PartMatch::Missing,
         Some(code) if code.parse() == Ok(own_code) => PartMatch::Exact,
         Some(code) if own_code == 0 && codes.contains(&code.as_str()) => PartMatch::Exact,
+        Some(_) if is_insee_code => PartMatch::Missing,
         Some(_) if candidate.postal_code == Agreement::Department => PartMatch::Fuzzy,
         Some(_) => PartMatch::Conflict,
-    };
-    let city = match () {
-        () if candidate.is_elsewhere && query.readings.iter().any(|one| one.name_quality > 0.0) => {
-            PartMatch::Conflict
-        }
-        () if candidate.name_quality == 0.0 => PartMatch::Missing,
-        () if candidate.name_quality >= EXACT => PartMatch::Exact,
-        () => PartMatch::Fuzzy,
     };
     Matched {
         house_number,
         street,
         postal_code,
-        city,
+        city: city_match(query, candidate, place),
+    }
+}
+
+/// Returns how the commune of a candidate agrees with the query. A name that is part of the street says nothing about the
+/// commune.
+fn city_match(query: &Query, candidate: &Candidate, place: u32) -> PartMatch {
+    let of_quality = |quality: f32| {
+        if quality >= EXACT {
+            PartMatch::Exact
+        } else {
+            PartMatch::Fuzzy
+        }
+    };
+    if candidate.name_quality > 0.0 {
+        return of_quality(candidate.name_quality);
+    }
+    let aligned = candidate.fit.as_ref().map_or(0, |fit| fit.aligned);
+    let is_named =
+        |one: &&Reading| one.name_quality > 0.0 && one.used & aligned == 0 && query.is_at_edge(one);
+    let mut named = query.readings.iter().filter(is_named);
+    let is_here = |one: &&Reading| one.places.iter().any(|other| root(*other) == root(place));
+    if let Some(one) = named.clone().find(is_here) {
+        return of_quality(one.name_quality);
+    }
+    if named.any(|one| one.name_quality >= SPELLED && !one.is_begun) {
+        PartMatch::Conflict
+    } else {
+        PartMatch::Missing
     }
 }
 

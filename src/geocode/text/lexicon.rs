@@ -292,22 +292,31 @@ pub fn is_noise_opener(word: &str) -> bool {
         "bal", "boite", "bt", "cidex", "entree", "esc", "escalier", "etage", "etg", "hall",
         "porte", "tour",
     ];
-    is_box(word) || DOORS.contains(&word)
+    is_flat(word) || DOORS.contains(&word)
 }
 
-/// Returns whether a number after a word is never a house number: post boxes, flats and buildings.
-pub fn is_box(word: &str) -> bool {
-    const BOXES: &[&str] = &[
+/// Returns whether a number after a word is never a house number: flats and buildings.
+pub fn is_flat(word: &str) -> bool {
+    const FLATS: &[&str] = &[
+        "app",
+        "appart",
         "appartement",
         "appt",
         "apt",
         "bat",
         "batiment",
-        "bp",
-        "cs",
-        "tsa",
+        "logement",
+        "studio",
     ];
-    BOXES.contains(&word)
+    FLATS.contains(&word)
+}
+
+/// Returns whether a word begins the name of a building, which costs nothing beside a street: `résidence les Pins`.
+pub fn names_building(word: &str) -> bool {
+    matches!(
+        word,
+        "bat" | "batiment" | "bt" | "imm" | "immeuble" | "res" | "residence"
+    )
 }
 
 /// Returns whether a word opens a part of an address that an address base does not hold: `bâtiment les Érables`,

@@ -325,6 +325,11 @@ fn address() -> Value {
                     "x": number("Easting in the official projection, Lambert-93 in mainland France, metres"),
                     "y": number("Northing, metres"),
                     "distance": {"type": "integer", "minimum": 0, "description": "Metres from the position, reverse only"},
+                    "uncertainty_m": {
+                        "type": "integer", "minimum": 0,
+                        "description": "How far from the position the address meant may be, metres: for a street or named \
+                                        place, and for a result far from the requested position",
+                    },
                     "confidence": {"type": TEXT, "enum": ["HIGH", "MEDIUM", "LOW"], "description": "What to do with it"},
                     "matched": {
                         "type": "object",

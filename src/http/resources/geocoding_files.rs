@@ -24,7 +24,7 @@ use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_engine::pool::{Load, PoolError};
-use toise_geocode::file::csv::{CsvPlan, next_block};
+use toise_geocode::file::csv::{CsvBlock, CsvPlan, next_block};
 use toise_geocode::file::records::RecordReader;
 use toise_geocode::file::request::FileRequest;
 use toise_geocode::file::rows::RowGeocoder;
@@ -49,6 +49,8 @@ pub const FILES_AT_ONCE_MAX: usize = 8;
 const FILE_FIELD: &str = "data";
 /// Header with the number of rows.
 const ROWS_HEADER: HeaderName = HeaderName::from_static("x-rows-count");
+/// Header with a warning about the first rows, such as that they name no town.
+const WARNING_HEADER: HeaderName = HeaderName::from_static("x-warning");
 /// Pause after the query pool was full.
 const FULL_PAUSE: Duration = Duration::from_millis(100);
 /// How often in a row the pool may be full before a file is abandoned.
@@ -127,16 +129,22 @@ async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiRespons
     let encoding = answer.plan.encoding().name();
     let header = answer.plan.header().to_vec();
     let answer = Arc::new(Mutex::new(answer));
-    let first = next_piece(app, client, &answer).await?;
-    let begin = [header, first.unwrap_or_default()].concat();
+    let first = next_block_of(app, client, &answer)
+        .await?
+        .unwrap_or_default();
+    let begin = [header, first.text].concat();
     let (writer, pieces) = pieces::body();
     tokio::spawn(stream_rest(app.clone(), client, answer, writer, place));
     let disposition = format!("attachment; filename=\"{name}\"");
-    Ok(ApiResponse::typed("text/csv", begin)
+    let response = ApiResponse::typed("text/csv", begin)
         .with_header(CONTENT_TYPE, &format!("text/csv; charset={encoding}"))
         .with_header(CONTENT_DISPOSITION, &disposition)
-        .with_header(ROWS_HEADER, &rows.to_string())
-        .with_rest(pieces))
+        .with_header(ROWS_HEADER, &rows.to_string());
+    let response = match first.counts.town_warning() {
+        Some(warning) => response.with_header(WARNING_HEADER, &warning),
+        None => response,
+    };
+    Ok(response.with_rest(pieces))
 }
 
 /// Returns a place among the files that are received, counted or answered; released when it is dropped.
@@ -212,11 +220,11 @@ fn file_request(fields: Vec<(String, String)>, operation: Operation) -> Result<F
 }
 
 /// Answers the next block on the query pool; `None` at the end of the file.
-async fn next_piece(
+async fn next_block_of(
     app: &App,
     client: Uuid,
     answer: &Arc<Mutex<FileAnswer>>,
-) -> Result<Option<Vec<u8>>, ApiError> {
+) -> Result<Option<CsvBlock>, ApiError> {
     for _ in 0..FULL_MAX {
         let answer = Arc::clone(answer);
         let job = move |_: &_| {
@@ -229,10 +237,7 @@ async fn next_piece(
             )
         };
         match app.capacity.pool.run(client, Load::Batch, job).await {
-            Ok(block) => {
-                let block = block.map_err(ApiError::internal)?;
-                return Ok(block.map(|block| block.text));
-            }
+            Ok(block) => return block.map_err(ApiError::internal),
             Err(PoolError::Overloaded) => tokio::time::sleep(FULL_PAUSE).await,
             Err(error) => return Err(error.into()),
         }
@@ -249,10 +254,10 @@ async fn stream_rest(
     place: BodyLease,
 ) {
     loop {
-        match next_piece(&app, client, &answer).await {
-            Ok(Some(piece)) => {
+        match next_block_of(&app, client, &answer).await {
+            Ok(Some(block)) => {
                 // Stops when the client went away.
-                if !writer.write(Bytes::from(piece)).await {
+                if !writer.write(Bytes::from(block.text)).await {
                     break;
                 }
             }

@@ -213,6 +213,7 @@ fn project_schema() -> Value {
             "ended_at": moment("When it was completed or failed"),
             "expires_at": moment("When it is deleted"),
             "error": {"type": "string", "description": "Why it failed"},
+            "warning": {"type": "string", "description": "What is probably wrong with the rows answered so far"},
         },
     })
 }
@@ -368,7 +369,12 @@ fn project_json(project: &Project) -> Value {
         "id": project.id,
         "status": project.status.name(),
         "rows_done": project.counts.rows(),
-        "rows_by_status": project.counts,
+        "rows_by_status": {
+            "ok": project.counts.ok,
+            "not_found": project.counts.not_found,
+            "skipped": project.counts.skipped,
+            "error": project.counts.error,
+        },
         "created_at": moment(project.created_at),
         "expires_at": moment(project.expires_at()),
     });
@@ -382,6 +388,10 @@ fn project_json(project: &Project) -> Value {
         ),
         ("input_bytes", project.input_bytes.map(|bytes| json!(bytes))),
         ("rows", project.rows.map(|rows| json!(rows))),
+        (
+            "warning",
+            project.counts.town_warning().map(|text| json!(text)),
+        ),
         ("ended_at", project.ended_at.map(|at| json!(moment(at)))),
         ("error", project.error.as_ref().map(|error| json!(error))),
     ];

@@ -23,6 +23,7 @@ NUMBERS: Final = frozenset({
     "result_latitude",
     "result_longitude",
     "result_distance",
+    "result_uncertainty_m",
 })
 """Columns of results that are numbers; all others are text, postal codes included."""
 

@@ -1,16 +1,20 @@
 //! Tests with files as people send them: encodings, delimiters, quoted line breaks, broken rows, repeated queries.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::bulk::{FileJob, run};
-use super::csv::{CsvPlan, RowCounts, next_block};
-use super::records::{RecordReader, cells};
-use super::request::{COLUMNS_MAX, FileRequest};
-use super::text::TextEncoding;
-use crate::request::Operation;
-use crate::search::Geocoder;
 use toise_base::formula::Formulas;
+use toise_geocode::Geocoder;
+use toise_geocode::file::bulk::{FileJob, run};
+use toise_geocode::file::csv::{CsvPlan, RowCounts, next_block};
+use toise_geocode::file::records::{RecordReader, cells};
+use toise_geocode::file::request::{COLUMNS_MAX, FileRequest};
+use toise_geocode::file::text::TextEncoding;
+use toise_geocode::index::builder::{AddressRow, SegmentBuilder};
+use toise_geocode::index::segment::Segment;
+use toise_geocode::request::Operation;
 
 /// Returns a geocoder without segments, which knows only the communes.
 fn communes() -> Geocoder {
@@ -67,13 +71,21 @@ fn a_body_is_read_and_its_nulls_are_absent_fields() {
 }
 
 fn geocoded(file: &[u8], request: &FileRequest) -> Result<(Vec<u8>, RowCounts), String> {
+    geocoded_by(&communes(), file, request)
+}
+
+fn geocoded_by(
+    geocoder: &Geocoder,
+    file: &[u8],
+    request: &FileRequest,
+) -> Result<(Vec<u8>, RowCounts), String> {
     let encoding = TextEncoding::detect(file).unwrap();
     let plan = CsvPlan::read(file, request, encoding).map_err(|error| error.to_string())?;
     let first = plan.first_record_at();
     let mut records = plan.records(&file[first as usize..], first);
     let mut rows = plan.rows().unwrap();
     let (mut text, mut counts) = (plan.header().to_vec(), RowCounts::default());
-    while let Some(block) = next_block(&plan, &mut records, &mut rows, &communes()).unwrap() {
+    while let Some(block) = next_block(&plan, &mut records, &mut rows, geocoder).unwrap() {
         text.extend(block.text);
         counts.add(&block.counts);
     }
@@ -115,6 +127,7 @@ fn bad_rows_have_a_status_and_do_not_stop_the_file() {
         not_found: 1,
         skipped: 1,
         error: 3,
+        without_town: 0,
     };
     assert_eq!(counts, expected);
 }
@@ -384,4 +397,36 @@ fn empty_fields_say_nothing_but_count_against_the_bound() {
     assert_eq!(set(2).unwrap_err().path, "result_columns[1]");
     let fault = set(COLUMNS_MAX + 1).unwrap_err();
     assert_eq!(fault.path, "result_columns");
+}
+
+#[test]
+fn a_file_without_towns_is_geocoded_and_warned_of() {
+    let row = |name: &str, number: u32| AddressRow {
+        id: format!("48095_0100_{number:05}"),
+        number: Some(number),
+        name: name.into(),
+        postal_code: "48000".into(),
+        insee_code: "48095".into(),
+        commune: "Mende".into(),
+        lat: 44.5,
+        lon: 3.5,
+        ..AddressRow::default()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("48");
+    let mut builder = SegmentBuilder::default();
+    builder.push(&row("Rue Henri Saumande", 9));
+    let mut segment = Vec::new();
+    builder.write("48", &mut segment).unwrap();
+    std::fs::write(&path, segment).unwrap();
+    let geocoder = Geocoder::new(vec![Arc::new(Segment::open(&path).unwrap())]);
+    let file: &[u8] =
+        b"street,town\n9 rue Henri Saumande,Mende\nrue Henri Saumande,Mende\n12 zzz qqq,Mende\n";
+    let counted = |columns: &[&str]| geocoded_by(&geocoder, file, &request(columns)).unwrap().1;
+    let without = counted(&["street"]);
+    assert_eq!((without.ok, without.not_found), (2, 1));
+    assert_eq!(without.without_town, 2);
+    assert!(without.town_warning().unwrap().contains("2 of 2"));
+    let with = counted(&["street", "town"]);
+    assert_eq!((with.without_town, with.town_warning()), (0, None));
 }

@@ -7,15 +7,15 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::bulk::{FileJob, run};
-use super::csv::CsvPlan;
-use super::records::RECORD_BYTES_MAX;
-use super::request::FileRequest;
-use super::text::TextEncoding;
-use crate::search::Geocoder;
 use toise_base::bounded::{FILE_COLUMNS_MAX, UNPACKED_BYTES_LEAST};
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
+use toise_geocode::Geocoder;
+use toise_geocode::file::bulk::{FileJob, run};
+use toise_geocode::file::csv::CsvPlan;
+use toise_geocode::file::records::RECORD_BYTES_MAX;
+use toise_geocode::file::request::FileRequest;
+use toise_geocode::file::text::TextEncoding;
 
 fn request(columns: &[&str]) -> FileRequest {
     FileRequest {

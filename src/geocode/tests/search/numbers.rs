@@ -1,0 +1,167 @@
+//! House numbers, their suffixes and ranges, and numbers in the names of streets.
+
+use toise_geocode::Geocoder;
+use toise_geocode::index::builder::AddressRow;
+use toise_geocode::reverse::Near;
+use toise_geocode::search::{NumberMatch, ResultKind};
+
+use crate::base::{in_mende, label, rows, search, segment};
+
+#[test]
+fn a_suffix_comes_back_as_the_base_writes_it() {
+    let suffixes = ["", "2", "rep", "a bis", "b1", "bis", "qua"];
+    let rows: Vec<AddressRow> = suffixes
+        .iter()
+        .map(|suffix| in_mende("0500", "Rue du Collège", Some(6), suffix))
+        .collect();
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("6", ""),
+        ("6 2", "2"),
+        ("6 rep", "rep"),
+        ("6 A bis", "a bis"),
+        ("6B1", "b1"),
+        ("6 b 1", "b1"),
+        ("6bis", "bis"),
+        ("6 qua", "qua"),
+    ] {
+        let text = format!("{text} rue du collège mende");
+        let found = search(&geocoder, &text, false);
+        let NumberMatch::Found(house) = &found[0].number else {
+            panic!("{text}: {:?}", found[0].number);
+        };
+        assert_eq!(
+            (house.number, house.suffix_label()),
+            (6, expected),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn provisional_numbers_are_not_offered() {
+    let rows = [Some(0), Some(99_999), None, Some(3)]
+        .map(|number| in_mende("0520", "Rue Basse", number, ""));
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    assert_eq!(geocoder.segments()[0].streets(), 1);
+    for text in ["0 rue basse mende", "99999 rue basse mende"] {
+        let found = search(&geocoder, text, false);
+        assert_eq!(found[0].kind, ResultKind::Street, "{text}");
+    }
+    let near = geocoder.reverse(44.6, 3.6, 5, 1_000.0);
+    let is_three = |one: &Near| matches!(one, Near::Address(_, one) if one.number.as_ref().is_some_and(|house| house.number == 3));
+    assert!(near.iter().all(is_three), "{near:?}");
+}
+
+#[test]
+fn dates_are_no_house_numbers_and_france_may_be_a_name() {
+    let rows = [
+        in_mende("0530", "Rue du Onze Novembre", Some(4), ""),
+        in_mende("0540", "Rue de France", Some(5), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        (
+            "11 novembre 1918 48000 mende",
+            "Rue du Onze Novembre, 48095",
+        ),
+        (
+            "4 rue du 11 novembre 1918 mende",
+            "4 Rue du Onze Novembre, 48095",
+        ),
+        ("5 de France 48000 mende", "5 Rue de France, 48095"),
+        ("48000 mende 5 rue de france", "5 Rue de France, 48095"),
+    ] {
+        let found = search(&geocoder, text, false);
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+    assert_eq!(
+        search(&geocoder, "11 novembre 1918 48000 mende", false)[0].number,
+        NumberMatch::NotAsked
+    );
+}
+
+#[test]
+fn a_house_number_that_is_not_there_leaves_the_street() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    let found = search(&geocoder, "99 rue de la république 48000 mende", false);
+    assert_eq!(label(&geocoder, &found[0]), "Rue de la République, 48095");
+    assert_eq!(
+        (found[0].kind, &found[0].number),
+        (ResultKind::Street, &NumberMatch::Missing)
+    );
+}
+
+#[test]
+fn numbers_are_read_in_words_and_digits() {
+    let names = [
+        "Avenue du 30e Corps",
+        "Rue du 8 Mai",
+        "Rue François 1er",
+        "RN 599",
+        "Rue Louis XIV",
+        "Rue du Dix-Huit Juin",
+        "Route Départementale 12",
+    ];
+    let rows: Vec<AddressRow> = names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| in_mende(&format!("07{at:02}"), name, Some(57), ""))
+        .collect();
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("Avenue Trentieme Corps", names[0]),
+        ("avenue du XXXe corps", names[0]),
+        ("rue du huit mai", names[1]),
+        ("rue françois premier", names[2]),
+        ("rue françois Ier", names[2]),
+        ("nationale 599", names[3]),
+        ("route nationale 599", names[3]),
+        ("rue louis quatorze", names[4]),
+        ("rue louis 14", names[4]),
+        ("rue du 18 juin", names[5]),
+        ("D 12", names[6]),
+        ("RD 12", names[6]),
+    ] {
+        let found = search(&geocoder, &format!("57 {text} 48000 mende"), false);
+        assert_eq!(
+            label(&geocoder, &found[0]),
+            format!("57 {expected}, 48095"),
+            "{text}"
+        );
+        assert!(
+            found[0].probability > 0.6,
+            "{text}: {}",
+            found[0].probability
+        );
+    }
+}
+
+#[test]
+fn suffixes_and_ranges_of_house_numbers_are_read() {
+    let mut rows: Vec<AddressRow> = ["", "ter"]
+        .map(|suffix| in_mende("0800", "Rue de la Terrasse", Some(14), suffix))
+        .into();
+    rows.push(in_mende("0800", "Rue de la Terrasse", Some(16), ""));
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("14TER", "14ter"),
+        ("14 ter", "14ter"),
+        ("14t", "14ter"),
+        ("14/16", "14"),
+        ("14 à 16", "14"),
+        ("14-16", "14"),
+        ("16-18", "16"),
+    ] {
+        let found = search(
+            &geocoder,
+            &format!("{text} rue de la terrasse 48000 mende"),
+            false,
+        );
+        assert_eq!(
+            label(&geocoder, &found[0]),
+            format!("{expected} Rue de la Terrasse, 48095"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Addresses as people write and type them, and texts that are none.
+
+use proptest::prelude::*;
+use toise_geocode::Geocoder;
+
+use crate::base::{label, rows, search, segment};
+
+#[test]
+fn an_address_is_found_however_it_is_written() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    for (text, expected) in [
+        (
+            "12 Rue de la République 48000 Mende",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "12 R DE LA REPUBLIQUE 48000 MENDE",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "48000 Mende 12 rue de la république",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "12 rue de la républiqeu, mende",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "12 république 48000 Mende",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "4 rue de la république marvjols",
+            "4 Rue de la République, 48092",
+        ),
+        (
+            "2 bis rue de la république 48000 mende",
+            "2bis Rue de la République, 48095",
+        ),
+        (
+            "2b rue de la république mende cedex",
+            "2bis Rue de la République, 48095",
+        ),
+        ("8 rue du 8 mai 1945 mende", "8 Rue du 8 Mai 1945, 48095"),
+        ("rue du huit mai 1945 mende", "Rue du 8 Mai 1945, 48095"),
+        (
+            "3 av mal foch 48000 mende",
+            "3 Avenue du Maréchal Foch, 48095",
+        ),
+        (
+            "241 ch de st ilpide mende",
+            "241 Chemin de Saint-Ilpide, 48095",
+        ),
+        (
+            "Résidence les Tilleuls Bât C Apt 3 19 avenue de la gare 48100 Marvejols",
+            "19 Avenue de la Gare, 48092",
+        ),
+        (
+            "19 avenue de la gare aumont-aubrac",
+            "19 Avenue de la Gare, 48009",
+        ),
+        (
+            "19 avenue de la gare 48130 peyre en aubrac",
+            "19 Avenue de la Gare, 48009",
+        ),
+        ("le pré de suzon marvejols", "Le Pré de Suzon, 48092"),
+        (
+            "19 avenue de lagare marvejols",
+            "19 Avenue de la Gare, 48092",
+        ),
+        (
+            "12 ruedelarepublique 48000 mende",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "12 rue de la république 48000 mende france",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "241 r de st ilpide mende",
+            "241 Chemin de Saint-Ilpide, 48095",
+        ),
+    ] {
+        let found = search(&geocoder, text, false);
+        assert_eq!(
+            found.first().map(|one| label(&geocoder, one)).as_deref(),
+            Some(expected),
+            "{text}"
+        );
+        assert!(
+            found[0].probability > 0.5,
+            "{text}: {}",
+            found[0].probability
+        );
+    }
+}
+
+#[test]
+fn a_title_left_out_and_words_added_leave_the_answer_sure() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    for (text, expected) in [
+        ("av foch mende", "Avenue du Maréchal Foch"),
+        ("3 avenue foch 48000 mende", "3 Avenue du Maréchal Foch"),
+        (
+            "rue de la République MENDE \"centre\"",
+            "Rue de la République",
+        ),
+        (
+            "12 rue de la République, quartier de la Gare, Mende",
+            "12 Rue de la République",
+        ),
+        (
+            "Cabinet Foch, 12 rue de la République 48000 Mende",
+            "12 Rue de la République",
+        ),
+        (
+            "12 rue de la République chez M. Martin Mende centre ville",
+            "12 Rue de la République",
+        ),
+    ] {
+        let found = search(&geocoder, text, false);
+        let first = found.first().unwrap_or_else(|| panic!("{text}"));
+        assert!(
+            label(&geocoder, first).starts_with(expected),
+            "{text}: {}",
+            label(&geocoder, first)
+        );
+        assert!(first.probability > 0.8, "{text}: {}", first.probability);
+    }
+}
+
+#[test]
+fn what_is_being_typed_is_completed() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    for (text, expected) in [
+        ("12 rue de la rép mende", "12 Rue de la République, 48095"),
+        ("3 avenue du mar", "3 Avenue du Maréchal Foch, 48095"),
+        (
+            "12 rue de la république men",
+            "12 Rue de la République, 48095",
+        ),
+    ] {
+        let found = search(&geocoder, text, true);
+        assert_eq!(
+            found.first().map(|one| label(&geocoder, one)).as_deref(),
+            Some(expected),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn hostile_texts_are_answered_or_find_nothing() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    let long = "a".repeat(10_000);
+    let words = "rue ".repeat(2_500);
+    for text in [
+        "",
+        "48000",
+        "1234567890123456789012",
+        "🏠🏠",
+        "e\u{301}\u{301}\u{301}",
+        "شارع",
+        long.as_str(),
+        words.as_str(),
+    ] {
+        for autocomplete in [false, true] {
+            let found = search(&geocoder, text, autocomplete);
+            assert!(
+                found
+                    .iter()
+                    .all(|one| (0.0..=1.0).contains(&one.probability))
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_text_makes_a_search_fail(text in "\\PC{0,60}", autocomplete: bool) {
+        thread_local! {
+            static GEOCODER: Geocoder = Geocoder::new(vec![segment(&rows())]);
+        }
+        GEOCODER.with(|geocoder| {
+            let found = search(geocoder, &text, autocomplete);
+            let sorted = found.windows(2).all(|pair| pair[0].probability >= pair[1].probability);
+            prop_assert!(sorted);
+            Ok(())
+        })?;
+    }
+}

@@ -1,0 +1,121 @@
+//! Streets whose town is not named, or is part of their name.
+
+use toise_geocode::Geocoder;
+use toise_geocode::index::builder::AddressRow;
+use toise_geocode::search::{ResultKind, SearchRequest, position};
+
+use crate::base::{in_commune, in_mende, label, rows, search, segment, town_halls};
+
+#[test]
+fn a_street_that_may_lie_in_several_towns_is_never_certain() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    let found = search(&geocoder, "19 avenue de la gare", false);
+    assert_eq!(found[0].kind, ResultKind::HouseNumber);
+    assert!(found[0].probability <= 0.5, "{}", found[0].probability);
+}
+
+#[test]
+fn of_many_streets_of_one_name_the_nearest_comes_first() {
+    let rows = town_halls();
+    assert!(rows.len() > 80, "{}", rows.len());
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let wanted = &rows[70];
+    for autocomplete in [false, true] {
+        let request = SearchRequest {
+            text: "place de la mairie".into(),
+            limit: 5,
+            autocomplete,
+            near: Some((wanted.lat, wanted.lon)),
+            ..SearchRequest::default()
+        };
+        let found = geocoder.search(&request);
+        let expected = format!("Place de la Mairie, {}", wanted.insee_code);
+        assert_eq!(label(&geocoder, &found[0]), expected, "{autocomplete}");
+        assert!(found[0].probability <= 0.5, "{}", found[0].probability);
+    }
+}
+
+#[test]
+fn a_street_named_after_a_town_is_found_elsewhere() {
+    let mut row = in_mende("0010", "Route de Marvejols", Some(12), "");
+    (row.insee_code, row.commune) = ("48061".into(), "Florac Trois Rivières".into());
+    let geocoder = Geocoder::new(vec![segment(&[row])]);
+    let found = search(&geocoder, "12 route de marvejols", false);
+    assert_eq!(label(&geocoder, &found[0]), "12 Route de Marvejols, 48061");
+}
+
+#[test]
+fn a_street_whose_name_is_like_a_town_is_found_without_its_town() {
+    let rows = [
+        in_commune("48092", "Marvejols", "Rue Henri Saumande", 9, 44.5),
+        in_commune(
+            "48092",
+            "Marvejols",
+            "Avenue Pierre Mendès France",
+            47,
+            44.6,
+        ),
+        in_mende("0010", "Rue Henri Rivière", Some(9), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, autocomplete, expected) in [
+        ("9 Rue Henri Saumande", false, "9 Rue Henri Saumande, 48092"),
+        ("9 rue henri saumende", false, "9 Rue Henri Saumande, 48092"),
+        (
+            "9 rue henri saumande xqzville",
+            false,
+            "9 Rue Henri Saumande, 48092",
+        ),
+        ("9 rue henri sau", true, "9 Rue Henri Saumande, 48092"),
+        (
+            "47 Avenue Pierre Mendès France",
+            false,
+            "47 Avenue Pierre Mendès France, 48092",
+        ),
+    ] {
+        let found = search(&geocoder, text, autocomplete);
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+    let sure = &search(&geocoder, "9 Rue Henri Saumande", false)[0];
+    assert!(sure.probability > 0.9, "{}", sure.probability);
+    let begun = search(&geocoder, "9 rue hen", true);
+    let streets = begun
+        .iter()
+        .filter(|one| one.kind == ResultKind::HouseNumber);
+    assert_eq!(streets.count(), 2, "{begun:?}");
+}
+
+#[test]
+fn a_street_named_with_its_town_is_not_looked_for_elsewhere() {
+    let rows = [
+        in_commune("48092", "Marvejols", "Rue de Mende", 12, 44.5),
+        in_mende("0010", "Rue Basse", Some(12), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let found = search(&geocoder, "12 rue de la paix mende", false);
+    assert!(found.iter().all(|one| one.probability < 0.5), "{found:?}");
+}
+
+#[test]
+fn streets_of_one_name_share_their_probability() {
+    let rows: Vec<AddressRow> = town_halls().into_iter().take(30).collect();
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let mut request = SearchRequest {
+        text: "1 place de la mairie".into(),
+        limit: 30,
+        ..SearchRequest::default()
+    };
+    let found = geocoder.search(&request);
+    assert_eq!(found.len(), 30);
+    assert!(found.iter().all(|one| one.probability <= 1.0 / 30.0));
+    // The share does not depend on the number of results asked for.
+    request.limit = 1;
+    assert!(geocoder.search(&request)[0].probability <= 1.0 / 30.0);
+    // Streets beyond those that are kept count too.
+    let all = Geocoder::new(vec![segment(&town_halls())]);
+    assert!(all.search(&request)[0].probability <= 1.0 / 100.0);
+    request.near = Some((rows[7].lat, rows[7].lon));
+    let first = &geocoder.search(&request)[0];
+    assert_eq!(position(&geocoder, first).0, rows[7].lat);
+    assert!(first.probability > 0.4, "{}", first.probability);
+}
