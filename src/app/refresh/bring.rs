@@ -78,9 +78,10 @@ impl Outcome {
         sources.chain(model).collect()
     }
 
-    /// Returns whether all sources failed.
+    /// Returns whether all sources failed, and nothing of them was imported.
     pub fn has_only_failures(&self) -> bool {
-        self.sources.iter().all(|source| !source.plan.failures.is_empty())
+        let mut sources = self.sources.iter();
+        sources.all(|source| !source.plan.failures.is_empty() && source.reports.is_empty())
     }
 }
 
