@@ -10,7 +10,9 @@ const MASTER_KEY: &str = "TOISE_MASTER_KEY";
 
 /// Returns whether an environment variable says where a master key is.
 pub(crate) fn is_of_master_key(variable: &OsStr) -> bool {
-    variable.as_encoded_bytes().starts_with(MASTER_KEY.as_bytes())
+    variable
+        .as_encoded_bytes()
+        .starts_with(MASTER_KEY.as_bytes())
 }
 
 /// Forbids memory dumps of this process, if its environment names a master key.

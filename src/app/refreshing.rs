@@ -155,7 +155,8 @@ impl Schedule {
         }
         let last = Editions::load(&self.data).refreshed_at;
         let every = TimeDelta::hours(self.config.refresh.every_h.cast_signed());
-        last.and_then(|last| moment(&last)).is_none_or(|last| now - last >= every)
+        last.and_then(|last| moment(&last))
+            .is_none_or(|last| now - last >= every)
     }
 
     /// Runs a refresh to its end, and logs what it changed.
@@ -170,8 +171,14 @@ impl Schedule {
             }
             Err(error) => vec![error.to_string()],
         };
-        for failure in failures.iter().filter(|failure| !self.failures.contains(failure)) {
-            tracing::error!(failure, "open data could not be refreshed; what was held stays; will retry");
+        for failure in failures
+            .iter()
+            .filter(|failure| !self.failures.contains(failure))
+        {
+            tracing::error!(
+                failure,
+                "open data could not be refreshed; what was held stays; will retry"
+            );
         }
         if failures.is_empty() && !self.failures.is_empty() {
             tracing::info!("open data can be refreshed again");
@@ -219,7 +226,10 @@ impl Schedule {
     fn spawn(&self, output: File, errors: File) -> io::Result<Child> {
         let settings = &self.config.refresh;
         let mut command = Command::new(&self.program);
-        command.arg("--data").arg(&self.data).args(["--json", "refresh"]);
+        command
+            .arg("--data")
+            .arg(&self.data)
+            .args(["--json", "refresh"]);
         if !settings.departments.is_empty() {
             command.args(["--departments", &settings.departments.replace(' ', "")]);
         }
@@ -245,7 +255,11 @@ fn end(child: &mut Child) -> io::Result<()> {
 /// Returns the end of a file as text, at most so many bytes; all of it for 0.
 fn read_from(mut file: File, bytes_max: i64) -> io::Result<String> {
     let length = file.metadata()?.len().cast_signed();
-    let from = if bytes_max == 0 { length } else { bytes_max.min(length) };
+    let from = if bytes_max == 0 {
+        length
+    } else {
+        bytes_max.min(length)
+    };
     file.seek(SeekFrom::End(-from))?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
@@ -271,7 +285,10 @@ fn log_changes(report: &Report) {
             "open data refreshed"
         );
     }
-    let version = report.model.as_ref().and_then(|model| model.version.as_deref());
+    let version = report
+        .model
+        .as_ref()
+        .and_then(|model| model.version.as_deref());
     if let Some(version) = version {
         tracing::info!(version, "model trained on the refreshed sales");
     }

@@ -85,7 +85,11 @@ pub fn run(common: &Common, arguments: &RefreshArgs) -> CommandResult {
     let refresher = Refresher::start(&common.data, arguments.fetching.options(common)?)?;
     let plan = refresher.plan(&codes)?;
     if !common.json {
-        println!("departments: {}\n{}", listed_codes(&codes), plan_table(&plan));
+        println!(
+            "departments: {}\n{}",
+            listed_codes(&codes),
+            plan_table(&plan)
+        );
         for note in plan.sources.iter().flat_map(|source| &source.notes) {
             println!("note: {note}");
         }
@@ -133,14 +137,22 @@ fn show_plan(common: &Common, plan: &Plan) -> CommandResult {
     let failures: Vec<String> = failures.collect();
     if common.json {
         let mut sources = serde_json::to_value(&plan.sources)?;
-        for (value, source) in sources.as_array_mut().into_iter().flatten().zip(&plan.sources) {
+        for (value, source) in sources
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+            .zip(&plan.sources)
+        {
             value["action"] = json!(source.action());
         }
         let result = json!({"departments": plan.departments, "sources": sources, "bytes": plan.bytes(),
             "failures": failures});
         println!("{result}");
     }
-    let has_only_failures = plan.sources.iter().all(|source| source.action() == Action::Failed);
+    let has_only_failures = plan
+        .sources
+        .iter()
+        .all(|source| source.action() == Action::Failed);
     verdict(&failures, has_only_failures)
 }
 
@@ -161,7 +173,11 @@ pub(super) fn plan_table(plan: &Plan) -> Table {
     let mut table = crate::table();
     table.set_header(["source", "held", "available", "new", "download", "action"]);
     for source in &plan.sources {
-        let unit = if source.table == "dpe" { "rows" } else { "files" };
+        let unit = if source.table == "dpe" {
+            "rows"
+        } else {
+            "files"
+        };
         let none = || "-".to_owned();
         let (new, size) = match source.new {
             0 => (none(), none()),

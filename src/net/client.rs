@@ -119,10 +119,12 @@ impl Client {
             attempts += 1;
             let (wait, reason) = match self.attempt(self.http.get(url), url, attempts).await? {
                 RequestOutcome::Retry { wait, reason } => (wait, reason),
-                RequestOutcome::Answer(answer) => match read(answer, url, bytes_max, Pace::new(&self.policy)).await? {
-                    Ok(body) => return Ok(body),
-                    Err(reason) => (backoff(&self.policy, attempts), reason),
-                },
+                RequestOutcome::Answer(answer) => {
+                    match read(answer, url, bytes_max, Pace::new(&self.policy)).await? {
+                        Ok(body) => return Ok(body),
+                        Err(reason) => (backoff(&self.policy, attempts), reason),
+                    }
+                }
             };
             self.pause(url, attempts, wait, reason).await?;
         }

@@ -1,9 +1,7 @@
 //! Downloads addresses and named places of the national address base: two files per department, which together form one
 //! edition of the department.
 
-use super::{
-    Downloads, Error, FetchedSources, FileVersion, ImportInput, PublishedFiles, check,
-};
+use super::{Downloads, Error, FetchedSources, FileVersion, ImportInput, PublishedFiles, check};
 use toise_lake::Slice;
 use toise_net::Client;
 

@@ -203,7 +203,12 @@ pub async fn numbers(client: &Client, base: &str, code: &str) -> Result<BTreeSet
     let base = base.trim_end_matches('/');
     let size = PAGE_ROWS.to_string();
     let parameters = [("size", size.as_str()), ("select", NUMBER)];
-    let mut next = Some(lines(base, &[code.to_owned()], &Since::Beginning, &parameters));
+    let mut next = Some(lines(
+        base,
+        &[code.to_owned()],
+        &Since::Beginning,
+        &parameters,
+    ));
     let (mut numbers, mut pages) = (BTreeSet::new(), 0);
     while let Some(url) = next.take().filter(|_| pages < PAGES_MAX) {
         let page = page(client, &url, PAGE_BYTES_MAX).await?;

@@ -113,13 +113,25 @@ fn three_editions_are_followed_and_what_is_damaged_or_withdrawn_loses_nothing() 
     assert_eq!(code, Some(0), "{message}");
     let found = changes(&second);
     assert_eq!(found["ban"], json!([0, 1, 0]), "{second}");
-    assert_eq!((&found["dvf"][0], &found["dpe"]), (&json!(0), &json!([0, 1, 1])), "{second}");
+    assert_eq!(
+        (&found["dvf"][0], &found["dpe"]),
+        (&json!(0), &json!([0, 1, 1])),
+        "{second}"
+    );
     assert!(found["dvf"][2].as_u64() >= Some(1), "{second}");
     assert_eq!(second["sources"][2]["withdrawn"], 1);
     let note = second["sources"][1]["notes"][0].as_str().unwrap();
-    assert!(note.contains(&format!("83 {first_year}: no longer published")), "{note}");
-    let of_first = format!("select count(*) from dvf where extract(year from transaction_date) = {first_year}");
-    assert!(sql_number(data, &of_first) > 0, "a year that is no longer published stays");
+    assert!(
+        note.contains(&format!("83 {first_year}: no longer published")),
+        "{note}"
+    );
+    let of_first = format!(
+        "select count(*) from dvf where extract(year from transaction_date) = {first_year}"
+    );
+    assert!(
+        sql_number(data, &of_first) > 0,
+        "a year that is no longer published stays"
+    );
     let number = rows.diagnostics[corrected]["numero_dpe"].as_str().unwrap();
     let label = format!("select etiquette_dpe from dpe where numero_dpe = '{number}'");
     assert_eq!(run(data, &["sql", &label])[0]["etiquette_dpe"], "G");
@@ -142,9 +154,16 @@ fn three_editions_are_followed_and_what_is_damaged_or_withdrawn_loses_nothing() 
     for table in ["ban", "dvf"] {
         let start = format!("error: {table}: ");
         let line = message.lines().find(|line| line.starts_with(&start));
-        assert!(line.unwrap().contains("the downloaded archive is damaged"), "{message}");
+        assert!(
+            line.unwrap().contains("the downloaded archive is damaged"),
+            "{message}"
+        );
     }
-    assert_eq!(message.matches("error: ").count(), 2, "each is reported once: {message}");
+    assert_eq!(
+        message.matches("error: ").count(),
+        2,
+        "each is reported once: {message}"
+    );
     assert_eq!(changes(&third)["dpe"], json!([0, 1, 0]), "{third}");
     assert_eq!(["ban", "dvf"].map(|table| count(data, table)), before);
 
@@ -182,7 +201,10 @@ fn a_source_that_is_gone_or_sends_something_else_changes_nothing() {
     assert!(message.contains("has shrunk"), "{message}");
     assert!(message.contains("lists only 10 of"), "{message}");
     let note = result["sources"][0]["notes"][0].as_str().unwrap();
-    assert!(note.contains("adresses-48.csv.gz: no longer published"), "{note}");
+    assert!(
+        note.contains("adresses-48.csv.gz: no longer published"),
+        "{note}"
+    );
     assert_eq!(["ban", "dvf", "dpe"].map(|table| count(data, table)), held);
 
     // All of them refuse.
@@ -205,7 +227,11 @@ fn a_refresh_that_is_killed_resumes_where_it_stopped() {
     let file = format!("full-{year}.csv.gz");
     publisher.world().set_stalling(&file, true);
     let arguments = ["refresh", "--departments", "48,83", "--no-model"];
-    let mut child = publisher.toise(data, &arguments).stdout(Stdio::null()).spawn().unwrap();
+    let mut child = publisher
+        .toise(data, &arguments)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
     let started = Instant::now();
     let is_begun = || {
         let asked = publisher.world().heads_of(&file);
@@ -218,7 +244,10 @@ fn a_refresh_that_is_killed_resumes_where_it_stopped() {
     // A second one does not run beside it.
     let (code, _, message) = refresh(&publisher, data, &[]);
     assert_eq!(code, Some(1));
-    assert!(message.contains("another process is refreshing"), "{message}");
+    assert!(
+        message.contains("another process is refreshing"),
+        "{message}"
+    );
     std::thread::sleep(Duration::from_millis(500));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -228,13 +257,23 @@ fn a_refresh_that_is_killed_resumes_where_it_stopped() {
     publisher.world().forget();
     let (code, result, message) = refresh(&publisher, data, &[]);
     assert_eq!(code, Some(0), "{message}");
-    assert_eq!(changes(&result)["ban"], json!([0, 0, 0]), "finished steps are skipped");
+    assert_eq!(
+        changes(&result)["ban"],
+        json!([0, 0, 0]),
+        "finished steps are skipped"
+    );
     assert!(count(data, "dvf") > 0 && count(data, "dpe") > 0);
     let world = publisher.world();
     let resumed = world.heads_of(&file);
-    assert!(resumed.iter().any(|head| head.contains("range: bytes=")), "{resumed:?}");
+    assert!(
+        resumed.iter().any(|head| head.contains("range: bytes=")),
+        "{resumed:?}"
+    );
     let addresses = world.heads_of("adresses-48.csv.gz");
-    assert!(addresses.iter().all(|head| head.starts_with("HEAD")), "{addresses:?}");
+    assert!(
+        addresses.iter().all(|head| head.starts_with("HEAD")),
+        "{addresses:?}"
+    );
 }
 
 /// Waits until an answer of a server has a text.
@@ -283,7 +322,11 @@ async fn a_server_refreshes_on_its_schedule_and_says_how_old_its_tables_are() {
         assert!(text.contains(line), "{line} is not in {text}");
     }
     let sales = count(data, "dvf");
-    wait_for(&metrics, &format!("toise_lake_rows{{table=\"dvf\"}} {sales}")).await;
+    wait_for(
+        &metrics,
+        &format!("toise_lake_rows{{table=\"dvf\"}} {sales}"),
+    )
+    .await;
     let health = format!("{}/healthz", server.address);
     wait_for(&health, "\"x-toise-not-refreshed\": \"dpe\"").await;
     assert_eq!(server.terminate(), Some(0));
@@ -336,7 +379,9 @@ async fn start_goes_from_nothing_to_a_served_folder_and_skips_what_is_done() {
 /// The sales without the rows of the last mutation.
 fn without_last_mutation(text: &str) -> String {
     let last = text.lines().last().unwrap().split(',').next().unwrap();
-    let lines = text.lines().filter(|line| line.split(',').next() != Some(last));
+    let lines = text
+        .lines()
+        .filter(|line| line.split(',').next() != Some(last));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
@@ -349,5 +394,9 @@ fn moved(text: &str) -> String {
     let mut cells: Vec<&str> = first.split(';').collect();
     cells[at("lon")] = "3.25";
     cells[at("lat")] = "44.999";
-    format!("{header}\n{}\n{}", cells.join(";"), without_line(&without_line(text, 0), 0))
+    format!(
+        "{header}\n{}\n{}",
+        cells.join(";"),
+        without_line(&without_line(text, 0), 0)
+    )
 }

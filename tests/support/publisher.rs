@@ -104,7 +104,11 @@ impl World {
 
     /// The heads of the requests whose path ends so.
     pub fn heads_of(&self, end: &str) -> Vec<String> {
-        let is_of = |head: &&String| head.split(' ').nth(1).is_some_and(|path| path.ends_with(end));
+        let is_of = |head: &&String| {
+            head.split(' ')
+                .nth(1)
+                .is_some_and(|path| path.ends_with(end))
+        };
         self.heads.iter().filter(is_of).cloned().collect()
     }
 
@@ -133,7 +137,10 @@ impl World {
         let (method, target) = (words.next().unwrap(), words.next().unwrap());
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let host = header(head, "host").unwrap();
-        let failing = self.failing.iter().find(|(start, _)| path.starts_with(*start));
+        let failing = self
+            .failing
+            .iter()
+            .find(|(start, _)| path.starts_with(*start));
         if let Some((_, status)) = failing {
             return (response(*status, "", b"", method), false);
         }
@@ -167,7 +174,8 @@ impl World {
         let conditions = parameters.get("qs").map_or("", String::as_str);
         let codes = between(conditions, "code_departement_ban:(", ")").unwrap_or_default();
         let codes: Vec<&str> = codes.split(" OR ").collect();
-        let since = between(conditions, "date_derniere_modification_dpe:[", " TO").unwrap_or_default();
+        let since =
+            between(conditions, "date_derniere_modification_dpe:[", " TO").unwrap_or_default();
         let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
         let mut rows: Vec<&Value> = self.diagnostics.iter().collect();
         rows.retain(|row| {
@@ -177,7 +185,9 @@ impl World {
         if parameters.contains_key("sort") {
             rows.sort_by_key(|row| std::cmp::Reverse(text(row, "date_derniere_modification_dpe")));
         }
-        let start: usize = parameters.get("after").map_or(0, |after| after.parse().unwrap());
+        let start: usize = parameters
+            .get("after")
+            .map_or(0, |after| after.parse().unwrap());
         let size: usize = parameters["size"].parse().unwrap();
         let end = rows.len().min(start + size.min(PAGE_ROWS));
         let select = |row: &Value| match parameters.get("select") {
@@ -217,7 +227,12 @@ impl PublishedFile {
             Some(start) => {
                 let length = self.bytes.len();
                 let range = format!("content-range: bytes {start}-{}/{length}\r\n", length - 1);
-                response(206, &format!("{about}{range}"), &self.bytes[start..], method)
+                response(
+                    206,
+                    &format!("{about}{range}"),
+                    &self.bytes[start..],
+                    method,
+                )
             }
             None => response(200, &about, &self.bytes, method),
         };
@@ -386,7 +401,10 @@ impl Rows {
                      83137000DE00{row:02},0,1,Maison,67,4,210,5.928,43.124"
                 )
             });
-            in_year(year, &(header.to_owned() + &rows.collect::<String>() + "\n"))
+            in_year(
+                year,
+                &(header.to_owned() + &rows.collect::<String>() + "\n"),
+            )
         };
         let header = "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat";
         let addresses = (1..=40).map(|number| {

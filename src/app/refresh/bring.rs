@@ -74,7 +74,10 @@ impl Outcome {
             let failures = source.plan.failures.iter();
             failures.map(move |failure| format!("{table}: {failure}"))
         });
-        let model = self.model_failure.iter().map(|failure| format!("model: {failure}"));
+        let model = self
+            .model_failure
+            .iter()
+            .map(|failure| format!("model: {failure}"));
         sources.chain(model).collect()
     }
 
@@ -280,7 +283,10 @@ impl Refresher<'_> {
         options: &ImportOptions,
         outcome: &mut SourceOutcome,
     ) -> Result<(), Failure> {
-        outcome.plan.failures.extend(fetched.failures.iter().cloned());
+        outcome
+            .plan
+            .failures
+            .extend(fetched.failures.iter().cloned());
         if fetched.inputs.is_empty() {
             return Ok(());
         }

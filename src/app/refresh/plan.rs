@@ -171,7 +171,8 @@ impl Refresher<'_> {
             let withdrawn: Vec<&str> = withdrawn.map(|(name, ..)| name.as_str()).collect();
             if !withdrawn.is_empty() && published.failures.is_empty() {
                 let files = withdrawn.join(" and ");
-                let note = format!("{files}: no longer published; department {code} stays as it is");
+                let note =
+                    format!("{files}: no longer published; department {code} stays as it is");
                 source.notes.push(note);
             }
             // Both files together replace the department: without one of them, its rows would be lost.
@@ -183,7 +184,9 @@ impl Refresher<'_> {
                 Ok(count) => {
                     plan.address_codes.push(code.clone());
                     source.new += count;
-                    let sizes = files.iter().filter_map(|(_, published, _)| published.as_ref()?.bytes);
+                    let sizes = files
+                        .iter()
+                        .filter_map(|(_, published, _)| published.as_ref()?.bytes);
                     source.bytes += sizes.sum::<u64>();
                 }
                 Err(failure) => source.failures.push(failure),
@@ -241,7 +244,9 @@ impl Refresher<'_> {
         let mut due: BTreeMap<String, Vec<(String, u64)>> = BTreeMap::new();
         for code in &plan.departments {
             let known = held.diagnostics.get(code);
-            source.held = source.held.max(known.and_then(|known| known.survey.changed.clone()));
+            source.held = source
+                .held
+                .max(known.and_then(|known| known.survey.changed.clone()));
             let survey = match diagnostics::survey(&self.client, base, code).await {
                 Ok(survey) => survey,
                 Err(error) => {
@@ -308,7 +313,11 @@ fn source_plan(
     SourcePlan {
         table,
         held: held.values().filter_map(FileVersion::edition).max(),
-        available: published.versions.values().filter_map(FileVersion::edition).max(),
+        available: published
+            .versions
+            .values()
+            .filter_map(FileVersion::edition)
+            .max(),
         failures: published.failures.clone(),
         ..SourcePlan::default()
     }
@@ -400,12 +409,34 @@ mod tests {
         let held = version("https://a/48.csv.gz", "1", 1_000, "2026-04-10");
         let of = |published: &FileVersion| due([(Some(published), Some(&held))].into_iter());
         assert_eq!(of(&held), Ok(0));
-        assert_eq!(of(&version("https://a/48.csv.gz", "2", 990, "2026-10-10")), Ok(1));
+        assert_eq!(
+            of(&version("https://a/48.csv.gz", "2", 990, "2026-10-10")),
+            Ok(1)
+        );
         let refused = of(&version("https://a/48.csv.gz", "2", 10, "2026-10-10")).unwrap_err();
-        assert!(refused.contains("has shrunk from 1000 to 10 bytes"), "{refused}");
+        assert!(
+            refused.contains("has shrunk from 1000 to 10 bytes"),
+            "{refused}"
+        );
         // The same edition at another address, and a later one there, in files of another extent.
-        assert_eq!(of(&version("https://b/full-2024.csv.gz", "2", 10, "2026-04-10")), Ok(0));
-        assert_eq!(of(&version("https://b/full-2024.csv.gz", "2", 10, "2026-10-10")), Ok(1));
+        assert_eq!(
+            of(&version(
+                "https://b/full-2024.csv.gz",
+                "2",
+                10,
+                "2026-04-10"
+            )),
+            Ok(0)
+        );
+        assert_eq!(
+            of(&version(
+                "https://b/full-2024.csv.gz",
+                "2",
+                10,
+                "2026-10-10"
+            )),
+            Ok(1)
+        );
         assert_eq!(due([(None, Some(&held))].into_iter()), Ok(0));
         assert_eq!(due([(Some(&held), None)].into_iter()), Ok(1));
     }

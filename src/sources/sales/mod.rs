@@ -208,10 +208,16 @@ impl<'a> Run<'a> {
             }
             outcome => outcome?,
         }
-        let bad = self.bad.iter().filter(|(slice, _)| self.wanted.contains(slice));
+        let bad = self
+            .bad
+            .iter()
+            .filter(|(slice, _)| self.wanted.contains(*slice));
         let reasons: BTreeSet<&String> = bad.map(|(_, reason)| reason).collect();
         self.fetched.failures.extend(reasons.into_iter().cloned());
-        let unpublished = self.wanted.iter().filter(|slice| !self.bad.contains_key(slice));
+        let unpublished = self
+            .wanted
+            .iter()
+            .filter(|slice| !self.bad.contains_key(*slice));
         let notes = unpublished
             .map(|(code, year)| format!("no sales published for department {code} in {year}"));
         self.fetched.notes.extend(notes);
@@ -418,9 +424,7 @@ impl<'a> Run<'a> {
                         let bad = slices.into_iter().map(|slice| (slice, reason.clone()));
                         self.bad.extend(bad);
                     }
-                    Err(error)
-                        if error.is_not_found() || error.is_of_file() =>
-                    {
+                    Err(error) if error.is_not_found() || error.is_of_file() => {
                         replaced = Some(error);
                         break;
                     }
