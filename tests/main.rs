@@ -112,6 +112,7 @@ mod journeys {
     mod portfolio_forms;
     mod publishing;
     mod rebuilding;
+    mod refreshing;
     mod replicas;
     mod secrets;
     mod serving;

@@ -2,11 +2,18 @@
 //! process of the same user can read its memory. Called once, before anything reads the key. The user `root` can still
 //! read the memory.
 
+use std::ffi::OsStr;
 use std::io;
 
 /// Prefix of all variables that say where a master key is.
-#[cfg(unix)]
 const MASTER_KEY: &str = "TOISE_MASTER_KEY";
+
+/// Returns whether an environment variable says where a master key is.
+pub(crate) fn is_of_master_key(variable: &OsStr) -> bool {
+    variable
+        .as_encoded_bytes()
+        .starts_with(MASTER_KEY.as_bytes())
+}
 
 /// Forbids memory dumps of this process, if its environment names a master key.
 ///
@@ -14,8 +21,7 @@ const MASTER_KEY: &str = "TOISE_MASTER_KEY";
 /// The system refuses.
 #[cfg(unix)]
 pub fn forbid_with_master_key() -> io::Result<()> {
-    let has_key = std::env::vars_os()
-        .any(|(name, _)| name.as_encoded_bytes().starts_with(MASTER_KEY.as_bytes()));
+    let has_key = std::env::vars_os().any(|(name, _)| is_of_master_key(&name));
     if has_key { forbid() } else { Ok(()) }
 }
 

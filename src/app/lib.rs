@@ -8,14 +8,18 @@ pub mod config;
 pub mod contours;
 pub(crate) mod disk;
 pub mod dumps;
+pub mod importing;
 mod merges;
 mod open_files;
 pub mod publishing;
 pub(crate) mod readiness;
+pub mod refresh;
+mod refreshing;
 pub mod replica;
 pub mod serve;
 pub mod sql_process;
 mod sweep;
+pub mod training;
 pub mod verify;
 mod waiting_rows;
 

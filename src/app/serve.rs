@@ -17,7 +17,8 @@ use crate::config::Config;
 use crate::disk::DiskCheck;
 use crate::replica::{self, ReplicaData};
 use crate::{
-    Failure, contours, merges, open_files, publishing, readiness, sweep, verify, waiting_rows,
+    Failure, contours, merges, open_files, publishing, readiness, refreshing, sweep, verify,
+    waiting_rows,
 };
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
@@ -261,6 +262,7 @@ impl Workers {
             .start(supervisor, runtime.clone(), metrics)?;
         let geocoding_projects = app.data.projects.run(supervisor, addresses)?;
         let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
+        let refreshing = refreshing::start(supervisor, data, config, &app.readiness, &app.metrics)?;
         let listings = app.data.properties.listings().clone();
         let dated = listings.clone();
         let dating = watch(supervisor, "sighting-dates", move || {
@@ -272,6 +274,7 @@ impl Workers {
         Ok(Self(Box::new((
             counting,
             dating,
+            refreshing,
             publishing,
             collecting,
             geocoding_projects,

@@ -1,22 +1,13 @@
 //! `toise demo`: on its first run, fills a data folder with synthetic sales, diagnostics and adverts and trains a model
 //! on the sales. Then it serves the folder and prints a key and sample requests.
 
-use std::path::Path;
-
 use clap::Args;
-use serde_json::json;
 
 use super::config::SettingArgs;
-use super::serve::ready;
 use super::train::train_lake;
+use super::welcome::{SamplePlaces, serve_with_welcome};
 use super::{CommandResult, Common};
-use toise_accounts::DEFAULT_ACCOUNT;
-use toise_accounts::audit::{Act, audited, audited_with_subject};
-use toise_accounts::keys::{self, DEMO_NAME, KeyKind, KeyRequest, NewKey, Owner};
-use toise_accounts::limits::KeyLimits;
-use toise_accounts::scopes::{Scope, Scopes};
 use toise_app::contours;
-use toise_app::serve::serve;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_collect::portals::Portals;
@@ -24,7 +15,6 @@ use toise_estimate::{model, store};
 use toise_lake::Lake;
 use toise_listings::columns::properties;
 use toise_opendata::{Dataset, dpe, dvf};
-use toise_store::Store;
 use toise_synth::adverts::{AdvertsRequest, DistortionLevel};
 use toise_synth::{SynthRequest, lake::generate_into_lake, listings::generate_into_listings};
 
@@ -71,76 +61,7 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
     if !arguments.no_model {
         train_model(common)?;
     }
-    let as_json = common.json;
-    serve(&common.data, &config, move |addresses| {
-        // Keys are created only after binding: a demo that finds its address in use must not revoke the keys of the
-        // running one.
-        let keys = make_keys(&common.data, &config.limits)?;
-        let DemoKeys {
-            key,
-            admin_key,
-            sql_key,
-            console_key,
-        } = &keys;
-        let code = addresses.sessions.code_for(console_key);
-        let console = format!("{}/console/#code={code}", addresses.http);
-        if as_json {
-            let more =
-                json!({"key": key, "admin_key": admin_key, "sql_key": sql_key, "console": console});
-            println!("{}", ready(addresses, more));
-        } else {
-            print_welcome(&addresses.http, &console, &keys);
-        }
-        Ok(())
-    })
-}
-
-/// The keys of a demo.
-struct DemoKeys {
-    /// Key with the default scopes.
-    key: String,
-    /// Key for administration.
-    admin_key: String,
-    /// Key for SQL.
-    sql_key: String,
-    /// Key behind the console's link, with every scope. Never printed.
-    console_key: String,
-}
-
-/// Revokes the keys of earlier demos and creates new ones.
-fn make_keys(
-    data: &Path,
-    limits: &KeyLimits,
-) -> Result<DemoKeys, Box<dyn std::error::Error + Send + Sync>> {
-    let store = Store::open(data)?;
-    let clock = Clock::system();
-    let revoke = Act::at_command_line("demo: revoke the keys of earlier demos");
-    let revoke = revoke.on(format!("keys named {DEMO_NAME}"));
-    audited(&store, &clock, revoke, || {
-        keys::revoke_demo_keys(&store, &clock)
-    })?;
-    let make = |grants: Scopes| {
-        let request = KeyRequest {
-            name: Some(DEMO_NAME.to_owned()),
-            grants: Some(grants.into()),
-            ..KeyRequest::new(
-                KeyKind::Production,
-                Owner::Named(DEFAULT_ACCOUNT.to_owned()),
-                limits,
-            )
-        };
-        let subject = |new: &NewKey| Some(format!("key {}", new.key_id));
-        let issue = || keys::issue(&store, &clock, request);
-        let create = Act::at_command_line("demo: create a key");
-        audited_with_subject(&store, &clock, create, subject, issue).map(|new| new.key)
-    };
-    let only = |scope: Scope| [scope].into_iter().collect();
-    Ok(DemoKeys {
-        key: make(KeyKind::Production.default_scopes())?,
-        admin_key: make(only(Scope::Admin))?,
-        sql_key: make(only(Scope::Sql))?,
-        console_key: make(Scope::ALL.into_iter().collect())?,
-    })
+    serve_with_welcome(common, &config, &SamplePlaces::OF_DEMO)
 }
 
 /// Generates the demo's data if the data folder has no rows yet.
@@ -195,46 +116,4 @@ fn train_model(common: &Common) -> CommandResult {
         Err(error) => return Err(error.into()),
     }
     Ok(())
-}
-
-fn print_welcome(address: &str, console: &str, keys: &DemoKeys) {
-    let DemoKeys {
-        key,
-        admin_key,
-        sql_key,
-        ..
-    } = keys;
-    let ask = |path: &str, body: &str| {
-        println!(
-            "curl -s {address}/v2/protected/{path} -H 'x-api-key: {key}' \
-             -H 'content-type: application/json' -d '{body}'\n"
-        );
-    };
-    println!(
-        "toise listens on {address}\nconsole:   {console} (once, within 15 minutes)\nkey:       {key}\nadmin key: {admin_key}\nSQL key:   {sql_key}\n\nTry:\n"
-    );
-    println!(
-        "curl -s {address}/v2/protected/sql -H 'x-api-key: {sql_key}' -H 'content-type: application/json' \
-         -d '{{\"query\":\"select property_type, count(*), median(price_eur) from dvf group by 1\"}}'\n"
-    );
-    ask(
-        "properties/search",
-        r#"{"search":{"filterProperty":{"type":["CLASS_FLAT"],"offer":[{"type":"OFFER_BUY"}],"location":[{"locationCoordinate":{"location":{"geoDistance":{"pin":{"lat":48.86,"lon":2.35},"distanceKm":10}}}}],"meta":{"isTotallyOffline":false}},"fullTexts":["balcon"]},"sortBy":"PRICE","orderBy":"ASC","size":3}"#,
-    );
-    ask(
-        "estimate/property/lite",
-        r#"{"location":{"locationCoordinate":{"location":[2.3795,48.8631]}},"type":"CLASS_FLAT","offer":{"type":"OFFER_BUY"},"habitation":{"surface":{"total":50},"roomCount":2,"bedroomCount":1,"characteristics":{"hasTerrace":true}}}"#,
-    );
-    ask(
-        "opendata/dvf/search",
-        r#"{"filters":{"insee_code":"75111","property_type":["Appartement"],"surface_m2":{"min":30,"max":50}},"sortBy":"price_eur","sortOrder":"asc","size":3}"#,
-    );
-    ask(
-        "opendata/dpe/search",
-        r#"{"filters":{"location":{"lat":45.76,"lon":4.84,"distance":"2km"},"etiquette_dpe":["F","G"]},"size":3}"#,
-    );
-    ask(
-        "opendata/dpe/match",
-        r#"{"filters":{"code_departement_ban":"48","type_batiment":"maison","surface_habitable_logement":{"min":90,"max":110}},"scoring_targets":{"conso_5_usages_par_m2_ep":250,"etiquette_ges":"C"},"size":3}"#,
-    );
 }

@@ -11,24 +11,22 @@ use indicatif::{HumanBytes, HumanCount};
 
 use super::common::MissingArgs;
 use super::result::{listed, no_rows};
+use super::sources::{AddressesPlaceArgs, DiagnosticsPlaceArgs, SalesPlaceArgs};
 use super::{CommandResult, Common};
-use toise_app::contours;
+use toise_app::{contours, importing};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geo::code_hints::{PlaceCode, hint};
 use toise_geo::departments;
 use toise_geocode::folder as index;
 use toise_geocode::resolve::LazyGeocoder;
-use toise_lake::Lake;
 use toise_net::{Client, RetryPolicy};
-use toise_opendata::dvf::record::PlaceSources;
-use toise_opendata::dvf::stored::place_stored;
-use toise_opendata::import::{ImportOptions, group_by_columns, import_files, iso, local_files};
+use toise_opendata::import::{ImportOptions, local_files};
 use toise_opendata::report::ImportReport;
 use toise_opendata::source::cell;
 use toise_opendata::{Dataset, ImportTable};
-use toise_sources::sales::SalesPlaces;
-use toise_sources::{Downloads, FetchedSources, addresses, catalogue, diagnostics, sales};
+use toise_sources::diagnostics::Since;
+use toise_sources::{Downloads, FetchedSources, addresses, diagnostics, sales};
 
 /// Arguments of `import`.
 #[derive(Args, Debug)]
@@ -85,15 +83,8 @@ struct DvfArgs {
     /// IRIS contours (GeoJSON, may be gzip) to fill iris_code; stored for later imports
     #[arg(long, value_name = "FILE")]
     iris: Option<PathBuf>,
-    /// Address of the catalogue's API, which is asked first [default: https://www.data.gouv.fr/api/1]
-    #[arg(long, env = "TOISE_DVF_CATALOGUE", value_name = "URL")]
-    dvf_catalogue: Option<String>,
-    /// Address of the folder tree; alone, the catalogue is not asked [default: https://files.data.gouv.fr/geo-dvf]
-    #[arg(long, env = "TOISE_DVF_BASE", value_name = "URL")]
-    dvf_base: Option<String>,
-    /// Address of a mirror of the folder tree, asked if catalogue and folder tree fail
-    #[arg(long, env = "TOISE_DVF_MIRROR", value_name = "URL")]
-    dvf_mirror: Option<String>,
+    #[command(flatten)]
+    places: SalesPlaceArgs,
 }
 
 /// Arguments of `import dpe`.
@@ -109,9 +100,8 @@ struct DpeArgs {
     /// Only diagnostics established on or after this day
     #[arg(long, value_parser = day, value_name = "YYYY-MM-DD")]
     since: Option<String>,
-    /// Address of the official source, or of a mirror
-    #[arg(long, env = "TOISE_DPE_BASE", default_value = diagnostics::DPE_BASE, value_name = "URL")]
-    dpe_base: String,
+    #[command(flatten)]
+    place: DiagnosticsPlaceArgs,
 }
 
 /// Arguments of `import ban`.
@@ -125,9 +115,8 @@ struct BanArgs {
     /// the commune, if there is only one)
     #[arg(long, value_parser = edition, value_name = "YYYY-MM")]
     edition: Option<String>,
-    /// Address of the official source, or of a mirror
-    #[arg(long, env = "TOISE_BAN_BASE", default_value = addresses::BAN_BASE, value_name = "URL")]
-    ban_base: String,
+    #[command(flatten)]
+    place: AddressesPlaceArgs,
 }
 
 /// Arguments of every import.
@@ -244,7 +233,7 @@ fn import_ban(
     let fetched = if arguments.files.is_empty() {
         require_departments(shared)?;
         download(common, progress, &clock, async |downloads| {
-            addresses::fetch(downloads, &arguments.ban_base, &shared.departments).await
+            addresses::fetch(downloads, &arguments.place.ban_base, &shared.departments).await
         })?
     } else {
         local(ImportTable::Ban, &arguments.files)?
@@ -288,22 +277,7 @@ fn import_ban(
 /// Places the stored sales of departments that have no position, now that there are addresses.
 fn place_sales(common: &Common, departments: &[String]) -> CommandResult {
     let settings = common.configuration(Vec::new())?.config.lake;
-    let lake = Lake::open(&common.data)?.keeping(settings.keep_versions);
-    let table = Dataset::Dvf.schema();
-    if lake.snapshot(table)?.rows() == 0 {
-        return Ok(());
-    }
-    let iris = contours::open_or_keep(&common.data, None)?;
-    let geocoder = LazyGeocoder::new(common.data.clone());
-    let sources = PlaceSources {
-        iris: iris.as_deref(),
-        geocoder: &geocoder,
-    };
-    let mut sales = lake.import(table)?;
-    let counts = place_stored(&mut sales, departments, sources)?;
-    if counts.placed > 0 {
-        sales.publish(Vec::new(), Vec::new())?;
-    }
+    let counts = importing::place_sales(&common.data, settings.keep_versions, departments)?;
     if counts.without_position > 0 && !common.json {
         println!(
             "sales: {} of {} without a position were placed by their address",
@@ -325,15 +299,7 @@ fn fetch_dvf(
     require_departments(shared)?;
     let this_year = clock.now().year();
     let years = arguments.years.clone().unwrap_or(this_year - 5..=this_year);
-    let asks_catalogue = arguments.dvf_base.is_none();
-    let catalogue = arguments.dvf_catalogue.clone();
-    let base = arguments.dvf_base.clone();
-    let places = SalesPlaces {
-        catalogue: catalogue
-            .or_else(|| asks_catalogue.then(|| catalogue::CATALOGUE_BASE.to_owned())),
-        tree: base.unwrap_or_else(|| sales::DVF_BASE.to_owned()),
-        mirror: arguments.dvf_mirror.clone(),
-    };
+    let places = arguments.places.places();
     download(common, progress, clock, async |downloads| {
         sales::fetch(downloads, &places, &shared.departments, years).await
     })
@@ -349,8 +315,10 @@ fn fetch_dpe(
     let shared = &arguments.shared;
     require_departments(shared)?;
     download(common, progress, clock, async |downloads| {
-        let since = arguments.since.as_deref();
-        diagnostics::fetch(downloads, &arguments.dpe_base, &shared.departments, since).await
+        let since = arguments.since.clone();
+        let since = since.map_or(Since::Beginning, Since::Established);
+        let base = &arguments.place.dpe_base;
+        diagnostics::fetch(downloads, base, &shared.departments, &since).await
     })
 }
 
@@ -399,44 +367,11 @@ fn import(
     options: &ImportOptions,
     shared: &SharedArgs,
 ) -> Result<ImportReport, BoxedError> {
-    let table = table.into();
-    let started = Instant::now();
     let settings = common.configuration(Vec::new())?.config.lake;
-    let lake = Lake::open(&common.data)?.keeping(settings.keep_versions);
-    let mut report = ImportReport {
-        table: table.name(),
-        started_at: iso(&options.clock),
-        edition: options.edition.clone(),
-        notes: fetched.notes.clone(),
-        skipped_files: fetched.skipped.clone(),
-        ..ImportReport::default()
-    };
-    let groups = if fetched.inputs.is_empty() {
-        Vec::new()
-    } else {
-        group_by_columns(table, fetched.inputs.clone())?
-    };
-    for group in groups {
-        let begin = || lake.import(table.schema());
-        let (filled, imported) = import_files(table, &group, begin, options, &mut report)?;
-        let (sources, slices): (Vec<_>, Vec<_>) = imported
-            .into_iter()
-            .map(|imported| (imported.source, imported.slices))
-            .unzip();
-        let mut slices: Vec<_> = slices.into_iter().flatten().collect();
-        slices.sort();
-        slices.dedup();
-        report.replaced_slices.clone_from(&slices);
-        let outcome = filled.publish(sources, slices)?;
-        report.outcome.get_or_insert_default().add(&outcome);
-    }
-    report.seconds = started.elapsed().as_secs_f64();
-    let path = report.write(&common.data)?;
+    let kept = settings.keep_versions;
+    let (report, path) = importing::import(&common.data, kept, table, fetched, options)?;
     if let Some(copy) = &shared.report {
         std::fs::copy(&path, copy)?;
-    }
-    if let Some(folder) = &fetched.temporary {
-        std::fs::remove_dir_all(folder)?;
     }
     if common.json {
         println!("{}", serde_json::to_string(&report)?);

@@ -33,23 +33,29 @@ mod mcp;
 mod portals;
 mod properties;
 pub mod publish;
+mod refresh;
 mod reports;
 mod restore;
 pub mod result;
 pub mod serve;
+mod sources;
 mod sql;
+mod start;
 pub mod synth;
 mod table_style;
 mod tables;
 pub mod train;
 mod usage;
 mod webhook;
+mod welcome;
 #[cfg(feature = "cluster")]
 mod worker;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+
+use result::{PARTIAL_FAILURE, PartialFailure};
 
 pub use common::Common;
 pub use result::CommandResult;
@@ -69,6 +75,10 @@ struct Toise {
 enum Command {
     /// Import recorded sales, diagnostics or addresses, from files or the official sources
     Import(import::ImportArgs),
+    /// Import what the official sources have published since the last time
+    Refresh(refresh::RefreshArgs),
+    /// Import the open data of departments from the official sources, train a model and serve
+    Start(start::StartArgs),
     /// Ingest adverts from files or standard input
     Ingest(ingest::IngestArgs),
     /// Show a property, or undo a wrong merge
@@ -150,6 +160,8 @@ impl Command {
             | Command::Ingest(_)
             | Command::Demo(_)
             | Command::Serve(_)
+            | Command::Refresh(_)
+            | Command::Start(_)
             | Command::SqlProcess
             | Command::Restore(_)
             | Command::Synth(_)
@@ -197,7 +209,10 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
-            ExitCode::FAILURE
+            match error.downcast_ref::<PartialFailure>() {
+                Some(_) => ExitCode::from(PARTIAL_FAILURE),
+                None => ExitCode::FAILURE,
+            }
         }
     }
 }
@@ -221,6 +236,8 @@ fn run(common: &Common, command: Command) -> CommandResult {
     }
     match command {
         Command::Import(arguments) => import::run(common, &arguments),
+        Command::Refresh(arguments) => refresh::run(common, &arguments),
+        Command::Start(arguments) => start::run(common, &arguments),
         Command::Ingest(arguments) => ingest::run(common, &arguments),
         Command::Properties(arguments) => properties::run(common, &arguments),
         Command::Portals(arguments) => portals::run(common, &arguments),

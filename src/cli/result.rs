@@ -1,10 +1,11 @@
 //! Result type of commands, and the rule that a command which finds nothing in a file fails.
 //!
-//! The exit code is 0 if a command did what it was asked, 1 if it failed, and 2 if its arguments are wrong. A command
-//! that reads a file fails if the file has no rows, or if no row gives a result: most likely it is the wrong file, or its
+//! The exit code is 0 if a command did what it was asked, 1 if it failed, 2 if its arguments are wrong, and 3 if it did a
+//! part. A command that reads a file fails if the file has no rows, or if no row gives a result: most likely it is the wrong file, or its
 //! columns have other names. docs/errors.md lists the cases.
 
 use std::error::Error;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use toise_opendata::portfolio::InferredColumn;
@@ -14,6 +15,32 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// Result of a command. An error is printed after `error:` and the exit code is 1.
 pub type CommandResult = Result<(), Failure>;
+
+/// Exit code of a command that did a part of what it was asked.
+pub const PARTIAL_FAILURE: u8 = 3;
+
+/// The error of a command that did a part of what it was asked, with what it did not do.
+#[derive(Debug)]
+pub struct PartialFailure(pub String);
+
+impl fmt::Display for PartialFailure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl Error for PartialFailure {}
+
+/// Codes that a message lists in full.
+const CODES_LISTED_MAX: usize = 12;
+
+/// Lists codes of departments for a message, or says how many there are.
+pub(crate) fn listed_codes(codes: &[String]) -> String {
+    if codes.len() > CODES_LISTED_MAX {
+        return format!("{} departments", codes.len());
+    }
+    codes.join(", ")
+}
 
 /// Returns an error unless a file had rows and at least one of them gave a result. `advice` says what to do if none did.
 ///

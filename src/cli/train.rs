@@ -1,16 +1,17 @@
 //! `toise train`: trains the estimator on the recorded sales of the lake.
 
-use chrono::{NaiveDate, SecondsFormat};
+use chrono::NaiveDate;
 use clap::Args;
 use comfy_table::{CellAlignment, Table};
 use indicatif::HumanCount;
 use serde_json::json;
 
 use super::{CommandResult, Common};
+use toise_app::training;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_estimate::clean::Funnel;
-use toise_estimate::{Model, join, model, read_sales, store, train};
+use toise_estimate::{Model, model, store};
 
 /// Arguments of `train`.
 #[derive(Args, Debug)]
@@ -62,20 +63,8 @@ pub fn train_lake(
     clock: &Clock,
 ) -> Result<(Model, Funnel), model::Error> {
     let progress = Progress::new(common.json);
-    let end = until.map_or(i32::MAX, |until| model::days(until) + 1);
-    let bar = progress.rows("reading", read_sales::rows(&common.data)?);
-    let (mut sales, mut funnel) = read_sales::sales(&common.data, end, &|rows| bar.inc(rows))?;
-    bar.finish_and_clear();
-    if let Some(hint) = read_sales::position_hint(&funnel) {
-        eprintln!("note: {hint}");
-    }
-    join::join(&common.data, &mut sales, &mut funnel)?;
-    let sales = sales.into_iter().map(|one| one.sale).collect();
-    let bar = progress.rows("training", train::STEPS);
-    let trained_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);
-    let model = train::train(sales, end, trained_at, &mut funnel, &|| bar.inc(1))?;
-    bar.finish_and_clear();
-    Ok((model, funnel))
+    let note = |hint: &str| eprintln!("note: {hint}");
+    training::train_lake(&common.data, until, clock, progress, note)
 }
 
 /// Formats the funnel as a table.

@@ -1,7 +1,7 @@
 //! The retry policy: the limits of the client, and the wait before another attempt, which is what the server demands or
 //! otherwise exponential backoff with jitter.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
@@ -21,6 +21,8 @@ pub struct RetryPolicy {
     pub connect_timeout: Duration,
     /// Maximum pause between two reads of a response.
     pub read_timeout: Duration,
+    /// Maximum bytes received per second, on average over a response; `None` for as fast as possible.
+    pub bytes_per_s_max: Option<u64>,
 }
 
 impl Default for RetryPolicy {
@@ -32,7 +34,36 @@ impl Default for RetryPolicy {
             retry_after_max: Duration::from_secs(300),
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(60),
+            bytes_per_s_max: None,
         }
+    }
+}
+
+/// Slows the reading of one response down to the maximum rate of a policy.
+#[derive(Debug)]
+pub(super) struct Pace {
+    started: Instant,
+    bytes_per_s_max: Option<u64>,
+    received: u64,
+}
+
+impl Pace {
+    pub(super) fn new(policy: &RetryPolicy) -> Self {
+        Self {
+            started: Instant::now(),
+            bytes_per_s_max: policy.bytes_per_s_max,
+            received: 0,
+        }
+    }
+
+    /// Counts bytes that were received, and waits until they may have been.
+    pub(super) async fn wait_for(&mut self, bytes: usize) {
+        self.received += bytes as u64;
+        let Some(rate) = self.bytes_per_s_max.filter(|rate| *rate > 0) else {
+            return;
+        };
+        let due = Duration::from_secs_f64(self.received as f64 / rate as f64);
+        tokio::time::sleep(due.saturating_sub(self.started.elapsed())).await;
     }
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 
-use super::backoff::backoff;
+use super::backoff::{Pace, backoff};
 use super::client::{Client, Error, RequestOutcome, explain};
 
 /// Result of a download.
@@ -24,6 +24,8 @@ use super::client::{Client, Error, RequestOutcome, explain};
 pub struct DownloadedFile {
     /// Path of the file.
     pub path: PathBuf,
+    /// Entity tag of the server's file, or else the date of its last change.
+    pub tag: Option<String>,
     /// `Last-Modified` of the server's file.
     pub last_modified: Option<String>,
     /// Whether the file was downloaded earlier and is unchanged on the server.
@@ -32,20 +34,25 @@ pub struct DownloadedFile {
 
 /// The version of the server's file that the downloaded bytes belong to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct RemoteVersion {
+pub(super) struct RemoteVersion {
     url: String,
     etag: Option<String>,
-    last_modified: Option<String>,
+    pub(super) last_modified: Option<String>,
 }
 
 impl RemoteVersion {
-    fn of(url: &str, headers: &HeaderMap) -> Self {
+    pub(super) fn of(url: &str, headers: &HeaderMap) -> Self {
         let text = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
         Self {
             url: url.to_owned(),
             etag: text(ETAG),
             last_modified: text(LAST_MODIFIED),
         }
+    }
+
+    /// Returns what tells this version from others: the entity tag, or else the date.
+    pub(super) fn tag(&self) -> Option<String> {
+        self.etag.clone().or_else(|| self.last_modified.clone())
     }
 
     /// Returns the value for `If-Range`, in which weak tags are not allowed.
@@ -76,6 +83,19 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
+}
+
+/// Deletes a downloaded file with what is known of its version, so that the next download starts from nothing.
+///
+/// # Errors
+/// The file is there and cannot be deleted.
+pub fn discard(path: &Path) -> std::io::Result<()> {
+    // Without it, the file is downloaded again even if it stays.
+    let _ = std::fs::remove_file(beside(path, ".json"));
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 impl Client {
@@ -118,6 +138,7 @@ impl Client {
                     if let (StatusCode::NOT_MODIFIED, Some(version)) = (answer.status(), &whole) {
                         return Ok(DownloadedFile {
                             path: path.to_owned(),
+                            tag: version.tag(),
                             last_modified: version.last_modified.clone(),
                             kept: true,
                         });
@@ -189,7 +210,7 @@ impl Client {
             url,
             (part_path.as_path(), file),
             start,
-            bytes_max,
+            (bytes_max, Pace::new(&self.policy)),
             bar,
         )
         .await?;
@@ -211,7 +232,7 @@ async fn append(
     url: &str,
     (path, mut file): (&Path, File),
     start: u64,
-    bytes_max: u64,
+    (bytes_max, mut pace): (u64, Pace),
     bar: &ProgressBar,
 ) -> Result<(u64, Option<String>), Error> {
     let failed = |source| file_error(path, source);
@@ -234,6 +255,7 @@ async fn append(
             });
         }
         file.write_all(&bytes).await.map_err(failed)?;
+        pace.wait_for(bytes.len()).await;
         bar.set_position(written);
     }
     file.flush().await.map_err(failed)?;
@@ -280,6 +302,7 @@ fn finish(path: &Path, version: RemoteVersion) -> Result<DownloadedFile, Error> 
     version.save(&beside(path, ".json"))?;
     Ok(DownloadedFile {
         path: path.to_owned(),
+        tag: version.tag(),
         last_modified: version.last_modified,
         kept: false,
     })

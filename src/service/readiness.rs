@@ -17,6 +17,8 @@ pub struct Readiness {
     phase: Arc<AtomicU8>,
     /// What keeps the service from working, such as a full disk.
     obstacle: Arc<Mutex<Option<String>>>,
+    /// Tables of open data whose last refresh failed, in words.
+    not_refreshed: Arc<Mutex<Option<String>>>,
     supervisor: Supervisor,
 }
 
@@ -32,6 +34,7 @@ impl Readiness {
         Self {
             phase: Arc::default(),
             obstacle: Arc::default(),
+            not_refreshed: Arc::default(),
             supervisor: supervisor.clone(),
         }
     }
@@ -55,6 +58,17 @@ impl Readiness {
     /// Sets what keeps the service from working; `None` removes it.
     pub fn set_obstacle(&self, obstacle: Option<String>) {
         *self.obstacle.lock() = obstacle;
+    }
+
+    /// Sets the tables of open data whose last refresh failed, separated by commas; `None` if there are none. They do not
+    /// keep the service from being ready.
+    pub fn set_not_refreshed(&self, tables: Option<String>) {
+        *self.not_refreshed.lock() = tables;
+    }
+
+    /// Returns the tables of open data whose last refresh failed.
+    pub fn not_refreshed(&self) -> Option<String> {
+        self.not_refreshed.lock().clone()
     }
 
     /// Returns whether the service is neither starting nor draining, all workers are alive, none hangs and nothing

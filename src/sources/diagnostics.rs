@@ -1,10 +1,15 @@
 //! Downloads energy diagnostics: a sequence of pages of the data-fair API, each with the URL of the next.
+//!
+//! A refresh asks for the diagnostics that changed since a day ([`Since::Changed`]): a correction keeps the date of issue,
+//! and has a new date of last change.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Downloads, Error, FetchedSources, check, file_error};
+use toise_net::Client;
 use toise_opendata::import::ImportInput;
 
 /// Base URL of the diagnostics of existing dwellings.
@@ -18,6 +23,33 @@ const PAGE_BYTES_MAX: u64 = 512 << 20;
 const FINISHED_KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 /// Maximum pages of one download; the whole country has about 1,500.
 const PAGES_MAX: u32 = 20_000;
+/// Maximum size of an answer that has at most one diagnostic, bytes.
+const SURVEY_BYTES_MAX: u64 = 1 << 20;
+/// Column with the identifier of a diagnostic.
+const NUMBER: &str = "numero_dpe";
+/// Column with the day of the last change.
+const CHANGED: &str = "date_derniere_modification_dpe";
+
+/// Which diagnostics of departments to download. Days are `yyyy-mm-dd`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Since {
+    /// All.
+    #[default]
+    Beginning,
+    /// Those established on or after a day.
+    Established(String),
+    /// Those last changed on or after a day.
+    Changed(String),
+}
+
+/// What the source has of a department.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Survey {
+    /// Number of diagnostics.
+    pub total: u64,
+    /// Day of the latest change, `yyyy-mm-dd`; `None` without diagnostics.
+    pub changed: Option<String>,
+}
 
 /// Progress of a paged download, stored next to the pages.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -33,7 +65,7 @@ struct PageEnd {
     results: serde::de::IgnoredAny,
 }
 
-/// Downloads the diagnostics established in departments since a day (`yyyy-mm-dd`). If a finished download is found on
+/// Downloads the diagnostics of departments. If a finished download is found on
 /// disk, its import was interrupted; its pages are reused while they are less than a day old.
 ///
 /// # Errors
@@ -42,11 +74,12 @@ pub async fn fetch(
     downloads: Downloads<'_>,
     base: &str,
     codes: &[String],
-    since: Option<&str>,
+    since: &Since,
 ) -> Result<FetchedSources, Error> {
     check(codes)?;
     let base = base.trim_end_matches('/');
-    let first = first_page(base, codes, since);
+    let size = PAGE_ROWS.to_string();
+    let first = lines(base, codes, since, &[("size", &size)]);
     let folder_name = blake3::hash(first.as_bytes()).to_hex();
     let folder = downloads.path("dpe", &folder_name.as_str()[..16]);
     std::fs::create_dir_all(&folder).map_err(|source| file_error(&folder, source))?;
@@ -102,16 +135,105 @@ fn page_path(folder: &Path, page: u32) -> PathBuf {
     folder.join(format!("page-{page:05}.json"))
 }
 
-fn first_page(base: &str, codes: &[String], since: Option<&str>) -> String {
+/// An answer of the API, as far as a survey reads it.
+#[derive(Deserialize)]
+struct Page {
+    total: u64,
+    next: Option<String>,
+    results: Vec<Line>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "numero_dpe")]
+    number: Option<String>,
+    #[serde(rename = "date_derniere_modification_dpe")]
+    changed: Option<String>,
+}
+
+async fn page(client: &Client, url: &str, bytes_max: u64) -> Result<Page, Error> {
+    let answer = client.get(url, bytes_max).await?;
+    serde_json::from_slice(&answer).map_err(|error| Error::Answer {
+        url: url.to_owned(),
+        expected: "a results page",
+        reason: error.to_string(),
+    })
+}
+
+/// Asks how many diagnostics the source has of a department, and when the latest of them changed.
+///
+/// # Errors
+/// The source cannot be reached, or answers something else.
+pub async fn survey(client: &Client, base: &str, code: &str) -> Result<Survey, Error> {
+    let base = base.trim_end_matches('/');
+    let parameters = [
+        ("size", "1"),
+        ("select", CHANGED),
+        ("sort", &format!("-{CHANGED}")),
+    ];
+    let url = lines(base, &[code.to_owned()], &Since::Beginning, &parameters);
+    let page = page(client, &url, SURVEY_BYTES_MAX).await?;
+    let latest = page.results.into_iter().next();
+    Ok(Survey {
+        total: page.total,
+        changed: latest.and_then(|line| Some(line.changed?.chars().take(10).collect())),
+    })
+}
+
+/// Asks how many diagnostics there are of departments.
+///
+/// # Errors
+/// The source cannot be reached, or answers something else.
+pub async fn count(
+    client: &Client,
+    base: &str,
+    codes: &[String],
+    since: &Since,
+) -> Result<u64, Error> {
+    let base = base.trim_end_matches('/');
+    let url = lines(base, codes, since, &[("size", "1"), ("select", NUMBER)]);
+    Ok(page(client, &url, SURVEY_BYTES_MAX).await?.total)
+}
+
+/// Downloads the identifiers of all diagnostics of a department, about 30 bytes each.
+///
+/// # Errors
+/// The source cannot be reached, or answers something else.
+pub async fn numbers(client: &Client, base: &str, code: &str) -> Result<BTreeSet<String>, Error> {
+    let base = base.trim_end_matches('/');
+    let size = PAGE_ROWS.to_string();
+    let parameters = [("size", size.as_str()), ("select", NUMBER)];
+    let mut next = Some(lines(
+        base,
+        &[code.to_owned()],
+        &Since::Beginning,
+        &parameters,
+    ));
+    let (mut numbers, mut pages) = (BTreeSet::new(), 0);
+    while let Some(url) = next.take().filter(|_| pages < PAGES_MAX) {
+        let page = page(client, &url, PAGE_BYTES_MAX).await?;
+        numbers.extend(page.results.into_iter().filter_map(|line| line.number));
+        next = page.next.map(|next| on_base(base, &next));
+        pages += 1;
+    }
+    Ok(numbers)
+}
+
+/// Returns the URL of lines of departments.
+fn lines(base: &str, codes: &[String], since: &Since, parameters: &[(&str, &str)]) -> String {
     let mut conditions = Vec::new();
     if !codes.is_empty() {
         conditions.push(format!("code_departement_ban:({})", codes.join(" OR ")));
     }
-    if let Some(since) = since {
-        conditions.push(format!("date_etablissement_dpe:[{since} TO *]"));
+    match since {
+        Since::Beginning => {}
+        Since::Established(day) => {
+            conditions.push(format!("date_etablissement_dpe:[{day} TO *]"));
+        }
+        Since::Changed(day) => conditions.push(format!("{CHANGED}:[{day} TO *]")),
     }
     let mut query = url::form_urlencoded::Serializer::new(String::new());
-    query.append_pair("size", &PAGE_ROWS.to_string());
+    query.extend_pairs(parameters);
     if !conditions.is_empty() {
         query.append_pair("qs", &conditions.join(" AND "));
     }

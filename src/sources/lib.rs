@@ -3,6 +3,10 @@
 //!
 //! [`catalogue`] lists the published files of a dataset. [`sales`] finds the files of departments and years through it
 //! and falls back to other places; [`addresses`] are two files per department, [`diagnostics`] pages of an API.
+//!
+//! Each source can be asked in two ways: for the versions that it has ([`FileVersion`], [`diagnostics::survey`]), and for
+//! the files. An import fails with the first file that it does not get. A refresh takes the others, and reports the
+//! failures ([`FetchedSources::failures`]).
 
 #![forbid(unsafe_code)]
 
@@ -10,19 +14,25 @@ pub mod addresses;
 pub mod catalogue;
 pub mod diagnostics;
 pub mod sales;
+pub mod settings;
 #[cfg(test)]
 mod test_server;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
+use flate2::read::MultiGzDecoder;
+use serde::{Deserialize, Serialize};
 
 use toise_base::progress::Progress;
 use toise_geo::departments;
 use toise_lake::Slice;
-use toise_net::{self as net, Client, DownloadedFile};
+use toise_net::{self as net, Client, DownloadedFile, RemoteFile};
 use toise_opendata::import::ImportInput;
 use toise_opendata::report::SkippedFile;
 
@@ -57,6 +67,14 @@ pub enum Error {
         /// Checksum or size of the downloaded file.
         found: String,
     },
+    /// A downloaded archive cannot be unpacked.
+    #[error("{url}: the downloaded archive is damaged: {reason}; nothing of it was imported")]
+    Damaged {
+        /// Address of the file.
+        url: String,
+        /// What is wrong.
+        reason: io::Error,
+    },
     /// No place has the files.
     #[error("no sales could be fetched: {}", reasons.join("; "))]
     Unavailable {
@@ -83,9 +101,64 @@ impl Error {
         }
     }
 
+    /// Returns whether only this file is bad, so that others of the same place may be good.
+    fn is_of_file(&self) -> bool {
+        matches!(self, Self::Differs { .. } | Self::Damaged { .. })
+    }
+
     fn is_not_found(&self) -> bool {
         matches!(self, Self::Net(net::Error::Status { status, .. }) if matches!(status.as_u16(), 404 | 410))
     }
+}
+
+/// The version of a published file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileVersion {
+    /// Address.
+    pub url: String,
+    /// Checksum, entity tag or date: differs between versions at one address.
+    pub tag: String,
+    /// When the file was last changed, if the place says so.
+    pub changed: Option<DateTime<Utc>>,
+    /// Size, bytes.
+    pub bytes: Option<u64>,
+}
+
+impl FileVersion {
+    fn at(url: &str, file: &RemoteFile) -> Self {
+        Self {
+            url: url.to_owned(),
+            tag: file.tag.clone().unwrap_or_default(),
+            changed: file.last_modified.as_deref().and_then(http_date),
+            bytes: file.bytes,
+        }
+    }
+
+    /// Returns whether this version is to replace the one that is held. Versions at two addresses are compared by date,
+    /// so that a file that has only moved is not fetched again.
+    pub fn replaces(&self, held: &Self) -> bool {
+        if self.tag == held.tag {
+            return false;
+        }
+        match (self.changed, held.changed) {
+            (Some(own), Some(held_since)) if self.url != held.url => own > held_since,
+            _ => true,
+        }
+    }
+
+    /// Returns the name of its edition: the month of its last change, `yyyy-mm`.
+    pub fn edition(&self) -> Option<String> {
+        self.changed.map(edition)
+    }
+}
+
+/// The versions of files that a source has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PublishedFiles {
+    /// Version by key: name of the file, or department and year of its sales.
+    pub versions: BTreeMap<String, FileVersion>,
+    /// What could not be asked, in words.
+    pub failures: Vec<String>,
 }
 
 /// Result of a download.
@@ -95,6 +168,10 @@ pub struct FetchedSources {
     pub inputs: Vec<ImportInput>,
     /// Where the files come from, and what the source does not have, in words.
     pub notes: Vec<String>,
+    /// Versions of the files, by the key that [`PublishedFiles`] has for them.
+    pub versions: BTreeMap<String, FileVersion>,
+    /// What a refresh did not get, in words.
+    pub failures: Vec<String>,
     /// Local files that hold something else.
     pub skipped: Vec<SkippedFile>,
     /// Folder to delete after the files have been imported.
@@ -141,26 +218,48 @@ impl Downloads<'_> {
     /// Downloads a file of an official edition. Without a date in the catalogue, its edition is the month in which the
     /// server says that it was last changed. `slices` are those that it covers completely; without them, they are
     /// derived from its rows.
+    ///
+    /// A packed file that cannot be unpacked is deleted, so that the next attempt downloads it again.
     async fn edition_file(
         &self,
         url: &str,
         path: &Path,
         bytes_max: u64,
         slices: Option<Vec<Slice>>,
-    ) -> Result<ImportInput, Error> {
+    ) -> Result<(ImportInput, FileVersion), Error> {
         let downloaded = self.get(url, path, bytes_max).await?;
-        let changed = downloaded
-            .last_modified
-            .and_then(|date| httpdate::parse_http_date(&date).ok())
-            .map_or(self.now, DateTime::from);
-        Ok(ImportInput {
+        if url.ends_with(".gz")
+            && let Err(reason) = unpack(path)
+        {
+            net::discard(path).map_err(|source| file_error(path, source))?;
+            let url = url.to_owned();
+            return Err(Error::Damaged { url, reason });
+        }
+        let about = RemoteFile {
+            tag: downloaded.tag,
+            last_modified: downloaded.last_modified,
+            bytes: std::fs::metadata(path).ok().map(|about| about.len()),
+        };
+        let version = FileVersion::at(url, &about);
+        let input = ImportInput {
             path: downloaded.path,
             name: url.to_owned(),
-            edition: Some(edition(changed)),
+            edition: Some(edition(version.changed.unwrap_or(self.now))),
             slices,
             has_all_columns: true,
-        })
+        };
+        Ok((input, version))
     }
+}
+
+/// Unpacks a gzip file to nowhere, which compares its content with its checksum; reads about 300 MB/s of content.
+fn unpack(path: &Path) -> io::Result<()> {
+    let mut unpacked = MultiGzDecoder::new(File::open(path)?);
+    io::copy(&mut unpacked, &mut io::sink()).map(drop)
+}
+
+fn http_date(text: &str) -> Option<DateTime<Utc>> {
+    httpdate::parse_http_date(text).ok().map(DateTime::from)
 }
 
 /// Returns the name of the edition of a day: its month, `yyyy-mm`.

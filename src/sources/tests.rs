@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::Utc;
 
+use super::diagnostics::Since;
 use super::sales::SalesPlaces;
 use super::test_server::{Server, answer, client, gzip};
 use super::{Downloads, Error, FetchedSources, addresses, diagnostics, sales};
@@ -142,7 +143,8 @@ async fn both_files_of_a_department_are_one_edition_of_its_addresses() {
         if head.contains("/lieux-dits-") {
             answer("404 Not Found", "", 0, b"")
         } else {
-            answer("200 OK", VERSION, 3, b"row")
+            let rows = gzip(b"row");
+            answer("200 OK", VERSION, rows.len(), &rows)
         }
     })
     .await;
@@ -201,7 +203,7 @@ async fn an_interrupted_paged_download_resumes_at_its_page() {
     let codes = ["48".to_owned()];
     let client = client();
     let downloads = downloads(&client, data.path());
-    let since = Some("2026-01-01");
+    let since = &Since::Established("2026-01-01".to_owned());
     let first = diagnostics::fetch(downloads, &server.base, &codes, since).await;
     assert!(first.unwrap_err().to_string().contains("400"));
     *broken.lock().unwrap() = false;

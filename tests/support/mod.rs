@@ -11,6 +11,7 @@ pub mod homes;
 pub mod listings;
 pub mod portal;
 pub mod process;
+pub mod publisher;
 pub mod receiver;
 pub mod reference;
 pub mod reference_listings;

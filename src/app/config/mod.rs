@@ -29,6 +29,7 @@ use toise_geocode::settings::GeocodingSettings;
 use toise_lake::settings::LakeSettings;
 use toise_mcp::settings::McpSettings;
 use toise_service::settings::{AdminSettings, ConsoleSettings, ServerSettings};
+use toise_sources::settings::RefreshSettings;
 use toise_sql::settings::{ClusterSettings, FlightSettings, SqlSettings};
 use toise_telemetry::logs::LogSettings;
 
@@ -78,6 +79,8 @@ pub struct Config {
     pub engine: EngineSettings,
     /// Tables and their versions.
     pub lake: LakeSettings,
+    /// New editions of the official sources.
+    pub refresh: RefreshSettings,
     /// Defaults for new keys.
     pub limits: KeyLimits,
     /// Limits of alerts.
@@ -114,6 +117,7 @@ impl Default for Config {
             log: LogSettings::default(),
             engine: EngineSettings::default(),
             lake: LakeSettings::default(),
+            refresh: RefreshSettings::default(),
             limits: KeyLimits::default(),
             alerts: AlertLimits::default(),
             dedup: DedupSettings::default(),

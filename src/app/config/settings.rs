@@ -51,6 +51,11 @@ const SQL_ROWS_MAX: u64 = 1_000_000_000_000;
 /// Maximum memory setting, in MiB: 16 TiB.
 const MEBIBYTES_MAX: u64 = 16 << 20;
 
+/// Maximum hours between two refreshes: a year.
+const HOURS_MAX: u64 = 8_784;
+/// Maximum rate of downloads, in KiB per second: 10 GiB.
+const KIB_PER_S_MAX: u64 = 10 << 20;
+
 /// Kind of values that a setting accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingKind {
@@ -104,7 +109,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 18] = [
+pub const SECTIONS: [(&str, &str); 19] = [
     ("server", "Connections and requests"),
     (
         "admin",
@@ -113,6 +118,7 @@ pub const SECTIONS: [(&str, &str); 18] = [
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of queries"),
     ("lake", "Tables and their versions"),
+    ("refresh", "New editions of the official sources"),
     (
         "limits",
         "Defaults for new keys; existing keys do not change",
@@ -135,7 +141,7 @@ pub const SECTIONS: [(&str, &str); 18] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 82] = [
+const ROWS: [(&str, &str, SettingKind, &str); 87] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -204,6 +210,17 @@ const ROWS: [(&str, &str, SettingKind, &str); 82] = [
     ("lake", "replica_fetched_mib", SettingKind::Whole(16, MEBIBYTES_MAX),
         "Maximum disk space for data of other departments that a replica of some departments fetched, in MiB; past it, \
          the data fetched longest ago is deleted"),
+    ("refresh", "every_h", SettingKind::Whole(0, HOURS_MAX),
+        "Hours between two refreshes of sales, diagnostics and addresses from the official sources (toise refresh); 0 for \
+         none"),
+    ("refresh", "from_h", SettingKind::Whole(0, 23),
+        "First hour of the day, in UTC, at which a refresh may start"),
+    ("refresh", "until_h", SettingKind::Whole(1, 24),
+        "Hour of the day, in UTC, from which no refresh starts; if it is not later than from_h, the window spans midnight"),
+    ("refresh", "departments", SettingKind::Departments,
+        "Departments to refresh, such as 13,2A,75; empty for those that the data folder holds"),
+    ("refresh", "kib_per_s_max", SettingKind::Whole(0, KIB_PER_S_MAX),
+        "Maximum rate of downloads, in KiB per second; 0 for no maximum"),
     ("limits", "test_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
         "Requests per second of a test key"),
     ("limits", "test_monthly_quota", SettingKind::Whole(0, MONTHLY_QUOTA_MAX),

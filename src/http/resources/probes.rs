@@ -21,6 +21,9 @@ const CONTENT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4
 /// Header of `/healthz` with the workers that wait for another process, and which.
 const WAITS_FOR: HeaderName = HeaderName::from_static("x-toise-waits-for");
 
+/// Header of `/healthz` with the tables of open data whose last refresh failed.
+const NOT_REFRESHED: HeaderName = HeaderName::from_static("x-toise-not-refreshed");
+
 /// The endpoints for probes, metrics and version.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
@@ -96,6 +99,12 @@ async fn healthz(app: &App) -> Result<ApiResponse, ApiError> {
         && let Ok(waits) = HeaderValue::try_from(waits)
     {
         response.headers_mut().insert(WAITS_FOR, waits);
+    }
+    // The tables are still those that were held.
+    if let Some(tables) = app.readiness.not_refreshed()
+        && let Ok(tables) = HeaderValue::try_from(tables)
+    {
+        response.headers_mut().insert(NOT_REFRESHED, tables);
     }
     Ok(response.into())
 }

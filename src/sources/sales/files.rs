@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::FileVersion;
 use crate::catalogue::Resource;
 
 /// First and last year that a name may mean.
@@ -72,6 +73,29 @@ impl SalesFile {
             Some(year) if is_of_sales => file(Coverage::Year(year)),
             None if is_parquet || is_of_sales => file(Coverage::Country),
             _ => None,
+        }
+    }
+
+    /// Returns the version that the catalogue lists. Without a checksum, date and size tell it from others, or else what
+    /// the server said of the file with it.
+    pub(super) fn version(&self, downloaded: Option<FileVersion>) -> FileVersion {
+        let Resource {
+            url,
+            checksum,
+            last_modified,
+            bytes,
+            ..
+        } = &self.resource;
+        let listed = match (checksum, last_modified) {
+            (Some(checksum), _) => checksum.to_string(),
+            (None, Some(changed)) => format!("{changed}, {bytes:?} bytes"),
+            (None, None) => url.clone(),
+        };
+        FileVersion {
+            url: url.clone(),
+            tag: listed,
+            changed: *last_modified,
+            bytes: bytes.or_else(|| downloaded?.bytes),
         }
     }
 

@@ -8,6 +8,9 @@
 //!
 //! A place that serves files and still has them at the end of its turn decides what is published: what it lacks is a
 //! note, not a reason to ask the next one. If the folder tree goes away during a run, the catalogue is asked again.
+//!
+//! The same run serves three purposes: an import, which wants all files; a refresh, which takes the good ones and never
+//! replaces sales with positions by raw ones; and a list of the versions, which downloads nothing.
 
 pub mod files;
 #[cfg(test)]
@@ -15,12 +18,15 @@ mod import_tests;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use self::files::{Coverage, SalesFile};
 use super::catalogue::{self, CATALOGUE_BASE};
-use super::{Downloads, Error, FetchedSources, check, edition, file_error};
+use super::{
+    Downloads, Error, FetchedSources, FileVersion, PublishedFiles, check, edition, file_error,
+};
 use toise_lake::Slice;
 use toise_opendata::import::ImportInput;
 
@@ -66,6 +72,17 @@ enum Place {
     Raw,
 }
 
+/// What the places are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// All files, or an error.
+    Import,
+    /// The files that can be had. The others are failures.
+    Refresh,
+    /// Versions only.
+    List,
+}
+
 /// How the turn of a place ended.
 #[derive(Debug)]
 enum Turn {
@@ -89,28 +106,69 @@ pub async fn fetch(
     years: RangeInclusive<i32>,
 ) -> Result<FetchedSources, Error> {
     check(codes)?;
-    let mut run = Run {
-        downloads,
-        places,
-        wanted: BTreeSet::new(),
-        fetched: FetchedSources::default(),
-    };
-    for code in codes {
-        if WITHOUT_SALES.contains(&code.as_str()) {
-            let note =
-                format!("department {code} has no published sales (its land register is separate)");
-            run.fetched.notes.push(note);
-        } else {
-            let slices = years.clone().map(|year| (code.clone(), year));
-            run.wanted.extend(slices);
-        }
-    }
-    run.ask_places().await?;
-    for (code, year) in &run.wanted {
-        let note = format!("no sales published for department {code} in {year}");
-        run.fetched.notes.push(note);
-    }
-    Ok(run.fetched)
+    let wanted = slices(codes, years);
+    let mut fetched = Run::new(downloads, places, wanted, Purpose::Import)
+        .ask()
+        .await?;
+    let without = codes.iter().filter(|code| !has_sales(code));
+    let without = without.map(|code| {
+        format!("department {code} has no published sales (its land register is separate)")
+    });
+    fetched.notes.splice(0..0, without);
+    Ok(fetched)
+}
+
+/// Asks for the versions of the sales of departments and years, by [`key`]. Slices that are not published are left out.
+///
+/// # Errors
+/// An unknown department.
+pub async fn published(
+    downloads: Downloads<'_>,
+    places: &SalesPlaces,
+    codes: &[String],
+    years: RangeInclusive<i32>,
+) -> Result<PublishedFiles, Error> {
+    check(codes)?;
+    let wanted = slices(codes, years);
+    let listed = Run::new(downloads, places, wanted, Purpose::List)
+        .ask()
+        .await?;
+    Ok(PublishedFiles {
+        versions: listed.versions,
+        failures: listed.failures,
+    })
+}
+
+/// Fetches slices as [`fetch`] does, but leaves out damaged files and what no place has. Both are listed as failures. Raw
+/// files are not asked for.
+///
+/// # Errors
+/// A file cannot be written.
+pub async fn fetch_good(
+    downloads: Downloads<'_>,
+    places: &SalesPlaces,
+    wanted: BTreeSet<(String, i32)>,
+) -> Result<FetchedSources, Error> {
+    Run::new(downloads, places, wanted, Purpose::Refresh)
+        .ask()
+        .await
+}
+
+/// Returns the departments and years in which sales can be published.
+fn slices(codes: &[String], years: RangeInclusive<i32>) -> BTreeSet<(String, i32)> {
+    let codes = codes.iter().filter(|code| has_sales(code));
+    let slices = codes.flat_map(|code| years.clone().map(|year| (code.clone(), year)));
+    slices.collect()
+}
+
+/// Returns whether sales of a department are published.
+pub fn has_sales(code: &str) -> bool {
+    !WITHOUT_SALES.contains(&code)
+}
+
+/// Returns the key of the sales of a department and year: `48 2024`.
+pub fn key(code: &str, year: i32) -> String {
+    format!("{code} {year}")
 }
 
 /// What is still wanted and what was fetched.
@@ -119,10 +177,53 @@ struct Run<'a> {
     places: &'a SalesPlaces,
     /// Departments and years that no place has served yet.
     wanted: BTreeSet<(String, i32)>,
+    purpose: Purpose,
+    /// Wanted slices whose file is bad, with the reason, for a refresh.
+    bad: BTreeMap<(String, i32), String>,
     fetched: FetchedSources,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(
+        downloads: Downloads<'a>,
+        places: &'a SalesPlaces,
+        wanted: BTreeSet<(String, i32)>,
+        purpose: Purpose,
+    ) -> Self {
+        Self {
+            downloads,
+            places,
+            wanted,
+            purpose,
+            bad: BTreeMap::new(),
+            fetched: FetchedSources::default(),
+        }
+    }
+
+    async fn ask(mut self) -> Result<FetchedSources, Error> {
+        match self.ask_places().await {
+            Err(error @ Error::Unavailable { .. }) if self.purpose != Purpose::Import => {
+                self.fetched.failures.push(error.to_string());
+                return Ok(self.fetched);
+            }
+            outcome => outcome?,
+        }
+        let bad = self
+            .bad
+            .iter()
+            .filter(|(slice, _)| self.wanted.contains(*slice));
+        let reasons: BTreeSet<&String> = bad.map(|(_, reason)| reason).collect();
+        self.fetched.failures.extend(reasons.into_iter().cloned());
+        let unpublished = self
+            .wanted
+            .iter()
+            .filter(|slice| !self.bad.contains_key(*slice));
+        let notes = unpublished
+            .map(|(code, year)| format!("no sales published for department {code} in {year}"));
+        self.fetched.notes.extend(notes);
+        Ok(self.fetched)
+    }
+
     async fn ask_places(&mut self) -> Result<(), Error> {
         let mut queue = VecDeque::from([Place::Tree]);
         if self.places.catalogue.is_some() {
@@ -131,7 +232,7 @@ impl Run<'_> {
         if self.places.mirror.is_some() {
             queue.push_back(Place::Mirror);
         }
-        if self.places.catalogue.is_some() {
+        if self.places.catalogue.is_some() && self.purpose == Purpose::Import {
             queue.push_back(Place::Raw);
         }
         let (mut reasons, mut has_failed, mut asked_again) = (Vec::new(), false, false);
@@ -223,32 +324,27 @@ impl Run<'_> {
     /// Asks the folder tree under a base URL.
     async fn ask_tree(&mut self, base: &str) -> Result<Turn, Error> {
         let base = base.trim_end_matches('/');
-        let mut served: Option<ImportInput> = None;
+        let (mut served, mut has_bad) = (None, false);
         for (code, year) in self.wanted.clone() {
             let url = format!("{base}/latest/csv/{year}/departements/{code}.csv.gz");
             let path = self.downloads.path("dvf", &format!("{year}-{code}.csv.gz"));
-            let slice = Slice {
-                place: code.clone(),
-                year: Some(year),
-            };
-            let input = self
-                .downloads
-                .edition_file(&url, &path, SALES_BYTES_MAX, Some(vec![slice]))
-                .await;
-            match input {
-                Ok(input) => {
-                    self.fetched.inputs.push(input.clone());
-                    self.wanted.remove(&(code, year));
-                    served = Some(input);
+            let slice = (code, year);
+            match self.take_slice(&url, &path, &slice).await {
+                Ok(()) => {
+                    self.wanted.remove(&slice);
+                    served = Some((url, path));
+                }
+                Err(error) if error.is_of_file() && self.purpose == Purpose::Refresh => {
+                    has_bad = true;
+                    self.bad.insert(slice, error.to_string());
                 }
                 Err(error) if error.is_not_found() => {
-                    let Some(served) = &served else { continue };
+                    let Some((url, path)) = &served else {
+                        continue;
+                    };
                     // Either this slice is not published, or the whole tree has gone away since.
-                    let again = self
-                        .downloads
-                        .get(&served.name, &served.path, SALES_BYTES_MAX);
-                    match again.await.map_err(Error::from) {
-                        Ok(_) => {}
+                    match self.ask_again(url, path).await {
+                        Ok(()) => {}
                         Err(error) if error.is_not_found() => {
                             return Ok(Turn::Moved(
                                 "its files went away during the run".to_owned(),
@@ -261,9 +357,46 @@ impl Run<'_> {
             }
         }
         Ok(match served {
+            _ if has_bad => Turn::Without("a file is damaged".to_owned()),
             Some(_) => Turn::Decided,
             None => Turn::Without("it has none of the files (404)".to_owned()),
         })
+    }
+
+    /// Takes a file of the folder tree.
+    async fn take_slice(
+        &mut self,
+        url: &str,
+        path: &Path,
+        (code, year): &(String, i32),
+    ) -> Result<(), Error> {
+        let version = if self.purpose == Purpose::List {
+            let about = self.downloads.client.head(url).await?;
+            FileVersion::at(url, &about)
+        } else {
+            let slice = Slice {
+                place: code.clone(),
+                year: Some(*year),
+            };
+            let file = self
+                .downloads
+                .edition_file(url, path, SALES_BYTES_MAX, Some(vec![slice]));
+            let (input, version) = file.await?;
+            self.fetched.inputs.push(input);
+            version
+        };
+        self.fetched.versions.insert(key(code, *year), version);
+        Ok(())
+    }
+
+    /// Asks for a file that was there before.
+    async fn ask_again(&self, url: &str, path: &Path) -> Result<(), Error> {
+        if self.purpose == Purpose::List {
+            self.downloads.client.head(url).await?;
+        } else {
+            self.downloads.get(url, path, SALES_BYTES_MAX).await?;
+        }
+        Ok(())
     }
 
     /// Lists a dataset of the catalogue and downloads the files of the wanted sales. If a file is no longer there, or is
@@ -275,17 +408,23 @@ impl Run<'_> {
             if files.is_empty() {
                 return Ok(Turn::Without("it lists no file of sales".to_owned()));
             }
-            let mut replaced = None;
+            let (mut replaced, mut has_bad) = (None, false);
             for file in files {
                 let slices = self.wanted_in(&file);
                 if slices.is_empty() {
                     continue;
                 }
-                match self.take(dataset, &file, slices).await {
+                match self.take(dataset, &file, slices.clone()).await {
                     Ok(()) => {}
                     Err(error)
-                        if error.is_not_found() || matches!(error, Error::Differs { .. }) =>
+                        if error.is_of_file() && relisted && self.purpose == Purpose::Refresh =>
                     {
+                        has_bad = true;
+                        let reason = error.to_string();
+                        let bad = slices.into_iter().map(|slice| (slice, reason.clone()));
+                        self.bad.extend(bad);
+                    }
+                    Err(error) if error.is_not_found() || error.is_of_file() => {
                         replaced = Some(error);
                         break;
                     }
@@ -293,6 +432,9 @@ impl Run<'_> {
                 }
             }
             match replaced {
+                None if has_bad => {
+                    return Ok(Turn::Without("a file is damaged".to_owned()));
+                }
                 None => return Ok(Turn::Decided),
                 Some(error) if relisted && error.is_not_found() => {
                     return Ok(Turn::Moved(format!(
@@ -339,6 +481,10 @@ impl Run<'_> {
         slices: Vec<(String, i32)>,
     ) -> Result<(), Error> {
         let resource = &file.resource;
+        if self.purpose == Purpose::List {
+            self.hold(&slices, file.version(None));
+            return Ok(());
+        }
         let path = self
             .downloads
             .path("dvf", &format!("{dataset}/{}", file.stored_name()));
@@ -350,16 +496,17 @@ impl Run<'_> {
             });
             slices.collect::<Vec<_>>()
         });
-        let mut input = if resource.is_at(&path) {
-            ImportInput {
+        let (mut input, version) = if resource.is_at(&path) {
+            let input = ImportInput {
                 edition: Some(edition(self.downloads.now)),
                 slices: covered,
                 has_all_columns: true,
                 name: resource.url.clone(),
                 path,
-            }
+            };
+            (input, None)
         } else {
-            let input = self
+            let (input, version) = self
                 .downloads
                 .edition_file(&resource.url, &path, SALES_BYTES_MAX, covered)
                 .await?;
@@ -368,15 +515,22 @@ impl Run<'_> {
                     .map_err(|source| file_error(&input.path, source))?;
                 return Err(error);
             }
-            input
+            (input, Some(version))
         };
         if let Some(changed) = resource.last_modified {
             input.edition = Some(edition(changed));
         }
         self.fetched.inputs.push(input);
-        for slice in slices {
-            self.wanted.remove(&slice);
-        }
+        self.hold(&slices, file.version(version));
         Ok(())
+    }
+
+    /// Records the version of the file of slices, which are then no longer wanted.
+    fn hold(&mut self, slices: &[(String, i32)], version: FileVersion) {
+        for slice in slices {
+            let key = key(&slice.0, slice.1);
+            self.fetched.versions.insert(key, version.clone());
+            self.wanted.remove(slice);
+        }
     }
 }

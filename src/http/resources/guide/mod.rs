@@ -44,6 +44,7 @@ static PAGES: &[Page] = pages![
     "": "docs/README.md",
     "getting-started": "docs/getting-started.md",
     "importing": "docs/importing.md",
+    "refresh": "docs/refresh.md",
     "sales": "docs/sales.md",
     "files": "docs/files.md",
     "ingesting": "docs/ingesting.md",

@@ -1,0 +1,392 @@
+//! Brings a plan about: fetches, imports, follows with the index of addresses and the model, and remembers each step.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::editions::{Editions, SourceState};
+use super::plan::{DiagnosticsBatch, Plan, SourcePlan};
+use super::{Action, Refresher, Training, held_departments, stored};
+use crate::{Failure, contours, importing, training};
+use toise_estimate::{model, store};
+use toise_geocode::folder as index;
+use toise_geocode::resolve::LazyGeocoder;
+use toise_lake::{ImportOutcome, Lake};
+use toise_net::discard;
+use toise_opendata::import::{ImportOptions, iso};
+use toise_opendata::{Dataset, ImportTable, dpe, dvf};
+use toise_sources::{FetchedSources, FileVersion, addresses, diagnostics, sales};
+
+/// Diagnostics of a department that may be withdrawn at once, whatever their share.
+const WITHDRAWN_MAX: usize = 100;
+/// Beyond that number, one part in this many of the diagnostics of a department may be withdrawn at once; more are taken
+/// for a fault of the source.
+const WITHDRAWN_SHARE: usize = 10;
+
+/// What was done about a source.
+#[derive(Clone, Debug, Serialize)]
+pub struct SourceOutcome {
+    /// What the source had.
+    #[serde(flatten)]
+    pub plan: SourcePlan,
+    /// What was to be done.
+    pub action: Action,
+    /// Changes of the table.
+    pub changes: ImportOutcome,
+    /// Diagnostics that were removed because the source no longer lists them.
+    pub withdrawn: u64,
+    /// Sales without a position that were placed because addresses changed.
+    pub placed: u64,
+    /// Reports of the imports.
+    pub reports: Vec<PathBuf>,
+}
+
+/// The model that was trained.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModelOutcome {
+    /// Its version; `None` if there are too few sales.
+    pub version: Option<String>,
+    /// Sales that it was trained on.
+    pub sales: u64,
+    /// Why it was not trained.
+    pub note: Option<String>,
+}
+
+/// What a refresh did.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// Departments.
+    pub departments: Vec<String>,
+    /// Addresses, sales and diagnostics.
+    pub sources: Vec<SourceOutcome>,
+    /// The model, if one was due.
+    pub model: Option<ModelOutcome>,
+    /// Why no model could be trained.
+    pub model_failure: Option<String>,
+}
+
+impl Outcome {
+    /// Returns what went wrong, with the name of the table.
+    pub fn failures(&self) -> Vec<String> {
+        let sources = self.sources.iter().flat_map(|source| {
+            let table = source.plan.table;
+            let failures = source.plan.failures.iter();
+            failures.map(move |failure| format!("{table}: {failure}"))
+        });
+        let model = self
+            .model_failure
+            .iter()
+            .map(|failure| format!("model: {failure}"));
+        sources.chain(model).collect()
+    }
+
+    /// Returns whether all sources failed, and nothing of them was imported.
+    pub fn has_only_failures(&self) -> bool {
+        let mut sources = self.sources.iter();
+        sources.all(|source| !source.plan.failures.is_empty() && source.reports.is_empty())
+    }
+}
+
+impl Refresher<'_> {
+    /// Fetches and imports what a plan found, addresses first, then trains a model if sales changed. `told` is called
+    /// after each source. What goes wrong with one source is part of the result, and the others go on.
+    ///
+    /// # Errors
+    /// What is held cannot be read or written.
+    pub fn bring(
+        &self,
+        plan: &Plan,
+        told: &mut dyn FnMut(&SourceOutcome),
+    ) -> Result<Outcome, Failure> {
+        let mut editions = self.held()?;
+        let mut sources = Vec::new();
+        for source in &plan.sources {
+            let mut outcome = SourceOutcome {
+                plan: source.clone(),
+                action: source.action(),
+                changes: ImportOutcome::default(),
+                withdrawn: 0,
+                placed: 0,
+                reports: Vec::new(),
+            };
+            let brought = match source.table {
+                "ban" => self.bring_addresses(plan, &mut editions, &mut outcome),
+                "dvf" => self.bring_sales(plan, &mut editions, &mut outcome),
+                _ => self.bring_diagnostics(plan, &mut editions, &mut outcome),
+            };
+            if let Err(error) = brought {
+                outcome.plan.failures.push(error.to_string());
+            }
+            told(&outcome);
+            sources.push(outcome);
+        }
+        let (model, model_failure) = match self.train(&mut editions) {
+            Ok(model) => (model, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        self.remember(plan, &sources, &mut editions)?;
+        Ok(Outcome {
+            departments: plan.departments.clone(),
+            sources,
+            model,
+            model_failure,
+        })
+    }
+
+    fn bring_addresses(
+        &self,
+        plan: &Plan,
+        editions: &mut Editions,
+        outcome: &mut SourceOutcome,
+    ) -> Result<(), Failure> {
+        let codes = &plan.address_codes;
+        if !codes.is_empty() {
+            // Written first, so that the index and the sales follow even if this process is killed after the import.
+            editions.unplaced.extend(codes.iter().cloned());
+            editions.save(self.data)?;
+            let base = &self.options.places.addresses;
+            let fetched = addresses::fetch_good(self.downloads(), base, codes);
+            let fetched = self.runtime.block_on(fetched)?;
+            let options = ImportOptions {
+                departments: codes.clone(),
+                ..self.import_options()
+            };
+            self.import(ImportTable::Ban, &fetched, &options, outcome)?;
+            editions.addresses.extend(fetched.versions);
+            editions.save(self.data)?;
+        }
+        if editions.unplaced.is_empty() {
+            return Ok(());
+        }
+        let bar = self.options.progress.rows("index of addresses", 0);
+        index::rebuild(self.data, &|rows| bar.inc(rows))?;
+        bar.finish_and_clear();
+        let unplaced = Vec::from_iter(editions.unplaced.clone());
+        let placed = importing::place_sales(self.data, self.options.keep_versions, &unplaced)?;
+        outcome.placed = placed.placed;
+        if placed.placed > 0 {
+            editions.trained_on = None;
+        }
+        editions.unplaced.clear();
+        Ok(editions.save(self.data)?)
+    }
+
+    fn bring_sales(
+        &self,
+        plan: &Plan,
+        editions: &mut Editions,
+        outcome: &mut SourceOutcome,
+    ) -> Result<(), Failure> {
+        let years = plan.sales.iter().map(|(_, year)| *year);
+        let (Some(first), Some(last)) = (years.clone().min(), years.max()) else {
+            return Ok(());
+        };
+        let places = &self.options.places.sales;
+        let fetched = sales::fetch_good(self.downloads(), places, plan.sales.clone());
+        let fetched = self.runtime.block_on(fetched)?;
+        let codes: BTreeSet<&String> = plan.sales.iter().map(|(code, _)| code).collect();
+        let options = ImportOptions {
+            departments: codes.into_iter().cloned().collect(),
+            years: Some(first..=last),
+            iris: contours::open_or_keep(self.data, None)?,
+            geocoder: LazyGeocoder::new(self.data.to_owned()),
+            ..self.import_options()
+        };
+        self.import(Dataset::Dvf.into(), &fetched, &options, outcome)?;
+        editions.sales.extend(fetched.versions);
+        Ok(editions.save(self.data)?)
+    }
+
+    fn bring_diagnostics(
+        &self,
+        plan: &Plan,
+        editions: &mut Editions,
+        outcome: &mut SourceOutcome,
+    ) -> Result<(), Failure> {
+        let base = &self.options.places.diagnostics;
+        for DiagnosticsBatch { codes, since } in &plan.batches {
+            let fetched = diagnostics::fetch(self.downloads(), base, codes, since);
+            let fetched = self.runtime.block_on(fetched)?;
+            let options = ImportOptions {
+                departments: codes.clone(),
+                geocoder: LazyGeocoder::new(self.data.to_owned()),
+                ..self.import_options()
+            };
+            self.import(Dataset::Dpe.into(), &fetched, &options, outcome)?;
+            let surveyed = codes.iter().filter_map(|code| {
+                let survey = plan.surveys.get(code)?;
+                Some((code.clone(), survey.clone()))
+            });
+            editions.diagnostics.extend(surveyed);
+            editions.save(self.data)?;
+        }
+        self.remove_withdrawn(plan, editions, outcome)
+    }
+
+    /// Removes the diagnostics that the source no longer lists, of departments of which it has fewer than the table.
+    fn remove_withdrawn(
+        &self,
+        plan: &Plan,
+        editions: &Editions,
+        outcome: &mut SourceOutcome,
+    ) -> Result<(), Failure> {
+        let lake = Lake::open(self.data)?.keeping(self.options.keep_versions);
+        let held = stored::rows_by_department(&lake, dpe::schema())?;
+        let base = &self.options.places.diagnostics;
+        let mut withdrawn = Vec::new();
+        for (code, has) in &plan.surveys {
+            let count = held.get(code).copied().unwrap_or(0);
+            if !editions.diagnostics.contains_key(code) || count <= has.survey.total {
+                continue;
+            }
+            let listed = diagnostics::numbers(&self.client, base, code);
+            let listed = self.runtime.block_on(listed)?;
+            let ids = stored::ids_of(&lake, dpe::schema(), code)?;
+            let missing: Vec<&String> = ids.difference(&listed).collect();
+            if missing.len() > WITHDRAWN_MAX && missing.len() * WITHDRAWN_SHARE > ids.len() {
+                outcome.plan.failures.push(format!(
+                    "diagnostics of {code}: {base} no longer lists {} of {}; none was removed",
+                    missing.len(),
+                    ids.len()
+                ));
+                continue;
+            }
+            withdrawn.extend(missing.into_iter().cloned());
+        }
+        if withdrawn.is_empty() {
+            return Ok(());
+        }
+        let mut table = lake.import(dpe::schema())?;
+        for id in &withdrawn {
+            table.remove(id);
+        }
+        let removed = table.publish(Vec::new(), Vec::new())?;
+        outcome.withdrawn = removed.removed;
+        outcome.changes.add(&removed);
+        Ok(())
+    }
+
+    fn import_options(&self) -> ImportOptions {
+        ImportOptions {
+            progress: self.options.progress,
+            clock: self.clock.clone(),
+            ..ImportOptions::default()
+        }
+    }
+
+    /// Imports what was fetched. If that fails, the files are deleted, so that they are fetched again.
+    fn import(
+        &self,
+        table: ImportTable,
+        fetched: &FetchedSources,
+        options: &ImportOptions,
+        outcome: &mut SourceOutcome,
+    ) -> Result<(), Failure> {
+        outcome
+            .plan
+            .failures
+            .extend(fetched.failures.iter().cloned());
+        if fetched.inputs.is_empty() {
+            return Ok(());
+        }
+        let kept = self.options.keep_versions;
+        match importing::import(self.data, kept, table, fetched, options) {
+            Ok((report, path)) => {
+                if let Some(changes) = &report.outcome {
+                    outcome.changes.add(changes);
+                }
+                outcome.reports.push(path);
+                Ok(())
+            }
+            Err(error) => {
+                for input in &fetched.inputs {
+                    discard(&input.path)?;
+                }
+                if let Some(folder) = &fetched.temporary {
+                    std::fs::remove_dir_all(folder)?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Trains a model if the sales are not those that the current one was trained on.
+    fn train(&self, editions: &mut Editions) -> Result<Option<ModelOutcome>, Failure> {
+        let folder = self.data.join(store::FOLDER);
+        let sales = Lake::open(self.data)?.snapshot(dvf::schema())?;
+        if self.options.training == Training::Never || sales.rows() == 0 {
+            return Ok(None);
+        }
+        // Merging files does not change it.
+        let read_at = sales.sources.last().map(|source| source.read_at.as_str());
+        let state = format!("{} {}", sales.rows(), read_at.unwrap_or_default());
+        let has_model = folder.join(store::CURRENT).exists();
+        if has_model && editions.trained_on.as_ref() == Some(&state) {
+            return Ok(None);
+        }
+        let mut hints = None;
+        let (clock, progress) = (&self.clock, self.options.progress);
+        let note = |hint: &str| hints = Some(hint.to_owned());
+        match training::train_lake(self.data, None, clock, progress, note) {
+            Ok((model, _)) => {
+                model.save(&folder)?;
+                editions.trained_on = Some(state);
+                editions.save(self.data)?;
+                let metadata = model.metadata();
+                Ok(Some(ModelOutcome {
+                    version: Some(metadata.version.clone()),
+                    sales: metadata.sales,
+                    note: hints,
+                }))
+            }
+            Err(error @ model::Error::TooFew { .. }) => Ok(Some(ModelOutcome {
+                version: None,
+                sales: 0,
+                note: Some(error.to_string()),
+            })),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes what was found out about each source.
+    fn remember(
+        &self,
+        plan: &Plan,
+        sources: &[SourceOutcome],
+        editions: &mut Editions,
+    ) -> Result<(), Failure> {
+        let now = iso(&self.clock);
+        let held = held_departments(self.data)?;
+        let is_whole = held.iter().all(|code| plan.departments.contains(code));
+        for source in sources {
+            let newest_held = match source.plan.table {
+                "ban" => newest(editions.addresses.values()),
+                "dvf" => newest(editions.sales.values()),
+                _ => {
+                    let surveys = editions.diagnostics.values();
+                    surveys.filter_map(|held| held.survey.changed.clone()).max()
+                }
+            };
+            let state = editions
+                .sources
+                .entry(source.plan.table.to_owned())
+                .or_insert_with(SourceState::default);
+            let is_current = source.plan.failures.is_empty();
+            state.held = newest_held;
+            if source.plan.available.is_some() {
+                state.available.clone_from(&source.plan.available);
+            }
+            state.failures.clone_from(&source.plan.failures);
+            if is_current && is_whole {
+                state.current_at = Some(now.clone());
+            }
+        }
+        editions.refreshed_at = Some(now);
+        Ok(editions.save(self.data)?)
+    }
+}
+
+fn newest<'v>(versions: impl Iterator<Item = &'v FileVersion>) -> Option<String> {
+    versions.filter_map(FileVersion::edition).max()
+}
