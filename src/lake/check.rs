@@ -15,7 +15,7 @@ use super::checksums::DataFileChecksums;
 use super::data_file::{DataFile, footer};
 use super::schema::TableSchema;
 use super::snapshot::{self, DataFileEntry, Snapshot};
-use super::{Error, id_index, partial, shared_folder};
+use super::{Error, id_index, partial};
 
 /// Maximum bytes read and verified at once.
 const RUN_BYTES_MAX: u64 = 4 << 20;
@@ -24,7 +24,7 @@ const OPEN_ATTEMPTS: usize = 5;
 
 /// Whether the snapshot of a table is missing although one was published: the table reads as empty then.
 pub fn is_snapshot_lost(own_folder: &Path) -> bool {
-    shared_folder::was_published(own_folder) && !own_folder.join(snapshot::FILE_NAME).exists()
+    snapshot::was_published(own_folder) && !own_folder.join(snapshot::FILE_NAME).exists()
 }
 
 /// Result of checking a table.

@@ -13,17 +13,16 @@
 //! Readers of the Delta log are not disturbed: its files keep their names as long as their version is kept.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::delta::{self, FILES, FormerLog, file_name};
 use super::files::{clear, link_or_copy, make};
-use super::snapshot::{self, Snapshot};
+use super::snapshot::{self, SHARED_FILE_NAME as SNAPSHOT, Snapshot, shared_folder};
 use super::{Error, partial, versions};
 
-const SNAPSHOT: &str = "_snapshot.json";
 /// Name, in the own folder, of a shared folder that is being built.
 const STAGE: &str = "shared.new";
 /// Name, in the own folder, of the previous shared folder, which the next exchange deletes.
@@ -36,17 +35,6 @@ pub(super) enum DeltaLog {
     Continued,
     /// All entries are rebuilt from the snapshots.
     Rebuilt,
-}
-
-/// Returns the shared folder of the table whose own folder is `own`; `None` if that is not the name of an own folder.
-fn shared_folder(own: &Path) -> Option<PathBuf> {
-    let name = own.file_name()?.to_str()?;
-    Some(own.with_file_name(name.strip_prefix('_')?))
-}
-
-/// Returns whether a snapshot of the table was published, as its shared folder shows.
-pub(super) fn was_published(own: &Path) -> bool {
-    own.exists() && shared_folder(own).is_some_and(|shared| shared.join(SNAPSHOT).exists())
 }
 
 /// Returns whether the shared folder of a table shows its current snapshot; `true` if there is nothing to show. Costs

@@ -6,17 +6,19 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Provenance, shared_folder};
+use super::{Error, Provenance};
 use toise_geo::order;
 
 /// Format version written by this version.
 pub const FORMAT: u32 = 2;
 /// Name of the snapshot in the table's folder.
 pub const FILE_NAME: &str = "snapshot.json";
+/// Name of its link in the shared folder ([`super::shared_folder`]).
+pub(super) const SHARED_FILE_NAME: &str = "_snapshot.json";
 /// Hexadecimal digits of the place in a clustering key.
 const PLACE_DIGITS: usize = 16;
 /// Maximum sources in the snapshot, newest last; older ones are in the import reports.
@@ -85,6 +87,17 @@ pub struct Snapshot {
     pub checksum: String,
 }
 
+/// Returns the shared folder of the table whose own folder is `own`; `None` if that is not the name of an own folder.
+pub(super) fn shared_folder(own: &Path) -> Option<PathBuf> {
+    let name = own.file_name()?.to_str()?;
+    Some(own.with_file_name(name.strip_prefix('_')?))
+}
+
+/// Returns whether a snapshot of the table was published, as its shared folder shows.
+pub(super) fn was_published(own: &Path) -> bool {
+    own.exists() && shared_folder(own).is_some_and(|shared| shared.join(SHARED_FILE_NAME).exists())
+}
+
 /// The field that every format version has.
 #[derive(Deserialize)]
 struct FormatHeader {
@@ -100,7 +113,7 @@ impl Snapshot {
         let path = folder.join(FILE_NAME);
         match Self::read(&path)? {
             Some(snapshot) => Ok(snapshot),
-            None if shared_folder::was_published(folder) => Err(Error::damaged(
+            None if was_published(folder) => Err(Error::damaged(
                 &path,
                 "missing, though the table was published",
             )),
