@@ -16,6 +16,7 @@ pub mod cancellation;
 pub mod csv_rows;
 pub mod data_file_store;
 pub mod decoded;
+mod error;
 mod expression;
 pub mod functions;
 mod gauges;
@@ -44,41 +45,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cache::ColumnCache;
+pub use error::Error;
 pub use settings::EngineSettings;
+use toise_lake::Lake;
 use toise_lake::schema::TableSchema;
-use toise_lake::{self as lake, Lake};
 use view::{TableHandle, TableView};
-
-/// Errors of queries; none is caused by the query itself, except in SQL.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A data file could not be read.
-    #[error(transparent)]
-    Lake(#[from] lake::Error),
-    /// An expression could not be compiled or evaluated.
-    #[error("query engine: {0}")]
-    DataFusion(#[from] datafusion::error::DataFusionError),
-    /// A SQL statement that is not a query.
-    #[error("only read-only queries are allowed: {0}")]
-    ReadOnly(String),
-    /// Files of a table are damaged or missing. Other tables are not affected.
-    #[error("the table {table} cannot be read: {reason}")]
-    Damaged {
-        /// Name of the table.
-        table: &'static str,
-        /// The reason, with the file and what to do.
-        reason: String,
-    },
-    /// The engine was not opened with the requested table.
-    #[error("no table named {0}")]
-    UnknownTable(String),
-    /// A query requests a former version of a table in a form that is not understood.
-    #[error("{0}")]
-    Version(String),
-    /// The caller is gone.
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// Memory limits of the engine.
 #[derive(Clone, Copy, Debug)]

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use parquet::file::statistics::Statistics;
 
 use super::cache::{ColumnCache, ColumnKey, DecodedColumn};
+use super::error::Error as QueryError;
 pub use super::rows::{RowRef, RowSet};
 use toise_lake::data_file::{DataFile, item_leaf_of, leaf_of};
 use toise_lake::schema::{ColumnKind, TableSchema};
@@ -400,7 +401,7 @@ impl TableHandle {
     ///
     /// # Errors
     /// A newer snapshot cannot be opened, or the table is damaged.
-    pub fn current(&self, lake: &Lake) -> Result<Arc<TableView>, crate::Error> {
+    pub fn current(&self, lake: &Lake) -> Result<Arc<TableView>, QueryError> {
         if let Some(mut checked) = self.checked.try_lock()
             && checked.at.elapsed() >= REFRESH_EVERY
         {
@@ -419,9 +420,9 @@ impl TableHandle {
     ///
     /// # Errors
     /// The table is damaged.
-    pub(super) fn held(&self) -> Result<Arc<TableView>, crate::Error> {
+    pub(super) fn held(&self) -> Result<Arc<TableView>, QueryError> {
         match &*self.damage.load() {
-            Some(reason) => Err(crate::Error::Damaged {
+            Some(reason) => Err(QueryError::Damaged {
                 table: self.schema.name,
                 reason: reason.to_string(),
             }),

@@ -3,9 +3,8 @@
 //! The parts are searched as one text, in which a word may be read in several ways. Here a result is compared with the
 //! parts themselves, so that `matched` is true of each.
 
-use crate::address::AddressProperties;
 use crate::places;
-use crate::search::PartMatch;
+use crate::search::{Matched, PartMatch};
 use crate::text::fold;
 use crate::text::likeness::distance;
 
@@ -22,34 +21,21 @@ pub struct GivenParts {
 }
 
 impl GivenParts {
-    /// Corrects how the parts of a result agree with those given.
-    pub fn correct(&self, properties: &mut AddressProperties<'_>) {
-        let number = self
-            .house_number
-            .as_deref()
-            .zip(properties.house_number.as_deref())
-            .map(|(given, found)| number_match(given, found));
-        let named = [
-            Some(&properties.city),
-            properties.former_city.as_ref(),
-            properties.district.as_ref(),
-        ];
-        let names = named.into_iter().flatten();
-        let best = self.city.as_deref().map(|city| {
-            let matches = names.map(|name| city_match(city, name));
-            matches
-                .min_by_key(|one| *one as u8)
-                .unwrap_or(PartMatch::Conflict)
-        });
-        let Some(matched) = &mut properties.matched else {
+    /// Corrects how the parts of a result agree with those given; `number` is its house number, and `towns` are the names
+    /// of its commune, of the former one and of its district.
+    pub fn correct(&self, matched: &mut Matched, number: Option<&str>, towns: &[&str]) {
+        if let (Some(given), Some(found)) = (self.house_number.as_deref(), number) {
+            matched.house_number = number_match(given, found);
+        }
+        let Some(city) = self.city.as_deref() else {
             return;
         };
-        matched.house_number = number.unwrap_or(matched.house_number);
-        match best {
+        let best = towns.iter().map(|name| city_match(city, name));
+        match best.min_by_key(|one| *one as u8) {
+            Some(best @ (PartMatch::Exact | PartMatch::Fuzzy)) => matched.city = best,
             // A name that the text did not show may be another name of the commune.
-            Some(PartMatch::Conflict) if matched.city != PartMatch::Missing => {}
-            Some(best) => matched.city = best,
-            None => {}
+            _ if matched.city != PartMatch::Missing => {}
+            _ => matched.city = PartMatch::Conflict,
         }
     }
 }

@@ -255,7 +255,17 @@ impl GeocodingService {
 fn addresses<'g>(geocoder: &'g Geocoder, call: &SearchCall, found: &[Match]) -> Vec<Address<'g>> {
     let address = |one: &Match| {
         let mut address = geocoder.address(one);
-        call.given.correct(&mut address.properties);
+        let found = &mut address.properties;
+        let towns = [
+            Some(&found.city),
+            found.former_city.as_ref(),
+            found.district.as_ref(),
+        ];
+        let towns: Vec<&str> = towns.into_iter().flatten().map(|name| &**name).collect();
+        if let Some(matched) = &mut found.matched {
+            call.given
+                .correct(matched, found.house_number.as_deref(), &towns);
+        }
         address
     };
     let wanted = found.iter().take(call.request.limit);

@@ -11,7 +11,7 @@ use reqwest::header::CONTENT_LENGTH;
 use reqwest::{Response, StatusCode};
 
 use super::backoff::{Pace, RetryPolicy, backoff, retry_after};
-use super::download::RemoteVersion;
+use super::remote_version::RemoteVersion;
 
 /// Errors of downloads.
 #[derive(Debug, thiserror::Error)]

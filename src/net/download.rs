@@ -8,16 +8,15 @@ use std::time::Duration;
 use futures::StreamExt;
 use indicatif::ProgressBar;
 use reqwest::header::{
-    CONTENT_RANGE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED,
-    RANGE,
+    CONTENT_RANGE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE,
 };
 use reqwest::{RequestBuilder, Response, StatusCode};
-use serde::{Deserialize, Serialize};
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 
 use super::backoff::{Pace, backoff};
 use super::client::{Client, Error, RequestOutcome, explain};
+use super::remote_version::RemoteVersion;
 
 /// Result of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,46 +29,6 @@ pub struct DownloadedFile {
     pub last_modified: Option<String>,
     /// Whether the file was downloaded earlier and is unchanged on the server.
     pub kept: bool,
-}
-
-/// The version of the server's file that the downloaded bytes belong to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RemoteVersion {
-    url: String,
-    etag: Option<String>,
-    pub(super) last_modified: Option<String>,
-}
-
-impl RemoteVersion {
-    pub(super) fn of(url: &str, headers: &HeaderMap) -> Self {
-        let text = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
-        Self {
-            url: url.to_owned(),
-            etag: text(ETAG),
-            last_modified: text(LAST_MODIFIED),
-        }
-    }
-
-    /// Returns what tells this version from others: the entity tag, or else the date.
-    pub(super) fn tag(&self) -> Option<String> {
-        self.etag.clone().or_else(|| self.last_modified.clone())
-    }
-
-    /// Returns the value for `If-Range`, in which weak tags are not allowed.
-    fn validator(&self) -> Option<&str> {
-        let strong = self.etag.as_deref().filter(|etag| !etag.starts_with("W/"));
-        strong.or(self.last_modified.as_deref())
-    }
-
-    fn load(path: &Path, url: &str) -> Option<Self> {
-        let version: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-        (version.url == url).then_some(version)
-    }
-
-    fn save(&self, path: &Path) -> Result<(), Error> {
-        let text = serde_json::to_vec(self).unwrap_or_default();
-        std::fs::write(path, text).map_err(|source| file_error(path, source))
-    }
 }
 
 fn file_error(path: &Path, source: std::io::Error) -> Error {
@@ -198,7 +157,10 @@ impl Client {
                 .await
                 .map_err(failed)?
         } else {
-            version.save(&beside(path, ".part.json"))?;
+            let about = beside(path, ".part.json");
+            version
+                .save(&about)
+                .map_err(|source| file_error(&about, source))?;
             File::create(&part_path).await.map_err(failed)?
         };
         if let Some(rest) = answer.content_length() {
@@ -299,7 +261,10 @@ fn conditional(
 fn finish(path: &Path, version: RemoteVersion) -> Result<DownloadedFile, Error> {
     let _ = std::fs::remove_file(beside(path, ".part.json"));
     std::fs::rename(beside(path, ".part"), path).map_err(|source| file_error(path, source))?;
-    version.save(&beside(path, ".json"))?;
+    let about = beside(path, ".json");
+    version
+        .save(&about)
+        .map_err(|source| file_error(&about, source))?;
     Ok(DownloadedFile {
         path: path.to_owned(),
         tag: version.tag(),

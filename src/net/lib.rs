@@ -13,6 +13,7 @@ pub mod client;
 mod download;
 pub mod egress;
 pub mod fetch;
+mod remote_version;
 pub mod resolver;
 mod robots;
 pub mod tls;

@@ -1,0 +1,34 @@
+//! The errors of queries.
+
+use toise_lake as lake;
+
+/// Errors of queries; none is caused by the query itself, except in SQL.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A data file could not be read.
+    #[error(transparent)]
+    Lake(#[from] lake::Error),
+    /// An expression could not be compiled or evaluated.
+    #[error("query engine: {0}")]
+    DataFusion(#[from] datafusion::error::DataFusionError),
+    /// A SQL statement that is not a query.
+    #[error("only read-only queries are allowed: {0}")]
+    ReadOnly(String),
+    /// Files of a table are damaged or missing. Other tables are not affected.
+    #[error("the table {table} cannot be read: {reason}")]
+    Damaged {
+        /// Name of the table.
+        table: &'static str,
+        /// The reason, with the file and what to do.
+        reason: String,
+    },
+    /// The engine was not opened with the requested table.
+    #[error("no table named {0}")]
+    UnknownTable(String),
+    /// A query requests a former version of a table in a form that is not understood.
+    #[error("{0}")]
+    Version(String),
+    /// The caller is gone.
+    #[error("interrupted")]
+    Interrupted,
+}
