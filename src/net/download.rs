@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use indicatif::ProgressBar;
 use reqwest::header::{
-    CONTENT_RANGE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED,
-    RANGE,
+    CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+    LAST_MODIFIED, RANGE,
 };
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -32,16 +32,27 @@ pub struct DownloadedFile {
     pub kept: bool,
 }
 
+/// What a server says of a file without sending it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteFile {
+    /// Entity tag, or else the date of the last change: differs between versions of the file.
+    pub tag: Option<String>,
+    /// `Last-Modified`.
+    pub last_modified: Option<String>,
+    /// Size, bytes.
+    pub bytes: Option<u64>,
+}
+
 /// The version of the server's file that the downloaded bytes belong to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RemoteVersion {
+struct RemoteVersion {
     url: String,
     etag: Option<String>,
-    pub(super) last_modified: Option<String>,
+    last_modified: Option<String>,
 }
 
 impl RemoteVersion {
-    pub(super) fn of(url: &str, headers: &HeaderMap) -> Self {
+    fn of(url: &str, headers: &HeaderMap) -> Self {
         let text = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
         Self {
             url: url.to_owned(),
@@ -51,7 +62,7 @@ impl RemoteVersion {
     }
 
     /// Returns what tells this version from others: the entity tag, or else the date.
-    pub(super) fn tag(&self) -> Option<String> {
+    fn tag(&self) -> Option<String> {
         self.etag.clone().or_else(|| self.last_modified.clone())
     }
 
@@ -99,6 +110,40 @@ pub fn discard(path: &Path) -> std::io::Result<()> {
 }
 
 impl Client {
+    /// Asks for the version and the size of a file without its content, retrying temporary failures.
+    ///
+    /// # Errors
+    /// [`Error::Status`] with 404 if the server has no such file.
+    pub async fn head(&self, url: &str) -> Result<RemoteFile, Error> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let request = self.verbatim.head(url);
+            match self.attempt(request, url, attempts).await? {
+                RequestOutcome::Retry { wait, reason } => {
+                    self.pause(url, attempts, wait, reason).await?;
+                }
+                RequestOutcome::Answer(answer) => {
+                    let status = answer.status();
+                    if !status.is_success() {
+                        return Err(Error::Status {
+                            url: url.to_owned(),
+                            status,
+                        });
+                    }
+                    let version = RemoteVersion::of(url, answer.headers());
+                    let length = answer.headers().get(CONTENT_LENGTH);
+                    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+                    return Ok(RemoteFile {
+                        tag: version.tag(),
+                        last_modified: version.last_modified,
+                        bytes: length,
+                    });
+                }
+            }
+        }
+    }
+
     /// Downloads to `path`. Returns once the file is durable. A file that already exists is revalidated and downloaded
     /// again only if it changed.
     ///

@@ -19,5 +19,5 @@ pub mod tls;
 pub mod webhook_client;
 
 pub use backoff::RetryPolicy;
-pub use client::{Client, Error, RemoteFile};
-pub use download::{DownloadedFile, discard};
+pub use client::{Client, Error};
+pub use download::{DownloadedFile, RemoteFile, discard};

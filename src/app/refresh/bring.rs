@@ -42,6 +42,13 @@ pub struct SourceOutcome {
     pub reports: Vec<PathBuf>,
 }
 
+impl SourceOutcome {
+    /// Returns whether something was imported, removed or placed.
+    pub fn did_something(&self) -> bool {
+        !self.reports.is_empty() || self.withdrawn > 0 || self.placed > 0
+    }
+}
+
 /// The model that was trained.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelOutcome {
