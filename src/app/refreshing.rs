@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::refresh::editions::Editions;
 use crate::refresh::tables;
 use crate::{Failure, dumps};
+use toise_engine::priority;
 use toise_lake::ImportOutcome;
 use toise_lake::snapshot::Snapshot;
 use toise_sql::process::own_executable;
@@ -101,6 +102,8 @@ pub(crate) fn start(
     };
     schedule.show_failures(&Editions::load(data));
     let worker = supervisor.spawn("refresh", move |pulse| {
+        // Refreshes inherit it.
+        priority::lower();
         while !schedule.stop.load(Ordering::Relaxed) {
             pulse.turn();
             if schedule.is_due() {
@@ -242,6 +245,9 @@ impl Schedule {
         for (name, _) in std::env::vars_os().filter(|(name, _)| dumps::is_of_master_key(name)) {
             command.env_remove(name);
         }
+        // Ctrl-C in a terminal is for the server, which then ends the refresh.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
         command.spawn()
     }

@@ -262,8 +262,8 @@ pub(super) fn model_line(outcome: &Outcome) -> Option<String> {
 }
 
 fn print_outcome(outcome: &Outcome) {
-    let is_done = |source: &&SourceOutcome| source.action == Action::Import || source.placed > 0;
-    for source in outcome.sources.iter().filter(is_done) {
+    let sources = outcome.sources.iter();
+    for source in sources.filter(|source| source.did_something()) {
         println!("{}", line_of(source));
         for report in &source.reports {
             println!("  report: {}", report.display());

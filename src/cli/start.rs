@@ -66,7 +66,11 @@ fn bring(common: &Common, arguments: &StartArgs, codes: &[String]) -> CommandRes
             HumanDuration(plan.duration())
         );
     }
-    let outcome = refresher.bring(&plan, &mut |source| eprintln!("{}", line_of(source)))?;
+    let outcome = refresher.bring(&plan, &mut |source| {
+        if source.did_something() {
+            eprintln!("{}", line_of(source));
+        }
+    })?;
     if let Some(line) = model_line(&outcome) {
         eprintln!("{line}");
     }

@@ -7,11 +7,9 @@ use std::time::Duration;
 
 use chrono::Utc;
 use futures::StreamExt;
-use reqwest::header::CONTENT_LENGTH;
 use reqwest::{Response, StatusCode};
 
 use super::backoff::{Pace, RetryPolicy, backoff, retry_after};
-use super::remote_version::RemoteVersion;
 
 /// Errors of downloads.
 #[derive(Debug, thiserror::Error)]
@@ -72,17 +70,6 @@ pub struct Client {
     pub(super) policy: RetryPolicy,
 }
 
-/// What a server says of a file without sending it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RemoteFile {
-    /// Entity tag, or else the date of the last change: differs between versions of the file.
-    pub tag: Option<String>,
-    /// `Last-Modified`.
-    pub last_modified: Option<String>,
-    /// Size, bytes.
-    pub bytes: Option<u64>,
-}
-
 /// Result of one attempt.
 pub(super) enum RequestOutcome {
     /// A response that is final.
@@ -127,40 +114,6 @@ impl Client {
                 }
             };
             self.pause(url, attempts, wait, reason).await?;
-        }
-    }
-
-    /// Asks for the version and the size of a file without its content, retrying temporary failures.
-    ///
-    /// # Errors
-    /// [`Error::Status`] with 404 if the server has no such file.
-    pub async fn head(&self, url: &str) -> Result<RemoteFile, Error> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let request = self.verbatim.head(url);
-            match self.attempt(request, url, attempts).await? {
-                RequestOutcome::Retry { wait, reason } => {
-                    self.pause(url, attempts, wait, reason).await?;
-                }
-                RequestOutcome::Answer(answer) => {
-                    let status = answer.status();
-                    if !status.is_success() {
-                        return Err(Error::Status {
-                            url: url.to_owned(),
-                            status,
-                        });
-                    }
-                    let version = RemoteVersion::of(url, answer.headers());
-                    let length = answer.headers().get(CONTENT_LENGTH);
-                    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-                    return Ok(RemoteFile {
-                        tag: version.tag(),
-                        last_modified: version.last_modified,
-                        bytes: length,
-                    });
-                }
-            }
         }
     }
 

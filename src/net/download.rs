@@ -8,15 +8,16 @@ use std::time::Duration;
 use futures::StreamExt;
 use indicatif::ProgressBar;
 use reqwest::header::{
-    CONTENT_RANGE, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE,
+    CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+    LAST_MODIFIED, RANGE,
 };
 use reqwest::{RequestBuilder, Response, StatusCode};
+use serde::{Deserialize, Serialize};
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 
 use super::backoff::{Pace, backoff};
 use super::client::{Client, Error, RequestOutcome, explain};
-use super::remote_version::RemoteVersion;
 
 /// Result of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,57 @@ pub struct DownloadedFile {
     pub last_modified: Option<String>,
     /// Whether the file was downloaded earlier and is unchanged on the server.
     pub kept: bool,
+}
+
+/// What a server says of a file without sending it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteFile {
+    /// Entity tag, or else the date of the last change: differs between versions of the file.
+    pub tag: Option<String>,
+    /// `Last-Modified`.
+    pub last_modified: Option<String>,
+    /// Size, bytes.
+    pub bytes: Option<u64>,
+}
+
+/// The version of the server's file that the downloaded bytes belong to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct RemoteVersion {
+    url: String,
+    etag: Option<String>,
+    last_modified: Option<String>,
+}
+
+impl RemoteVersion {
+    fn of(url: &str, headers: &HeaderMap) -> Self {
+        let text = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
+        Self {
+            url: url.to_owned(),
+            etag: text(ETAG),
+            last_modified: text(LAST_MODIFIED),
+        }
+    }
+
+    /// Returns what tells this version from others: the entity tag, or else the date.
+    fn tag(&self) -> Option<String> {
+        self.etag.clone().or_else(|| self.last_modified.clone())
+    }
+
+    /// Returns the value for `If-Range`, in which weak tags are not allowed.
+    fn validator(&self) -> Option<&str> {
+        let strong = self.etag.as_deref().filter(|etag| !etag.starts_with("W/"));
+        strong.or(self.last_modified.as_deref())
+    }
+
+    fn load(path: &Path, url: &str) -> Option<Self> {
+        let version: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        (version.url == url).then_some(version)
+    }
+
+    fn save(&self, path: &Path) -> Result<(), Error> {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        std::fs::write(path, text).map_err(|source| file_error(path, source))
+    }
 }
 
 fn file_error(path: &Path, source: std::io::Error) -> Error {
@@ -58,6 +110,40 @@ pub fn discard(path: &Path) -> std::io::Result<()> {
 }
 
 impl Client {
+    /// Asks for the version and the size of a file without its content, retrying temporary failures.
+    ///
+    /// # Errors
+    /// [`Error::Status`] with 404 if the server has no such file.
+    pub async fn head(&self, url: &str) -> Result<RemoteFile, Error> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let request = self.verbatim.head(url);
+            match self.attempt(request, url, attempts).await? {
+                RequestOutcome::Retry { wait, reason } => {
+                    self.pause(url, attempts, wait, reason).await?;
+                }
+                RequestOutcome::Answer(answer) => {
+                    let status = answer.status();
+                    if !status.is_success() {
+                        return Err(Error::Status {
+                            url: url.to_owned(),
+                            status,
+                        });
+                    }
+                    let version = RemoteVersion::of(url, answer.headers());
+                    let length = answer.headers().get(CONTENT_LENGTH);
+                    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+                    return Ok(RemoteFile {
+                        tag: version.tag(),
+                        last_modified: version.last_modified,
+                        bytes: length,
+                    });
+                }
+            }
+        }
+    }
+
     /// Downloads to `path`. Returns once the file is durable. A file that already exists is revalidated and downloaded
     /// again only if it changed.
     ///
@@ -157,10 +243,7 @@ impl Client {
                 .await
                 .map_err(failed)?
         } else {
-            let about = beside(path, ".part.json");
-            version
-                .save(&about)
-                .map_err(|source| file_error(&about, source))?;
+            version.save(&beside(path, ".part.json"))?;
             File::create(&part_path).await.map_err(failed)?
         };
         if let Some(rest) = answer.content_length() {
@@ -261,10 +344,7 @@ fn conditional(
 fn finish(path: &Path, version: RemoteVersion) -> Result<DownloadedFile, Error> {
     let _ = std::fs::remove_file(beside(path, ".part.json"));
     std::fs::rename(beside(path, ".part"), path).map_err(|source| file_error(path, source))?;
-    let about = beside(path, ".json");
-    version
-        .save(&about)
-        .map_err(|source| file_error(&about, source))?;
+    version.save(&beside(path, ".json"))?;
     Ok(DownloadedFile {
         path: path.to_owned(),
         tag: version.tag(),

@@ -13,12 +13,11 @@ pub mod client;
 mod download;
 pub mod egress;
 pub mod fetch;
-mod remote_version;
 pub mod resolver;
 mod robots;
 pub mod tls;
 pub mod webhook_client;
 
 pub use backoff::RetryPolicy;
-pub use client::{Client, Error, RemoteFile};
-pub use download::{DownloadedFile, discard};
+pub use client::{Client, Error};
+pub use download::{DownloadedFile, RemoteFile, discard};

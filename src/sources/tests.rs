@@ -11,7 +11,7 @@ use super::sales::SalesPlaces;
 use super::test_server::{Server, answer, client, gzip};
 use super::{Downloads, Error, FetchedSources, addresses, diagnostics, sales};
 use toise_base::progress::Progress;
-use toise_net::Client;
+use toise_net::{Client, RetryPolicy};
 
 fn file() -> Vec<u8> {
     let rows = (0..2_000).map(|row| format!("{row},{}\n", row * 7_919 % 10_007));
@@ -221,5 +221,29 @@ async fn an_interrupted_paged_download_resumes_at_its_page() {
         heads[0].starts_with("GET /lines?size=10000&qs=code_departement_ban%3A%2848%29+AND+date_etablissement_dpe%3A%5B2026-01-01+TO+*%5D "),
         "{}",
         heads[0]
+    );
+}
+
+#[tokio::test]
+async fn a_download_keeps_to_its_maximum_rate() {
+    let whole = file();
+    let sent = whole.clone();
+    let server = Server::start(move |_, _| answer("200 OK", VERSION, sent.len(), &sent)).await;
+    let data = tempfile::tempdir().unwrap();
+    let client = Client::new(RetryPolicy {
+        bytes_per_s_max: Some(whole.len() as u64 * 4),
+        ..RetryPolicy::default()
+    });
+    let (client, path) = (client.unwrap(), data.path().join("file"));
+    let (url, bar) = (
+        format!("{}/file", server.base),
+        Progress::silent().bytes("", None),
+    );
+    let started = std::time::Instant::now();
+    let downloaded = client.download(&url, &path, 1 << 20, &bar).await.unwrap();
+    assert!(started.elapsed() >= Duration::from_millis(250));
+    assert_eq!(
+        (downloaded.tag.as_deref(), std::fs::read(&path).unwrap()),
+        (Some("\"v1\""), whole)
     );
 }

@@ -12,7 +12,7 @@ use crate::support::process::{Server, errors, run, sql_number};
 use crate::support::publisher::{Publisher, Rows};
 
 /// Longest wait for something that a server or a child does by itself.
-const WAIT_MAX: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// A publisher with the first edition of all sources.
 fn first_edition(rows: &Rows) -> Publisher {

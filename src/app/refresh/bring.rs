@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::editions::{Editions, SourceState};
+use super::editions::Editions;
 use super::plan::{DiagnosticsBatch, Plan, SourcePlan};
 use super::{Action, Refresher, Training, held_departments, stored};
 use crate::{Failure, contours, importing, training};
@@ -40,6 +40,13 @@ pub struct SourceOutcome {
     pub placed: u64,
     /// Reports of the imports.
     pub reports: Vec<PathBuf>,
+}
+
+impl SourceOutcome {
+    /// Returns whether something was imported, removed or placed.
+    pub fn did_something(&self) -> bool {
+        !self.reports.is_empty() || self.withdrawn > 0 || self.placed > 0
+    }
 }
 
 /// The model that was trained.
@@ -371,7 +378,7 @@ impl Refresher<'_> {
             let state = editions
                 .sources
                 .entry(source.plan.table.to_owned())
-                .or_insert_with(SourceState::default);
+                .or_default();
             let is_current = source.plan.failures.is_empty();
             state.held = newest_held;
             if source.plan.available.is_some() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::Utc;
 use serde_json::{Value, json};
 
-use super::{GEO_DATASET, RAW_DATASET, SalesPlaces, fetch};
+use super::{GEO_DATASET, RAW_DATASET, SalesPlaces, fetch, fetch_good, published};
 use crate::test_server::{Reply, Server, answer, client, client_with, file_answer, gzip, path};
 use crate::{Downloads, Error, FetchedSources};
 use toise_base::progress::Progress;
@@ -547,4 +547,53 @@ async fn stalling_and_cut_answers_lead_on_and_a_file_without_a_place_is_an_error
         files_in(publisher.data.path()) > 0,
         "what was received is kept for the next attempt"
     );
+}
+
+#[tokio::test]
+async fn a_refresh_takes_the_good_files_and_names_the_damaged_ones() {
+    let mut world = World::default();
+    world.plant("/geo-dvf", "48", 2022..=2024);
+    let damaged = "/geo-dvf/latest/csv/2023/departements/48.csv.gz";
+    world.files.insert(damaged.into(), b"<html>".to_vec());
+    let publisher = Publisher::start(world).await;
+    let (client, places) = (client(), publisher.places());
+    let downloads = Downloads {
+        client: &client,
+        data: publisher.data.path(),
+        progress: Progress::silent(),
+        now: Utc::now(),
+    };
+    let codes = ["48".to_owned(), "57".to_owned()];
+    let listed = published(downloads, &places, &codes, 2021..=2024).await;
+    let listed = listed.unwrap();
+    let keys: Vec<&String> = listed.versions.keys().collect();
+    assert_eq!(keys, ["48 2022", "48 2023", "48 2024"]);
+    assert_eq!(listed.failures, Vec::<String>::new());
+    assert_eq!(files_in(publisher.data.path()), 0, "nothing is downloaded");
+
+    let wanted = (2022..=2024).map(|year| ("48".to_owned(), year)).collect();
+    let fetched = fetch_good(downloads, &places, wanted).await.unwrap();
+    let years: Vec<_> = summary(&fetched)
+        .into_iter()
+        .map(|(_, _, slices)| slices)
+        .collect();
+    assert_eq!(years, ["48 2022", "48 2024"]);
+    let [failure] = &fetched.failures[..] else {
+        panic!("{:?}", fetched.failures);
+    };
+    assert!(
+        failure.contains(damaged) && failure.contains("is damaged"),
+        "{failure}"
+    );
+    for (key, version) in &fetched.versions {
+        assert!(!listed.versions[key].replaces(version), "{key}");
+    }
+
+    // A mirror that has it is asked for it alone.
+    publisher.world().plant("/mirror", "48", 2022..=2024);
+    let wanted = [("48".to_owned(), 2023)].into();
+    let fetched = fetch_good(downloads, &places, wanted).await.unwrap();
+    let mirror = "mirror/latest/csv/2023/departements/48.csv.gz";
+    assert_eq!(summary(&fetched), [row(mirror, "2026-04", "48 2023")]);
+    assert_eq!(fetched.failures, Vec::<String>::new());
 }
