@@ -191,7 +191,7 @@ fn every_leaf_of_every_filter_selects_some_listings_and_not_others() {
         let leaves = lone_leaves(listing.filter_model(), &[]);
         assert!(leaves.len() >= least, "{} leaves", leaves.len());
         for SingleLeaf { takes, steps } in leaves {
-            let is_ignored = matches!(takes, FieldType::Ignored);
+            let is_ignored = matches!(takes, FieldType::TownName);
             let (mut some, mut narrowed) = (0, 0);
             for draws in 0..40 {
                 if draws >= 3 && some > 0 && narrowed > 0 {
