@@ -10,7 +10,6 @@ use toise_base::networks::Networks;
 use toise_store::new_id::NewId;
 
 use super::grants::{EndpointSet, Grants};
-use super::keys;
 use super::operators::{OperatorBounds, OperatorRights};
 use super::scopes::{Scope, Scopes};
 use crate::limits::KeyLimits;
@@ -257,19 +256,6 @@ pub struct KeyChange {
     pub allowed_from: Option<Option<Networks>>,
     /// Bounds of the operator's key that changes it; `None` for the command line.
     pub within: Option<OperatorBounds>,
-}
-
-impl KeyChange {
-    /// Checks that the new time of expiry, if there is one, is after `now`.
-    ///
-    /// # Errors
-    /// It is not: a key that must stop working now is revoked, which keeps the time of it.
-    pub fn require_future_expiry(&self, now: DateTime<Utc>) -> keys::Result<()> {
-        match self.expires_at.flatten() {
-            Some(end) if end <= now => Err(keys::Error::PastExpiry),
-            _ => Ok(()),
-        }
-    }
 }
 
 /// A change of a key's grants.

@@ -266,8 +266,19 @@ pub fn get(store: &Store, key_or_id: &str) -> Result<KeyRecord> {
     found.ok_or(Error::NoKey)
 }
 
-/// Changes the key with the given text or id, and returns the changed record. Callers check the time of expiry first:
-/// [`KeyChange::require_future_expiry`].
+/// Checks that the new time of expiry of a key, if it gets one, is after `now`.
+///
+/// # Errors
+/// It is not: a key that must stop working now is revoked, which keeps the time of it.
+pub fn require_future_expiry(change: &KeyChange, now: DateTime<Utc>) -> Result<()> {
+    match change.expires_at.flatten() {
+        Some(end) if end <= now => Err(Error::PastExpiry),
+        _ => Ok(()),
+    }
+}
+
+/// Changes the key with the given text or id, and returns the changed record. Callers check its time of expiry first:
+/// [`require_future_expiry`].
 pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRecord> {
     let named = KeyReference::parse(key_or_id).ok_or(Error::NoKey)?;
     store.write(move |transaction| {

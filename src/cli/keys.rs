@@ -369,7 +369,7 @@ fn changed(
     change: KeyChange,
 ) -> keys::Result<KeyRecord> {
     let change = || {
-        change.require_future_expiry(clock.now())?;
+        keys::require_future_expiry(&change, clock.now())?;
         keys::change(store, key, change)
     };
     audited(store, clock, act_on(store, action, key), change)

@@ -210,10 +210,7 @@ fn every_leaf_of_every_filter_selects_some_listings_and_not_others() {
                 some += usize::from(found > 0);
                 narrowed += usize::from(found < listings.records.len());
             }
-            assert!(
-                some > 0 && narrowed > 0,
-                "{steps:?}: {some}, {narrowed}"
-            );
+            assert!(some > 0 && narrowed > 0, "{steps:?}: {some}, {narrowed}");
         }
     }
 }

@@ -134,7 +134,7 @@ async fn update(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         let body = read_json(&body)?;
         let record = keys::get(store, &key_id)?;
         let mut change = parse_key_change(&body, record.kind)?;
-        change.require_future_expiry(clock.now())?;
+        keys::require_future_expiry(&change, clock.now())?;
         change.within = within;
         require(rights, record.grants())?;
         if let Some(GrantChange::Set(grants) | GrantChange::Add(grants)) = change.grants {
