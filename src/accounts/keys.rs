@@ -266,7 +266,7 @@ pub fn get(store: &Store, key_or_id: &str) -> Result<KeyRecord> {
     found.ok_or(Error::NoKey)
 }
 
-/// Checks that the new time of expiry of a change, if there is one, is after `now`.
+/// Checks that the new time of expiry of a key, if it gets one, is after `now`.
 ///
 /// # Errors
 /// It is not: a key that must stop working now is revoked, which keeps the time of it.
@@ -277,7 +277,7 @@ pub fn require_future_expiry(change: &KeyChange, now: DateTime<Utc>) -> Result<(
     }
 }
 
-/// Changes the key with the given text or id, and returns the changed record. Callers check the time of expiry first:
+/// Changes the key with the given text or id, and returns the changed record. Callers check its time of expiry first:
 /// [`require_future_expiry`].
 pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRecord> {
     let named = KeyReference::parse(key_or_id).ok_or(Error::NoKey)?;

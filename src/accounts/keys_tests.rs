@@ -106,6 +106,27 @@ fn a_change_affects_only_the_values_it_names() {
 }
 
 #[test]
+fn a_key_gets_no_expiry_that_is_past() {
+    let (_folder, store, clock) = store();
+    let id = issued(&store, &clock, KeyKind::Production)
+        .key_id
+        .to_string();
+    clock.advance_ms(60_000);
+    let ending = |at| KeyChange {
+        expires_at: Some(at),
+        ..KeyChange::default()
+    };
+    let created = get(&store, &id).unwrap().created_at;
+    let past = ending(Some(created + chrono::TimeDelta::seconds(30)));
+    assert!(matches!(
+        require_future_expiry(&past, clock.now()),
+        Err(Error::PastExpiry)
+    ));
+    assert!(require_future_expiry(&past, created).is_ok());
+    assert!(require_future_expiry(&ending(None), clock.now()).is_ok());
+}
+
+#[test]
 fn a_test_key_never_has_admin_grants() {
     let (_folder, store, clock) = store();
     let id = issued(&store, &clock, KeyKind::Test).key_id.to_string();

@@ -74,7 +74,7 @@ Examples:
   toise ingest export.csv --mapping french-csv --set location.city=Toulon --set lastSeenAt=2026-03-09
   toise ingest monday.json --mapping portal.toml --snapshot --strict
   toise ingest export.csv --map url=link --map currentPrice.value=price --map location.postalCode=cp \\
-    --set source=portail.fr --set type=flat --set offer.type=buy")]
+    --set source=portail.fr --set type=CLASS_FLAT --set offer.type=OFFER_BUY")]
 pub struct IngestArgs {
     /// Files, globs or folders (CSV, XLSX, ODS, JSON, NDJSON, XML, Parquet, Arrow; also gzip, zip, zstd); - for standard
     /// input

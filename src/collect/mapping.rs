@@ -33,6 +33,7 @@ pub use records::Record;
 pub use row::{Row, RowPath};
 use rule::{RowFinding, RowRule};
 use toise_contract::Fault;
+use toise_contract::listings::advert_field::AdvertField;
 use toise_listings::adverts::left_out::LeftOut;
 use url::Url;
 
@@ -141,7 +142,7 @@ impl Mapping {
     ) -> Result<Self, String> {
         let rules = pairs.into_iter().map(|(field, column)| {
             // This fault lists the existing fields.
-            crate::portals::field::AdvertField::parse(field).map_err(|fault| fault.to_string())?;
+            AdvertField::parse(field).map_err(|fault| fault.to_string())?;
             RowRule::of_column(field, column)
         });
         Ok(Self::of_rules(rules.collect::<Result<_, _>>()?))

@@ -7,7 +7,6 @@
 
 mod dates;
 mod embedded;
-pub(crate) mod field;
 mod rule;
 pub(crate) mod texts;
 pub(crate) mod value;

@@ -190,10 +190,12 @@ fn is_closed(command: &str) -> bool {
     let mut signs = command.chars();
     while let Some(sign) = signs.next() {
         match (quote, sign) {
-            (None | Some('"'), '\\') => drop(signs.next()),
+            (None | Some('"'), '\\') => {
+                signs.next();
+            }
             (None, '\'' | '"') => quote = Some(sign),
             (None, '#') if before.is_whitespace() => {
-                drop(signs.by_ref().find(|sign| *sign == '\n'))
+                let _ = signs.by_ref().find(|sign| *sign == '\n');
             }
             (Some(open), _) if open == sign => quote = None,
             _ => {}

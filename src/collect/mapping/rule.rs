@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::names::NamedRow;
 use super::row::RowPath;
-use crate::portals::field::FieldKind;
+
 use crate::portals::texts::plain_number;
 use crate::portals::value::{OneOrMany, RuleSpec, ValueRule};
+use toise_contract::listings::advert_field::AdvertFieldKind;
 use toise_input::missing;
 
 /// Texts that stand for no value in exports of programs, besides those of `toise_input::missing`.
@@ -162,7 +163,7 @@ impl RowRule {
                 for path in paths {
                     let found = row.find(path);
                     // If a list field finds several values, they are its items.
-                    if found.len() > 1 && self.value.field.kind == FieldKind::List {
+                    if found.len() > 1 && self.value.field.kind == AdvertFieldKind::List {
                         let items = found.into_iter().map(|(_, value)| value.into_owned());
                         let items = Value::Array(items.filter(|value| !is_empty(value)).collect());
                         if let Some(value) = self.value.read_value(&items) {

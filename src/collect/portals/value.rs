@@ -12,11 +12,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::dates;
-use super::field::{AdvertField, FieldKind};
+
 use super::texts::{addresses, has_no_single_price, list, pair, plain_number, separator};
 use crate::page::findings::{FieldOrigin, PageFindings, clean};
 use crate::page::french::{self, TextTrust};
 use crate::page::{document, page_kind, tidy};
+use toise_contract::listings::advert_field::{AdvertField, AdvertFieldKind};
 use toise_contract::listings::medias::IMAGES;
 use toise_input::number::LoneSeparator;
 use toise_input::{quantity, words};
@@ -215,7 +216,7 @@ impl ValueRule {
 
     /// Returns the value of a text; `None` if it has none that the field accepts.
     pub fn read_text(&self, text: &str) -> Option<Value> {
-        if self.field.kind == FieldKind::List {
+        if self.field.kind == AdvertFieldKind::List {
             return self.read_items(&self.items(text));
         }
         let text = self.matched(text)?;
@@ -239,7 +240,7 @@ impl ValueRule {
     /// Returns the items of a list that the field does not accept, so that they can be reported. A rule with a map or a
     /// pattern chooses among the items, so none of its items is at fault.
     pub(crate) fn unfit_items(&self, value: &Value) -> Vec<Value> {
-        if self.field.kind != FieldKind::List || !self.is_plain() {
+        if self.field.kind != AdvertFieldKind::List || !self.is_plain() {
             return Vec::new();
         }
         let items = match value {
@@ -259,11 +260,13 @@ impl ValueRule {
             Value::Null => None,
             Value::String(text) => self.read_text(text),
             Value::Array(items) => self.read_items(items),
-            Value::Number(number) if self.is_plain() && self.field.kind == FieldKind::Number => {
+            Value::Number(number)
+                if self.is_plain() && self.field.kind == AdvertFieldKind::Number =>
+            {
                 let number = number.as_f64()? * self.scale;
                 Some(json!(number)).filter(|value| self.field.fits(value))
             }
-            Value::Bool(_) if self.is_plain() && self.field.kind == FieldKind::Flag => {
+            Value::Bool(_) if self.is_plain() && self.field.kind == AdvertFieldKind::Flag => {
                 Some(value.clone())
             }
             Value::Object(_) if self.is_plain() && self.field.fits(value) => Some(value.clone()),
@@ -290,13 +293,13 @@ impl ValueRule {
             _ => true,
         };
         let asks = self.reading == ValueFormat::Words
-            || self.field.kind == FieldKind::Flag && !self.map.is_empty();
+            || self.field.kind == AdvertFieldKind::Flag && !self.map.is_empty();
         asks || !is_found
     }
 
     fn read_items(&self, items: &[Value]) -> Option<Value> {
         match self.field.kind {
-            FieldKind::List => {
+            AdvertFieldKind::List => {
                 let values = items.iter().flat_map(|item| match self.item(item) {
                     Some(Value::Array(values)) => values,
                     Some(value) => vec![value],
@@ -305,7 +308,7 @@ impl ValueRule {
                 let values: Vec<Value> = values.collect();
                 (!values.is_empty()).then_some(Value::Array(values))
             }
-            FieldKind::Position => {
+            AdvertFieldKind::Position => {
                 let [one, other] = items else { return None };
                 let number = |value: &Value| match value {
                     Value::String(text) => plain_number(text, self.decimal),
@@ -389,7 +392,10 @@ impl ValueRule {
         }
         // A value as the contract writes it, such as `CLASS_FLAT`.
         let own = json!(text);
-        if self.field.kind == FieldKind::Text && !self.is_reading_named && self.field.fits(&own) {
+        if self.field.kind == AdvertFieldKind::Text
+            && !self.is_reading_named
+            && self.field.fits(&own)
+        {
             return Some(clean(own)).filter(|value| value != "");
         }
         let scaled = |number: Option<f64>| number.map(|number| json!(number * self.scale));
@@ -456,12 +462,12 @@ fn usual_reading(field: &AdvertField) -> ValueFormat {
         _ => {}
     }
     match field.kind {
-        FieldKind::Number => ValueFormat::Number,
-        FieldKind::Flag => ValueFormat::Flag,
-        FieldKind::Date => ValueFormat::Date,
-        FieldKind::List => ValueFormat::List,
-        FieldKind::Position => ValueFormat::LngLat,
-        FieldKind::Text => ValueFormat::Text,
+        AdvertFieldKind::Number => ValueFormat::Number,
+        AdvertFieldKind::Flag => ValueFormat::Flag,
+        AdvertFieldKind::Date => ValueFormat::Date,
+        AdvertFieldKind::List => ValueFormat::List,
+        AdvertFieldKind::Position => ValueFormat::LngLat,
+        AdvertFieldKind::Text => ValueFormat::Text,
     }
 }
 

@@ -10,6 +10,7 @@
 //! [`filters`] defines what searches may filter on.
 
 pub mod advert;
+pub mod advert_field;
 pub mod codes;
 pub mod deliveries;
 pub mod filters;

@@ -420,9 +420,9 @@ class DpeSearchRequestFilters(TypedDict):
     numero_voie_ban: NotRequired[str]
     """House number."""
     code_insee_ban: NotRequired[str]
-    """INSEE code of the commune."""
+    """INSEE code of the commune; 75056, 69123 and 13055 mean all arrondissements."""
     code_postal_ban: NotRequired[str]
-    """Postal code."""
+    """Postal code; 75000, 69000 and 13000 mean all arrondissements."""
     code_departement_ban: NotRequired[str]
     """Department code, 2A, 2B and three characters overseas included."""
     code_region_ban: NotRequired[str]
@@ -521,9 +521,9 @@ class DpeMatchRequestFilters(TypedDict):
     code_departement_ban: NotRequired[str]
     """Department code."""
     code_insee_ban: NotRequired[str]
-    """INSEE code of the commune."""
+    """INSEE code of the commune; 75056, 69123 and 13055 mean all arrondissements."""
     code_postal_ban: NotRequired[str]
-    """Postal code."""
+    """Postal code; 75000, 69000 and 13000 mean all arrondissements."""
     numero_dpe: NotRequired[str]
     """Number of the diagnostic."""
     type_batiment: NotRequired[Literal["appartement", "maison", "immeuble"]]
@@ -689,9 +689,9 @@ class DpeRecord(TypedDict):
     nom_commune_ban: NotRequired[str]
     """As published by the register: Nom commune (BAN)."""
     code_postal_ban: NotRequired[str]
-    """Postal code."""
+    """Postal code; 75000, 69000 and 13000 mean all arrondissements."""
     code_insee_ban: NotRequired[str]
-    """INSEE code of the commune."""
+    """INSEE code of the commune; 75056, 69123 and 13055 mean all arrondissements."""
     identifiant_ban: NotRequired[str]
     """Identifier in the national address base."""
     coordonnee_cartographique_x_ban: NotRequired[float]
@@ -1126,11 +1126,13 @@ class DvfSearchRequestFilters(TypedDict):
     departement_code: NotRequired[str]
     """Department code, 2A, 2B and three characters overseas included."""
     insee_code: NotRequired[str]
-    """INSEE code of the commune; that of a former commune finds the sales in it."""
+    """INSEE code of the commune; that of a former commune finds the sales in it, and 75056, 69123 and 13055 those in
+    all arrondissements.
+    """
     former_insee_code: NotRequired[str]
     """INSEE code of the former commune."""
     postal_code: NotRequired[str]
-    """Postal code."""
+    """Postal code; 75000, 69000 and 13000 mean all arrondissements."""
     iris_code: NotRequired[str]
     """IRIS code."""
     iris_type: NotRequired[list[Literal["H", "A", "D", "Z"]]]
@@ -1186,9 +1188,9 @@ class DvfMatchRequestFilters(TypedDict):
     departement_code: NotRequired[str]
     """Department code."""
     insee_code: NotRequired[str]
-    """INSEE code of the commune."""
+    """INSEE code of the commune; 75056, 69123 and 13055 mean all arrondissements."""
     postal_code: NotRequired[str]
-    """Postal code."""
+    """Postal code; 75000, 69000 and 13000 mean all arrondissements."""
     id: NotRequired[str]
     """Identifier of the sale."""
     property_type: NotRequired[Literal["Appartement", "Maison", "Autre", "Terrain", "Tertiaire", "Dépendance", "Volume"]]
@@ -1274,9 +1276,11 @@ class DvfRecord(TypedDict):
     address: NotRequired[str]
     """Number and street."""
     postal_code: NotRequired[str]
-    """Postal code."""
+    """Postal code; 75000, 69000 and 13000 mean all arrondissements."""
     insee_code: NotRequired[str]
-    """INSEE code of the commune; that of a former commune finds the sales in it."""
+    """INSEE code of the commune; that of a former commune finds the sales in it, and 75056, 69123 and 13055 those in
+    all arrondissements.
+    """
     former_insee_code: NotRequired[str]
     """INSEE code of the former commune."""
     city: NotRequired[str]
@@ -1814,7 +1818,7 @@ class Medias(TypedDict):
     """Pictures and visits."""
 
     images: list[Image]
-    """Pictures, in the order of the listing."""
+    """Pictures, in the order of the listing. At ingestion also their addresses alone."""
     virtualVisitExternalUrl: list[str]
     """Addresses of virtual visits."""
 
@@ -1926,7 +1930,9 @@ class Contact(TypedDict):
 
 
 class Image(TypedDict):
-    """A picture and its hashes, as hexadecimal texts; pictures that look alike have hashes of few different bits."""
+    """A picture and its hashes, as hexadecimal texts; pictures that look alike have hashes of few different bits.
+    Hashes are empty if only the address of the picture is known.
+    """
 
     gaussianHash: str
     """Hash of the brightness after a Gaussian blur."""
@@ -3209,19 +3215,19 @@ class FilterLocation(TypedDict):
     """A place; several keys are combined with AND."""
 
     city: NotRequired[Any]
-    """Ignored: use a code."""
+    """Ignored beside other keys and refused alone: use inseeCode."""
     cityCoordinate: NotRequired[FilterCompleteLatLng]
     """Position of the centre of the commune."""
     department: NotRequired[Department]
     """Department."""
     inseeCode: NotRequired[InseeCode]
-    """Commune."""
+    """Commune; 75056, 69123 and 13055 mean all arrondissements."""
     irisCode: NotRequired[IrisCode]
     """IRIS district."""
     locationCoordinate: NotRequired[FilterCompleteLatLng]
     """Position of the asset."""
     postalCode: NotRequired[PostalCode]
-    """Postal code."""
+    """Postal code; 75000, 69000 and 13000 mean all arrondissements."""
 
 
 class FilterMeta(TypedDict):
@@ -4483,7 +4489,7 @@ class AnalyticsMarketRequestLocation(TypedDict):
     departments: NotRequired[list[str]]
     """In one of these departments."""
     communes: NotRequired[list[str]]
-    """In one of these communes, by INSEE code; Paris, Lyon and Marseille by arrondissement."""
+    """In one of these communes, by INSEE code; 75056, 69123 and 13055 mean all arrondissements."""
     around: NotRequired[GeoDistance]
     """Within a distance of a position, metres."""
 

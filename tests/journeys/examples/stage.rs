@@ -56,9 +56,11 @@ impl Stage {
             folder: tempfile::tempdir().unwrap(),
             used: Cell::new(0),
         };
+        // The folder is deleted with the last test that holds it.
+        let model = trained();
         stage.shell(&format!(
-            "cp -r {} toise-data && mkdir -p bin .local/share/bash-completion/completions",
-            trained().path().display()
+            "cp -r {} toise-data && mkdir -p bin backups .local/share/bash-completion/completions",
+            model.path().display()
         ));
         stage.shell(&format!(
             "ln -s {} bin/toise",

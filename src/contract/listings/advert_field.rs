@@ -4,9 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
-use toise_contract::Fault;
-use toise_contract::listings::Advert;
-use toise_contract::read::read;
+use crate::fault::Fault;
+use crate::listings::Advert;
+use crate::read::read;
 
 /// Maximum index of an item in a field's path.
 const INDEX_MAX: usize = 99;
@@ -20,7 +20,7 @@ enum FieldStep {
 
 /// Type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldKind {
+pub enum AdvertFieldKind {
     /// A text, a code or a value of an enumeration.
     Text,
     /// A number.
@@ -41,7 +41,7 @@ pub struct AdvertField {
     /// Its path, such as `habitation.surface.total` or `location.locationCoordinate.location[0]`.
     pub name: String,
     /// Its type.
-    pub kind: FieldKind,
+    pub kind: AdvertFieldKind,
     steps: Vec<FieldStep>,
 }
 
@@ -53,17 +53,17 @@ impl AdvertField {
     pub fn parse(name: &str) -> Result<Self, Fault> {
         let mut field = Self {
             name: name.to_owned(),
-            kind: FieldKind::Text,
+            kind: AdvertFieldKind::Text,
             steps: steps(name)?,
         };
         let mut fault = Fault::new(name, "no such field");
         for (kind, probe) in [
-            (FieldKind::Number, json!(1)),
-            (FieldKind::Flag, json!(true)),
-            (FieldKind::Position, json!([2.5, 48.5])),
-            (FieldKind::List, json!([])),
-            (FieldKind::Text, json!("")),
-            (FieldKind::Date, json!("2026-11-21")),
+            (AdvertFieldKind::Number, json!(1)),
+            (AdvertFieldKind::Flag, json!(true)),
+            (AdvertFieldKind::Position, json!([2.5, 48.5])),
+            (AdvertFieldKind::List, json!([])),
+            (AdvertFieldKind::Text, json!("")),
+            (AdvertFieldKind::Date, json!("2026-11-21")),
         ] {
             match field.check(&probe) {
                 Ok(()) => {
@@ -177,17 +177,23 @@ mod tests {
     #[test]
     fn the_type_of_a_field_is_that_of_the_contract() {
         for (name, kind) in [
-            ("title", FieldKind::Text),
-            ("type", FieldKind::Text),
-            ("location.postalCode", FieldKind::Text),
-            ("habitation.surface.total", FieldKind::Number),
-            ("habitation.roomCount", FieldKind::Number),
-            ("isPro", FieldKind::Flag),
-            ("tags", FieldKind::List),
-            ("habitation.heatings", FieldKind::List),
-            ("lastSeenAt", FieldKind::Date),
-            ("location.locationCoordinate.location", FieldKind::Position),
-            ("location.locationCoordinate.location[0]", FieldKind::Number),
+            ("title", AdvertFieldKind::Text),
+            ("type", AdvertFieldKind::Text),
+            ("location.postalCode", AdvertFieldKind::Text),
+            ("habitation.surface.total", AdvertFieldKind::Number),
+            ("habitation.roomCount", AdvertFieldKind::Number),
+            ("isPro", AdvertFieldKind::Flag),
+            ("tags", AdvertFieldKind::List),
+            ("habitation.heatings", AdvertFieldKind::List),
+            ("lastSeenAt", AdvertFieldKind::Date),
+            (
+                "location.locationCoordinate.location",
+                AdvertFieldKind::Position,
+            ),
+            (
+                "location.locationCoordinate.location[0]",
+                AdvertFieldKind::Number,
+            ),
         ] {
             assert_eq!(AdvertField::parse(name).unwrap().kind, kind, "{name}");
         }
