@@ -263,8 +263,8 @@ impl<'q> StreetQuery<'q> {
                 continue;
             }
             let likeness = likenesses.likeness(row, one.at);
-            // The suffix of `14 ter rue de la Terrasse` is not the beginning of its name.
-            if one.is_suffix && likeness < SAME {
+            // The suffix of `14 ter rue de la Terrasse` is not the beginning of its name, and `France` is no `Place`.
+            if one.is_exact && likeness < SAME {
                 continue;
             }
             let preferred = likeness + preference(word);
@@ -391,6 +391,7 @@ impl<'q> StreetQuery<'q> {
         let (mut is_open, mut is_building) = (false, false);
         for (word, one) in self.words.iter().enumerate() {
             if alignment.used & bit(word) != 0 {
+                is_building = false;
                 let of_word = alignment.of.iter().flatten();
                 let likeness = of_word
                     .filter(|(token, _)| *token == word)
@@ -403,7 +404,8 @@ impl<'q> StreetQuery<'q> {
             is_open |= word >= last && one.opens;
             // `Résidence les Pins rue Basse`, `Rue Basse résidence les Pins`.
             let is_around = word >= last || (word < first && type_is_aligned);
-            is_building = is_around && (is_building || one.names_building);
+            let opens_street = one.is_type && one.opens;
+            is_building = is_around && (one.names_building || (is_building && !opens_street));
             // The street type precedes the name; elsewhere such a word is part of the name.
             let before = word.checked_sub(1).map(|before| &self.words[before]);
             let leads = before.is_none_or(|before| before.is_number || before.length <= 3);

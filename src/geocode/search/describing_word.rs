@@ -18,8 +18,8 @@ pub(super) struct DescribingWord {
     pub weight: f32,
     pub is_type: bool,
     pub is_number: bool,
-    /// Whether it may be the suffix of a house number.
-    pub is_suffix: bool,
+    /// Whether only the same word is like it: the suffix of a house number, or the country.
+    pub is_exact: bool,
     /// Whether it is before the house number or after the town.
     pub is_aside: bool,
     /// Whether it may open a separate part: `bâtiment les Érables`.
@@ -56,7 +56,7 @@ impl DescribingWord {
             },
             is_type,
             is_number: token.is_number(),
-            is_suffix,
+            is_exact: is_suffix || query.trailing & bit(at) != 0,
             is_aside: false,
             opens: token.after_break
                 || (!follows_article && (is_type || lexicon::opens_aside(text))),

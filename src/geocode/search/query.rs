@@ -39,6 +39,9 @@ const AT_THE_START: f32 = 0.95;
 /// Factor for a name that is also a street type, with more words after it: `Rue de la Gare` is rarely in the commune of
 /// Rue.
 const OPENS_A_STREET: f32 = 0.5;
+/// Factor for a town whose name the query has but for one edit, if the query has the name of another town exactly:
+/// `Murs` may be Maurs.
+pub(super) const OTHER_TOWN: f32 = 0.45;
 /// Minimum evidence of a reading that is followed.
 const EVIDENCE_MIN: f32 = 0.3;
 /// Evidence above which names with an edit are not searched: a name and a postal code agree.
@@ -226,15 +229,27 @@ impl Query {
         }
         let is_certain = readings.iter().any(|one: &Reading| one.evidence > CERTAIN);
         if !is_certain {
-            for span in spans.all.iter().filter(|span| span.exact.is_empty()) {
-                let is_edge = span.tokens.start == 0
-                    || self.is_end(span.tokens.end)
-                    || self.is_beside_postal_code(&span.tokens);
-                if is_edge {
+            for span in &spans.all {
+                let is_end =
+                    self.is_end(span.tokens.end) || self.is_beside_postal_code(&span.tokens);
+                let is_other = !span.exact.is_empty();
+                let is_followed = if is_other {
+                    is_end && self.postal_code.is_none() && !narrowing.is_open
+                } else {
+                    is_end || span.tokens.start == 0
+                };
+                if is_followed {
                     let key = &spans.keys[span.key.clone()];
                     let mut found = places::nearly_named(key);
                     let others = narrowing.other_names.iter();
                     found.extend(others.flat_map(|others| others.nearly_named(key)));
+                    if is_other {
+                        let exact = |one: &NamedPlace| {
+                            span.exact.iter().any(|exact| exact.place == one.place)
+                        };
+                        found.retain(|one| !exact(one));
+                        found.iter_mut().for_each(|one| one.quality *= OTHER_TOWN);
+                    }
                     self.push_readings(&span.tokens, &found, narrowing, &mut readings);
                 }
             }

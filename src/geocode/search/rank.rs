@@ -2,7 +2,9 @@
 
 use super::align::Fit;
 use super::calibration::{self, FEATURES};
-use super::query::{AGREEING, Agreement, Query, Reading, SAME_DEPARTMENT, SPELLED, bit};
+use super::query::{
+    AGREEING, Agreement, OTHER_TOWN, Query, Reading, SAME_DEPARTMENT, SPELLED, bit,
+};
 use super::{Candidate, Geocoder, NumberMatch, ResultKind, SearchRequest, Target};
 use crate::text::fold::{self, Token};
 use crate::text::likeness::distance;
@@ -48,8 +50,10 @@ const NAMESAKE: f32 = 0.15;
 const MATCHES_MAX: usize = 50;
 /// Candidates ranked beyond the requested number.
 const MATCHES_BEYOND: usize = 8;
+/// Factor for the probability of a town that the query does not name, because it names another one exactly.
+const OTHER_TOWN_TRUST: f32 = 0.4;
 /// Distance within which two results count as one spot, metres.
-const SPOT_M: f64 = 100.0;
+const SPOT_M: f64 = 30.0;
 /// Maximum difference of results that count as equally good: a little more than importance adds.
 const TIED: f32 = 0.012;
 /// Maximum margin to the next result that counts.
@@ -465,7 +469,7 @@ fn to_match(geocoder: &Geocoder, query: &Query, one: &Ranked<'_>, margin: f32) -
         },
         place: Some(one.about.place),
         kind: one.about.kind,
-        probability: calibration::probability(&features),
+        probability: calibration::probability(&features) * trust(candidate),
         score: candidate.score,
         matched: matched(geocoder, query, candidate, one.about.place),
         features,
@@ -473,6 +477,12 @@ fn to_match(geocoder: &Geocoder, query: &Query, one: &Ranked<'_>, margin: f32) -
         number: candidate.number.clone(),
         uncertainty_m: None,
     }
+}
+
+/// Returns the factor for the probability of a candidate: less than 1 where the query names another town exactly.
+fn trust(candidate: &Candidate) -> f32 {
+    let is_other_town = candidate.name_quality > 0.0 && candidate.name_quality <= OTHER_TOWN;
+    if is_other_town { OTHER_TOWN_TRUST } else { 1.0 }
 }
 
 fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32) -> Matched {

@@ -3840,6 +3840,10 @@ class AddressProperties(TypedDict):
     """Northing, metres."""
     distance: NotRequired[int]
     """Metres from the position, reverse only."""
+    uncertainty_m: NotRequired[int]
+    """How far from the position the address meant may be, metres: for a street or named place, and for a result far
+    from the requested position.
+    """
     confidence: Literal["HIGH", "MEDIUM", "LOW"]
     """What to do with it."""
     matched: NotRequired[AddressPropertiesMatched]
@@ -4908,6 +4912,8 @@ class GeocodingProjectPipelineAnswerData(TypedDict):
     """When it is deleted."""
     error: NotRequired[str]
     """Why it failed."""
+    warning: NotRequired[str]
+    """What is probably wrong with the rows answered so far."""
 
 
 class GeocodingProjectPipelineAnswerDataRowsByStatus(TypedDict):

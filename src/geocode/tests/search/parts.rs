@@ -67,8 +67,8 @@ fn each_part_agrees_as_it_is_written() {
             [Exact, Exact, Missing, Exact],
         ),
         (
-            "1 place urbain v 48100 marvejols",
-            [Missing, Missing, Exact, Exact],
+            "12 rue de la république marvejols",
+            [Missing, Exact, Missing, Exact],
         ),
     ] {
         let found = search(&geocoder, text, false);
@@ -222,4 +222,14 @@ fn a_text_like_nothing_finds_nothing() {
     for text in ["xqzzy wvvk", "12 zzz qqq", "lorem ipsum dolor sit amet"] {
         assert_eq!(search(&geocoder, text, false).len(), 0, "{text}");
     }
+}
+
+#[test]
+fn a_town_that_exists_may_be_another_one_misspelled() {
+    let rows = [in_commune("15119", "Maurs", "Rue Ampère", 4, 44.7)];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    // Murs is a commune too.
+    let found = &search(&geocoder, "4 rue ampère murs", false)[0];
+    assert_eq!(label(&geocoder, found), "4 Rue Ampère, 15119");
+    assert!(found.probability < 0.5, "{}", found.probability);
 }
