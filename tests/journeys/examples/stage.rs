@@ -250,6 +250,10 @@ impl Stage {
         ] {
             command = command.replace(printed, here);
         }
+        let archive = "backups/2026-11-21.tar";
+        if command.contains("toise restore") && !self.path().join(archive).exists() {
+            self.shell(&format!("toise backup {archive}"));
+        }
         if let Some((own, _)) = command.split_once(" | jq ") {
             command = own.to_owned();
         }
