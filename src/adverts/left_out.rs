@@ -149,7 +149,7 @@ mod tests {
             "url": "https://portail.example/1", "title": "T3", "nom": "x", "isPro": "peut-être",
             "habitation": {"roomCount": "trois", "surface": {"total": 61}, "heatings": ["HEATING_GAS", "charbon"]},
             "location": {"postalCode": "75011", "locationCoordinate": {"location": ["a", 48.8]}},
-            "medias": {"images": [{"url": "https://portail.example/1.jpg"}]},
+            "medias": {"images": [{"url": "https://portail.example/1.jpg"}, {"colour": "red"}]},
         });
         let left_out = leave_out_faults(&mut advert).unwrap();
         let shown: Vec<(&str, &str)> = left_out
@@ -171,7 +171,10 @@ mod tests {
         );
         assert_eq!(advert["location"]["postalCode"], "75011");
         assert_eq!(advert["location"]["locationCoordinate"], json!({}));
-        assert_eq!(advert["medias"]["images"], json!([]));
+        assert_eq!(
+            advert["medias"]["images"],
+            json!([{"url": "https://portail.example/1.jpg"}])
+        );
         assert_eq!((&advert["title"], advert.get("nom")), (&json!("T3"), None));
     }
 

@@ -161,9 +161,9 @@ fn unicode_text_of_excel_is_read_by_every_command() {
     let matching = ["match", "dvf", "--input", &homes, "--output", &output];
     let maps = [
         "--map",
-        "type=property_type",
+        "property_type=type",
         "--map",
-        "surface_m2=surface_m2_max",
+        "surface_m2_max=surface_m2",
     ];
     let report = run(data, &[&matching[..], &maps].concat());
     assert_eq!(report["matched"], 1, "{report}");
@@ -291,10 +291,10 @@ fn portfolios_with_decimal_commas_are_valued_and_matched() {
     let homes = case("31-estimate-excel-portfolio/match-excel.csv");
     let matching = ["match", "dvf", "--input", &homes, "--output", written];
     let maps = [
-        "insee=insee_code",
-        "prix=price_eur",
-        "surface_min=surface_m2_min",
-        "surface_max=surface_m2_max",
+        "insee_code=insee",
+        "price_eur=prix",
+        "surface_m2_min=surface_min",
+        "surface_m2_max=surface_max",
     ];
     let maps = maps.map(|map| ["--map", map]).concat();
     let report = run(data, &[&matching[..], &maps].concat());

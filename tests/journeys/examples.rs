@@ -16,7 +16,7 @@ use crate::support::process::{errors, executable};
 use stage::Stage;
 
 /// Examples that cannot run here, by what they contain, and why.
-const SKIPPED: [(&[&str], &str); 8] = [
+const SKIPPED: [(&[&str], &str); 9] = [
     (
         &[
             "toise serve",
@@ -26,6 +26,10 @@ const SKIPPED: [(&[&str], &str); 8] = [
             "toise webhook",
         ],
         "runs until it is stopped",
+    ),
+    (
+        &["toise start", "toise refresh"],
+        "asks the official sources",
     ),
     (&["--url ", "curl "], "asks a server"),
     (&["s3://"], "needs object storage"),
@@ -43,6 +47,8 @@ const SKIPPED: [(&[&str], &str); 8] = [
 ];
 /// Examples that train many models: minutes without optimisation. So does `evaluate estimate` without options.
 const SLOW: [&str; 2] = ["--origins", "--leave-out"];
+/// Maximum time of an example, in seconds.
+const TIME_S_MAX: &str = "300";
 /// Least examples of help and of the documentation that run: fewer mean that they are not found.
 const RUN_MIN: usize = 40;
 
@@ -251,8 +257,9 @@ fn run_all(sources: &[Source]) {
             }
             let stage = stage.get_or_insert_with(|| first.copy());
             let command = stage.prepared(example);
-            let mut shell = Command::new("sh");
-            shell.arg("-c").arg(&command).stdin(Stdio::null());
+            let mut shell = Command::new("timeout");
+            shell.args([TIME_S_MAX, "sh", "-c", &command]);
+            shell.stdin(Stdio::null());
             let output = stage.within(&mut shell).output().unwrap();
             run += 1;
             if !output.status.success() {

@@ -124,6 +124,7 @@ fn a_stolen_folder_shows_no_secret_wherever_its_master_key_comes_from() {
         (command, "exit 3", command, "failed: exit status: 3"),
     ] {
         let data = folder.path().join("other");
+        std::fs::create_dir_all(&data).unwrap();
         let refused = run_with((name, value), &data, &["accounts", "list"]).unwrap_err();
         assert!(refused.contains(place), "{refused}");
         assert!(refused.contains(expected), "{refused}");
