@@ -2,8 +2,10 @@
 //!
 //! A refresh is a process of its own, `toise refresh`: its memory and its crashes are not those of the server, and it can be
 //! killed at any time. The server switches to new tables, addresses and models by itself, as after any command. When it
-//! ends, the log says what changed. What goes wrong is logged when it begins and when it is over, not each time.
+//! ends, the log and the operator's webhook (`refresh.webhook`) say what changed. What goes wrong is reported when it begins
+//! and when it is over, not each time.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,12 +14,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, NaiveDate, TimeDelta, Timelike, Utc};
-use serde::Deserialize;
+use chrono::{DateTime, NaiveDate, SecondsFormat, TimeDelta, Timelike, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use toise_base::clock::Clock;
 use toise_base::supervise::{Pulse, Supervisor, Worker};
+use toise_net::operator_webhook;
 use toise_service::Readiness;
 use toise_telemetry::{Gauge, Gauges, Metric, Metrics};
+use tokio::runtime::Handle;
 
 use crate::config::Config;
 use crate::refresh::editions::Editions;
@@ -82,6 +87,7 @@ pub(crate) fn start(
     config: &Config,
     readiness: &Readiness,
     metrics: &Metrics,
+    runtime: &Handle,
 ) -> Result<Option<Refreshing>, Failure> {
     let clock = Clock::system();
     let (folder, now) = (data.to_owned(), clock.clone());
@@ -96,6 +102,7 @@ pub(crate) fn start(
         config: config.clone(),
         clock,
         readiness: readiness.clone(),
+        runtime: runtime.clone(),
         stop: Arc::clone(&stop),
         started: None,
         failures: Vec::new(),
@@ -121,6 +128,7 @@ struct Schedule {
     config: Config,
     clock: Clock,
     readiness: Readiness,
+    runtime: Handle,
     stop: Arc<AtomicBool>,
     /// When this process last started a refresh.
     started: Option<Instant>,
@@ -129,7 +137,7 @@ struct Schedule {
 }
 
 /// The part of the result of `toise refresh --json` that is logged.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Report {
     sources: Vec<ReportedSource>,
     model: Option<ReportedModel>,
@@ -146,6 +154,87 @@ struct ReportedSource {
 #[derive(Deserialize)]
 struct ReportedModel {
     version: Option<String>,
+}
+
+/// What a refresh changed in a table, as it is posted.
+#[derive(Serialize)]
+struct TableChange<'r> {
+    table: &'r str,
+    edition: Option<&'r str>,
+    added: u64,
+    replaced: u64,
+    removed: u64,
+}
+
+impl Report {
+    /// Tables that changed.
+    fn changes(&self) -> impl Iterator<Item = TableChange<'_>> {
+        self.sources.iter().filter_map(|source| {
+            let changes = &source.changes;
+            let is_changed = changes.added + changes.replaced + changes.removed > 0;
+            is_changed.then(|| TableChange {
+                table: &source.table,
+                edition: source.available.as_deref(),
+                added: changes.added,
+                replaced: changes.replaced,
+                removed: changes.removed,
+            })
+        })
+    }
+
+    /// Version of the model that was trained.
+    fn model_version(&self) -> Option<&str> {
+        self.model.as_ref()?.version.as_deref()
+    }
+
+    fn has_changes(&self) -> bool {
+        self.changes().next().is_some() || self.model_version().is_some()
+    }
+
+    /// The message for the operator. Its `text` is for people, under the name that chats expect.
+    fn message(&self, now: DateTime<Utc>) -> Value {
+        let mut lines: Vec<String> = self.changes().map(|change| change.to_string()).collect();
+        lines.extend(
+            self.model_version()
+                .map(|version| format!("new model {version}")),
+        );
+        lines.extend(
+            self.failures
+                .iter()
+                .map(|failure| format!("failed: {failure}")),
+        );
+        if lines.is_empty() {
+            lines.push("open data can be refreshed again".to_owned());
+        }
+        json!({
+            "event": "refresh",
+            "at": now.to_rfc3339_opts(SecondsFormat::Millis, true),
+            "text": format!("toise: {}", lines.join("; ")),
+            "changes": self.changes().collect::<Vec<_>>(),
+            "model": self.model_version(),
+            "failures": self.failures,
+        })
+    }
+}
+
+impl fmt::Display for TableChange<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            table,
+            added,
+            replaced,
+            removed,
+            ..
+        } = self;
+        write!(formatter, "{table}")?;
+        if let Some(edition) = self.edition {
+            write!(formatter, " {edition}")?;
+        }
+        write!(
+            formatter,
+            ": {added} new, {replaced} changed, {removed} removed"
+        )
+    }
 }
 
 impl Schedule {
@@ -166,28 +255,49 @@ impl Schedule {
     fn refresh(&mut self, pulse: &Pulse) {
         self.started = Some(Instant::now());
         tracing::info!("refresh of open data started");
-        let failures = match self.run(pulse) {
+        let report = match self.run(pulse) {
             Ok(None) => return,
-            Ok(Some(report)) => {
-                log_changes(&report);
-                report.failures
-            }
-            Err(error) => vec![error.to_string()],
+            Ok(Some(report)) => report,
+            Err(error) => Report {
+                failures: vec![error.to_string()],
+                ..Report::default()
+            },
         };
-        for failure in failures
+        log_changes(&report);
+        let new_failures: Vec<&String> = report
+            .failures
             .iter()
             .filter(|failure| !self.failures.contains(failure))
-        {
+            .collect();
+        for failure in &new_failures {
             tracing::error!(
                 failure,
                 "open data could not be refreshed; what was held stays; will retry"
             );
         }
-        if failures.is_empty() && !self.failures.is_empty() {
+        let has_recovered = report.failures.is_empty() && !self.failures.is_empty();
+        if has_recovered {
             tracing::info!("open data can be refreshed again");
         }
-        self.failures = failures;
+        if has_recovered || !new_failures.is_empty() || report.has_changes() {
+            self.post(&report);
+        }
+        self.failures = report.failures;
         self.show_failures(&Editions::load(&self.data));
+    }
+
+    /// Posts a report to the operator's webhook, if there is one, without waiting for it.
+    fn post(&self, report: &Report) {
+        let url = self.config.refresh.webhook.clone();
+        if url.is_empty() {
+            return;
+        }
+        let message = report.message(self.clock.now());
+        self.runtime.spawn(async move {
+            if let Err(error) = operator_webhook::post(&url, &message).await {
+                tracing::warn!(%error, "the report of a refresh could not be posted");
+            }
+        });
     }
 
     /// Shows in the answer of `/healthz` which tables could not be refreshed.
@@ -273,29 +383,17 @@ fn read_from(mut file: File, bytes_max: i64) -> io::Result<String> {
 }
 
 fn log_changes(report: &Report) {
-    for source in &report.sources {
-        let ReportedSource {
-            table,
-            available,
-            changes,
-        } = source;
-        if changes.added + changes.replaced + changes.removed == 0 {
-            continue;
-        }
+    for change in report.changes() {
         tracing::info!(
-            table,
-            edition = available.as_deref().unwrap_or("unknown"),
-            added = changes.added,
-            replaced = changes.replaced,
-            removed = changes.removed,
+            table = change.table,
+            edition = change.edition.unwrap_or("unknown"),
+            added = change.added,
+            replaced = change.replaced,
+            removed = change.removed,
             "open data refreshed"
         );
     }
-    let version = report
-        .model
-        .as_ref()
-        .and_then(|model| model.version.as_deref());
-    if let Some(version) = version {
+    if let Some(version) = report.model_version() {
         tracing::info!(version, "model trained on the refreshed sales");
     }
     if report.failures.is_empty() {

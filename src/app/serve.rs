@@ -262,7 +262,14 @@ impl Workers {
             .start(supervisor, runtime.clone(), metrics)?;
         let geocoding_projects = app.data.projects.run(supervisor, addresses)?;
         let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
-        let refreshing = refreshing::start(supervisor, data, config, &app.readiness, &app.metrics)?;
+        let refreshing = refreshing::start(
+            supervisor,
+            data,
+            config,
+            &app.readiness,
+            &app.metrics,
+            runtime,
+        )?;
         let listings = app.data.properties.listings().clone();
         let dated = listings.clone();
         let dating = watch(supervisor, "sighting-dates", move || {

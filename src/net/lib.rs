@@ -2,7 +2,7 @@
 //!
 //! [`client`] downloads what an operator configures. [`webhook_client`] sends webhooks and [`fetch`] gets pages of
 //! portals; both reach only hosts that the egress guard in [`egress`] admits. [`api_client`] calls a server that the
-//! operator names.
+//! operator names, and [`operator_webhook`] posts messages to the operator.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ pub mod client;
 mod download;
 pub mod egress;
 pub mod fetch;
+pub mod operator_webhook;
 pub mod resolver;
 mod robots;
 pub mod tls;

@@ -20,6 +20,8 @@ pub struct RefreshSettings {
     pub departments: String,
     /// Maximum rate of downloads, in KiB per second; 0 for no maximum.
     pub kib_per_s_max: u64,
+    /// Address to which the server posts what a refresh changed and what failed; empty for none.
+    pub webhook: String,
 }
 
 impl Default for RefreshSettings {
@@ -30,6 +32,7 @@ impl Default for RefreshSettings {
             until_h: DAY_H,
             departments: String::new(),
             kib_per_s_max: 0,
+            webhook: String::new(),
         }
     }
 }

@@ -426,6 +426,56 @@ fn a_bad_value_of_an_optional_field_is_left_out_and_the_advert_stays() {
     assert!(!output.status.success() && errors(&output).contains("1 of 1 rows gave no advert"));
 }
 
+#[tokio::test]
+async fn the_pictures_of_a_portals_file_are_those_of_the_advert_over_http() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let file = data.join("adverts.csv");
+    let pictures = "https://img.example.fr/a.jpg, https://img.example.fr/b.jpg?w=800|photo-3.jpg";
+    let rows = format!("url;prix;photos\nhttps://un.example/1;250000;\"{pictures}\"\n");
+    std::fs::write(&file, rows).unwrap();
+    let mut arguments = vec!["ingest", file.to_str().unwrap()];
+    arguments.extend(["--map", "url=url", "--map", "currentPrice.value=prix"]);
+    arguments.extend(["--map", "medias.images=photos", "--set", "source=un"]);
+    arguments.extend(["--set", "type=CLASS_FLAT", "--set", "offer.type=OFFER_BUY"]);
+    arguments.extend(["--set", "location.postalCode=48000"]);
+    let report = run(data, &arguments);
+    assert_eq!(report["created"], 1, "{report}");
+    let left_out = report.to_string();
+    assert!(
+        left_out.contains("medias.images") && left_out.contains("photo-3.jpg"),
+        "{report}"
+    );
+
+    let key = run(data, &["keys", "create"]);
+    let sql = "select property_flx_id as id from adverts";
+    let property = run(data, &["sql", sql])[0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let server = Server::start(data, "serve");
+    let url = format!("{}/v2/protected/properties/{property}", server.address);
+    let request = crate::support::http_client()
+        .get(&url)
+        .header("x-api-key", key["key"].as_str().unwrap());
+    let answer: Value = request.send().await.unwrap().json().await.unwrap();
+    let images = answer["data"]["adverts"][0]["medias"]["images"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let addresses: Vec<&str> = images
+        .iter()
+        .map(|image| image["url"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        addresses,
+        [
+            "https://img.example.fr/a.jpg",
+            "https://img.example.fr/b.jpg?w=800"
+        ]
+    );
+}
+
 #[test]
 fn a_person_decides_pairs_that_are_perhaps_one_home() {
     let folder = tempfile::tempdir().unwrap();

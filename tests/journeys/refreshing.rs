@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::support::http_client;
 use crate::support::process::{Server, errors, run, sql_number};
 use crate::support::publisher::{Publisher, Rows};
+use crate::support::receiver::{Act, Receiver};
 
 /// Longest wait for something that a server or a child does by itself.
 const WAIT_MAX: Duration = Duration::from_secs(10 * 60);
@@ -299,6 +300,9 @@ async fn a_server_refreshes_on_its_schedule_and_says_how_old_its_tables_are() {
     publisher.world().failing.insert("/dpe".into(), 403);
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
+    let operator =
+        Receiver::start(|index, _| Act::Status(if index == 0 { 503 } else { 200 })).await;
+    let webhook = format!("refresh.webhook={}", operator.url());
     let arguments = [
         "serve",
         "--listen",
@@ -307,6 +311,8 @@ async fn a_server_refreshes_on_its_schedule_and_says_how_old_its_tables_are() {
         "refresh.every_h=1",
         "--set",
         "refresh.departments=48,83",
+        "--set",
+        &webhook,
     ];
     let server = Server::ready(&mut publisher.toise(data, &arguments));
     let metrics = format!("{}/metrics", server.address);
@@ -329,6 +335,31 @@ async fn a_server_refreshes_on_its_schedule_and_says_how_old_its_tables_are() {
     .await;
     let health = format!("{}/healthz", server.address);
     wait_for(&health, "\"x-toise-not-refreshed\": \"dpe\"").await;
+    // The operator is told once; the first attempt was refused.
+    let started = Instant::now();
+    while operator.count() < 2 {
+        assert!(started.elapsed() < WAIT_MAX, "no report for the operator");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let message = operator.received()[1].json();
+    let tables: Vec<&str> = message["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| change["table"].as_str().unwrap())
+        .collect();
+    assert_eq!(tables, ["ban", "dvf"], "{message}");
+    assert_eq!(message["changes"][1]["added"], sales);
+    let text = message["text"].as_str().unwrap();
+    assert!(
+        text.contains(&format!("dvf 2026-04: {sales} new")) && text.contains("failed: "),
+        "{text}"
+    );
+    assert_eq!(
+        message["failures"].as_array().unwrap().len(),
+        1,
+        "{message}"
+    );
     assert_eq!(server.terminate(), Some(0));
 }
 

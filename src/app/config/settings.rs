@@ -221,6 +221,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 87] = [
         "Departments to refresh, such as 13,2A,75; empty for those that the data folder holds"),
     ("refresh", "kib_per_s_max", SettingKind::Whole(0, KIB_PER_S_MAX),
         "Maximum rate of downloads, in KiB per second; 0 for no maximum"),
+    ("refresh", "webhook", SettingKind::BaseAddress,
+        "Address to which the server posts what a refresh changed and what failed, as JSON with a text; empty for none"),
     ("limits", "test_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
         "Requests per second of a test key"),
     ("limits", "test_monthly_quota", SettingKind::Whole(0, MONTHLY_QUOTA_MAX),
