@@ -76,6 +76,34 @@ fn search(projection: &Projection, request: &PropertySearchRequest) -> u64 {
     page.count
 }
 
+/// A condition on the position.
+fn place(kind: &str, shape: &Value) -> Value {
+    json!({"locationCoordinate": {"location": {kind: shape}}})
+}
+
+/// An area of 200 vertices around a commune, and the box around it.
+fn star(sql: &Sql<'_>, commune: &str) -> (Value, Value) {
+    let middle = |column: &str| {
+        let query =
+            format!("select avg({column}) from properties where location_insee_code = '{commune}'");
+        sql.text(&query).parse::<f64>().unwrap()
+    };
+    let (lat, lon) = (middle("lat"), middle("lon"));
+    let mut ring: Vec<[f64; 2]> = (0..200)
+        .map(|nth| {
+            let angle = f64::from(nth) / 200.0 * std::f64::consts::TAU;
+            let reach = if nth % 2 == 0 { 0.1 } else { 0.08 };
+            [lon + reach * angle.cos(), lat + reach * angle.sin()]
+        })
+        .collect();
+    ring.push(ring[0]);
+    let corner = |lat: f64, lon: f64| json!({"lat": lat, "lon": lon});
+    let around = json!({
+        "topLeft": corner(lat + 0.1, lon - 0.1), "bottomRight": corner(lat - 0.1, lon + 0.1),
+    });
+    (around, json!({"type": "Polygon", "coordinates": [ring]}))
+}
+
 fn search_properties(criterion: &mut Criterion) {
     let (projection, engine) = open(&data());
     let sql = Sql::of(&engine);
@@ -93,12 +121,18 @@ fn search_properties(criterion: &mut Criterion) {
     let (placed, unplaced) = (request(in_commune, &[]), request(ranges, &[]));
     let words = request(json!({}), &["gardien"]);
 
+    let (centre, star) = star(&sql, &commune);
+    let in_box = request(json!({"location": [place("geoBoundingBox", &centre)]}), &[]);
+    let in_area = request(json!({"location": [place("area", &star)]}), &[]);
+
     let mut group = criterion.benchmark_group("search_properties");
     group.throughput(Throughput::Elements(1));
     for (name, asked) in [
         ("placed", &placed),
         ("unplaced", &unplaced),
         ("words", &words),
+        ("box", &in_box),
+        ("area", &in_area),
     ] {
         group.bench_function(name, |bench| bench.iter(|| search(&projection, asked)));
     }

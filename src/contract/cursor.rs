@@ -265,6 +265,10 @@ fn write_test(bytes: &mut Vec<u8>, test: &ClauseTest) {
             bytes.push(b'b');
             write_numbers(bytes, [*top, *left, *bottom, *right]);
         }
+        ClauseTest::InArea(area) => {
+            bytes.push(b'p');
+            write_texts(bytes, &[area.to_geojson()]);
+        }
         ClauseTest::Any(filters) => {
             bytes.push(b'a');
             let mut alternatives: Vec<Vec<u8>> = filters

@@ -5,7 +5,9 @@
 //! empty matches no clause on the list.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use toise_geo::area::Area;
 use toise_geo::columns::{LATITUDE, LONGITUDE};
 
 /// Name of the position of a row.
@@ -72,6 +74,8 @@ pub enum ClauseTest {
         /// Eastern edge, degrees.
         right: f64,
     },
+    /// A position in an area, border included.
+    InArea(Arc<Area>),
     /// At least one of these filters holds; none of them is empty. The clause has no column.
     Any(Vec<Filter>),
     /// For a list of structs: at least one struct satisfies this filter, which is not empty and names fields of the

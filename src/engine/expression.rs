@@ -137,6 +137,18 @@ pub(super) fn scoped_expr(
             let [lat_column, lon_column] = position_columns(name).map(|name| column(&name));
             Ok(near(lat_column, *bottom, *top).and(near(lon_column, *left, *right)))
         }
+        ClauseTest::InArea(area) => {
+            let [lat_column, lon_column] = position_columns(name).map(|name| column(&name));
+            let [south, north, west, east] = area.bounds();
+            let inside = functions::in_area().call(vec![
+                lat_column.clone(),
+                lon_column.clone(),
+                lit(area.to_geojson()),
+            ]);
+            Ok(near(lat_column, south, north)
+                .and(near(lon_column, west, east))
+                .and(inside))
+        }
         ClauseTest::Any(filters) => {
             let mut any = lit(false);
             for (nth, filter) in filters.iter().enumerate() {

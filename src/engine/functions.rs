@@ -1,15 +1,18 @@
 //! The project's own SQL functions, implemented with the same kernels as the engine.
 
-use std::sync::{Arc, LazyLock};
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use arrow::array::{ArrayRef, AsArray, Float64Array, PrimitiveArray};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, PrimitiveArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
-use datafusion::error::Result;
+use datafusion::common::ScalarValue;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use toise_geo::area::Area;
 use toise_geo::distance::planar_distance_m;
 
 static GEO_DISTANCE: LazyLock<Arc<ScalarUDF>> =
@@ -62,6 +65,91 @@ impl ScalarUDFImpl for GeoDistance {
             })
             .collect();
         Ok(ColumnarValue::Array(Arc::new(distances)))
+    }
+}
+
+static IN_AREA: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Arc::new(ScalarUDF::from(InArea::new())));
+
+/// Returns the function `in_area(lat, lon, geojson)`: whether a position is in an area, border included; null if a
+/// coordinate is null. The area is the text of a GeoJSON Polygon or MultiPolygon, the same for all rows.
+pub fn in_area() -> &'static Arc<ScalarUDF> {
+    &IN_AREA
+}
+
+#[derive(Debug)]
+struct InArea {
+    signature: Signature,
+    /// The area of the last call with its text: a query calls once per batch.
+    last: Mutex<Option<(String, Arc<Area>)>>,
+}
+
+impl InArea {
+    fn new() -> Self {
+        let types = vec![DataType::Float64, DataType::Float64, DataType::Utf8];
+        Self {
+            signature: Signature::exact(types, Volatility::Immutable),
+            last: Mutex::new(None),
+        }
+    }
+
+    fn area(&self, text: &str) -> Result<Arc<Area>> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, area)) = &*last
+            && known == text
+        {
+            return Ok(Arc::clone(area));
+        }
+        let area = Area::parse(text)
+            .map_err(|fault| DataFusionError::Execution(format!("in_area: {fault}")))?;
+        let area = Arc::new(area);
+        *last = Some((text.to_owned(), Arc::clone(&area)));
+        Ok(area)
+    }
+}
+
+impl PartialEq for InArea {
+    fn eq(&self, other: &Self) -> bool {
+        self.signature == other.signature
+    }
+}
+
+impl Eq for InArea {}
+
+impl Hash for InArea {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.signature.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for InArea {
+    fn name(&self) -> &str {
+        "in_area"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = arguments.number_rows;
+        let [.., ColumnarValue::Scalar(ScalarValue::Utf8(text))] = arguments.args.as_slice() else {
+            let reason = "in_area: the area must be a constant text".to_owned();
+            return Err(DataFusionError::Execution(reason));
+        };
+        let Some(text) = text else {
+            return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(None)));
+        };
+        let area = self.area(text)?;
+        let [lat, lon] = numbers(&arguments.args[..2], rows)?;
+        let inside: BooleanArray = (0..rows)
+            .map(|row| Some(area.contains(lat.at(row)?, lon.at(row)?)))
+            .collect();
+        Ok(ColumnarValue::Array(Arc::new(inside)))
     }
 }
 

@@ -30,6 +30,7 @@ pub use super::expression::{clause_expr, filter_expr};
 use super::some_item::truth;
 use super::view::{ColumnStatistics, RowGroup};
 use toise_contract::filter::{Clause, ClauseTest, Filter, position_columns};
+use toise_geo::area::Area;
 use toise_geo::distance::covering_span_degrees;
 use toise_lake::schema::{ColumnKind, TableSchema};
 
@@ -84,6 +85,8 @@ pub enum Kernel {
     },
     /// In a box: southern, northern, western and eastern edge, degrees.
     InBox([f64; 4]),
+    /// In an area.
+    InArea(Arc<Area>),
     /// At least one of these predicates holds.
     Any(Vec<Predicate>),
     /// At least one item of the row's list satisfies this predicate over the decoded fields of the items.
@@ -168,6 +171,10 @@ impl CompiledClause {
                 columns = numbers_of(scope, &position_columns(name))?;
                 Kernel::InBox([*bottom, *top, *left, *right])
             }
+            ClauseTest::InArea(area) => {
+                columns = numbers_of(scope, &position_columns(name))?;
+                Kernel::InArea(Arc::clone(area))
+            }
             test => {
                 let (index, kind) = scope.column(name)?;
                 if let (ColumnKind::CategoryList | ColumnKind::TextList, ClauseTest::OneOf(_)) =
@@ -227,7 +234,9 @@ impl CompiledClause {
     fn expression_of(scope: ColumnScope<'_>, clause: &Clause) -> Result<Kernel, DataFusionError> {
         let name = clause.column.as_ref();
         let names = match clause.test {
-            ClauseTest::Within { .. } | ClauseTest::InBox { .. } => position_columns(name).to_vec(),
+            ClauseTest::Within { .. } | ClauseTest::InBox { .. } | ClauseTest::InArea(_) => {
+                position_columns(name).to_vec()
+            }
             _ => vec![name.into()],
         };
         let mut fields = Vec::with_capacity(2);
@@ -242,7 +251,7 @@ impl CompiledClause {
     /// cheapest.
     fn rank(&self) -> u8 {
         match &self.kernel {
-            Kernel::Within { .. } | Kernel::InBox(_) => 0,
+            Kernel::Within { .. } | Kernel::InBox(_) | Kernel::InArea(_) => 0,
             Kernel::Among => 1,
             Kernel::Between(..) | Kernel::AtLeast(_) | Kernel::BetweenWhole(..) => 2,
             Kernel::Flag(_) => 3,
@@ -266,13 +275,24 @@ impl CompiledClause {
                     .any(|text| text.as_bytes() >= min.as_ref() && text.as_bytes() <= max.as_ref()),
                 _ => true,
             },
-            _ => (0..self.columns.len()).all(|nth| match (bounds(nth), self.range(nth)) {
-                (Some(ColumnStatistics::AllMissing), _) => false,
-                (Some(ColumnStatistics::Numbers(least, greatest)), Some((min, max))) => {
-                    *greatest >= min && *least <= max
-                }
-                _ => true,
-            }),
+            _ => {
+                let in_ranges =
+                    (0..self.columns.len()).all(|nth| match (bounds(nth), self.range(nth)) {
+                        (Some(ColumnStatistics::AllMissing), _) => false,
+                        (Some(ColumnStatistics::Numbers(least, greatest)), Some((min, max))) => {
+                            *greatest >= min && *least <= max
+                        }
+                        _ => true,
+                    });
+                in_ranges
+                    && match (bounds(0), bounds(1)) {
+                        (
+                            Some(ColumnStatistics::Numbers(south, north)),
+                            Some(ColumnStatistics::Numbers(west, east)),
+                        ) => self.may_hold_between((*south, *north), (*west, *east)),
+                        _ => true,
+                    }
+            }
         }
     }
 
@@ -310,10 +330,27 @@ impl CompiledClause {
             } else {
                 (*left, *right)
             }),
+            ClauseTest::InArea(area) => {
+                let [south, north, west, east] = area.bounds();
+                Some(if nth == 0 {
+                    (south, north)
+                } else {
+                    (west, east)
+                })
+            }
             ClauseTest::OneOf(_)
             | ClauseTest::Is(_)
             | ClauseTest::Any(_)
             | ClauseTest::SomeItem(_) => None,
+        }
+    }
+
+    /// Returns whether positions between these latitudes and longitudes may satisfy the clause: false only if its area
+    /// does not reach into their box.
+    pub fn may_hold_between(&self, lats: (f64, f64), lons: (f64, f64)) -> bool {
+        match &self.kernel {
+            Kernel::InArea(area) => area.meets([lats.0, lats.1, lons.0, lons.1]),
+            _ => true,
         }
     }
 

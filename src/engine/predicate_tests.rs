@@ -131,4 +131,23 @@ proptest! {
         let clause = Clause::new("location", ClauseTest::Within { lat: 44.5, lon: 3.5, radius_m });
         both_ways_agree(clause, vec![Arc::new(lats), Arc::new(lons)], &mask);
     }
+
+    #[test]
+    fn an_area_equals_its_expression(
+        cells in cells((44.0..45.0f64, 3.0..4.0f64)),
+        radii in proptest::collection::vec(0.05..0.7f64, 3..30),
+    ) {
+        let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
+        let lats: Float64Array = cells.iter().map(|cell| cell.0.map(|at| at.0)).collect();
+        let lons: Float64Array = cells.iter().map(|cell| cell.0.map(|at| at.1)).collect();
+        let mut ring: Vec<[f64; 2]> = (0..).zip(&radii).map(|(nth, radius)| {
+            let angle = f64::from(nth) / radii.len() as f64 * std::f64::consts::TAU;
+            [3.5 + radius * angle.cos(), 44.5 + radius * angle.sin()]
+        }).collect();
+        ring.push(ring[0]);
+        let geometry = serde_json::json!({"type": "Polygon", "coordinates": [ring]});
+        let area = Arc::new(toise_geo::area::Area::from_geojson(&geometry).unwrap());
+        let clause = Clause::new("location", ClauseTest::InArea(area));
+        both_ways_agree(clause, vec![Arc::new(lats), Arc::new(lons)], &mask);
+    }
 }

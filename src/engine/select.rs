@@ -121,6 +121,15 @@ fn prepare_clause<'a>(
         }
         columns.push(decoded);
     }
+    if let [lats, lons] = &columns[..]
+        && let (ZoneMap::Bounds(lats), ZoneMap::Bounds(lons)) = (&lats.zones, &lons.zones)
+    {
+        for (zone, (lats, lons)) in lats.iter().zip(lons).enumerate() {
+            if *zones & (1 << zone) != 0 && !clause.may_hold_between(*lats, *lons) {
+                *zones &= !(1 << zone);
+            }
+        }
+    }
     let true_codes = match &columns[..] {
         [decoded] if clause.by_value => {
             let truth = true_codes(clause, decoded)?;
@@ -297,6 +306,12 @@ impl BoundClause<'_> {
                 let holds = |row: usize| {
                     (bottom..=top).contains(&&lats[row]) && (left..=right).contains(&&lons[row])
                 };
+                let all = || BooleanBuffer::collect_bool(length, holds);
+                narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
+            }
+            Kernel::InArea(area) => {
+                let (lats, lons) = (numbers(0), numbers(1));
+                let holds = |row: usize| area.contains(lats[row], lons[row]);
                 let all = || BooleanBuffer::collect_bool(length, holds);
                 narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
             }

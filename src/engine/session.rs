@@ -105,6 +105,7 @@ impl Session {
         let config = SessionConfig::new().with_information_schema(true);
         let context = SessionContext::new_with_config_rt(config, runtime);
         context.register_udf(functions::geo_distance().as_ref().clone());
+        context.register_udf(functions::in_area().as_ref().clone());
         for function in extra_functions {
             context.register_udf(function);
         }

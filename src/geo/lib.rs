@@ -1,8 +1,9 @@
-//! Geography of France: planar distance, projections, the Hilbert order of files, departments and
-//! communes, price levels.
+//! Geography of France: planar distance, areas, projections, the Hilbert order of files, departments and communes, price
+//! levels.
 
 #![forbid(unsafe_code)]
 
+pub mod area;
 pub mod code_hints;
 pub mod columns;
 pub mod communes;

@@ -1,5 +1,7 @@
 //! Market requests: the fields of a body, used by HTTP and the command line, and the validated request.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::period::Division;
@@ -11,6 +13,7 @@ use toise_contract::fields::{self, Field, FieldKind, ListOf, Naming, Taken, Valu
 use toise_contract::filter::{Clause, ClauseTest, Filter, POSITION};
 use toise_contract::walk::JsonPath;
 use toise_estimate::HomeClass;
+use toise_geo::area::Area;
 use toise_geo::communes::codes_within;
 use toise_geo::departments;
 use toise_geo::plausible::{PositionFault, is_swapped};
@@ -50,7 +53,7 @@ const fn places(item: FieldKind) -> ListOf {
     }
 }
 
-static LOCATION: [Field; 3] = [
+static LOCATION: [Field; 4] = [
     Field::optional(
         "departments",
         FieldKind::List(&DEPARTMENTS),
@@ -66,6 +69,7 @@ static LOCATION: [Field; 3] = [
         FieldKind::Place,
         "Within a distance of a position, metres",
     ),
+    Field::optional("area", FieldKind::Area, "In an area"),
 ];
 
 /// The body of a market request.
@@ -118,6 +122,8 @@ pub struct MarketRequest {
     pub communes: Vec<String>,
     /// Latitude and longitude in degrees, and radius in metres.
     pub around: Option<(f64, f64, f64)>,
+    /// The area.
+    pub area: Option<Arc<Area>>,
 }
 
 impl MarketRequest {
@@ -134,6 +140,7 @@ impl MarketRequest {
             departments: Vec::new(),
             communes: Vec::new(),
             around: None,
+            area: None,
         }
     }
 
@@ -156,6 +163,10 @@ impl MarketRequest {
         }
         if let Some((lat, lon, radius_m)) = self.around {
             let test = ClauseTest::Within { lat, lon, radius_m };
+            filter.push(Clause::new(POSITION, test));
+        }
+        if let Some(area) = &self.area {
+            let test = ClauseTest::InArea(Arc::clone(area));
             filter.push(Clause::new(POSITION, test));
         }
         filter
@@ -202,6 +213,7 @@ pub fn parse_market(body: &Value) -> Result<MarketRequest, Fault> {
             }
             request.around = Some((lat, lon, radius_m));
         }
+        request.area = location.take("area");
     }
     Ok(request)
 }

@@ -10,7 +10,7 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::functions;
-use toise_engine::functions::geo_distance;
+use toise_engine::functions::{geo_distance, in_area};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 4_096;
@@ -46,6 +46,7 @@ pub fn new_context(
     planners.extend(builder.expr_planners().take().unwrap_or_default());
     let context = SessionContext::new_with_state(builder.with_expr_planners(planners).build());
     context.register_udf(geo_distance().as_ref().clone());
+    context.register_udf(in_area().as_ref().clone());
     for function in product_functions {
         context.register_udf(function);
     }

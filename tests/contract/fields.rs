@@ -188,6 +188,12 @@ fn inside(kind: FieldKind) -> BoxedStrategy<Value> {
         FieldKind::Place => (-90.0..=90.0, -180.0..=180.0)
             .prop_map(|(lat, lon): (f64, f64)| json!({"lat": lat, "lon": lon, "distance": "2km"}))
             .boxed(),
+        FieldKind::Area => (44.0..=45.0, 3.0..=4.0)
+            .prop_map(|(lat, lon): (f64, f64)| {
+                let ring = [[lon, lat], [lon + 0.1, lat], [lon, lat + 0.1], [lon, lat]];
+                json!({"type": "Polygon", "coordinates": [ring]})
+            })
+            .boxed(),
         FieldKind::List(of) => {
             let most = of.most.unwrap_or(5).min(of.least + 4);
             prop::collection::vec(inside(of.item), of.least..=most)
@@ -290,6 +296,17 @@ fn outside(kind: FieldKind) -> Vec<(String, Value)> {
             (
                 ".distance".into(),
                 json!({"lat": 0, "lon": 0, "distance": "0m"}),
+            ),
+        ],
+        FieldKind::Area => vec![
+            (
+                ".type".into(),
+                json!({"type": "Point", "coordinates": [3, 44]}),
+            ),
+            (".coordinates".into(), json!({"type": "Polygon"})),
+            (
+                ".coordinates[0][1]".into(),
+                json!({"type": "Polygon", "coordinates": [[[3, 44], [3], [4, 45], [3, 44]]]}),
             ),
         ],
         FieldKind::List(of) => {

@@ -10,6 +10,7 @@ use toise::opendata::request::bodies::bodies;
 use toise::opendata::request::parse_match;
 use toise::opendata::{Dataset, MatchConfidence, OpenData};
 
+use crate::support::areas;
 use crate::support::draw::Draw;
 use crate::support::reference;
 use crate::support::rows::{self, Record, id_of};
@@ -89,6 +90,10 @@ fn body(table: &Table, draw: &mut Draw) -> Value {
             (FieldKind::Place, _) => {
                 let (lat, lon) = rows::position(draw);
                 json!({"lat": lat, "lon": lon, "distance": *draw.one_of(&["3km", "12km", "900m"])})
+            }
+            (FieldKind::Area, _) => {
+                let (lat, lon) = rows::position(draw);
+                areas::area(draw, lat, lon, 0.08)
             }
             (_, Some(met)) => met.clone(),
             (FieldKind::OneOf(values), None) => values[0].into(),

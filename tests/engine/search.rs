@@ -14,6 +14,7 @@ use toise::opendata::request::bodies::bodies;
 use toise::opendata::request::parse_search;
 use toise::opendata::{Dataset, OpenData};
 
+use crate::support::areas;
 use crate::support::draw::Draw;
 use crate::support::reference;
 use crate::support::rows::{self, Record, id_of};
@@ -69,6 +70,11 @@ fn filters(table: &Table, draw: &mut Draw) -> Value {
             FieldKind::Range => range(first, second, draw),
             FieldKind::Dates => dates(first, second, draw),
             FieldKind::Place => place(first, draw),
+            FieldKind::Area => {
+                let (lat, lon) = rows::position(draw);
+                let radius = *draw.one_of(&[0.01, 0.05, 2.0]);
+                areas::area(draw, lat, lon, radius)
+            }
             other => panic!("{other:?} is no filter"),
         };
         filters.insert(field.name.into(), filter);

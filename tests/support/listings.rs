@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use toise::contract::listings::filters::model::{FieldType, FilterLeaf, FilterModel, leaves};
 use toise::contract::listings::filters::{FieldSubset, ListingKind};
 
+use super::areas;
 use super::draw::Draw;
 use super::reference_listings::{constrains, start};
 
@@ -240,8 +241,9 @@ fn place(draw: &mut Draw) -> Value {
     let km = *draw.one_of(&[0.001, 0.8, 2.5, 4.0, 500.0]);
     let (lat, lon) = degrees(draw);
     let step = *draw.one_of(&[0.01, 0.03]);
-    match draw.below(8) {
+    match draw.below(10) {
         0 => json!({}),
+        8 | 9 => json!({"area": areas::area(draw, lat, lon, step)}),
         1 | 2 => {
             let commune = *draw.one_of(&["48095", "48013", "48042"]);
             json!({"geoInseeCodeDistance": {"inseeCode": commune, "distanceKm": km}})

@@ -1,6 +1,7 @@
 //! A running service over a few records in memory, and helpers to call it.
 
 pub mod alerts;
+pub mod areas;
 pub mod cases;
 pub mod collecting;
 pub mod dispatching;

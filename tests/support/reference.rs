@@ -11,6 +11,7 @@ use serde_json::Value;
 use toise::opendata::Dataset;
 use toise::opendata::score::{self, Measure};
 
+use super::areas;
 use super::rows::{Record, id_of};
 
 /// Whether a record matches the `filters` of a body.
@@ -32,11 +33,16 @@ fn holds(record: &Record, name: &str, filter: &Value) -> bool {
         return true;
     }
     // A record whose field is missing does not match a filter on that field.
-    let Some(value) = record.get(name) else {
+    let column = if name == "area" { "location" } else { name };
+    let Some(value) = record.get(column) else {
         return false;
     };
     match filter {
         Value::Array(any) => any.contains(value),
+        Value::Object(_) if name == "area" => {
+            let degrees = |key: &str| value[key].as_f64().unwrap();
+            areas::contains(filter, degrees("lat"), degrees("lon"))
+        }
         Value::Object(_) if name == "location" => {
             let radius_m = metres(filter["distance"].as_str().unwrap());
             distance_m(&filter["lat"], &filter["lon"], value) <= radius_m

@@ -6,6 +6,8 @@
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use serde_json::{Map, Value, json};
 
+use super::areas;
+
 /// Whether a record from [`with_both_floors`] matches a FilterProperty or FilterAdvert.
 pub fn matches(record: &Value, filter: &Value) -> bool {
     holds(Some(record), filter)
@@ -165,6 +167,7 @@ fn lies_in(position: &Value, kind: &str, shape: &Value) -> bool {
             (degrees(&bottom_right["lat"])..=degrees(&top_left["lat"])).contains(&lat)
                 && (degrees(&top_left["lon"])..=degrees(&bottom_right["lon"])).contains(&lon)
         }
+        "area" => areas::contains(shape, lat, lon),
         "geoDistance" => within(degrees(&shape["pin"]["lat"]), degrees(&shape["pin"]["lon"])),
         // The centres of Mende, Badaroux and Chastel-Nouvel.
         "geoInseeCodeDistance" if shape["inseeCode"] == "48095" => within(44.535, 3.491),

@@ -56,7 +56,7 @@ pub(super) fn cost(clause: &Clause) -> u8 {
         | ClauseTest::Number { .. }
         | ClauseTest::Day { .. }
         | ClauseTest::Moment { .. } => 1,
-        ClauseTest::Within { .. } | ClauseTest::InBox { .. } => 2,
+        ClauseTest::Within { .. } | ClauseTest::InBox { .. } | ClauseTest::InArea(_) => 2,
         ClauseTest::Any(_) => 3,
         ClauseTest::SomeItem(_) => 4,
     }
@@ -73,7 +73,8 @@ pub(super) fn asks_for_moments(clause: &Clause) -> bool {
         | ClauseTest::Number { .. }
         | ClauseTest::Day { .. }
         | ClauseTest::Within { .. }
-        | ClauseTest::InBox { .. } => false,
+        | ClauseTest::InBox { .. }
+        | ClauseTest::InArea(_) => false,
     }
 }
 

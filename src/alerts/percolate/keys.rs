@@ -106,6 +106,10 @@ fn clause_keys(schema: &TableSchema, clause: &Clause) -> Option<SelectiveKeys> {
             bottom,
             right,
         } => place_keys(schema, &clause.column, [*bottom, *top], [*left, *right]),
+        ClauseTest::InArea(area) => {
+            let [south, north, west, east] = area.bounds();
+            place_keys(schema, &clause.column, [south, north], [west, east])
+        }
         ClauseTest::Any(filters) => alternative_keys(schema, filters),
         ClauseTest::Number { .. }
         | ClauseTest::Day { .. }

@@ -65,6 +65,7 @@ committed before the query, whether or not a server is running). `describe prope
 dvf` what they hold.
 Functions, in addition to those of DataFusion and names that DuckDB has for them (year, strftime, date_diff, ...):
   geo_distance(pin_lat, pin_lon, lat, lon)   planar distance in metres
+  in_area(lat, lon, geojson)   whether a position is in a GeoJSON Polygon or MultiPolygon
   dpe_match_score(body, conso_5_usages_par_m2_ep, emission_ges_5_usages_par_m2, etiquette_dpe, etiquette_ges,
     nombre_niveau_immeuble, numero_etage_appartement, periode_construction, nombre_niveau_logement,
     surface_habitable_logement, lat, lon)   score of a match body, given as JSON text

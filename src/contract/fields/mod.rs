@@ -22,7 +22,7 @@ use crate::fault::Fault;
 use crate::walk::JsonPath;
 
 pub use read::{
-    bounds, given, moment, read, read_change, read_part, read_query, read_value, refuse_long,
+    area, bounds, given, moment, read, read_change, read_part, read_query, read_value, refuse_long,
 };
 pub use values::{FromTaken, Taken, Values};
 
@@ -102,6 +102,8 @@ pub enum FieldKind {
     Dates,
     /// `{lat, lon, distance}`.
     Place,
+    /// A GeoJSON Polygon or MultiPolygon.
+    Area,
     /// A list.
     List(&'static ListOf),
     /// An object, with its schema in place.

@@ -4,6 +4,8 @@
 //! absent optional field, in every body and at every depth, because many clients send null for fields that they do not
 //! set. Only [`is_absent`] and [`given`] decide that.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -13,6 +15,7 @@ use crate::dates::{DATE_RULE, DateOrInstant};
 use crate::distances::{DISTANCE_RULE, parse_metres};
 use crate::fault::Fault;
 use crate::walk::{JsonPath, flag, list, number, number_between, object, one_of, text, word_of};
+use toise_geo::area::Area;
 use toise_geo::code_hints::{PlaceCode, hint};
 
 /// Keys under which a town may be named by mistake; records of open data have the first two.
@@ -219,6 +222,7 @@ fn taken<'v>(
         FieldKind::Range => range(value, at),
         FieldKind::Dates => dates(value, at),
         FieldKind::Place => place(value, at),
+        FieldKind::Area => area(value, at).map(Taken::Area),
         FieldKind::List(of) => {
             bounded(list(value, at)?.len(), of, at)?;
             items(value, at, |item, at| taken(item, of.item, missing, at))
@@ -377,6 +381,20 @@ fn dates(value: &Value, at: JsonPath<'_>) -> Result<Taken<'static>, Fault> {
         }
         (from, to) => Ok(Taken::Dates { from, to }),
     }
+}
+
+/// Reads a GeoJSON Polygon or MultiPolygon.
+///
+/// # Errors
+/// The value is not a valid area; the fault is at the faulty vertex.
+pub fn area(value: &Value, at: JsonPath<'_>) -> Result<Arc<Area>, Fault> {
+    Area::from_geojson(value).map(Arc::new).map_err(|fault| {
+        if fault.path.is_empty() {
+            at.fault(fault.rule)
+        } else {
+            JsonPath::Key(&at, &fault.path).fault(fault.rule)
+        }
+    })
 }
 
 fn place(value: &Value, at: JsonPath<'_>) -> Result<Taken<'static>, Fault> {

@@ -9,6 +9,7 @@ use super::{About, DefaultValue, Field, FieldKind};
 use crate::dates::DATE_RULE;
 use crate::distances::DISTANCE_RULE;
 use crate::enums::Enumeration;
+use toise_geo::area::VERTICES_MAX;
 
 /// Component schemas by name.
 pub type Components = Map<String, Value>;
@@ -157,6 +158,7 @@ pub fn kind(takes: FieldKind, found: &mut Components) -> Value {
             closed(json!({"from": date, "to": date}), &[])
         }
         FieldKind::Place => place(),
+        FieldKind::Area => area(found),
         FieldKind::List(of) => list(kind(of.item, found), of.least, of.most),
         FieldKind::Object(table) => object(table, found),
         FieldKind::Model(name, _) | FieldKind::Later(name) => reference(name),
@@ -204,6 +206,38 @@ pub fn moment() -> Value {
 /// Returns the schema of a latitude or longitude, from -`most` to `most` degrees.
 pub fn degrees(about: &str, most: i32) -> Value {
     json!({"type": "number", "minimum": -most, "maximum": most, "description": format!("{about}, degrees (WGS 84)")})
+}
+
+/// Returns a reference to the schema of an area, which is added to the components.
+pub fn area(found: &mut Components) -> Value {
+    const NAME: &str = "Area";
+    if !found.contains_key(NAME) {
+        let position = json!({
+            "type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3,
+            "description": "Longitude, latitude in degrees (WGS 84); a height is ignored",
+        });
+        let ring = described(
+            list(position, 4, None),
+            "Positions of a ring; the last repeats the first",
+        );
+        let polygon = described(list(ring, 1, None), "The outer ring, then the holes");
+        let geometry = |kind: &str, coordinates: Value| {
+            closed(
+                json!({"type": {"type": "string", "enum": [kind]}, "coordinates": coordinates}),
+                &["type", "coordinates"],
+            )
+        };
+        let about = format!(
+            "GeoJSON Polygon or MultiPolygon of at most {VERTICES_MAX} vertices, whose rings do not cross. Edges are \
+             straight in longitude and latitude; borders are included"
+        );
+        let either = json!({"oneOf": [
+            geometry("Polygon", polygon.clone()),
+            geometry("MultiPolygon", list(polygon, 1, None)),
+        ]});
+        found.insert(NAME.to_owned(), described(either, &about));
+    }
+    reference(NAME)
 }
 
 fn place() -> Value {

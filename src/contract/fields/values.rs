@@ -1,5 +1,7 @@
 //! Values that a table read from a request and validated; the caller maps them to its own type.
 
+use std::sync::Arc;
+
 use uuid::Uuid;
 
 use super::Field;
@@ -8,6 +10,7 @@ use crate::enums::WireEnum;
 use crate::fault::Fault;
 use crate::filter::Filter;
 use serde_json::Value;
+use toise_geo::area::Area;
 
 /// A valid value.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +52,8 @@ pub enum Taken<'v> {
         /// Radius, metres.
         radius_m: f64,
     },
+    /// An area.
+    Area(Arc<Area>),
     /// Items in order.
     List(Vec<Taken<'v>>),
     /// Fields of an object.
@@ -174,6 +179,7 @@ from_taken! {
     Values<'v>: Taken::Object(values) => values,
     &'v Value: Taken::Json(value) => value,
     Filter: Taken::Filter(filter) => filter,
+    Arc<Area>: Taken::Area(area) => area,
 }
 
 impl<'v> FromTaken<'v> for Taken<'v> {

@@ -172,6 +172,7 @@ fn lat_lng(found: &mut Map<String, Value>) -> Value {
         "geoInseeCodeDistance": described(
             closed(json!({"inseeCode": reference("InseeCode"), "distanceKm": distance}), &["inseeCode", "distanceKm"]),
             "A circle around the centre of a commune, boundary included"),
+        "area": schema::area(found),
     });
     described(
         closed(parts, &[]),

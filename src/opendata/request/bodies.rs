@@ -24,6 +24,9 @@ pub const MATCH_ITEMS_MAX: usize = 1_000;
 /// The two values of `sortOrder`.
 pub const SORT_ORDERS: [&str; 2] = ["asc", "desc"];
 
+/// Filter for positions in an area.
+pub const AREA: &str = "area";
+
 /// Values of `iris_type`: residential, business, other, and communes without contours.
 pub const IRIS_TYPES: [&str; 4] = ["H", "A", "D", "Z"];
 
@@ -131,7 +134,7 @@ const fn many(items: &'static ListOf) -> [Field; 1] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use FieldKind::{AnyOf, Code, Dates, Flag, OneOf, Place, Range, Text, Words};
+    use FieldKind::{AnyOf, Area, Code, Dates, Flag, OneOf, Place, Range, Text, Words};
     use toise_lake::schema::ColumnKind;
 
     #[test]
@@ -154,7 +157,7 @@ mod tests {
                     Range => check(field.name, &[ColumnKind::Number, ColumnKind::Integer]),
                     Dates => check(field.name, &[ColumnKind::Date]),
                     Flag => check(field.name, &[ColumnKind::Flag]),
-                    Place => {
+                    Place | Area => {
                         check("lat", &[ColumnKind::Number]);
                         check("lon", &[ColumnKind::Number]);
                     }

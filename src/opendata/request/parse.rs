@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::dvf::place::find_former_communes;
 use crate::request::address::{ADDRESS, PLACE_PATH};
-use crate::request::bodies::{MATCH_SIZE_DEFAULT, SEARCH_SIZE_DEFAULT, bodies};
+use crate::request::bodies::{AREA, MATCH_SIZE_DEFAULT, SEARCH_SIZE_DEFAULT, bodies};
 use crate::{Dataset, DatasetSearchRequest, MatchRequest, ScoringTarget, TargetValue};
 use toise_contract::cursor::{CursorKey, query_digest};
 use toise_contract::dates::DateOrInstant;
 use toise_contract::fault::Fault;
 use toise_contract::fields::{Taken, Values, read};
-use toise_contract::filter::{Clause, ClauseTest, Filter};
+use toise_contract::filter::{Clause, ClauseTest, Filter, POSITION};
 use toise_contract::walk::JsonPath;
 use toise_geo::communes::{codes_within, postal_codes_within};
 use toise_geo::plausible::{PositionFault, is_swapped};
@@ -78,18 +78,19 @@ fn match_request(dataset: Dataset, mut values: Values<'_>) -> MatchRequest {
 
 fn filters(dataset: Dataset, values: Option<Values<'_>>) -> Filter {
     let given = values.into_iter().flatten();
-    let clauses = given.filter_map(|(name, taken)| Some(whole_city(name, test(taken)?)));
+    let clauses = given.filter_map(|(name, taken)| Some(clause(name, test(taken)?)));
     match dataset {
         Dataset::Dvf => find_former_communes(clauses.collect()),
         Dataset::Dpe => clauses.collect(),
     }
 }
 
-/// Returns a clause whose codes of Paris, Lyon and Marseille as a whole also find their arrondissements.
-fn whole_city(name: &'static str, test: ClauseTest) -> Clause {
+/// Returns the clause of a filter. Codes of Paris, Lyon and Marseille as a whole also find their arrondissements.
+fn clause(name: &'static str, test: ClauseTest) -> Clause {
     let within = match name {
         "insee_code" | "code_insee_ban" => codes_within,
         "postal_code" | "code_postal_ban" => postal_codes_within,
+        AREA => return Clause::new(POSITION, test),
         _ => return Clause::new(name, test),
     };
     let test = match test {
@@ -137,6 +138,7 @@ fn test(taken: Taken<'_>) -> Option<ClauseTest> {
             to: to.map(DateOrInstant::last_day),
         }),
         Taken::Place { lat, lon, radius_m } => Some(ClauseTest::Within { lat, lon, radius_m }),
+        Taken::Area(area) => Some(ClauseTest::InArea(area)),
         _ => None,
     }
 }

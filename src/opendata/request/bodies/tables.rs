@@ -1,6 +1,6 @@
 //! The fields of the open-data bodies: one table of filters, sort keys and targets per kind of body.
 
-use super::{DatasetBodies, IRIS_TYPES, filter, items, many, matching, search, target};
+use super::{AREA, DatasetBodies, IRIS_TYPES, filter, items, many, matching, search, target};
 use crate::request::address::ADDRESS;
 use crate::{dpe, dvf};
 use toise_contract::fields::{Field, FieldKind, ListOf};
@@ -8,13 +8,14 @@ use toise_contract::listings::codes::{Department, InseeCode, PostalCode};
 use toise_geocode::request::TEXT_CHARS;
 
 use FieldKind::{
-    AnyOf, Between, Code, Dates, Flag, Integer, Number, OneOf, Place, Range, Text, Words,
+    AnyOf, Area, Between, Code, Dates, Flag, Integer, Number, OneOf, Place, Range, Text, Words,
 };
 
 const COMMUNE_ABOUT: &str =
     "INSEE code of the commune; 75056, 69123 and 13055 mean all arrondissements";
 const POSTAL_CODE_ABOUT: &str = "Postal code; 75000, 69000 and 13000 mean all arrondissements";
 const PLACE_ABOUT: &str = "Position within a planar distance of a pin, boundary included";
+const AREA_ABOUT: &str = "Position in an area, border included";
 
 /// An address in one line.
 const ADDRESS_KIND: FieldKind = Words(*TEXT_CHARS.end());
@@ -61,6 +62,7 @@ const DPE_SEARCH_FILTERS: &[Field] = &[
     ),
     filter("code_region_ban", Text, "Region code"),
     filter("location", Place, PLACE_ABOUT),
+    filter(AREA, Area, AREA_ABOUT),
     filter(
         "type_batiment",
         AnyOf(&dpe::BUILDING_TYPES),
@@ -175,6 +177,7 @@ const DPE_MATCH_FILTERS: &[Field] = &[
         "Day the diagnostic was established",
     ),
     filter("location", Place, PLACE_ABOUT),
+    filter(AREA, Area, AREA_ABOUT),
     filter(ADDRESS, ADDRESS_KIND, ADDRESS_ABOUT),
 ];
 
@@ -256,6 +259,7 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
         "Price per square metre of land sold alone, EUR/m2",
     ),
     filter("location", Place, PLACE_ABOUT),
+    filter(AREA, Area, AREA_ABOUT),
     filter(
         "departement_code",
         Code(&Department::FORMAT),
@@ -320,6 +324,7 @@ const DVF_MATCH_FILTERS: &[Field] = &[
     filter("surface_m2", Range, "Built surface, m2"),
     filter("transaction_date", Dates, "Day of the sale"),
     filter("location", Place, PLACE_ABOUT),
+    filter(AREA, Area, AREA_ABOUT),
     filter(ADDRESS, ADDRESS_KIND, ADDRESS_ABOUT),
 ];
 

@@ -1,0 +1,40 @@
+//! Areas drawn at random, and the crate `geo` as the judge of what is in them.
+
+use geo::{Geometry, Intersects, Point};
+use serde_json::{Value, json};
+
+use super::draw::Draw;
+
+/// A star around a position, sometimes with a hole, sometimes with a second polygon beside it: GeoJSON.
+pub fn area(draw: &mut Draw, lat: f64, lon: f64, radius: f64) -> Value {
+    let mut ring = |lon: f64, share: f64| {
+        let vertices = 3 + draw.below(12);
+        let mut ring: Vec<[f64; 2]> = (0..vertices)
+            .map(|nth| {
+                let angle = nth as f64 / vertices as f64 * std::f64::consts::TAU;
+                let reach = radius * share * (50 + draw.below(50)) as f64 / 100.0;
+                [lon + reach * angle.cos(), lat + reach * angle.sin()]
+            })
+            .collect();
+        ring.push(ring[0]);
+        ring
+    };
+    // The hole is inside: even the least triangle of the outer ring reaches a quarter of the radius everywhere.
+    let (outer, hole, other) = (
+        ring(lon, 1.0),
+        ring(lon, 0.2),
+        ring(lon + 3.0 * radius, 1.0),
+    );
+    match draw.below(3) {
+        0 => json!({"type": "Polygon", "coordinates": [outer]}),
+        1 => json!({"type": "Polygon", "coordinates": [outer, hole]}),
+        _ => json!({"type": "MultiPolygon", "coordinates": [[outer, hole], [other]]}),
+    }
+}
+
+/// Whether a position is in an area, border included.
+pub fn contains(area: &Value, lat: f64, lon: f64) -> bool {
+    let geometry = geojson::Geometry::from_json_value(area.clone()).unwrap();
+    let geometry = Geometry::<f64>::try_from(geometry).unwrap();
+    geometry.intersects(&Point::new(lon, lat))
+}
