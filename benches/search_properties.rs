@@ -82,7 +82,7 @@ fn place(kind: &str, shape: &Value) -> Value {
 }
 
 /// An area of 200 vertices around a commune, and the box around it.
-fn star(sql: &Sql<'_>, commune: &str) -> (Value, Value) {
+fn star(sql: &Sql, commune: &str) -> (Value, Value) {
     let middle = |column: &str| {
         let query =
             format!("select avg({column}) from properties where location_insee_code = '{commune}'");

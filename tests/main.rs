@@ -136,6 +136,7 @@ mod lake {
 mod real {
     mod addressed_homes;
     mod addresses;
+    mod areas;
     mod estimates;
     mod market;
     mod matching;
