@@ -186,6 +186,25 @@ async fn the_root_leads_to_the_documentation() {
 }
 
 #[tokio::test]
+async fn search_engines_are_kept_away() {
+    let service = Service::start().await;
+    let response = service
+        .ask(Method::GET, "/robots.txt")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(
+        response.text().await.unwrap(),
+        "User-agent: *\nDisallow: /\n"
+    );
+    for path in ["/docs/", "/v2/protected/identity", "/healthz"] {
+        let response = service.ask(Method::GET, path).send().await.unwrap();
+        assert_eq!(response.headers()["x-robots-tag"], "noindex", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn what_operators_do_is_in_a_log_that_shows_what_is_missing() {
     let service = Service::start().await;
     let operator = service.key_with("admin");

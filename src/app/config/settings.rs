@@ -141,7 +141,7 @@ pub const SECTIONS: [(&str, &str); 19] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 87] = [
+const ROWS: [(&str, &str, SettingKind, &str); 88] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,

@@ -19,6 +19,14 @@ pub const RATE_RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-res
 /// Header with the percentage of the monthly quota used, once it is 75 or more.
 pub const QUOTA_WARNING_HEADER: HeaderName = HeaderName::from_static("x-quota-used-percent");
 
+/// Header that keeps search engines from indexing a response, as the terms of the sales data require.
+const ROBOTS_HEADER: HeaderName = HeaderName::from_static("x-robots-tag");
+
+/// Asks search engines not to index a response.
+pub fn set_robots(headers: &mut HeaderMap) {
+    headers.insert(ROBOTS_HEADER, HeaderValue::from_static("noindex"));
+}
+
 /// Sets the header with the request id.
 pub fn set_request_id(headers: &mut HeaderMap, request_id: Uuid) {
     if let Ok(id) = HeaderValue::from_str(&request_id.to_string()) {

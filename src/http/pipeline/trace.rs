@@ -67,6 +67,7 @@ impl RequestTrace {
     pub fn set_headers(&self, path: &str, response: &mut Response<Bytes>) {
         let headers = response.headers_mut();
         answer_headers::set_request_id(headers, self.request_id);
+        answer_headers::set_robots(headers);
         if !is_protected(path) && self.key.is_none() {
             return;
         }

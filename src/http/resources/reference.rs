@@ -1,4 +1,4 @@
-//! The contract as a document, `/openapi.json`, and as a page, `/docs`: Swagger UI, compiled in, so that it needs
+//! What describes the service: the contract as a document, `/openapi.json`, and as a page, `/docs`: Swagger UI, compiled in, so that it needs
 //! no network.
 //!
 //! The page is the same at `/docs` and `/docs/`; only the relative links to its files and to the guide differ.
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use serde_json::json;
 use utoipa_swagger_ui::Config;
-use warp::http::header::LOCATION;
+use warp::http::header::{CONTENT_TYPE, LOCATION};
 use warp::http::{HeaderMap, Response, StatusCode};
 
 use crate::endpoint::response::ApiResponse;
@@ -38,7 +38,16 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::page(FILES_PREFIX, SEND, None),
     Endpoint::page("/docs/{file}", SEND, None),
     Endpoint::page("/", |_| async { Ok(to_page()) }.boxed(), None),
+    Endpoint::page("/robots.txt", |_| async { Ok(robots()) }.boxed(), None),
 ];
+
+/// Keeps search engines away: the terms of the sales data forbid indexing by them.
+const ROBOTS: &[u8] = b"User-agent: *\nDisallow: /\n";
+
+fn robots() -> ApiResponse {
+    let response = Response::new(Bytes::from_static(ROBOTS));
+    ApiResponse::from(response).with_header(CONTENT_TYPE, "text/plain; charset=utf-8")
+}
 
 /// Redirects from the root of the service to its documentation.
 fn to_page() -> ApiResponse {
