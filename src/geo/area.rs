@@ -25,7 +25,7 @@ const ENTRIES_PER_EDGE_MAX: usize = 8;
 
 /// The reason that a GeoJSON value is not a valid area.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {rule}")]
+#[error("{path}{}{rule}", if path.is_empty() { "" } else { ": " })]
 pub struct AreaFault {
     /// The faulty part, such as `coordinates[0][3]`; empty for the value itself.
     pub path: String,

@@ -34,7 +34,7 @@ pub fn area(draw: &mut Draw, lat: f64, lon: f64, radius: f64) -> Value {
 
 /// Whether a position is in an area, border included.
 pub fn contains(area: &Value, lat: f64, lon: f64) -> bool {
-    let geometry = geojson::Geometry::from_json_value(area.clone()).unwrap();
+    let geometry: geojson::Geometry = serde_json::from_value(area.clone()).unwrap();
     let geometry = Geometry::<f64>::try_from(geometry).unwrap();
     geometry.intersects(&Point::new(lon, lat))
 }

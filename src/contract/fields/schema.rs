@@ -220,10 +220,14 @@ pub fn area(found: &mut Components) -> Value {
             list(position, 4, None),
             "Positions of a ring; the last repeats the first",
         );
-        let polygon = described(list(ring, 1, None), "The outer ring, then the holes");
-        let geometry = |kind: &str, coordinates: Value| {
+        let polygon = list(ring, 1, None);
+        let rings = "The outer ring, then the holes";
+        let geometry = |kind: &str, about: &str, coordinates: Value| {
             closed(
-                json!({"type": {"type": "string", "enum": [kind]}, "coordinates": coordinates}),
+                json!({
+                    "type": {"type": "string", "enum": [kind], "description": "Kind of the geometry"},
+                    "coordinates": described(coordinates, about),
+                }),
                 &["type", "coordinates"],
             )
         };
@@ -232,8 +236,8 @@ pub fn area(found: &mut Components) -> Value {
              straight in longitude and latitude; borders are included"
         );
         let either = json!({"oneOf": [
-            geometry("Polygon", polygon.clone()),
-            geometry("MultiPolygon", list(polygon, 1, None)),
+            geometry("Polygon", rings, polygon.clone()),
+            geometry("MultiPolygon", "Polygons", list(described(polygon, rings), 1, None)),
         ]});
         found.insert(NAME.to_owned(), described(either, &about));
     }
