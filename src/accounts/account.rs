@@ -73,7 +73,8 @@ pub struct NextWebhookKey {
 }
 
 impl Account {
-    /// Returns the account as it is at a moment: a next webhook key whose time has come is then the webhook key.
+    /// Returns the account as it is at a moment: if the next webhook key is due by then, it has replaced the current
+    /// one.
     #[must_use]
     pub fn at(self, now: DateTime<Utc>) -> Self {
         match self.next_webhook_key {

@@ -1,6 +1,6 @@
-//! The audit log: two rows for each administrative act, with who, from where and on what. One is written before the
-//! act, with the outcome [`BEGUN`], and one after it, with the result. If the process ends in between, the first row
-//! shows that the act may have been done.
+//! The audit log: two rows for each administrative act. They record who did it, from where and on what. One is written
+//! before the act, with the outcome [`BEGUN`], and one after it, with the result. If the process ends in between, the
+//! first row shows that the act may have been done.
 //!
 //! Rows are chained: each holds a digest of its contents and of the row before it, so verification detects rows that
 //! were changed or removed. Rows removed at the end are detected by the number of the last row, which SQLite stores

@@ -1,4 +1,4 @@
-//! Prepares an incoming advert: decides, given the stored advert, on a record to write, on no change, or on a fault.
+//! Prepares an incoming advert: merges it with the stored advert into a record to write, or finds no change or a fault.
 //!
 //! A pure function, so ingestion runs it on all cores before the transaction, and again inside it in the rare case that
 //! another writer came first. It has two steps. First, an [`AdvertState`] and a sighting give the next state; a bulk

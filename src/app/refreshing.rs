@@ -1,8 +1,9 @@
 //! Refreshes the data folder of a running server on a schedule (`refresh.every_h`), and shows how old its tables are.
 //!
-//! A refresh is a process of its own, `toise refresh`: its memory and its crashes are not those of the server, and it can be
-//! killed at any time. The server switches to new tables, addresses and models by itself, as after any command. When it
-//! ends, the log says what changed. What goes wrong is logged when it begins and when it is over, not each time.
+//! A refresh is a separate process, `toise refresh`: its memory use and its crashes do not affect the server, and it
+//! can be killed at any time. The server switches to new tables, addresses and models by itself, as after any command.
+//! When it ends, the log says what changed. A failure is logged when it first occurs and when it is over, not after
+//! each refresh.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -199,7 +200,7 @@ impl Schedule {
         self.readiness.set_not_refreshed(failed);
     }
 
-    /// Returns the report of a refresh; `None` if the service stops meanwhile.
+    /// Returns the report of a refresh; `None` if the service stops before it ends.
     fn run(&self, pulse: &Pulse) -> Result<Option<Report>, Failure> {
         let (output, errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
         let mut child = self.spawn(output.try_clone()?, errors.try_clone()?)?;
@@ -241,7 +242,7 @@ impl Schedule {
         }
         let keep_versions = self.config.lake.keep_versions.to_string();
         command.env("TOISE_LAKE__KEEP_VERSIONS", keep_versions);
-        // It does not open the store.
+        // It does not open the store, so it needs no master key.
         for (name, _) in std::env::vars_os().filter(|(name, _)| dumps::is_of_master_key(name)) {
             command.env_remove(name);
         }

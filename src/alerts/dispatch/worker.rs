@@ -1,4 +1,4 @@
-//! The dispatcher's duty as a leader: receives messages, plans, commits and sends, turn after turn.
+//! What the dispatcher does while it holds the lease: turn after turn, it receives messages, plans, commits and sends.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Walks a tidied page once and collects its `meta` elements, headings, microdata and visible text.
 //!
-//! The text leaves out the parts of the page that are not about its listing (`blocks`), and the list of the cards in
-//! it (`cards`) tells a page of many listings from the page of one.
+//! The text leaves out the parts of the page that are not about its listing (`blocks`), and the list of the cards in it
+//! (`cards`) distinguishes a page of many listings from the page of one.
 
 use scraper::{ElementRef, Html};
 use serde_json::{Map, Value, json};

@@ -70,7 +70,7 @@ pub(crate) fn has_no_single_price(text: &str) -> bool {
     let is_annuity = ["bouquet", "rente", "viager"]
         .iter()
         .any(|word| lower.contains(word));
-    // Nothing but amounts: a reduced price and the one before.
+    // Only amounts: a reduced price and the former price.
     let has_words = lower.chars().any(char::is_alphabetic);
     is_annuity || !has_words
 }

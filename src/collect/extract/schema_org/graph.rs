@@ -93,7 +93,7 @@ impl<'v> Graph<'v> {
         let (_, first) = of_best.next()?;
         // The same listing often occurs twice, for two consumers; both nodes then have the same name.
         if of_best.any(|(_, other)| other.get("name") != first.get("name")) {
-            // Similar listings may be products too; the page is of the one that it is named after.
+            // Similar listings may be products too; the page is about the one whose name is in its title or heading.
             let mut of_page = candidates
                 .iter()
                 .filter(|(rank, node)| *rank == best && is_named_after(page, node))
@@ -125,7 +125,7 @@ impl<'v> Graph<'v> {
 }
 
 const OFFER: usize = 3;
-/// Minimum length of a name that tells a listing from others, bytes.
+/// Minimum length of a name that distinguishes a listing from others, bytes.
 const NAME_BYTES_MIN: usize = 8;
 
 /// Returns whether the title or heading of a page contains the name of a node.
