@@ -1,6 +1,6 @@
 //! The composition: builds the service that [`toise_http`] runs from a data folder and a configuration.
 //!
-//! This is the only module that depends on every room; no room depends on the whole configuration.
+//! This is the only module that depends on every crate; no crate depends on the whole configuration.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

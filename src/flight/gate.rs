@@ -33,7 +33,8 @@ pub(super) const AUTHORIZATION: &str = "authorization";
 pub(super) enum MessageKind {
     /// Runs a query: counts against the rate and the quota.
     Query,
-    /// Prepares, describes or closes a query, which counts itself: a driver sends about four of these with each query.
+    /// Prepares, describes or closes a query. Only the query itself counts: a driver sends about four such messages
+    /// with each.
     PartOfQuery,
     /// A request of its own that is free: counts against the rate.
     Free,

@@ -224,8 +224,8 @@ fn is_intact(folder: &Path, entry: &SegmentEntry) -> bool {
     digest().is_ok_and(|digest| digest == entry.checksum)
 }
 
-/// Brings the index to the table's current snapshot: rebuilds the segments of departments whose rows are in other row
-/// groups than when they were last built, and damaged ones, and publishes the edition. Does nothing if there are neither
+/// Updates the index to the table's current snapshot: rebuilds damaged segments and those of departments whose rows
+/// have moved to other row groups since the last build, then publishes the edition. Does nothing if there are neither
 /// addresses nor an index. `progress` is called with the number of rows read.
 ///
 /// # Errors

@@ -61,7 +61,7 @@ impl RemoteVersion {
         }
     }
 
-    /// Returns what tells this version from others: the entity tag, or else the date.
+    /// Returns what distinguishes this version from others: the entity tag, or else the date.
     fn tag(&self) -> Option<String> {
         self.etag.clone().or_else(|| self.last_modified.clone())
     }

@@ -31,7 +31,7 @@ use toise_engine::priority;
 
 /// Parts of an answer that wait for the client.
 const PIECES_WAITING_MAX: usize = 2;
-/// Queries of one key that are planned at once, besides those that run.
+/// Queries of one key that are planned at once, in addition to those that run.
 const PLANNED_AT_ONCE: usize = 1;
 
 /// What queries run over.
@@ -201,7 +201,8 @@ impl SqlService {
         Ok(RunningQuery::new(opened, pieces, time, task))
     }
 
-    /// Plans a query without running it. A key plans one query at a time, besides those that run, and others wait.
+    /// Plans a query without running it. A key plans one query at a time, in addition to those that run, and others
+    /// wait.
     ///
     /// # Errors
     /// It is not a valid query, or it takes too long to plan. Only such a query is written to the audit log here; a

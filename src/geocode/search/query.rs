@@ -200,8 +200,8 @@ impl Query {
             && self.readings.iter().all(is_edited)
     }
 
-    /// Returns whether a reading's words are where a town is usually named: at the beginning, at the end, or beside the
-    /// postal code.
+    /// Returns whether a reading's words are where a town is usually named: at the beginning, at the end, or next to
+    /// the postal code.
     pub fn is_at_edge(&self, reading: &Reading) -> bool {
         let start = reading.used.trailing_zeros() as usize;
         let end = (u64::BITS - reading.used.leading_zeros()) as usize;

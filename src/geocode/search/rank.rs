@@ -34,7 +34,7 @@ const TOWN_WORD_MIN: usize = 4;
 /// Evidence that such a word adds to a postal code, and how well the name then fits.
 const TOWN_WORD: f32 = 0.15;
 const TOWN_WORD_QUALITY: f32 = 0.85;
-/// Distance beside which streets of one name are about equally probable, metres.
+/// Streets of one name that are nearer than this to the requested position are about equally probable, metres.
 const NEAR_SHARE_M: f64 = 1_000.0;
 /// Minimum score of a result.
 const SCORE_MIN: f32 = 0.2;

@@ -1,4 +1,4 @@
-//! Takes the text index over from a process that writes it no longer, although it has not ended: it was stopped.
+//! Takes over the text index from a process that was stopped: it has not ended, but it no longer writes.
 //!
 //! The lock of the index library lasts as long as its process, so the lock stays where it is: the last commit gets the
 //! next number, under which this process may write. Its files are immutable and are linked, which costs milliseconds. The
