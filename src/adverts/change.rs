@@ -24,7 +24,7 @@ pub struct AdvertHistory {
     pub published_at: Timestamp,
     /// The last sighting that found it online.
     pub online_at: Option<Timestamp>,
-    /// Since when it has been offline.
+    /// When it went offline.
     pub offline_at: Option<Timestamp>,
     /// The first known price.
     pub initial_price: Option<Eur>,

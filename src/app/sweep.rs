@@ -12,7 +12,7 @@ use toise_listings::search::texts;
 
 /// Prefix of the drafts that libraries write before they rename them.
 const DRAFT_PREFIX: &str = ".tmp";
-/// Age at which nobody writes a draft any more.
+/// A draft older than this is no longer being written.
 const DRAFT_AGE: Duration = Duration::from_secs(60 * 60);
 /// Prefix of the stages of publications.
 const PUBLISH_PREFIX: &str = toise_publish::capture::STAGE_PREFIX;

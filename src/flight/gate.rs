@@ -36,7 +36,7 @@ pub(super) enum MessageKind {
     /// Prepares, describes or closes a query. Only the query itself counts: a driver sends about four such messages
     /// with each.
     PartOfQuery,
-    /// A request of its own that is free: counts against the rate.
+    /// A free request that is not part of a query: counts against the rate only.
     Free,
 }
 

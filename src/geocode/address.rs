@@ -34,7 +34,7 @@ pub enum Confidence {
     High,
     /// Probably right.
     Medium,
-    /// Have a person look.
+    /// A person should check it.
     Low,
 }
 

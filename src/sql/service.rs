@@ -34,7 +34,7 @@ const PIECES_WAITING_MAX: usize = 2;
 /// Queries of one key that are planned at once, in addition to those that run.
 const PLANNED_AT_ONCE: usize = 1;
 
-/// What queries run over.
+/// The tables and functions that queries can use.
 #[derive(Clone)]
 pub struct Backend {
     /// The tables, with the functions that the processes let the server compute.
@@ -395,7 +395,7 @@ impl Passing {
         Ok(())
     }
 
-    /// Tells the caller and the audit log how the query ended.
+    /// Records in the audit log how the query ended, and sends the caller its error, if any.
     async fn end(self, outcome: Result<(), SqlError>) {
         self.recording.end(outcome.as_ref().copied()).await;
         let Err(error) = outcome else {

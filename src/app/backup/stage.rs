@@ -127,7 +127,7 @@ impl StagedBackup {
             .prefix(STAGE_PREFIX)
             .tempfile_in(&parent)
             .map_err(Error::io(&parent))?;
-        // Against a sweep by another backup.
+        // The lock keeps another backup from sweeping the draft away.
         file_lock::try_lock(draft.as_file()).map_err(|_| Error::Busy(parent.clone()))?;
         let mut out =
             tar::Builder::new(BufWriter::with_capacity(TAR_BUFFER_BYTES, draft.as_file()));

@@ -31,7 +31,7 @@ pub struct SourceOutcome {
     /// What the source had.
     #[serde(flatten)]
     pub plan: SourcePlan,
-    /// What was to be done.
+    /// The action that was planned.
     pub action: Action,
     /// Changes of the table.
     pub changes: ImportOutcome,
