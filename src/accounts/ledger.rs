@@ -93,8 +93,8 @@ impl Ledger {
     }
 
     /// Writes a call record. On return, charged credits and stored responses are synced, and any other record is
-    /// written, or waits in memory while the file cannot be written. If the caller goes away while waiting, the call may
-    /// or may not be charged, but never twice.
+    /// written, or waits in memory while the file cannot be written. If the caller goes away while waiting, the call
+    /// may or may not be charged, but never twice.
     ///
     /// # Errors
     /// Nothing was charged, except with [`store::Error::Closed`]: then the call may or may not be charged.

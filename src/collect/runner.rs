@@ -1,8 +1,8 @@
 //! The thread that runs jobs: it starts those that may start, stores their outcomes, and notifies waiting calls.
 //!
 //! One process per data folder collects at a time: the one that holds the lease `collector` ([`toise_store::lease`]).
-//! It takes over all unfinished jobs. Each turn writes at most one transaction: the outcomes of the jobs that ended and the
-//! jobs that start. Fetches run on the service's runtime and report back, even if they panic.
+//! It takes over all unfinished jobs. Each turn writes at most one transaction: the outcomes of the jobs that ended and
+//! the jobs that start. Fetches run on the service's runtime and report back, even if they panic.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};

@@ -40,8 +40,8 @@ pub(super) enum MessageKind {
     Free,
 }
 
-/// Checks key, network, scope and, unless the message is part of a query, rate of a call; reserves a place in the quota for
-/// a query.
+/// Checks key, network, scope and, unless the message is part of a query, rate of a call; reserves a place in the quota
+/// for a query.
 pub(super) async fn admit<T>(
     app: &App,
     request: &Request<T>,

@@ -225,8 +225,8 @@ impl Geocoder {
         let properties = &mut address.properties;
         properties.score = rounded(f64::from(found.probability), 1e5);
         properties.confidence = Confidence::of_probability(found.probability);
-        // A street other than the requested one never has high confidence, whatever its probability. Neither has a result
-        // that stands for a house number some distance away, or that is far from the requested position.
+        // A street other than the requested one never has high confidence, whatever its probability. Neither has a
+        // result that stands for a house number some distance away, or that is far from the requested position.
         let sure_m = match found.number {
             NumberMatch::Missing => HIGH_UNCERTAINTY_M,
             _ => FAR_M,

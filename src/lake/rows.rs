@@ -13,7 +13,8 @@ pub trait RowSink {
     /// Takes a batch in the table's Arrow schema ([`super::schema::TableSchema::arrow`]), any number of rows.
     fn push(&mut self, batch: RecordBatch) -> Result<(), Error>;
 
-    /// Returns a folder for scratch files of the import, on the disk of the table; `None`, the default, if there is none.
+    /// Returns a folder for scratch files of the import, on the disk of the table; `None`, the default, if there is
+    /// none.
     fn scratch_folder(&self) -> Option<&Path> {
         None
     }

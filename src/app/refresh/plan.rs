@@ -28,7 +28,7 @@ const SHRUNK: u64 = 2;
 
 /// Rate of downloads that the estimate of the duration assumes, bytes per second.
 const DOWNLOADED_PER_S: u64 = 5_000_000;
-/// Rate of imports that it assumes, packed bytes of files per second.
+/// Assumed rate of imports, in compressed bytes of files per second.
 const IMPORTED_BYTES_PER_S: u64 = 2_000_000;
 /// The same for diagnostics, rows per second.
 const IMPORTED_DIAGNOSTICS_PER_S: u64 = 10_000;
@@ -119,8 +119,8 @@ impl Plan {
 }
 
 impl Refresher<'_> {
-    /// Asks each source what it has of departments, without fetching or changing anything. A source that fails is part of
-    /// the plan.
+    /// Asks each source what it has of departments, without fetching or changing anything. A source that fails is part
+    /// of the plan.
     ///
     /// # Errors
     /// An unknown department, or a table cannot be read.

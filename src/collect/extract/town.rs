@@ -2,9 +2,9 @@
 //! structured data of the offer, and the text.
 //!
 //! A town is *written* where it has a postal code, a department or an arrondissement, and *named* where it is a name
-//! only. A written town in the title or heading overrides structured data. A name is a town if the page confirms it by a
-//! postal code or a department, or if it is the only commune of its name and no everyday word. The address of the agency
-//! confirms a name, but never gives the town itself.
+//! only. A written town in the title or heading overrides structured data. A name is a town if the page confirms it by
+//! a postal code or a department, or if it is the only commune of its name and no everyday word. The address of the
+//! agency confirms a name, but never gives the town itself.
 
 use serde_json::Value;
 

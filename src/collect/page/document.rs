@@ -118,8 +118,8 @@ struct Walker {
 }
 
 impl Walker {
-    /// Walks an element. Returns the rank of its last heading if what follows the element belongs to that heading and is
-    /// not about the listing.
+    /// Walks an element. Returns the rank of its last heading if what follows the element belongs to that heading and
+    /// is not about the listing.
     fn element(&mut self, element: ElementRef<'_>, context: BlockContext) -> Option<u8> {
         let name = element.value().name();
         if self.is_read_whole(element) {
@@ -225,8 +225,8 @@ impl Walker {
         inner
     }
 
-    /// Walks the children of an element. What follows a heading of other listings is not read, up to the next heading of
-    /// its rank. Returns its rank if nothing follows it here.
+    /// Walks the children of an element. What follows a heading of other listings is not read, up to the next heading
+    /// of its rank. Returns its rank if nothing follows it here.
     fn children(&mut self, element: ElementRef<'_>, context: BlockContext) -> Option<u8> {
         let mut foreign: Option<u8> = None;
         let mut is_last = false;

@@ -12,8 +12,8 @@ pub(super) fn list(text: &str) -> Option<Vec<Value>> {
     read(text).or_else(|| read(&text.replace('\'', "\"")))
 }
 
-/// Splits a text into addresses, which exports separate by bars, white space, commas or semicolons. A comma or semicolon
-/// separates only before another address, because addresses may contain both.
+/// Splits a text into addresses, which exports separate by bars, white space, commas or semicolons. A comma or
+/// semicolon separates only before another address, because addresses may contain both.
 pub(super) fn addresses(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for part in text.split(|sign: char| sign == '|' || sign.is_whitespace()) {

@@ -522,8 +522,8 @@ fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32
     }
 }
 
-/// Returns how the commune of a candidate agrees with the query. A name that is part of the street says nothing about the
-/// commune.
+/// Returns how the commune of a candidate agrees with the query. A name that is part of the street says nothing about
+/// the commune.
 fn city_match(query: &Query, candidate: &Candidate, place: u32) -> PartMatch {
     let of_quality = |quality: f32| {
         if quality >= EXACT {

@@ -350,8 +350,8 @@ fn shuffled(stream: &mut Stream) -> [u8; ASSETS_PER_GROUP as usize] {
     counts
 }
 
-/// Draws towns until they contain enough inhabitants. Villages, where few homes are alike, would make deduplication look
-/// better than it is.
+/// Draws towns until they contain enough inhabitants. Villages, where few homes are alike, would make deduplication
+/// look better than it is.
 fn dense(request: &AdvertsRequest) -> Vec<&'static str> {
     let wanted = request.adverts as f64 / ADVERTS_PER_INHABITANT;
     let mut drawn: Vec<(f64, &SynthCommune)> = communes::all()

@@ -11,7 +11,8 @@
 //! written.
 //!
 //! Structure: [`communes`] divides the addresses among communes; [`streets`] draws the streets of a commune with
-//! [`names`], which compose what [`words`], [`types`] and [`regions`] list; [`houses`] numbers a street; [`rows`] writes.
+//! [`names`], which compose what [`words`], [`types`] and [`regions`] list; [`houses`] numbers a street; [`rows`]
+//! writes.
 
 pub mod afnor;
 pub mod communes;
@@ -80,8 +81,8 @@ impl DepartmentFiles {
         format!("lieux-dits-{}-beta.csv", self.department)
     }
 
-    /// Writes the file of addresses; items are streets. `progress` is called with the number of addresses since the last
-    /// call.
+    /// Writes the file of addresses; items are streets. `progress` is called with the number of addresses since the
+    /// last call.
     ///
     /// # Errors
     /// Whatever `out` refuses.

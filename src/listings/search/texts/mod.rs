@@ -117,8 +117,8 @@ struct NumberedIndex {
 }
 
 impl TextSearch {
-    /// Opens the index of a data folder. A damaged index is set aside and replaced by an empty one. If the folder cannot
-    /// be used, there is no index until [`TextSearch::repair`] succeeds.
+    /// Opens the index of a data folder. A damaged index is set aside and replaced by an empty one. If the folder
+    /// cannot be used, there is no index until [`TextSearch::repair`] succeeds.
     pub fn open(data: &Path) -> Self {
         let search = Self {
             folder: data.join(FOLDER),
@@ -145,8 +145,8 @@ impl TextSearch {
         Ok(())
     }
 
-    /// Verifies the files of the index after it was opened and after a failure. If they are damaged, sets them aside and
-    /// continues with an empty index. Blocks while it reads the whole index.
+    /// Verifies the files of the index after it was opened and after a failure. If they are damaged, sets them aside
+    /// and continues with an empty index. Blocks while it reads the whole index.
     ///
     /// # Errors
     /// The folder cannot be used.
