@@ -82,7 +82,8 @@ impl Pool {
         }
         handle.spawn(async move {
             match QueryProcess::start(&inner.launch).await {
-                // Behind those that have run a query: they have more open and know which other machines answer.
+                // New processes are used last: those that have run a query have more files open and know which other
+                // machines answer.
                 Ok(process) => inner.idle.lock().insert(0, process),
                 Err(error) => tracing::error!(%error, "cannot start a process for queries"),
             }
