@@ -58,7 +58,7 @@ pub struct Account {
     pub created_at: DateTime<Utc>,
     /// Value of the `x-webhook-key` header on its deliveries.
     pub webhook_key: WebhookKey,
-    /// The key that replaces it, while it is being rotated. Until then deliveries carry the new key in
+    /// The next webhook key, during a rotation. Until it replaces the current one, deliveries also carry it, in
     /// `x-webhook-key-next`.
     pub next_webhook_key: Option<NextWebhookKey>,
 }

@@ -40,7 +40,7 @@ pub struct AuditState {
     pub entries: u64,
     /// Digest of the last entry, hexadecimal; empty without entries.
     pub head: String,
-    /// Number of the first entry whose digest does not fit or that follows a gap. If only entries at the end are
+    /// Number of the first entry whose digest does not match or that follows a gap. If only entries at the end are
     /// missing, the number of the first one.
     pub broken_at: Option<i64>,
 }
@@ -79,10 +79,10 @@ pub fn append(store: &Store, clock: &Clock, act: Act) -> store::Result<()> {
     store.write(move |transaction| toise_store::audit::append(transaction, at_ms, act))
 }
 
-/// Performs an act of the command line, between its two entries.
+/// Performs an act of the command line, and writes an entry before and after it.
 ///
 /// # Errors
-/// The act fails, which the log records, or the store cannot be written.
+/// The act fails (the log records this), or the store cannot be written.
 pub fn audited<T, E: std::fmt::Display + From<store::Error>>(
     store: &Store,
     clock: &Clock,

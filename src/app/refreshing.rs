@@ -200,7 +200,7 @@ impl Schedule {
         self.readiness.set_not_refreshed(failed);
     }
 
-    /// Returns the report of a refresh; `None` if the service stops before it ends.
+    /// Runs a refresh and returns its report; `None` if the service stops before it ends.
     fn run(&self, pulse: &Pulse) -> Result<Option<Report>, Failure> {
         let (output, errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
         let mut child = self.spawn(output.try_clone()?, errors.try_clone()?)?;
@@ -259,7 +259,7 @@ fn end(child: &mut Child) -> io::Result<()> {
     child.wait().map(drop)
 }
 
-/// Returns the end of a file as text, at most so many bytes; all of it for 0.
+/// Returns the last `bytes_max` bytes of a file as text; the whole file if `bytes_max` is 0.
 fn read_from(mut file: File, bytes_max: i64) -> io::Result<String> {
     let length = file.metadata()?.len().cast_signed();
     let from = if bytes_max == 0 {

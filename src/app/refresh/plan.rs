@@ -119,8 +119,8 @@ impl Plan {
 }
 
 impl Refresher<'_> {
-    /// Asks each source what it has of departments, without fetching or changing anything. A source that fails is part
-    /// of the plan.
+    /// Asks each source what it has for these departments, without fetching or changing anything. A source that fails
+    /// is part of the plan.
     ///
     /// # Errors
     /// An unknown department, or a table cannot be read.

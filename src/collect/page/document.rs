@@ -374,8 +374,8 @@ fn lines_of(element: ElementRef<'_>) -> String {
     text
 }
 
-/// Returns whether another inline element follows an inline element directly: pages set a label and its value apart by
-/// their style only, as in `<span>Chambres</span><span>3</span>`.
+/// Returns whether another inline element follows an inline element directly: pages separate a label from its value
+/// only by their style, as in `<span>Chambres</span><span>3</span>`.
 fn has_inline_neighbour(element: ElementRef<'_>) -> bool {
     let next = element.next_sibling().and_then(ElementRef::wrap);
     INLINE.contains(&element.value().name())
