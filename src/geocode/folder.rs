@@ -166,7 +166,7 @@ pub fn open(data: &Path) -> Result<Geocoder, Error> {
     Ok(Geocoder::new(segments))
 }
 
-/// Opens what can be opened of the current edition. Returns the names of the other files, too.
+/// Opens what can be opened of the current edition. Also returns the names of the files that cannot be opened.
 pub fn open_intact(data: &Path) -> (Geocoder, Vec<String>) {
     let Ok(manifest) = manifest(data) else {
         return (Geocoder::new(Vec::new()), vec![CURRENT.to_owned()]);

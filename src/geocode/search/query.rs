@@ -39,7 +39,7 @@ const AT_THE_START: f32 = 0.95;
 /// Factor for a name that is also a street type, with more words after it: `Rue de la Gare` is rarely in the commune of
 /// Rue.
 const OPENS_A_STREET: f32 = 0.5;
-/// Factor for a town whose name the query has but for one edit, if the query has the name of another town exactly:
+/// Factor for a town whose name differs by one edit from the query, if the query has the exact name of another town:
 /// `Murs` may be Maurs.
 pub(super) const OTHER_TOWN: f32 = 0.45;
 /// Minimum evidence of a reading that is followed.
@@ -417,7 +417,7 @@ impl Query {
         }
     }
 
-    /// Finds an INSEE code that is no postal code, `48095` or `2A004`: the place it names, and its tokens as bits.
+    /// Finds an INSEE code that is not a postal code, `48095` or `2A004`: the place it names, and its tokens as bits.
     fn find_insee_code(&self, narrowing: &QueryContext<'_>) -> Option<(u32, u64)> {
         let (code, used) = (0..self.tokens.len()).find_map(|at| {
             match &self.tokens[at..] {

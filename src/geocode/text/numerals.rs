@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::fold::Token;
 
-/// Greatest Roman numeral that is read: greater ones contain an L, and single letters are rather initials.
+/// Greatest Roman numeral that is read: greater ones contain an L, and single letters are more often initials.
 const ROMAN_MAX: usize = 39;
 /// Numbers that are written as one word: value, cardinal, ordinal.
 const WORDS: &[(usize, &str, &str)] = &[

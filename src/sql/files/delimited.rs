@@ -255,8 +255,8 @@ fn explain(error: csv::Error) -> String {
     }
 }
 
-/// Converts a text; `open` opens it, and is called twice, and `form` gets to
-/// know the delimiter. Returns the Parquet file, and what a person may want to know.
+/// Converts a text. `open` opens it and is called twice; the delimiter is recorded in `form`. Returns the Parquet file,
+/// and notes for the user.
 ///
 /// # Errors
 /// The text cannot be read, has no rows, or has rows of another width than its header.

@@ -85,7 +85,7 @@ impl DepartmentFiles {
     /// last call.
     ///
     /// # Errors
-    /// Whatever `out` refuses.
+    /// `out` cannot be written.
     pub fn write_addresses(
         &self,
         out: &mut dyn Write,
@@ -108,7 +108,7 @@ impl DepartmentFiles {
     /// Writes the file of named places; an item is a row.
     ///
     /// # Errors
-    /// Whatever `out` refuses.
+    /// `out` cannot be written.
     pub fn write_places(&self, out: &mut dyn Write) -> io::Result<Summary> {
         let mut writing = Writing::new(out, rows::PLACE_COLUMNS);
         for commune in &self.communes {
