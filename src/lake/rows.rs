@@ -48,7 +48,7 @@ pub struct ImportOutcome {
     pub replaced: u64,
     /// Rows equal to, or older than, the existing one.
     pub unchanged: u64,
-    /// Rows of this import that lost to another row of it with the same id.
+    /// Rows of this import that were dropped in favour of another of its rows with the same id.
     pub duplicates: u64,
     /// Rows removed: by identifier, or because an edition covers their slice and no longer contains them.
     pub removed: u64,

@@ -34,7 +34,7 @@ pub enum Error {
     /// A stored record cannot be read, or a record cannot be stored.
     #[error(transparent)]
     Document(#[from] document::Error),
-    /// A stored advert is not the JSON text of one.
+    /// The JSON text of a stored advert is not that of an advert.
     #[error("store: {0}")]
     Json(#[from] serde_json::Error),
     /// A stored advert is not a JSON object.

@@ -31,7 +31,7 @@ pub(super) type Node = Map<String, Value>;
 /// The nodes of a page.
 #[derive(Default)]
 pub(super) struct Graph<'v> {
-    /// The nodes, each with whether it may be the listing; nodes below a property of `ELSEWHERE` may not.
+    /// Each node, and whether it may be the listing; nodes below a property of `ELSEWHERE` may not.
     pub(super) nodes: Vec<(&'v Node, bool)>,
     by_id: HashMap<&'v str, &'v Node>,
 }
@@ -91,7 +91,8 @@ impl<'v> Graph<'v> {
         }
         let mut of_best = candidates.iter().filter(|(rank, _)| *rank == best);
         let (_, first) = of_best.next()?;
-        // The same listing often occurs twice, for two consumers; both nodes then have the same name.
+        // Pages often describe their listing twice, for different readers of the data; both nodes then have the same
+        // name.
         if of_best.any(|(_, other)| other.get("name") != first.get("name")) {
             // Similar listings may be products too; the page is about the one whose name is in its title or heading.
             let mut of_page = candidates
