@@ -1,4 +1,4 @@
-//! The handle through which all queries and changes of the listings in a data folder go.
+//! The handle for all queries and changes of the listings in a data folder.
 //!
 //! Each folder of the crate adds methods to [`Listings`].
 
