@@ -1,4 +1,4 @@
-//! The life of the service: opened, listening, drained on SIGTERM or Ctrl-C, or when one of its workers dies.
+//! Runs the service: opens it, listens, and drains it on SIGTERM or Ctrl-C, or when one of its workers dies.
 //!
 //! All background threads and tasks are under one [`Supervisor`]. When one of them dies the service stops being ready,
 //! drains as on SIGTERM and ends with an error that names the worker, so that the system that started it restarts it.

@@ -75,7 +75,7 @@ impl Dispatch {
         self.waiting.len() >= PARTS_AHEAD * places
     }
 
-    /// Has workers answer the next part.
+    /// Adds the next part, to be answered by a worker unless its answer is stored.
     ///
     /// # Errors
     /// The job cannot be written as JSON.

@@ -76,7 +76,7 @@ pub fn walk(html: &Html) -> PageDocument {
         document.text = walker.main;
         document.cards = walker.main_cards;
     } else if document.text.len() < MAIN_BYTES_MIN {
-        // The classes misled: the page is not only about the site.
+        // The classes are misleading: the page is not only about the site.
         document.text.clone_from(&document.whole_text);
     }
     if document.canonical.is_empty() {
