@@ -1,15 +1,14 @@
 # syntax=docker/dockerfile:1
-# toise in a container. The first stage builds the executable. The second adds it and root certificates to a small
-# Debian, and runs it as a user without privileges. The root file system may be read-only: data is in the volume /data,
-# and temporary files are in /tmp.
+# toise in a container: built in one stage, run in another that adds root certificates and the executable to a small
+# Debian, as a user without rights. The root file system may be read-only; data is in the volume /data, temporary files in /tmp.
 FROM rust:1.95-slim-bookworm AS build
 WORKDIR /source
 ENV CARGO_TERM_COLOR=never
-# Lists every crate in the executable, for scanners such as `cargo audit bin toise` and `trivy`.
+# Names every crate in the executable, for scanners: `cargo audit bin toise` and `trivy` read it from there.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     cargo install --locked --version 0.7.7 cargo-auditable
 COPY . .
-# The build folder is cached, so that a second build only builds what changed.
+# The folder of the build outlives it, so that a second build only builds what changed.
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/source/target \
     cargo auditable build --locked --profile dist --features cluster --bin toise && cp target/dist/toise /toise
 
@@ -34,7 +33,7 @@ ENV TOISE_SERVER__LISTEN=0.0.0.0:8080 \
     TOISE_LOG__FORMAT=json
 EXPOSE 8080
 STOPSIGNAL SIGTERM
-# The first start migrates the store and opens the tables, which may take longer than the timeout of a health check.
+# The first start migrates the store and opens the tables, which may take longer than a health check waits.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["toise-healthcheck"]
 ENTRYPOINT ["toise", "--data", "/data"]
 CMD ["serve"]
