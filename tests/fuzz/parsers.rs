@@ -40,7 +40,7 @@ impl RowSink for Counting {
     }
 }
 
-/// Reads a source as a table; the report counts each row as imported or refused.
+/// Reads a source as a table. This may fail, with a message.
 fn import(table: ImportTable, bytes: &[u8]) {
     for format in [SourceFormat::Detect, SourceFormat::Delimited] {
         let (mut sink, mut report) = (Counting::default(), ImportReport::default());
