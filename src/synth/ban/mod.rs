@@ -1,4 +1,4 @@
-//! A made-up national address base: a file of addresses and one of named places for each department, in the official
+//! A synthetic national address base: a file of addresses and one of named places for each department, in the official
 //! format.
 //!
 //! Communes, postal codes, populations and former communes are the real ones of [`toise_geo::places`]; streets, house
