@@ -1,4 +1,4 @@
-# Tasks of this repository: `just --list` (https://just.systems). Each calls what is there without just.
+# Tasks of this repository for `just` (https://just.systems); `just --list` lists them. Each works without just, too.
 
 # List the tasks
 _default:
@@ -21,11 +21,11 @@ docs:
     cargo doc --locked --workspace --features cluster --no-deps
     docs/tools/render.py
 
-# Build a release, fill ./toise-data with invented rows and serve them on 127.0.0.1:8080
+# Build a release, fill ./toise-data with synthetic rows and serve them on 127.0.0.1:8080
 demo *arguments:
     cargo run --release -- demo {{ arguments }}
 
-# Run everything that a change must pass
+# Run all checks that a change must pass
 ci:
     .ci/run
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes what `cargo bench` measured to benches/results/criterion.json.
+"""Writes the results of `cargo bench` to benches/results/criterion.json.
 
 Usage: cargo bench && benches/collect.py [--target DIR]
 
-Reads the estimates criterion leaves under target/criterion (median with its confidence interval, throughput) and the
-figures benches leave under target/tmp/figures. Estimates more than a day older than the latest are of another run: they
-are left out and named.
+Reads the estimates that criterion writes to target/criterion (median with its confidence interval, throughput) and the
+figures that benches write to target/tmp/figures. Estimates more than a day older than the latest are from another run:
+they are omitted, and the script names them.
 """
 
 import argparse
@@ -17,14 +17,14 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parent / "support"))
 import results  # noqa: E402
 
-# Estimates that far apart are not of one run.
+# Estimates that are further apart are not from the same run.
 RUN_SECONDS_MAX = 24 * 3_600
-# What benches ask where nothing else is set: benches/support/mod.rs and benches/percolate.rs.
+# Default sizes of benches: see benches/support/mod.rs and benches/percolate.rs.
 SIZES = {"TOISE_BENCH_ROWS": 200_000, "TOISE_BENCH_ALERTS": 100_000}
 
 
 def estimates(folder):
-    """Results of criterion below a folder: id, nanoseconds of one iteration with their interval, throughput, and when."""
+    """Results of criterion under a folder: id, nanoseconds per iteration with their interval, throughput, and time."""
     for path in sorted(folder.rglob("new/estimates.json")):
         bench = json.loads((path.parent / "benchmark.json").read_text(encoding="utf-8"))
         median = json.loads(path.read_text(encoding="utf-8"))["median"]
@@ -38,7 +38,7 @@ def estimates(folder):
 
 
 def throughput(counted, nanoseconds):
-    """A second's worth, where the bench says what one iteration counts for and more than one."""
+    """The rate per second, if the bench says that an iteration counts for more than one element."""
     if not counted:
         return None
     (kind, count), = counted.items()
@@ -57,7 +57,7 @@ def row_of(estimate):
 
 
 def figures(folder):
-    """What benches recorded themselves: a row for each id."""
+    """The figures that benches wrote themselves: a row for each id."""
     rows = {}
     for path in sorted(folder.glob("*.json")):
         told = json.loads(path.read_text(encoding="utf-8"))

@@ -1,12 +1,12 @@
-"""Compares the benches of two builds: run in turn, A B then B A, so that other work on the machine falls on both.
+"""Compares the benches of two builds. They run in the order A B, B A, so that other work on the machine affects both.
 
-Each bench runs a few short rounds on either side. The figure of a side is the median over its rounds of criterion's
-median; the ratio is after over before, and below 1 is faster. Beside it stand the ratio of the fastest rounds, which
-other work on the machine moves least, and the spread: the least and the greatest ratio within one round. Compare a build
-with itself first to learn how far apart two equal sides come out on this machine.
+Each bench runs a few short rounds for each build. The figure of a build is the median over its rounds of criterion's
+median. The ratio is after divided by before: below 1 is faster. The table also has the ratio of the fastest rounds, on
+which other work has the least influence, and the spread: the smallest and the largest ratio within one round. Compare a
+build with itself first, to see how much two equal builds differ on this machine.
 
-Prints a Markdown table and writes benches/results/before-after.json. TOISE_BENCH_ROWS and TOISE_BENCH_ALERTS set how much
-the benches ask, as always.
+Prints a Markdown table and writes benches/results/before-after.json. TOISE_BENCH_ROWS and TOISE_BENCH_ALERTS set the
+sizes, as for all benches.
 """
 
 import argparse
@@ -27,15 +27,15 @@ import render  # noqa: E402
 import results  # noqa: E402
 
 SIDES = ["before", "after"]
-# A bench is named as slower when both of its ratios are above this.
+# A bench is reported as slower if both of its ratios are above this.
 SLOWER_MAX = 1.05
-# `deliver` does not use criterion: its figures are read from what it prints. Rates are turned into the time of one.
+# `deliver` does not use criterion: its figures are read from its output. Rates are converted to times.
 PRINTED = [
     ("deliver/one delivery", r"^(\d+) deliveries/s", lambda found: 1e9 / float(found)),
     ("deliver/commit to receipt, p50", r"^0 of .*p50 ([\d.]+) ms", lambda found: float(found) * 1e6),
     ("deliver/commit to receipt, p99", r"^0 of .*p99 ([\d.]+) ms", lambda found: float(found) * 1e6),
 ]
-# Lines of a failed bench's output that are shown.
+# The number of lines of a failed bench's output that are shown.
 LINES_SHOWN = 20
 
 
@@ -66,7 +66,7 @@ def executables(folder):
 
 
 def built():
-    """Bench executables of this checkout, built where they are not yet."""
+    """Bench executables of this checkout, built if necessary."""
     command = ["cargo", "bench", "--no-run", "--message-format=json-render-diagnostics"]
     done = subprocess.run(command, cwd=results.ROOT, stdout=subprocess.PIPE, text=True)
     if done.returncode:
@@ -83,12 +83,12 @@ def keep(folder):
 
 
 def run(executable, options):
-    """One run of a bench: nanoseconds by id."""
+    """Runs a bench; returns nanoseconds by id."""
     with tempfile.TemporaryDirectory() as folder:
         command = [str(executable), "--bench", "--noplot", "--warm-up-time", f"{options.warm_up:g}",
                    "--measurement-time", f"{options.seconds:g}", "--sample-size", str(options.samples)]
         command += [options.filter] if options.filter else []
-        # A folder of its own: criterion would compare with what it finds. One round of `deliver` is enough of it here.
+        # An empty folder, because criterion compares with results that it finds. One round of `deliver` is enough here.
         environment = {"TOISE_ROUNDS": "1", **os.environ, "CRITERION_HOME": folder}
         done = subprocess.run(command, cwd=results.ROOT, env=environment, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
@@ -116,7 +116,7 @@ def measure(name, sides, options):
 
 
 def rows_of(times):
-    """A row for each id that both sides have; what only one has is said."""
+    """A row for each id that both builds have; the other ids are named on standard error."""
     before, after = (times[side] for side in SIDES)
     for name in sorted(before.keys() ^ after.keys()):
         print(f"{name}: of one side only, left out", file=sys.stderr)
@@ -134,7 +134,7 @@ def rows_of(times):
 
 
 def beside_others(rows, parameters):
-    """The rows of a run of some benches, with those of the other benches from the results of the same comparison."""
+    """The rows of a run of some benches, and those of other benches from earlier results with the same parameters."""
     path = results.FOLDER / "before-after.json"
     former = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if former.get("parameters") != parameters:

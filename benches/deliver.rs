@@ -19,7 +19,7 @@ use dispatching::{DispatcherFixture, TestAlert};
 use receiver::{Act, Receiver};
 use toise::alerts::outbox::Branch;
 
-/// The time at which the clock stands.
+/// The time of the fixed clock.
 pub const START: &str = "2026-11-21T15:00:00Z";
 /// Receivers, each with its own URL.
 const RECEIVERS: usize = 50;
@@ -33,7 +33,7 @@ const STEADY_PER_S: u64 = 500;
 const STEADY: Duration = Duration::from_secs(4);
 /// Pairs of runs with and without a receiver that hangs.
 const PAIRS: usize = 5;
-/// What times are recorded as, without and with a receiver that hangs.
+/// The names of the recorded times, without and with a receiver that hangs.
 const RECEIPT_IDS: [&str; 2] = [
     "deliver/commit_to_receipt",
     "deliver/commit_to_receipt_one_hanging",
@@ -109,8 +109,8 @@ impl Stage {
         (rounds * self.alerts.len()) as f64 / started.elapsed().as_secs_f64()
     }
 
-    /// Measures the milliseconds from commit to receipt under a steady stream, at receivers that respond; in ascending
-    /// order.
+    /// Measures the milliseconds from commit to receipt under a steady stream, for the receivers that respond. Returns
+    /// them in ascending order.
     async fn times_ms(&self, hanging: usize) -> Vec<f64> {
         let mut committed: HashMap<String, Instant> = HashMap::new();
         let mut ticks = tokio::time::interval(Duration::from_micros(1_000_000 / STEADY_PER_S));

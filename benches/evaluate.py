@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs the evaluations whose figures the documentation shows, and writes them to benches/results.
+"""Runs the evaluations for the figures of the documentation, and writes them to benches/results.
 
 Usage: benches/evaluate.py TOISE_LAB dedup
        benches/evaluate.py TOISE estimate LABEL=DATA:TRAIN_UNTIL:TEST ...
        benches/evaluate.py TOISE horizon LABEL=DATA ...
        benches/evaluate.py TOISE leave-out LABEL=DATA:PLACES:COUNT ...
 
-`dedup` needs nothing but the executable toise-lab, and takes some minutes. `estimate` needs data folders with real recorded sales: each case is one, with
-the last day the model knows and what it is judged on, such as `Paris=/data/paris:2022-12-31:2023`. LABEL stands in the
-table as it is; a folder's name is not recorded. `horizon` trains at up to twelve origins of each folder; `leave-out` trains
-without each of COUNT departments or cities (PLACES).
+`dedup` needs only the executable toise-lab, and takes some minutes. `estimate` needs data folders with real recorded
+sales. Each case is a folder with the last day of the training data and the period to test, such as
+`Paris=/data/paris:2022-12-31:2023`. The table shows LABEL; the name of the folder is not recorded. `horizon` trains at
+up to twelve origins of each folder. `leave-out` trains without each of COUNT departments or cities (PLACES).
 """
 
 import json
@@ -64,7 +64,7 @@ def dedup(toise_lab):
 
 
 def pairs_of_all(label, groupings):
-    """The pairs of several groupings together."""
+    """The row of pairs for several groupings together."""
     joined, true, right = (sum(one[key] for one in groupings) for key in ("joinedPairs", "truePairs", "rightPairs"))
     return results.row(label, percent(right / joined, "pair precision"), percent(right / true, "pair recall"))
 

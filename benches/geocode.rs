@@ -1,8 +1,8 @@
 //! "How long does it take to find an address?": forward as written, with a letter wrong, without the kind of street,
 //! without a postal code, while it is typed, and from a position.
 //!
-//! The base is made up from a seed: ten communes in each of two departments, with as many streets as a small town. One
-//! number of the peer on a machine of the same kind, for comparison: addok in process answers 353 addresses a second.
+//! The addresses are synthetic, from a seed: ten communes in each of two departments, with as many streets as a small
+//! town. For comparison, addok in process finds 353 addresses a second on a machine of the same kind.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -30,7 +30,7 @@ const COMMUNES: usize = 10;
 const STREETS: usize = 120;
 /// Maximum house numbers of a street.
 const NUMBERS_MAX: usize = 40;
-/// Addresses asked for in turn.
+/// Number of addresses, used in rotation.
 const QUERIES: usize = 2_000;
 
 const TYPES: [&str; 8] = [
@@ -67,7 +67,7 @@ const PLAIN: [&str; 12] = [
     "de la Croix",
 ];
 
-/// One address, and where it lies.
+/// An address and its position.
 struct Address {
     number: usize,
     kind: &'static str,
@@ -97,7 +97,7 @@ fn street_name(random: &mut SplitMix64) -> (&'static str, String) {
     (kind, rest)
 }
 
-/// The addresses of a department, and its segment.
+/// The addresses of a department, and its segment of the index.
 fn department(code: &str, folder: &Path, random: &mut SplitMix64) -> (Vec<Address>, Arc<Segment>) {
     let communes = Places::get().all().iter().filter(|place| {
         place.kind == PlaceKind::Commune
@@ -207,7 +207,7 @@ const FORMS: [(&str, Writing); 4] = [
     }),
 ];
 
-/// Every beginning of three letters and more, as a form sends them.
+/// Every prefix of at least three letters, as a form sends them while a user types.
 fn typed(one: &Address) -> impl Iterator<Item = SearchRequest> {
     let text: Vec<char> = FORMS[3].1(one).chars().collect();
     (3..=text.len()).map(move |count| SearchRequest {

@@ -28,7 +28,8 @@ use toise::store::Store;
 use toise::synth::adverts::{AdvertsRequest, DistortionLevel};
 use toise::synth::listings::generate_into_listings;
 
-/// The data folder, created on first use: as many adverts as other benches have rows, two thirds as many properties.
+/// The data folder, created on first use. It has as many adverts as other benches have rows, and two thirds as many
+/// properties.
 fn data() -> PathBuf {
     let name = format!("bench-listings-{}", support::rows());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

@@ -3,14 +3,15 @@
 
 Usage: data/contours.py CONTOURS.geojson.gz FOLDER
 
-Borders are cut into arcs that two communes share, simplified to TOLERANCE_M (Douglas-Peucker), and written once. Numbers
-are LEB128 varints, signed ones zigzag-coded:
+Borders are split into arcs that two communes share, simplified to TOLERANCE_M (Douglas-Peucker), and written once. All
+numbers are LEB128 varints; signed ones are zigzag-coded:
 
     "TCT1"  arcs  { points  { x  y } }  communes  { code[5]  rings  { references  { reference } } }
 
-x and y are longitude and latitude in 1/SCALE degrees, each as the difference from the point before (the first of an arc
-from the last of the arc before). A reference is twice the arc's number, plus one where the ring runs along it backwards,
-as the difference from the reference before. Each file is complete: the first holds the first half of the communes.
+x and y are longitude and latitude in 1/SCALE degrees, stored as differences from the previous point (for the first
+point of an arc, from the last point of the previous arc). A reference is twice the number of the arc, plus one if the
+ring follows it backwards, stored as the difference from the previous reference. Each file is complete; the first one
+contains the first half of the communes.
 """
 
 import collections
@@ -25,7 +26,7 @@ METRES_PER_DEGREE = 111_320
 
 
 def rings_of(features):
-    """Feature and points of each ring, on the grid, without repeated points."""
+    """Yields the feature and the points of each ring, on the grid, without repeated points."""
     for number, feature in enumerate(features):
         shape = feature["geometry"]["coordinates"]
         for polygon in [shape] if feature["geometry"]["type"] == "Polygon" else shape:
@@ -39,7 +40,7 @@ def rings_of(features):
 
 
 def simplified(points):
-    """Douglas-Peucker, distances in metres."""
+    """Simplifies a line by Douglas-Peucker, with distances in metres."""
     scale_y = METRES_PER_DEGREE / SCALE
     scale_x = scale_y * math.cos(math.radians(points[0][1] / SCALE))
     plane = [(x * scale_x, y * scale_y) for x, y in points]
@@ -96,7 +97,7 @@ def packed(features):
     for number, points in rings:
         cuts = [at for at, point in enumerate(points) if point in nodes]
         if not cuts:
-            # An island: cut in two, so that it keeps an area however much it is simplified.
+            # An island is cut in two, so that it keeps an area when it is simplified.
             first = min(range(len(points)), key=lambda at: points[at])
             points = points[first:] + points[:first]
             distance = lambda at: (points[at][0] - points[0][0]) ** 2 + (points[at][1] - points[0][1]) ** 2

@@ -4,10 +4,12 @@
 Usage: data/places.py COMMUNES.json.gz CENTRES.csv.gz LA_POSTE.csv.gz CONTOURS.geojson.gz TOWN_CENTRES.csv OUT.csv.gz
 
 One row per place: communes (C), municipal arrondissements (A), former communes that are delegated (D) or associated (S)
-parts of a commune, other former names the post still delivers to (O), and codes of former communes without a name (F).
+parts of a commune, other former names that the post still uses (O), and codes of former communes without a name (F).
+
 The official centre is the middle of the territory, which may be a mountain or the sea. TOWN_CENTRES
-(data/town_centres.csv) replaces it where the town lies more than 2 km away. A commune without a centre takes the middle
-of its contour, of those of its former communes, or the mean of the communes of its postal code; any other place without a position takes that of its parent when the table is read.
+(data/town_centres.csv) replaces it if the town is more than 2 km away. A commune without a centre gets the middle of
+its contour, else of the contours of its former communes, else the mean of the communes with its postal code. Any other
+place without a position gets that of its parent when the table is read.
 """
 
 import csv
@@ -34,7 +36,7 @@ def fold(name):
 
 
 def titled(name):
-    """La Poste writes names in capitals without accents: `ST BOIS` becomes `Saint-Bois`."""
+    """Converts a name of La Poste, in capitals without accents: `ST BOIS` becomes `Saint-Bois`."""
     words = [{"ST": "Saint", "STE": "Sainte"}.get(word, word.capitalize()) for word in name.split()]
     small = {"De", "Du", "Des", "La", "Le", "Les", "Sur", "Sous", "En", "Et", "Aux", "Au", "Lès", "D", "L"}
     words = [word.lower() if index and word in small else word for index, word in enumerate(words)]
@@ -104,7 +106,7 @@ def main():
             seen.add((code, name))
             every = sorted({other for insee, label, other in old if (insee, label) == (code, name)})
             places.append(["", "O", titled(name), code, "", "|".join(every), "", ""])
-    # The postal code that a former commune keeps.
+    # The postal codes of former communes.
     kept = {}
     for code, name, postal in old:
         kept.setdefault((code, fold(name)), set()).add(postal)

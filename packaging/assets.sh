@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes what a package holds beside the executable: manual pages and completions, made by the executable itself.
+# Writes the manual pages and completions for packages. The executable generates them.
 # Usage: packaging/assets.sh TOISE DIR
 set -eu
 toise=$1

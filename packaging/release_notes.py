@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Prints the notes of a release: what the changelog says of its version, then the checksums of its files.
+"""Prints the notes of a release: the section of its version in the changelog, then the checksums of its files.
 
 Usage: packaging/release_notes.py TAG [SHA256SUMS]
 
-The same tag, changelog and checksums give the same text. A version that the changelog has no section of, or an empty
-one, is an error, so that nothing is released without notes.
+The same tag, changelog and checksums give the same text. If the changelog has no section for the version, or an empty
+one, the script fails, so that nothing is released without notes.
 """
 
 import re
@@ -27,7 +27,7 @@ def section(changelog: str, version: str) -> str:
 
 
 def notes(changelog: str, version: str, sums: str) -> str:
-    """Section and checksums, the files in order of their names."""
+    """The section and the checksums, sorted by the names of the files."""
     text = section(changelog, version)
     lines = sorted(sums.splitlines(), key=lambda line: line.split(maxsplit=1)[1])
     if lines:
@@ -36,7 +36,7 @@ def notes(changelog: str, version: str, sums: str) -> str:
 
 
 def main() -> None:
-    """Reads the files that the arguments name."""
+    """Reads the files named by the arguments, and prints the notes."""
     if len(sys.argv) not in (2, 3):
         raise SystemExit(__doc__)
     sums = Path(sys.argv[2]).read_text(encoding="utf-8") if len(sys.argv) == 3 else ""

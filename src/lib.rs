@@ -1,4 +1,4 @@
-//! The rooms of toise under one name, for programs that embed it; [`architecture`] is the map.
+//! Re-exports the crates of toise for programs that embed it. [`architecture`] explains how they fit together.
 
 #![forbid(unsafe_code)]
 

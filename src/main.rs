@@ -1,4 +1,4 @@
-//! The `toise` executable: everything is in the rooms; see `toise --help`.
+//! The `toise` executable. All its code is in the crates under `src/`; see `toise --help`.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What users rely on: the contract through a real socket, the engine against a plain reading of the contract, the
-//! lake under faults, the command as a process. One module per resource.
+//! Tests of the behaviour that users rely on: the contract through a real socket, the engine compared with a plain
+//! implementation of the contract, the lake under faults, and the command as a process. One module per resource.
 
 mod alerts {
     mod commands;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Write what recipe.py collected as adverts that `toise ingest` takes, oldest sighting first.
+"""Convert the output of recipe.py to adverts for `toise ingest`, oldest sighting first.
 
     python3 adverts.py OUT        # reads OUT/normal/*.ndjson, writes OUT/adverts.ndjson
 
-An advert is named by its address without what led to it, as the portals' own rules do; one without an address by its
-source and number. The pairs in labels.csv name adverts by the first 24 hexadecimal digits of the SHA-256 digest of that
-address.
+An advert is identified by its URL without query and fragment, as in the rules of the portals. An advert without a URL
+is identified by its source and number. The pairs in labels.csv name adverts by the first 24 hexadecimal digits of the
+SHA-256 digest of that address.
 """
 
 import argparse
@@ -17,13 +17,13 @@ CLASSES = {
     "flat": "CLASS_FLAT", "house": "CLASS_HOUSE", "new_build": "CLASS_PROGRAM", "parking": "CLASS_PARKING",
     "land": "CLASS_LAND", "building": "CLASS_BUILDING", "shop": "CLASS_SHOP",
 }
-# The pictures themselves are not there: only their names tell whether two are one.
+# The pictures are not available, so only their names show whether two are the same.
 HASHES = {"gaussianHash": "", "meanHash": "", "perceptualHash": ""}
 ARRONDISSEMENTS = {"Paris": 75100, "Lyon": 69380, "Marseille": 13200}
 
 
 def address(row):
-    """The address without query and fragment; of portals that show one advert under several, its number."""
+    """The URL without query and fragment, or with only its number for portals that have several URLs per advert."""
     url = row.get("url")
     if not url:
         return f"https://{row['portal']}.fr/thin/{row['source']}/{row['raw_id']}"
@@ -54,7 +54,7 @@ def location(row):
     if district and not insee_code:
         insee_code = str(ARRONDISSEMENTS[district[1]] + int(district[2]))
     elif city and "Toulon" in city and not postal_code:
-        # Teaser texts stand where the name of the town belongs.
+        # These rows have a teaser text instead of the name of the town.
         insee_code = insee_code or "83137"
     place = given(
         city=city, postalCode=postal_code if re.fullmatch(r"\d{5}", postal_code) else None,
@@ -81,7 +81,7 @@ def habitation(row):
 
 
 def advert(row):
-    """An advert in the shape of the contract."""
+    """The advert as in the contract."""
     images = [HASHES | {"imageId": picture, "url": picture} for picture in row.get("pictures") or []]
     land = row.get("land_surface") or (row.get("surface") if row.get("kind") == "land" else None)
     seller = row.get("seller_kind")

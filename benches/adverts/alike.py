@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How many adverts that agree in every column, district included, a store has merged.
+"""Count the adverts that agree in every column and the district, and how many of them a store has merged.
 
     python3 alike.py TOISE LAKE ADVERTS.ndjson
 
-TOISE is the executable, LAKE the data folder into which ADVERTS.ndjson was ingested. Districts are no column of SQL, so
-they are taken from the file.
+TOISE is the executable, LAKE the data folder into which ADVERTS.ndjson was ingested. Districts are not a column of SQL,
+so they are read from the file.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import subprocess
 
 
 def agreeing(advert):
-    """What must agree; None for an advert without price, surface, district or energy class."""
+    """The values that must agree; None for an advert without price, surface, district or energy class."""
     home, place = advert.get("habitation", {}), advert.get("location", {})
     values = (
         advert["currentPrice"].get("value"), home.get("surface", {}).get("total"), place.get("district"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write thin adverts of Paris, which a public repository holds, as adverts that `toise ingest` takes.
+"""Convert thin adverts of Paris from a public repository to adverts for `toise ingest`.
 
     python3 paris.py MIRROR OUT        # writes OUT/paris.ndjson
 
@@ -19,7 +19,7 @@ import subprocess
 import zipfile
 
 REPOSITORY = "J-J-Allison+Web-Scraping-Immobilier"
-# The last commit that has the archive.
+# The last commit that contains the archive.
 ARCHIVE = "07e7d3f~1:Données_Paris.zip"
 CLASSES = {"Appartement": "FLAT", "Duplex": "FLAT", "Studio": "FLAT", "Loft": "FLAT", "Triplex": "FLAT",
            "Maison": "HOUSE", "Villa": "HOUSE"}
@@ -32,7 +32,7 @@ def number(text):
 
 
 def advert(row):
-    """An advert in the shape of the contract; None without a price."""
+    """The advert as in the contract; None without a price."""
     price = number(row["Price"])
     if not price:
         return None

@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
-"""Measure thin adverts of Paris and write what was measured as the tables of the synthetic level `thin`.
+"""Measure thin adverts of Paris, and write the tables of the synthetic level `thin`.
 
     python3 thin.py OUT/paris.ndjson SALES.csv.gz DIAGNOSTICS.csv.gz > src/synth/adverts/thin/measured.rs
 
-OUT/paris.ndjson is what paris.py writes; SALES is the geolocated DVF of Paris, 2020 to 2023; DIAGNOSTICS are energy
-diagnostics of a department (Lozère) with the older column names. The tables hold counts and quantiles, no advert.
+OUT/paris.ndjson is the output of paris.py. SALES is the geolocated DVF of Paris, 2020 to 2023. DIAGNOSTICS are energy
+diagnostics of a department (Lozère) with the older column names. The tables contain counts and quantiles, but no
+adverts.
 
-What belongs to one home is not known. Two measures stand in for it:
+It is not known which adverts are of the same home. Two measures are used instead:
 
-- *Sure pairs*: a price that is no multiple of 5,000 and a surface with decimals, both equal in one arrondissement. Other
-  arrondissements show how many are accidents. How often rooms, bedrooms, energy classes and districts of one home differ
-  is counted among them.
-- *Excess*: pairs of one district, less the pairs expected from other arrondissements. How often prices and surfaces of
-  one home differ, and how many adverts a home has, is derived from it.
+- *Sure pairs* have the same price, not a multiple of 5,000, and the same surface with decimals, in the same
+  arrondissement. Such pairs across arrondissements show how many of them are chance. Sure pairs show how often rooms,
+  bedrooms, energy classes and districts of one home differ.
+- *Excess* is the number of pairs in one district, minus the number expected from pairs across arrondissements. It
+  shows how often prices and surfaces of one home differ, and how many adverts a home has.
 
-Twins are sales of one address within 105 days with equal rooms and surface; their energy classes are those of flats of
-one house number whose surfaces differ by 1 to 15 %, since closer ones are mostly one flat diagnosed twice.
+Twins are sales of one address within 105 days with the same rooms and surface. Differences of their energy classes are
+measured on flats of one house number whose surfaces differ by 1 to 15 %: with a smaller difference, most pairs are one
+flat with two diagnostics.
 """
 
 import collections
@@ -32,10 +34,10 @@ import sys
 Counter = collections.Counter
 BANDS = [20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 150, 200]
 PRICES = [500_000, 1_000_000]
-# The second portal shows what is dear, or dear by the square metre.
+# The second portal has mostly expensive homes, by price or by price per square metre.
 PORTAL_PRICES = [400_000, 800_000, 850_000, 900_000, 950_000, 1_200_000, 1_600_000, 2_500_000]
 DEAR_PER_M2 = 15_000
-# Fewest adverts of a median.
+# Minimum number of adverts for a median.
 CELL_MIN = 20
 SURFACE_MAX, ROOMS_MAX = 300, 8
 ENERGY = "ABCDEFG-"
@@ -47,7 +49,7 @@ def band(value, limits=BANDS):
 
 
 def adverts(path):
-    """One row per address, as last seen."""
+    """Returns one row per URL, from its last sighting."""
     found = {}
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -77,7 +79,7 @@ def same(one, other, field):
 
 
 def twins(path):
-    """Share of sales with another of one address, rooms and surface, and by how much their prices differ."""
+    """Returns the share of sales with a twin, and the differences of their prices by band."""
     sales = collections.defaultdict(list)
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -102,7 +104,7 @@ def twins(path):
 
 
 def twin_energy(path):
-    """Pairs of flats of one house number by how far their energy classes are apart: 0, 1, 2 or more."""
+    """Counts pairs of flats of one house number by the difference of their energy classes: 0, 1, 2 or more."""
     flats = collections.defaultdict(list)
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -116,7 +118,7 @@ def twin_energy(path):
 
 
 def quantiles(values, count=20):
-    """Every twentieth, the first and the last without the outermost half percent: those are mistakes."""
+    """Returns quantiles. The first and the last omit the outermost half percent, which are mistakes."""
     values = sorted(values)
     shares = [min(0.995, max(0.005, rank / count)) for rank in range(count + 1)]
     return [values[round(share * (len(values) - 1))] for share in shares]
@@ -140,7 +142,7 @@ def copies(rows):
     lone["energy"] = sum((one == "-") != (other == "-") for one, other in classes) / len(sure)
 
     def excess(chosen, key, kind):
-        """Pairs by kind: of one district, less those expected from other arrondissements."""
+        """Counts pairs of one district by kind, minus those expected from pairs across arrondissements."""
         near, far = Counter(), Counter()
         for one, other in pairs(chosen, key):
             if one["commune"] != other["commune"]:
@@ -166,18 +168,20 @@ def copies(rows):
     prices = [prices.get(rank, 0) for rank in range(6)]
     surfaces = excess([row for row in rows if row["price"] % 5_000], lambda row: (row["price"], row["rooms"]), surface_gap)
     whole, decimals, rounded, measured = (surfaces[kind] for kind in ("whole", "decimals", "rounded", "measured"))
-    # Each half of the pairs that are rounded on one side begins with either.
+    # Half of the pairs with one rounded surface start from the whole number, half from the one with decimals.
     with_decimals = (decimals + rounded / 2) / (whole + decimals + rounded)
     surfaces = [[whole, rounded / 2, measured * (1 - with_decimals)], [decimals, rounded / 2, measured * with_decimals]]
     surfaces_equal = (whole + decimals) / (whole + decimals + rounded + measured)
-    # Pairs equal in everything that the excess needs, divided by the share of pairs that are.
+    # The number of pairs of one home that agree in price, surface and rooms, to be divided by their share of all such
+    # pairs.
     chosen = [row for row in rows if row["district"]]
     alike = Counter("same" if one["district"] == other["district"] else "other" if one["commune"] == other["commune"] else
                     None for one, other in pairs(chosen, lambda row: (row["price"], row["surface"], row["rooms"])))
     all_pairs = Counter("same" if one["district"] == other["district"] else "other"
                         for one, other in pairs(chosen, lambda row: row["commune"]))
     moved = shares["district"]
-    # Accidents of another district a: other = a + moved * c and same = a * ratio + (1 - moved) * c, for c pairs of one home.
+    # With a pairs by chance across districts and c pairs of one home, other = a + moved * c and
+    # same = a * ratio + (1 - moved) * c.
     ratio = all_pairs["same"] / all_pairs["other"]
     found = (alike["same"] - ratio * alike["other"]) / (1 - moved - ratio * moved)
     equal = (1 - shares["rooms"]) * prices[0] / sum(prices) * surfaces_equal

@@ -1,7 +1,9 @@
-"""What one modest client sees, and what the server holds, while others attack: python3 benches/load/attacks.py
+"""Measures the response times of one modest client and the server's memory while others attack.
 
-The modest client asks for the sales of a commune over one kept connection, twenty times a second. Attackers come from other
-addresses of the loopback. Before each attack the modest client is timed alone, so that each has its own measure.
+Usage: python3 benches/load/attacks.py --toise FILE --data FOLDER
+
+The modest client searches the sales of a commune over one persistent connection, twenty times a second. Attackers use
+other loopback addresses. Before each attack the modest client is timed alone, so that each attack has its own baseline.
 """
 
 import argparse
@@ -29,13 +31,13 @@ QUESTION = json.dumps({"filters": {"insee_code": "75111"}, "size": 10})
 PAUSE_S = 0.05
 LARGE_QUESTION = json.dumps({"filters": {"insee_code": "75111"}, "size": 500})
 BODY_BYTES = 4 << 20
-# As many values as a body may have; each takes two bytes of it.
+# The maximum number of values in a body; here each takes two bytes.
 VALUES = 1_000_000
-# Streams that a connection of HTTP/2 has open at once, as many as a server should take at least.
+# Open streams per HTTP/2 connection: the minimum that servers should accept.
 STREAMS = 100
-# Connections of an address, of those attacks that need many.
+# Connections per address, for attacks that need many.
 CONNECTIONS = 200
-# The niceness of processes that take what nobody else wants.
+# The niceness of processes that get only time that no other process needs.
 LOWEST = 19
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -58,7 +60,7 @@ def arguments():
 
 
 def frame(kind, flags, stream, payload):
-    """A frame of HTTP/2."""
+    """An HTTP/2 frame."""
     return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
@@ -69,14 +71,14 @@ CANCEL = (8).to_bytes(4, "big")
 
 
 def get(path):
-    """The headers of a GET over HTTP/2: literals without indexing; a length of 127 or more goes on in bytes of seven bits."""
+    """The headers of an HTTP/2 GET: literals without indexing. A length from 127 continues in bytes of seven bits."""
     rest = len(path) - 127
     length = bytes([len(path)]) if rest < 0 else bytes([0x7F, rest & 0x7F | 0x80, rest >> 7])
     return b"\x82\x86\x04" + length + path.encode() + b"\x01\x01x"
 
 
 class Attack:
-    """Attackers, each a process and from an address of its own, until they are called off."""
+    """Attackers that run until they are stopped, each in a separate process with a separate address."""
 
     def __init__(self, address, key, slow_key, niceness):
         host, port = address.split(":")
@@ -103,18 +105,18 @@ class Attack:
             self.processes.append(process)
 
     def end(self):
-        """Calls them off; returns how much they did."""
+        """Stops them; returns how many requests or connections they made."""
         self.is_over.set()
         for process in self.processes:
             process.join(10)
-            # One that hangs must not go on beside the next attack.
+            # A process that hangs must not run during the next attack.
             process.kill()
         return self.total.value
 
-    # The attacks.
+    # Attacks.
 
     def long_paths(self, source):
-        """Requests without a key whose paths are as long as is let in."""
+        """Requests without a key, with the longest paths that are accepted."""
         request = f"GET /v2/{'a' * 6_000} HTTP/1.1\r\nhost: x\r\n\r\n".encode()
         with self.connect(source) as connection:
             while not self.is_over.is_set():
@@ -124,7 +126,7 @@ class Attack:
                 self.done += 8
 
     def long_paths_2(self, source):
-        """The same over HTTP/2, many at once."""
+        """The same over HTTP/2, many at a time."""
         head = get("/v2/" + "a" * 6_000)
         with self.connect(source) as connection:
             connection.sendall(PREFACE)
@@ -147,7 +149,8 @@ class Attack:
                         return
 
     def many_streams(self, source, reset=False):
-        """Requests without a key on all streams of many connections, whatever comes back; with reset, each taken back."""
+        """Requests without a key on all streams of many connections; responses do not matter. `reset` cancels each
+        one."""
         head = get("/v2/nowhere")
         held = {}
         while not self.is_over.is_set():
@@ -163,7 +166,7 @@ class Attack:
                     frames = b"".join(frame(HEADERS, 5, one, head) for one in opened)
                     if reset:
                         frames += b"".join(frame(RESET, 0, one, CANCEL) for one in opened)
-                    # Half a frame would end the connection, which the next turn begins anew.
+                    # An incomplete frame would break the connection; the next pass opens a new one.
                     if connection.send(frames) < len(frames) or not connection.recv(1 << 20):
                         raise ConnectionError
                     held[place][1] = stream + STREAMS
@@ -178,11 +181,11 @@ class Attack:
             connection.close()
 
     def reset_streams(self, source):
-        """The same, each taken back at once."""
+        """The same, each cancelled at once."""
         self.many_streams(source, reset=True)
 
     def unread_answers(self, source):
-        """Large answers that nobody reads, on many connections."""
+        """Requests for large responses, which are not read, on many connections."""
         request = (f"POST {PATH} HTTP/1.1\r\nhost: x\r\nx-api-key: {self.key}\r\ncontent-type: application/json\r\n"
                    f"content-length: {len(LARGE_QUESTION)}\r\n\r\n{LARGE_QUESTION}").encode()
         held = []
@@ -201,11 +204,11 @@ class Attack:
             connection.close()
 
     def unfolding_bodies(self, source):
-        """Bodies that take fifty times their length once they are parsed."""
+        """Bodies that take fifty times their length in memory when parsed."""
         self.asked(source, self.key, "[" + "0," * (VALUES - 10) + "0]", path="/v2/protected/properties/_many")
 
     def asked(self, source, key, question, name=None, path=PATH):
-        """Questions with a key, one after the other; with a name, each under an `Idempotency-Key` of its own."""
+        """Requests with a key, one after another; with a name, each with its own `Idempotency-Key`."""
         connection = http.client.HTTPConnection(*self.to, timeout=5, source_address=(source, 0))
         headers = {"x-api-key": key, "content-type": "application/json"}
         while not self.is_over.is_set():
@@ -216,15 +219,15 @@ class Attack:
             self.done += 1
 
     def past_rate(self, source):
-        """Questions of a key far past its rate."""
+        """Requests with a key far above its rate."""
         self.asked(source, self.slow_key, QUESTION)
 
     def stored_answers(self, source):
-        """Large answers, each to be stored for an `Idempotency-Key` of its own."""
+        """Requests for large responses, each to be stored for its own `Idempotency-Key`."""
         self.asked(source, self.key, LARGE_QUESTION, "attack")
 
     def half_bodies(self, source):
-        """Bodies of 4 MiB of which the last byte does not come."""
+        """Bodies of 4 MiB without their last byte."""
         head = (f"POST {PATH} HTTP/1.1\r\nhost: x\r\nx-api-key: {self.key}\r\ncontent-type: application/json\r\n"
                 f"content-length: {BODY_BYTES}\r\n\r\n").encode()
         begun = head + b" " * (BODY_BYTES - 1)
@@ -234,7 +237,7 @@ class Attack:
                 connection = self.connect(source)
                 held.append(connection)
                 self.done += 1
-                # One that takes no more yet keeps what it has; the next is begun.
+                # A connection that accepts no more for now remains open; the next one starts.
                 connection.settimeout(0.02)
                 connection.sendall(begun)
         self.is_over.wait()
@@ -242,7 +245,7 @@ class Attack:
             connection.close()
 
     def half_open(self, source):
-        """Connections that begin a head and say no more."""
+        """Connections that send only the start of a head."""
         held = []
         for _ in range(300):
             with contextlib.suppress(OSError):
@@ -255,7 +258,7 @@ class Attack:
             connection.close()
 
     def forged_keys(self, source):
-        """Well-formed keys that nobody has."""
+        """Requests with well-formed keys that do not exist."""
         draw = random.Random()
         connection = http.client.HTTPConnection(*self.to, timeout=5, source_address=(source, 0))
         while not self.is_over.is_set():
@@ -265,7 +268,7 @@ class Attack:
             self.done += 1
 
     def garbage(self, source):
-        """Bytes that are no HTTP."""
+        """Random bytes instead of HTTP."""
         with self.connect(source) as connection:
             connection.sendall(os.urandom(4_096))
             connection.recv(4_096)
@@ -280,7 +283,7 @@ class Attack:
             self.done += 1
 
 
-# What this attack costs by itself, on the same processors: the same bytes for another process, which reads none of them.
+# Control: the same bytes sent to another process on the same processors, which reads none of them.
 CONTROL = "the same, sent to another process"
 ATTACKS = {
     "long paths without a key": Attack.long_paths, "long paths over HTTP/2": Attack.long_paths_2,
@@ -295,7 +298,7 @@ ATTACKS = {
 
 @contextlib.contextmanager
 def idle_listener():
-    """The address of a process that accepts connections and never reads."""
+    """Yields the address of a process that accepts connections and never reads."""
     def accept(listener):
         held = []
         while True:
@@ -312,7 +315,7 @@ def idle_listener():
 
 @contextlib.contextmanager
 def served(toise, data, log):
-    """A server: its process and its address."""
+    """Yields the process and the address of a server."""
     process = subprocess.Popen([toise, "--data", str(data), "--json", "serve", "--listen", "127.0.0.1:0"],
                                stdout=subprocess.PIPE, stderr=log, text=True)
     try:
@@ -323,7 +326,7 @@ def served(toise, data, log):
 
 
 def modest(address, key, seconds):
-    """Milliseconds of each answer of the modest client, and how many were none."""
+    """Milliseconds of each response to the modest client, and the number of requests without one."""
     taken, failed = [], 0
     connection = http.client.HTTPConnection(address, timeout=30)
     until = time.perf_counter() + seconds
@@ -342,12 +345,12 @@ def modest(address, key, seconds):
 
 
 def forget_peak(process):
-    """Lets the peak of a process' memory begin anew."""
+    """Resets the peak of a process's memory."""
     pathlib.Path(f"/proc/{process.pid}/clear_refs").write_text("5")
 
 
 def peak_mib(process):
-    """The most memory that was resident since then."""
+    """The peak of a process's resident memory since `forget_peak`."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
 
@@ -390,7 +393,7 @@ def main():
 
 
 def figures(rounds):
-    """Of several rounds the median of times and ratios, and the most of everything else."""
+    """Over several rounds, the median of times and ratios, and the maximum of everything else."""
     alone, beside, ratio, failed, memory, log_rate = zip(*rounds, strict=True)
     return (results.figure(statistics.median(alone), "ms", "p99", name="alone"),
             results.figure(statistics.median(beside), "ms", "p99", name="beside"),

@@ -1,12 +1,12 @@
-"""Pages collected on demand: reads of what is known, slow pages held, and checks that drain beside searches.
+"""Measures the collection of pages on demand: reads of known listings, slow pages, and checks during searches.
 
-Usage: collect.py TOISE [ADVERTS]
-Serves a portal on loopback, under a hundred addresses of 127.0.0.0/8 so that politeness counts a hundred hosts, and a
-fresh data folder with ADVERTS invented adverts (50,000) for the searches. Prints
-- how long reads of known and fresh listings by their address take at 500 a second;
-- the server's memory before, during and after 200 collections that wait for their pages at once;
-- five times: how long searches take alone, and while 10,000 checks drain; how fast these drain.
-Requests are sent at fixed times and timed from the moment they were due.
+Usage: collect.py TOISE [ADVERTS] Serves a portal on a hundred loopback addresses, so that the limits per host count a
+hundred hosts, and a new data folder with ADVERTS synthetic adverts (default 50,000) for the searches. Prints - response
+times of reads of known, fresh listings by address, at 500 a second; - the server's memory before, during and after 200
+collections that wait for their pages at the same time; - in each of five runs: search times alone and while 10,000
+checks are done, and the rate of these checks.
+
+Requests are sent at fixed times and timed from the moment at which they were due.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ import results  # noqa: E402
 from service import Service, percentile  # noqa: E402
 
 HOSTS = [f"127.0.1.{number}" for number in range(1, 101)]
-# Time between two fetches of a host: with a hundred hosts, 200 checks a second at most.
+# Time between two fetches from a host: at most 200 checks a second from a hundred hosts.
 HOST_DELAY_MS = 500
 KNOWN = 10_000
 READS_PER_SECOND = 500
@@ -39,16 +39,16 @@ SLOW_SECONDS = 15
 SEARCHES_PER_SECOND = 100
 ALONE_SECONDS = 20
 CONNECTIONS = 4
-# Connections that ask for checks at once, so that most of them still wait when the last is asked for.
+# Connections that request checks in parallel, so that most checks still wait when the last one is requested.
 SCHEDULING = 32
 RUNS = 5
-# Adverts that the documentation shows.
+# The number of adverts in the documentation's figures.
 USUAL_ADVERTS = 50_000
 ADVERTS_PER_CALL = 500
 
 
 def portal(told):
-    """Serves the page of a flat at every path; under /slow/ after a while."""
+    """Serves the page of a flat at every path; under /slow/ after a delay."""
 
     def flat(path):
         number = int(path.rsplit("/", 1)[1])
@@ -94,7 +94,7 @@ def url_path(address):
 
 
 def at_fixed_times(number, server, key, requests, rate, start, until, times):
-    """One connection: its share of the requests, each at its time; ends when `until` is reached or set."""
+    """Sends one connection's share of the requests, each at its time, until `until` is reached or set."""
     draw = random.Random(number)
     connection = http.client.HTTPConnection(server, timeout=60)
     taken, turn = [], 0
@@ -108,7 +108,7 @@ def at_fixed_times(number, server, key, requests, rate, start, until, times):
 
 
 def timed(server, key, requests, rate, during):
-    """Sends requests at a rate while something goes on; seconds each took."""
+    """Sends requests at a rate while `during` runs; returns the seconds of each."""
     times, until = multiprocessing.Queue(), multiprocessing.Event()
     start = time.monotonic() + 0.5
     workers = [multiprocessing.Process(target=at_fixed_times,
@@ -218,7 +218,7 @@ def postal_codes(service, key):
 
 
 def take_in(service, admin_key, port):
-    """The adverts of the portal's known pages, as their pages have them; gives their identifiers."""
+    """Ingests the adverts of the portal's known pages, with the data of their pages; returns their identifiers."""
     connection = http.client.HTTPConnection(service.address, timeout=60)
     identifiers = []
     for first in range(0, KNOWN, ADVERTS_PER_CALL):

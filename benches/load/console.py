@@ -1,11 +1,11 @@
-"""The console's first paint, and its map after pans and zooms, in a headless Chromium.
+"""Measures the console's first paint, and its map after pans and zooms, in a headless Chromium.
 
-The browser enters with a key, opens the map over sales at places where homes are, and is moved as a person would: pulled
-by the mouse in some direction, zoomed in and out with the wheel. A move is over when the last tile it asked for has
-arrived, and the next frame was drawn; the time from the end of the gesture to that frame is taken. The browser has no
-graphics card here, draws in software, and shares the machine's cores with the service: what is drawn counts twice.
+The browser signs in with a key, opens the map of sales at inhabited places, and moves it as a person would: drags it
+with the mouse in some direction, and zooms in and out with the wheel. A move ends with the frame drawn after the last
+requested tile has arrived; its time is counted from the end of the gesture. The browser draws without a graphics card
+and shares the machine's cores with the service, so drawing takes more time than on a usual computer.
 
-The map glides on after a gesture by design; the page is told that motion is unwanted, so that it stops at once.
+The map normally continues to glide after a gesture. The browser asks for reduced motion, so that it stops at once.
 """
 
 import argparse
@@ -21,15 +21,15 @@ import results  # noqa: E402
 from service import Service, percentile  # noqa: E402
 
 FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"]
-# Centres and zooms to begin at: a country, a region, towns, streets.
+# Initial centres and zooms: a country, a region, towns, streets.
 VIEWS = [(46.6, 2.5, 6), (45.7, 4.8, 8), (43.6, 1.44, 10), (48.86, 2.35, 12), (47.2, -1.55, 13), (43.3, 5.38, 15)]
 WAIT_MS = 60_000
-# Turns of the wheel in one gesture: about a level and a half.
+# Turns of the wheel in one gesture: about one and a half zoom levels.
 WHEEL_TURNS = 2
-# What has not received a tile this long after the last answer will not.
+# Without a new tile for this time, a move is considered complete.
 SETTLED_S = 0.4
 
-# Two frames later, what had arrived was drawn.
+# Everything that has arrived is drawn two frames later.
 FRAMES = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 
 
@@ -46,7 +46,7 @@ def arguments():
 
 
 class Tiles:
-    """Counts the tiles that a page received; the map asks for them in a worker of its own."""
+    """Counts the tiles that a page has received; the map requests them in a worker."""
 
     def __init__(self, page):
         self.page, self.count = page, 0
@@ -56,7 +56,8 @@ class Tiles:
         self.count += "/tiles/" in request.url
 
     def settle(self):
-        """Waits until no tile has arrived for a while; seconds until the last one was drawn, or None without any."""
+        """Waits until no more tiles arrive. Returns the seconds until the last one was drawn, or None if there was
+        none."""
         started = time.perf_counter()
         seen, last = self.count, None
         while time.perf_counter() - (last or started) < SETTLED_S:
@@ -69,8 +70,8 @@ class Tiles:
 
 
 def move(page, box, way, nth):
-    """One pan or zoom; its kind. Pans go one way, and zooms further in than the last one came out, so that what is shown
-    was not shown before."""
+    """Makes a pan or a zoom; returns its kind. All pans go in the same direction, and each zoom in goes further than
+    the last zoom out, so that the area shown is always new."""
     def at(share):
         return box["x"] + box["width"] * (0.5 + share * way[0]), box["y"] + box["height"] * (0.5 + share * way[1])
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# First paint of the console, and how soon the map is whole after a pan or zoom, in a real browser over many sales. Usage:
-# benches/load/console.sh [SALES]; SALES are made (default 5000000). Further arguments go to console.py (--moves N, --json).
-# TOISE names an executable; without it a release is built.
+# Measures the first paint of the console, and the time until the map is complete after a pan or zoom, in a real browser
+# with many sales. Usage: benches/load/console.sh [SALES], the number of sales to generate (default 5000000). Further
+# arguments go to console.py (--moves N, --json). TOISE names an executable; without it a release is built.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../support/setup.sh"

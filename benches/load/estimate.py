@@ -1,4 +1,4 @@
-"""Trains on invented sales, then times estimates: one by one through the socket, and a portfolio from a file."""
+"""Trains a model on synthetic sales, then times estimates: one by one over HTTP, and a portfolio from a file."""
 
 import json
 import pathlib
@@ -16,7 +16,7 @@ from service import Service, percentile  # noqa: E402
 PATH = "/v2/protected/estimate/property/lite"
 CALLS = 3_000
 WARM_UP = 200
-# Sales that the documentation shows.
+# The number of sales in the documentation's figures.
 USUAL_SALES = 3_000_000
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Estimates one by one through the socket, and a portfolio from a file. Usage: benches/load/estimate.sh [SALES [HOMES]]
-# SALES is how many invented sales the model learns from (default 3000000), HOMES how many homes the portfolio has
-# (default 1000000); needs python3 and 2 GB of disk.
+# Times estimates: one by one over HTTP, and a portfolio from a file. Usage: benches/load/estimate.sh [SALES [HOMES]]
+# SALES is the number of synthetic sales for the training of the model (default 3000000), HOMES the number of homes of
+# the portfolio (default 1000000). Needs python3 and 2 GB of disk.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../support/setup.sh"

@@ -1,11 +1,11 @@
-"""Searches of properties by one client, then 500 requests a second for a minute with 200 adverts a second beside them.
+"""Times searches of properties: by one client, then at 500 requests a second while 200 adverts a second are ingested.
 
 Usage: listings.py TOISE DATA [SECONDS]
-DATA is a data folder with properties, which takes up the adverts: benches/versus/postgres.sh leaves one of 2,000,000.
-Requests are sent at fixed times from eight connections, and timed from the moment they were due: a server that falls
-behind shows; the first ten seconds, in which it reads its columns, do not count. Bodies are drawn from properties of
-the folder. Prints a line for each kind of request, alone and in the mix, one for the adverts, and how long after its
-acknowledgement a price is found by a search.
+DATA is a data folder with properties, into which the adverts are ingested. benches/versus/postgres.sh creates one with
+2,000,000 properties. Eight connections send requests at fixed times. A request is timed from the moment at which it was
+due, so that delays of a slow server are counted. The first ten seconds do not count, because the server then reads its
+columns. Bodies are drawn from properties of the folder. Prints a line for each kind of request, alone and in the mix,
+a line for the adverts, and the time from the acknowledgement of a price until a search finds it.
 """
 
 import http.client
@@ -25,16 +25,16 @@ from service import Service  # noqa: E402
 RATE = 500
 CONNECTIONS = 8
 WARM_UP_SECONDS = 10
-# Requests of each kind the one client sends, one after another; the first hundred do not count.
+# Requests of each kind that the single client sends, one after another. The first hundred do not count.
 ALONE = 600
 ALONE_WARM_UP = 100
 ADVERTS_PER_SECOND = 200
 ADVERTS_PER_CALL = 20
-# Requests of each kind among a hundred.
+# Requests of each kind in a hundred.
 MIX = {"a page of 25 records of a place": 50, "a page of a hundred records of a place": 5, "a property by id": 25,
        "the number of matches, anywhere": 10, "words in a department": 10}
 ADVERTS = f"adverts, {ADVERTS_PER_CALL} a call"
-# What the documentation shows: seconds of the mix, and properties of the folder in millions.
+# The duration of the mix and the millions of properties in the documentation's figures.
 USUAL_SECONDS = 60
 USUAL_MILLIONS = 2
 SEARCH = "/v2/protected/properties/search"
@@ -79,7 +79,7 @@ def requests_of(home):
 
 
 def ask_alone(connection, key, homes):
-    """Every kind of request from one client without pause; a row of results for each."""
+    """Sends every kind of request from one client without pauses; returns a row of results for each."""
     rows = []
     draw = random.Random(0)
     for kind in requests_of(homes[0]):
@@ -94,7 +94,7 @@ def ask_alone(connection, key, homes):
 
 
 def ask(number, address, key, homes, until, start, times):
-    """One connection: its share of the requests, each at its time."""
+    """Sends one connection's share of the requests, each at its time."""
     draw = random.Random(number)
     connection = http.client.HTTPConnection(address, timeout=60)
     kinds, weights = list(MIX), list(MIX.values())
@@ -114,7 +114,7 @@ def ask(number, address, key, homes, until, start, times):
 
 
 def ingest(address, key, adverts, until, start, times):
-    """Adverts at their rate; how long each call took."""
+    """Sends the adverts at their rate, and records the time of each call."""
     connection = http.client.HTTPConnection(address, timeout=60)
     taken = []
     for turn in range(len(adverts) // ADVERTS_PER_CALL):
@@ -148,7 +148,7 @@ def freshness(connection, key, admin_key):
 
 
 def figures(name, values):
-    """Prints and returns what became of one kind of request."""
+    """Prints and returns the times of one kind of request."""
     values = sorted(values)
     at = lambda share: values[min(len(values) - 1, int(share * len(values)))] * 1e3
     print(f"{name:56} {len(values):7} | p50 {at(0.5):7.1f} ms  p99 {at(0.99):7.1f} ms  most {values[-1] * 1e3:7.1f} ms")
@@ -156,7 +156,7 @@ def figures(name, values):
 
 
 def record(rows, properties, seconds):
-    """Writes what the table of docs/performance.md is made of."""
+    """Writes the results for the table of docs/performance.md."""
     usual = (USUAL_MILLIONS, USUAL_SECONDS)
     asked = (round(properties / 1e6, 1), seconds)
     name = "listings-load" if asked == usual else f"listings-load-{properties}-{seconds}"
@@ -202,7 +202,7 @@ def main():
             figures(kind, [took for name, took in taken if name == kind])
         mixed = f"{RATE} requests a second beside {ADVERTS_PER_SECOND} adverts a second"
         rows.append(figures(mixed, [took for name, took in taken if name in MIX]))
-        # The server closed it in the meantime.
+        # The server has closed it because it was idle.
         connection.close()
         found = freshness(connection, key, admin_key)
         rows.append(figures("a price is found by a search after its acknowledgement", found))

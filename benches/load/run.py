@@ -1,4 +1,4 @@
-"""Throughput, credits, idle connections and fairness of a running demo. Prints one line a measurement."""
+"""Measures throughput, credits, idle connections and fairness of a running demo. Prints a line per measurement."""
 
 import contextlib
 import http.client
@@ -20,19 +20,19 @@ import results  # noqa: E402
 
 SEARCH = "/v2/protected/opendata/dvf/search"
 SMALLEST = {"filters": {"insee_code": "75111"}, "size": 1}
-# No place, a sort key without order in the files: every row is looked at.
+# Without a place, and sorted by a column by which the files are not sorted: every row is read.
 HEAVY = {"filters": {"main_rooms": {"min": 2}, "surface_m2": {"min": 20}}, "sortBy": "surface_m2", "size": 100}
 IDLE_CONNECTIONS = 1000
 IDLE_SECONDS = 60
 FAIRNESS_RUNS = 5
 FAIRNESS_CALLS = 400
 HEAVY_CLIENTS = 8
-# Seconds of a measurement that the documentation shows.
+# The duration of a measurement in the documentation's figures.
 USUAL_SECONDS = 10
 
 
 class Demo:
-    """A running demo with a price on sales searches and keys of a high rate."""
+    """A running demo in which searches of sales cost credits, with keys of a high rate."""
 
     def __init__(self, toise, data):
         self.toise, self.data = toise, data
@@ -58,7 +58,7 @@ class Demo:
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
 
     def ledger(self):
-        """Rows and credits."""
+        """The number of rows of the ledger, and the sum of their credits."""
         ledger = sqlite3.connect(f"file:{self.data}/ledger.sqlite?mode=ro", uri=True)
         return ledger.execute("SELECT count(*), coalesce(sum(credits), 0) FROM ledger").fetchone()
 
@@ -106,7 +106,7 @@ def throughput(demo, seconds):
         time.sleep(1)
         rows, credits = demo.ledger()[0] - rows, demo.ledger()[1] - credits
     print(f"POST dvf/search, smallest, priced {rate:9.0f} req/s, {refused} refused")
-    # wrk leaves its last calls unread: they are answered, and paid for, without being counted by it.
+    # wrk does not read the responses of its last calls, so these cost credits and are not counted by wrk.
     print(f"  answers read by wrk {answered}, ledger rows {rows}, credits {credits}; the rest were in flight at the end")
     return [results.row("answers to `/version`", results.figure(plain, "a second")),
             results.row("priced searches, each answer in the ledger once", results.figure(rate, "a second"))]
@@ -173,7 +173,7 @@ def fairness(demo):
 
 @contextlib.contextmanager
 def pressed(demo, key):
-    """Heavy questions without pause, from a process of their own: sharing this one's lock would count as waiting."""
+    """Sends heavy requests without pauses, from another process: in this one, they would wait for its lock."""
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
         script.write(wrk_script(key, HEAVY))
         script.flush()

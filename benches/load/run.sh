@@ -1,5 +1,6 @@
 #!/bin/sh
-# Loads a running demo over HTTP. Usage: benches/load/run.sh [SECONDS]   (default 10 a measurement; needs wrk and python3)
+# Sends a load of requests to a running demo over HTTP.
+# Usage: benches/load/run.sh [SECONDS]   (per measurement, default 10; needs wrk and python3)
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../support/setup.sh"

@@ -1,12 +1,12 @@
-//! Figures that criterion does not measure, such as a rate of deliveries: each is left under `target/tmp/figures`, where
-//! `benches/collect.py` finds it after a run.
+//! Stores figures that criterion does not measure, such as a rate of deliveries, under `target/tmp/figures`.
+//! `benches/collect.py` reads them after a run.
 
 use std::path::Path;
 
 use serde_json::json;
 
-/// Leaves a figure of a bench; `id` is written like criterion's, `group/name`. A figure that cannot be written is said
-/// on standard error: the bench has printed it anyway.
+/// Writes a figure of a bench to a file; `id` is like those of criterion, `group/name`. If this fails, only an error is
+/// printed, because the bench has already printed the figure.
 pub fn record(id: &str, statistic: &str, value: f64, unit: &str) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("figures");
     let name = format!("{id}.{statistic}.json").replace(['/', ' '], "_");

@@ -1,6 +1,6 @@
-"""A portfolio of homes to value, as a query of recorded sales."""
+"""A portfolio of homes to value, as a SQL query of recorded sales."""
 
-# Homes like those sold, each moved by some metres and changed in surface, so that no two are the same.
+# Homes like those sold, each moved by some metres and with another surface, so that no two are equal.
 HOMES_SQL = """
 with sold as (
   select *, row_number() over (order by id) as place from dvf

@@ -125,7 +125,7 @@ impl Sql {
         arrow::util::display::array_value_to_string(answer[0].column(0), 0).unwrap()
     }
 
-    /// Computes what a search returns: the number of rows, and the records of a page. `condition` is the filter's own.
+    /// Computes the result of a search: the number of rows, and the records of a page. `condition` is the SQL filter.
     pub fn search(&self, table: &str, condition: &str, beyond: &str, order: &str) -> u64 {
         let total = self.text(&format!("select count(*) from {table} where {condition}"));
         let page = format!(

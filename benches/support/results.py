@@ -1,13 +1,13 @@
-"""What a bench measured, as a file of benches/results: the figures with the machine, the commit and the command.
+"""Writes the results of a bench to a file of benches/results: figures, machine, commit and command.
 
-Used by the drivers under benches/; docs/tools/render.py makes the tables of the documentation from these files. One file
-is one run:
+The scripts under benches/ use this module, and docs/tools/render.py makes the tables of the documentation from the
+files. One file is one run:
 
     {"name", "source", "date", "command", "commit", "dirty", "rustc", "machine", "parameters", "rows"}
 
-A row is {"id", "figures"}: the question that was asked, and what came out. A figure is
-{"name"?, "statistic", "value", "unit"}, with "low" and "high" instead of "value" for a range, and "ci_low" and "ci_high"
-beside it for a confidence interval. Nothing names the host or a folder of it.
+A row is {"id", "figures"}: what was measured, and its figures. A figure is {"name"?, "statistic", "value", "unit"}. A
+range has "low" and "high" instead of "value". A confidence interval has "ci_low" and "ci_high" in addition. The files
+never name the host or its folders.
 """
 
 import datetime
@@ -21,12 +21,12 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "benches" / "results"
-# Another folder for results that are not to be published.
+# The variable that names another folder, for results that are not published.
 FOLDER_VARIABLE = "TOISE_RESULTS"
 
 
 def figure(value, unit, statistic="median", name=None, **bounds):
-    """One number with its unit. `name` tells the sides of a comparison apart."""
+    """A number with its unit. `name` distinguishes the sides of a comparison."""
     told = {"name": name, "statistic": statistic, "value": value, **bounds, "unit": unit}
     return {key: item for key, item in told.items() if item is not None}
 
@@ -36,7 +36,7 @@ def row(question, *figures):
 
 
 def write(name, command, rows, parameters=None, folder=None):
-    """Writes benches/results/NAME.json and says so on standard error. `command` repeats the run from the checkout."""
+    """Writes benches/results/NAME.json and names it on standard error. `command` repeats the run from the checkout."""
     folder = pathlib.Path(folder or os.environ.get(FOLDER_VARIABLE) or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
@@ -60,7 +60,7 @@ def header(command):
 
 def machine():
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    # The numbers of the kernel only: what distributions append can name a host's provider.
+    # Only the numbers of the kernel's version: distributions append text that may name the provider of the host.
     kernel = re.match(r"[\d.]*\d", platform.release())
     return {
         "cpu": first_match("/proc/cpuinfo", r"model name\s*:\s*(.+)") or platform.machine(),
@@ -80,7 +80,7 @@ def first_match(path, pattern):
 
 
 def output_of(*command):
-    """What a program prints, or nothing where it cannot be asked."""
+    """The output of a program, or nothing if it cannot be run."""
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     except OSError:
@@ -89,7 +89,7 @@ def output_of(*command):
 
 
 def rounded(one):
-    """Five significant digits: more is noise, and makes files hard to compare."""
+    """A row rounded to five significant digits: further ones are noise, and make files hard to compare."""
     figures = []
     for told in one["figures"]:
         figures.append({key: float(f"{item:.5g}") if isinstance(item, float) else item for key, item in told.items()})
@@ -97,11 +97,11 @@ def rounded(one):
 
 
 def published_name(name, size, usual):
-    """The documentation shows runs of the usual size; another size has a file of its own."""
+    """The name of a run's file: the documentation shows runs of the usual size, so other sizes have other files."""
     return name if size == usual else f"{name}-{size}"
 
 
-# Looked at when a run begins: hours later the checkout may be another one. Results of earlier runs, and the pages made of
-# them, do not make the code another one.
+# Read when a run starts, because the checkout may change during the run. Changed results, and pages generated from
+# them, do not count as changes of the code.
 COMMIT = output_of("git", "rev-parse", "HEAD")
 CHANGED = output_of("git", "status", "--porcelain", "--", ".", ":(exclude)benches/results", ":(exclude)docs/*.md")

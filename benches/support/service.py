@@ -1,4 +1,4 @@
-"""A toise server on a data folder, and one kept connection to it, timed from outside."""
+"""A toise server on a data folder, and a persistent connection to it whose requests are timed."""
 
 import http.client
 import json
@@ -9,7 +9,7 @@ import time
 
 
 class Service:
-    """Serves until it is stopped."""
+    """A server that runs until it is stopped."""
 
     def __init__(self, toise, data, *flags):
         key = subprocess.run(
@@ -27,13 +27,13 @@ class Service:
         self.connection = http.client.HTTPConnection(self.address)
 
     def wake(self):
-        """Opens the connection anew: the server closes one that has been idle for long. Not timed."""
+        """Opens a new connection, because the server closes one that was idle for long. This is not timed."""
         self.connection.close()
         self.connection.connect()
         self.request("GET", "/version")
 
     def request(self, method, path, body=None):
-        """The answer, and the seconds from the question until its last byte; reading the JSON is not timed."""
+        """Returns the response, and the seconds from the request until its last byte; parsing the JSON is not timed."""
         started = time.perf_counter()
         self.connection.request(method, path, body, self.headers)
         response = self.connection.getresponse()
@@ -44,7 +44,7 @@ class Service:
         return json.loads(answer), seconds
 
     def resident_mib(self):
-        """Resident memory now, and at most so far."""
+        """The resident memory now, and its peak."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         found = {line.split(":")[0]: int(line.split()[1]) for line in status.splitlines() if line.startswith("Vm")}
         return found["VmRSS"] / 1024, found["VmHWM"] / 1024

@@ -1,5 +1,6 @@
 # shellcheck shell=sh
-# Sourced by the scripts under benches, which set `here`: where things are, and what they need. Sets `root` and `target`.
+# Sourced by the scripts under benches, which set `here`. Sets the folders `root` and `target`, and has functions that
+# check or create the programs and data that the scripts need.
 root=$(CDPATH= cd -- "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
 
@@ -21,7 +22,8 @@ need_toise() {
     fi
 }
 
-# Usage: need_python VENV IMPORTS PACKAGES... Sets `python`: that of a virtual environment with packages, made when missing.
+# Usage: need_python VENV IMPORTS PACKAGES... Sets `python`: that of a virtual environment with packages. Creates it if
+# missing.
 need_python() {
     venv=$1 imports=$2
     shift 2
@@ -33,13 +35,13 @@ need_python() {
     fi
 }
 
-# Usage: need_sales COUNT. Sets `data`, a folder with so many sales, made when missing. After need_toise.
+# Usage: need_sales COUNT. Sets `data`, a folder with this number of sales. Made if missing. Call need_toise first.
 need_sales() {
     data=$target/versus/sales-$1
     [ -f "$data/lake/_dvf/snapshot.json" ] || "$TOISE" --data "$data" synth --lake --dvf "$1"
 }
 
-# Usage: need_postgis. Sets `bin`, the folder of PostgreSQL's programs.
+# Usage: need_postgis. Sets `bin`, the folder with PostgreSQL's programs.
 need_postgis() {
     bin=$(pg_config --bindir 2>/dev/null || ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
     [ -x "$bin/initdb" ] || skip "no PostgreSQL here (Debian: apt install postgresql postgresql-15-postgis-3)"

@@ -1,4 +1,4 @@
-//! Match requests like those of a portfolio: commune, type, surface within 2 %, both consumption figures rounded.
+//! Match requests like those of a portfolio: commune, type, surface within 2 %, and both consumption figures rounded.
 
 use arrow::array::AsArray;
 use arrow::datatypes::Float64Type;
@@ -6,8 +6,8 @@ use toise::opendata::{MatchRequest, ScoringTarget, TargetValue};
 
 use super::{Sql, all, between, is};
 
-/// Up to `count` requests for diagnostics scattered over the lake: diagnostic numbers read backwards are in no order of
-/// place or time.
+/// Returns up to `count` requests for diagnostics from all over the lake. They are in the order of their reversed
+/// numbers, which is unrelated to place and time.
 pub fn diagnostics(sql: &Sql, count: usize) -> Vec<MatchRequest> {
     let rows = sql.ask(&format!(
         "select cast(code_insee_ban as varchar), cast(type_batiment as varchar), surface_habitable_logement, \

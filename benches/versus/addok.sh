@@ -1,9 +1,9 @@
 #!/bin/sh
-# Asks toise and addok for the same addresses: forward, while typing, by position, over HTTP, from a file; and how often
-# each is right. Usage: benches/versus/addok.sh DATA [--leave-out CODES] [...]
-# DATA is a data folder after `toise import ban`. Further arguments go to geocoders.py (--rounds N, --sample N, --json FILE, ...).
-# redis-server (Debian's package, or REDIS_SERVER) and addok (PyPI) run on loopback for as long as the script; wrk
-# (Debian's package) asks over HTTP.
+# Compares toise with addok on the same addresses: forward, while typing, by position, over HTTP, from a file; and their
+# share of right results. Usage: benches/versus/addok.sh DATA [--leave-out CODES] [...]
+# DATA is a data folder after `toise import ban`. Further arguments go to geocoders.py (--rounds N, --json FILE).
+# redis-server (Debian's package, or REDIS_SERVER) and addok (PyPI) run on loopback while the script runs. wrk (Debian's
+# package) sends the requests over HTTP.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../support/setup.sh"

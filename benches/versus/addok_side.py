@@ -1,7 +1,8 @@
-"""addok on a folder of its own: redis, the documents made of the lake's rows, the library in this process, and its server.
+"""Runs addok in a separate folder: redis, documents made from the lake's rows, the library in this process, and its
+server.
 
-Documents are what the publisher of the national address base makes for addok: one per street with its house numbers, one
-per commune. The configuration is that of a service in production.
+The documents are like those that the publisher of the national address base makes for addok: one per street with its
+house numbers, and one per commune. The configuration is that of a service in production.
 """
 
 import collections
@@ -61,7 +62,7 @@ def importance(population, numbers):
 
 
 def communes():
-    """Code, name, population, postal codes and centre of every commune and arrondissement of today."""
+    """Code, name, population, postal codes and centre of every current commune and arrondissement."""
     with gzip.open(ROOT / "data" / "places.csv.gz", "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["kind"] in "CA" and row["lat"]:
@@ -69,7 +70,7 @@ def communes():
 
 
 def documents(data, left_out):
-    """Streets with their house numbers, then communes."""
+    """Yields streets with their house numbers, then communes."""
     known = {row["code"]: row for row in communes()}
     files = f"{data}/lake/ban/*.parquet"
     rows = duckdb.execute(
@@ -106,7 +107,7 @@ def documents(data, left_out):
 
 
 class Addok:
-    """addok, filled once; `stop` ends what was started, by its process id."""
+    """addok with its documents loaded; `stop` ends the processes that were started."""
 
     def __init__(self, options, left_out):
         self.folder = options.work
@@ -150,7 +151,7 @@ class Addok:
         path.unlink()
 
     def load_library(self):
-        """Loads addok into this process; what it prints goes to standard error."""
+        """Loads addok into this process, with its output on standard error."""
         printed, sys.stdout = sys.stdout, sys.stderr
         try:
             from addok.config import config
@@ -161,17 +162,17 @@ class Addok:
         self._search, self._reverse = search, reverse
 
     def search(self, text, limit=1, autocomplete=False, **filters):
-        """Features, best first; none where addok fails."""
+        """Features, best first; none if addok fails."""
         try:
             return [result.format() for result in self._search(text, limit=limit, autocomplete=autocomplete, **filters)]
-        except Exception:  # addok raises on some queries, such as long ones; its server answers 400 then.
+        except Exception:  # addok raises on some queries, such as long ones; its server then responds with 400.
             return []
 
     def reverse(self, lat, lon):
         return [result.format() for result in self._reverse(lat, lon, limit=1)]
 
     def serve(self, workers):
-        """Starts its server; the address."""
+        """Starts its server; returns the address."""
         port = free_port()
         gunicorn = pathlib.Path(sys.executable).parent / "gunicorn"
         self.run(gunicorn, "addok.http.wsgi:application", "--bind", f"127.0.0.1:{port}", "--workers", workers,
@@ -180,7 +181,7 @@ class Addok:
         return f"127.0.0.1:{port}"
 
     def memory_mib(self):
-        """Resident memory of redis."""
+        """The resident memory of redis."""
         status = pathlib.Path(f"/proc/{self.processes[0].pid}/status").read_text()
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
 

@@ -1,12 +1,13 @@
-"""toise against addok: the same addresses, the same queries, taking turns.
+"""Compares toise with addok on the same addresses and queries, in turn.
 
-Rounds alternate between both; each draws addresses of its own. Of either, one core answers in its own process: the
-official writing (one result), the prefixes of an address as they are typed (five results), positions beside an address.
-Then four clients ask over HTTP, and a file is sent. toise's times in process are those of `toise-lab geocode`, which
-draws the addresses and writes the questions; addok is asked the same questions by its own library, without its server.
+Each round draws new addresses and alternates between both. First, both run in process on one core: addresses as
+officially written (one result), prefixes of an address as it is typed (five results), and positions near an address.
+Then four clients send requests over HTTP, and a file is sent. The times of toise in process are those of `toise-lab
+geocode`, which draws the addresses and writes the queries. The same queries go to addok through its library, without
+its server.
 
-Last, both are judged on one draw: every class of errors, and with --leave-out addresses of departments that neither was
-given, at the score that keeps 99 % of the right answers of each.
+Last, the results of both are judged on the same draw, for every class of errors. With --leave-out, the draw includes
+addresses of departments that neither has; the score limit is then the one that keeps 99 % of the right results of each.
 """
 
 import argparse
@@ -34,9 +35,9 @@ import results  # noqa: E402
 from service import Service, percentile  # noqa: E402
 
 CLIENTS = 4
-# Seconds that both are asked over HTTP, in each round.
+# Seconds of requests over HTTP to each of both, per round.
 HTTP_SECONDS = 4
-# As `toise-lab geocode` types and shifts.
+# The same steps of typing and the same shift of positions as in `toise-lab geocode`.
 TYPED_FIRST, TYPED_STEP, BESIDE = 5, 3, 3e-4
 KEPT = 0.99
 BOUNDARY = "7d1f0c2a9b"
@@ -60,7 +61,7 @@ def arguments():
 
 
 def evaluated(options, sample, seed, path):
-    """toise's report on a draw; the questions are written to a file."""
+    """Returns toise's report on a draw, and writes the queries to a file."""
     command = [options.toise_lab, "geocode", "--json", "--data", str(options.data), "--sample", str(sample),
                "--without", str(sample), "--seed", str(seed), "--write-cases", str(path), "--cases", str(path)]
     if options.leave_out:
@@ -70,7 +71,7 @@ def evaluated(options, sample, seed, path):
 
 
 def timed(queries, ask):
-    """Seconds of each query."""
+    """Returns the seconds of each query."""
     seconds = []
     for query in queries:
         started = time.perf_counter()
@@ -84,7 +85,7 @@ def beside(case, rng):
     return lat + rng.uniform(-BESIDE, BESIDE), lon + rng.uniform(-BESIDE, BESIDE)
 
 
-# --- HTTP, by wrk: a client in Python would take more of the shared cores than what it measures.
+# --- HTTP, by wrk: a client in Python would take more of the shared cores than the server that it measures.
 
 LUA = """
 local paths = {}
@@ -102,7 +103,7 @@ end
 
 
 def over_http(address, path, headers, queries, folder):
-    """Answers a second, and the median and 99th percentile in milliseconds; `None` where not all are answered."""
+    """Responses a second, and the median and 99th percentile in milliseconds; `None` if a request fails."""
     paths = folder / "paths.txt"
     paths.write_text("\n".join(
         f"{path}?{urllib.parse.urlencode({'q': query, 'limit': 1, 'autocomplete': 0})}" for query in queries))
@@ -120,7 +121,7 @@ def over_http(address, path, headers, queries, folder):
 
 
 def send_file(address, path, header, queries):
-    """Rows a second of a file sent as a form; `None` where it is not taken."""
+    """Rows a second of a file sent as a form; `None` if it is not accepted."""
     lines = "\r\n".join(["address", *('"' + query.replace('"', '""') + '"' for query in queries)])
     parts = [("data", 'filename="addresses.csv"\r\ncontent-type: text/csv', lines), ("columns", "", "address"),
              ("delimiter", "", ",")]
@@ -163,7 +164,7 @@ def is_right(case, feature):
 
 
 def judge(addok, cases):
-    """Right answers and queries of each class; share of absent addresses answered with another town."""
+    """Right results and queries of each class; share of absent addresses whose result is another town."""
     classes = collections.defaultdict(lambda: [0, 0])
     scores, absent = [], []
     for case in cases:
@@ -266,7 +267,7 @@ def tell(options, addok, toise, measured, report, judged):
                         for side in ("toise", "addok"))
         both = ours["per_second"] and theirs["per_second"]
         ratio = ours["per_second"] / theirs["per_second"] if both else None
-        # What else the machine does moves the medians least.
+        # Other work on the machine has the least influence on medians.
         medians = theirs["p50_ms"] / ours["p50_ms"] if both and ours["p50_ms"] else None
         print(f"{kind:32} | {shown(ours['per_second'], '9.0f'):>9} {shown(ours['p50_ms'], '8.3f'):>8} "
               f"{shown(ours['p99_ms'], '7.3f'):>7} | {shown(theirs['per_second'], '9.0f'):>9} "
@@ -279,7 +280,7 @@ def tell(options, addok, toise, measured, report, judged):
     behind = []
     for one in report["classes"]:
         mine, other = 100 * one["right"], 100 * classes.get(one["class"], math.nan)
-        # A query apart is chance.
+        # A difference of one query is due to chance.
         if other - mine > 100.5 / one["n"]:
             behind.append(one["class"])
         print(f"{one['class']:32} | {one['n']:6} | {mine:7.2f} | {other:7.2f} | {'behind' if other > mine else ''}")

@@ -1,19 +1,19 @@
-"""toise against PostgreSQL with PostGIS: the same properties, the same questions, interleaved, answers checked equal.
+"""Compares toise with PostgreSQL and PostGIS: same properties, same queries in turn, results checked to be equal.
 
-toise is timed from outside, end to end: JSON body, HTTP over a socket (connection kept open), key check, a row in the
-ledger for every answer (on disk before the answer goes where it costs credits: a read by id), JSON answer. PostgreSQL is
-timed from outside too, over its own protocol on a kept connection, without any service in front. Rounds take turns with
-the formulations below, and the one that is faster for each question over the whole run counts:
+toise is timed from outside, end to end: JSON body, HTTP over a persistent connection, key check, a row of the ledger
+for every response, JSON response. A read by id costs credits, so its row is on disk before the response. PostgreSQL is
+timed from outside too, over its own protocol on a persistent connection, without a service in front of it. Rounds
+alternate between the formulations below. For each query, the one that is faster over the whole run counts:
 
   two     count(*), then the hundred best joined to their records
   once    one pass that counts and picks the hundred best, then their records
 
-Every round asks about other places, of either once, then once again: the first time what is asked for mostly comes from
-the disk, the second time from the memory. Before the first round both are stopped and what they store is dropped from
-the memory, then both are started: neither has what was written last as an advantage.
+Every round has new places, and each query runs twice in a row: the first time it mostly reads from disk, the second
+time from memory. Before the first round both are stopped, their files are dropped from the page cache, and both are
+started: so neither has the advantage of recently written files in memory.
 
-Words are compared without checking: toise also finds words with typing errors, PostgreSQL only their stems, and both
-order by measures of their own.
+Results of full-text queries are not checked: toise also finds words with typing errors, PostgreSQL only their stems,
+and each orders by its own measure.
 """
 
 import argparse
@@ -51,19 +51,19 @@ def arguments():
 
 def make_lake(options):
     if (options.data / "lake" / "_properties" / "snapshot.json").exists():
-        # What was ingested since lies beside the files, which are all that PostgreSQL is filled from.
+        # Compaction moves records that were ingested since into the files: PostgreSQL is loaded from the files only.
         command = [options.toise, "compact", "properties", "adverts", "--data", str(options.data)]
         subprocess.run(command, check=True, stdout=sys.stderr)
         return
     print(f"making {options.properties:,} properties with their adverts", file=sys.stderr)
-    # The generator makes 21 assets of 32 adverts.
+    # The generator makes 21 homes from 32 adverts.
     adverts = str(options.properties * 32 // 21)
     command = [options.toise, "synth", "--lake", "--adverts", adverts, "--data", str(options.data)]
     subprocess.run(command, check=True)
 
 
 def drop_from_memory(folder):
-    """Has the files of a folder be read from the disk again."""
+    """Drops the files of a folder from the page cache, so that they are read from disk again."""
     for path in folder.rglob("*"):
         if path.is_file():
             with path.open("rb") as file:
@@ -72,10 +72,10 @@ def drop_from_memory(folder):
 
 
 class Toise(Service):
-    """The questions, asked over HTTP."""
+    """Runs the queries over HTTP."""
 
     def ask(self, question, cursor=None):
-        """Count, ids in order, cursor of the next page, records, seconds."""
+        """Returns count, ids in order, cursor of the next page, records, seconds."""
         if question.kind == "id":
             flx_id = question.where[0].split("'")[1]
             answer, seconds = self.request("GET", f"/v2/protected/properties/{flx_id}")
@@ -88,7 +88,7 @@ class Toise(Service):
 
 
 def walk_to_page(toise, question):
-    """Follows cursors; returns that of the page asked and the last record before it."""
+    """Follows cursors; returns the cursor of the wanted page and the last record before it."""
     cursor, last = None, None
     for _ in range(question.pages_before):
         _, _, after, records, _ = toise.ask(question, cursor)
@@ -99,7 +99,7 @@ def walk_to_page(toise, question):
 
 
 def beyond(question, last):
-    """The condition of what comes after a record; sort values of questions with pages are never missing."""
+    """The SQL condition for rows after a record; sort values of queries with pages are never missing."""
     if last is None:
         return "true"
     value, against = last["price"]["latest"]["value"], "<" if question.descending else ">"
@@ -112,7 +112,7 @@ def question_sort(question):
 
 
 def ask_postgres(connection, question, formulation, after):
-    """Count, ids in order, seconds."""
+    """Returns count, ids in order, seconds."""
     sort, direction = question_sort(question), "desc" if question.descending else "asc"
     order = f"{sort} {direction} nulls last, flx_id"
     if question.kind == "words":
@@ -171,7 +171,7 @@ def main():
         server.stop()
 
 
-# How often a question is asked of either, one after the other.
+# The two runs of a query, one after the other.
 TIMES = ["first", "again"]
 
 
@@ -200,7 +200,7 @@ def compare(options, connection, toise, rounds, version):
 
 
 def figures_of(mine, theirs):
-    """Medians and 95th percentiles of one question in milliseconds, and the faster formulation."""
+    """Medians and 95th percentiles of a query in milliseconds, and the faster formulation."""
     medians = {name: statistics.median(values) for name, values in theirs.items()}
     fastest = min(medians, key=medians.get)
     return {
@@ -235,12 +235,12 @@ def report(options, connection, toise, asked, ours, theirs, totals, version):
         options.json.write_text(json.dumps({"properties": rows, "rounds": options.rounds, "questions": figures}, indent=1))
 
 
-# Properties that the documentation shows.
+# The number of properties in the documentation's figures.
 USUAL_PROPERTIES = 2_000_000
 
 
 def record(options, figures, version):
-    """Writes what the table of docs/performance.md is made of."""
+    """Writes the results for the table of docs/performance.md."""
     rows = []
     for figure in figures:
         told = []

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Asks toise and PostgreSQL with PostGIS the same twelve questions about the same properties.
+# Compares toise with PostgreSQL and PostGIS on twelve queries of the same properties.
 # Usage: benches/versus/postgres.sh [PROPERTIES]   (default 2000000; takes about 25 GB of disk at that size)
-# Further arguments go to postgres.py (--rounds N, --json FILE, ...). PostgreSQL runs on loopback for as long as the script.
+# Further arguments go to postgres.py (--rounds N, --json FILE, ...). PostgreSQL runs on loopback while the script runs.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../support/setup.sh"

@@ -1,10 +1,10 @@
-"""A PostgreSQL of the comparison's own: set up, tuned, filled with the properties, indexed, started on loopback, stopped.
+"""Sets up, tunes, loads, indexes, starts and stops a separate PostgreSQL for the comparison, on loopback.
 
-Tuned as for a machine that serves nothing else: a quarter of the memory as shared buffers, the rest counted on as page
-cache, costs of a disk without seeks, parallel plans, no JIT (it costs more than these questions take). Rows are loaded in
-the order of the Parquet files, department by department along a space-filling curve, which suits every placed question.
-The record of a property is `json` in a table of its own, so that the rows questions filter stay narrow; its text is sent
-as it is stored.
+It is tuned for a machine that serves nothing else: a quarter of the memory for shared buffers, the rest assumed to be
+page cache, the costs of a disk without seeks, parallel plans, and no JIT (which takes longer than these queries). Rows
+are loaded in the order of the Parquet files, department by department along a space-filling curve, which suits every
+query with a place. The record of a property is `json` in a separate table, so that the filtered rows are narrow. Its
+text is sent as stored.
 """
 
 import http.client
@@ -19,7 +19,7 @@ import sys
 import duckdb
 import psycopg
 
-# Records copied before the answers they came in are dropped.
+# Number of records copied before the responses that contain them are deleted.
 RECORDS_AT_ONCE = 50_000
 
 SETTINGS = """
@@ -68,7 +68,7 @@ create table property_adverts (flx_id uuid, source text, is_online bool, is_pro 
 create table records (flx_id uuid, record json);
 """
 
-# The records with their place and words; then every index a question can use, statistics, and the visibility map.
+# Adds places and words to the records, then every index that a query can use, statistics, and the visibility map.
 FINISH = [
     """create table properties as select loaded.*,
          case when lat is not null then st_setsrid(st_makepoint(lon, lat), 4326) end as position,
@@ -100,7 +100,7 @@ FINISH = [
 
 
 class Server:
-    """PostgreSQL on a folder of its own; the superuser may not run it, so it runs as `postgres` then."""
+    """PostgreSQL in a separate folder. The superuser may not run it, so it then runs as `postgres`."""
 
     def __init__(self, options):
         self.options = options
@@ -137,7 +137,7 @@ class Server:
         self.run(self.options.bin / "pg_ctl", "-D", self.folder, "-m", "fast", "stop")
 
     def fill(self, connection, toise):
-        """Loads and indexes, once."""
+        """Loads and indexes the data, unless this was done before."""
         if connection.execute("select to_regclass('filled')").fetchone()[0]:
             return
         print("filling PostgreSQL: columns, adverts, records, indexes", file=sys.stderr)
@@ -158,7 +158,7 @@ class Server:
 
 
 def copy(connection, table, lake, query, folder):
-    """Copies what a query finds in the files, through a file."""
+    """Copies the result of a query over the Parquet files, by way of a CSV file."""
     path = folder / f"{table}.csv"
     lake.execute(f"copy ({query}) to '{path}' (header false)")
     with connection.cursor().copy(f"copy {table} from stdin (format csv)") as rows, path.open("rb") as file:
@@ -168,7 +168,7 @@ def copy(connection, table, lake, query, folder):
 
 
 def copy_records(connection, toise, ids):
-    """Copies the records as the server answers them, a hundred at a time."""
+    """Copies the records from the server's responses, a hundred at a time."""
     channel = http.client.HTTPConnection(toise.address)
     connection.execute("create table answers (answer json)")
     for start in range(0, len(ids), RECORDS_AT_ONCE):

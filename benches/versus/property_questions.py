@@ -1,7 +1,7 @@
-"""Twelve questions about properties, as HTTP bodies and as SQL conditions over the same rows.
+"""Twelve queries of properties, as HTTP bodies and as SQL conditions over the same rows.
 
-A question is drawn from a property, so that it has an answer. A page is a hundred whole records in order with the exact
-number of properties that match.
+A query is drawn from a property, so that it has a result. A page has a hundred whole records in order, and the exact
+number of matching properties.
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 EARTH_RADIUS_M = 6_371_008.8
 PAGE = 100
 
-# Property by property: sort names of the contract and their columns.
+# Sort keys of the contract, with their columns.
 SORTS = {
     "PRICE": "price_latest_value", "FIRST_SEEN_AT": "meta_first_seen_at", "LAST_SEEN_AT": "meta_last_seen_at",
 }
@@ -18,7 +18,7 @@ SORTS = {
 
 @dataclass
 class Question:
-    """One question: `kind` is page, count, words (a page by relevance), or id."""
+    """A query. `kind` is page, count, words (a page by relevance), or id."""
 
     name: str
     search: dict
@@ -79,7 +79,7 @@ ONLINE = {"meta": {"isTotallyOffline": False}}, "not meta_is_totally_offline"
 
 
 def around(home, metres):
-    """The contract's planar distance; PostGIS finds candidates by the box around the circle."""
+    """The contract's planar distance; PostGIS finds candidates with the box around the circle."""
     lat, lon = home["lat"], home["lon"]
     span_lat = math.degrees(metres / EARTH_RADIUS_M) * 1.000001 + 1e-9
     span_lon = span_lat / math.cos(math.radians(lat))
@@ -126,7 +126,7 @@ def question(name, clauses, *, words=None, **rest):
 
 
 def draw(connection, rounds, seed):
-    """`rounds` lists of twelve questions."""
+    """Returns `rounds` lists of twelve queries."""
     columns = ("flx_id::text, type, offer_type, location_department, location_insee_code, location_postal_code, lat, lon, "
                "price_latest_value, habitation_surface_total, habitation_room_count")
     connection.execute(f"select setseed({seed % 1000 / 1000})")

@@ -1,7 +1,7 @@
-"""The twelve questions, as HTTP bodies and as SQL over the same files.
+"""The twelve queries, as HTTP bodies and as SQL over the same files.
 
-A question is drawn from a row of the data, so that it has an answer. Every one wants twenty whole records in order and
-the exact number of rows that match.
+A query is drawn from a row of the data, so that it has a result. Each asks for twenty whole records in order and the
+exact number of matching rows.
 """
 
 import datetime
@@ -15,7 +15,7 @@ DEEP_PAGES = 50
 
 @dataclass
 class Question:
-    """One question with its parameters filled in."""
+    """A query with its parameters."""
 
     name: str
     table: str
@@ -74,7 +74,7 @@ def between(column, least, greatest):
 
 
 def within(lat, lon, metres):
-    """The contract's planar distance; DuckDB also gets the box around the circle, to skip row groups by."""
+    """The contract's planar distance; DuckDB also gets the box around the circle, to skip row groups."""
     span_lat = math.degrees(metres / EARTH_RADIUS_M) * 1.000001 + 1e-9
     span_lon = span_lat / math.cos(math.radians(lat))
     north = f"radians(lat - {lat!r})"
@@ -102,7 +102,7 @@ DIAGNOSTIC_COLUMNS = (
 
 
 def draw(connection, source, rounds, seed):
-    """`rounds` lists of twelve questions each, drawn from rows of the data."""
+    """Returns `rounds` lists of twelve queries each, drawn from rows of the data."""
 
     def rows(table, columns, known):
         sql = (

@@ -1,9 +1,9 @@
-"""A replica's start from an empty disk, beside a bare download of the same objects; and how soon news is seen.
+"""Compares a replica's start from an empty disk with a plain download of the objects, and times its updates.
 
-A data folder of sales is published to an S3 server on loopback (moto, which is Python, so that it bounds both sides). In
-each round, in turns: curl downloads every object that the manifest names, eight at a time, to the same disk; and
-`toise serve --replica` starts in an empty folder and is asked for sales until it answers. What the replica does beside
-downloading is verifying every byte, installing and opening.
+A data folder of sales is published to an S3 server on loopback. This server is moto, in Python, so that it limits both
+sides. In each round, curl downloads every object that the manifest names to the same disk, eight at a time. In turn,
+`toise serve --replica` starts in an empty folder and is asked for sales until it responds. In addition to downloading,
+the replica verifies every byte, installs the files and opens them.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def arguments():
 
 
 def serve_objects():
-    """Starts the S3 server, with a bucket; its address."""
+    """Starts the S3 server with a bucket; returns its address."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -55,7 +55,7 @@ def serve_objects():
 
 
 def download(s3, address, folder):
-    """Seconds that curl takes for every object of the newest manifest, and their bytes."""
+    """Downloads every object of the newest manifest with curl; returns the seconds and the number of bytes."""
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix="lake/objects/")
     objects = [(found["Key"], found["Size"]) for page in pages for found in page["Contents"]]
     lines = [f'url = "{address}/{BUCKET}/{key}"\noutput = "{folder}/{key.rsplit("/", 1)[1]}"\n' for key, _ in objects]
@@ -72,7 +72,7 @@ def download(s3, address, folder):
 
 
 def first_answer(options, environment, key, folder):
-    """Seconds from the start of a replica in an empty folder to its first answer."""
+    """Returns the seconds from the start of a replica in an empty folder to its first response."""
     started = time.perf_counter()
     process = subprocess.Popen(
         [options.toise, "--data", str(folder), "--json", "serve", "--listen", "127.0.0.1:0", "--replica",

@@ -1,7 +1,8 @@
 #!/bin/sh
-# How long a replica takes from an empty disk to its first answer, beside a bare download of the same objects, from an S3
-# server on loopback (moto). Usage: benches/versus/replica.sh [SALES]; SALES are made (default 5000000). Further arguments
-# go to replica.py (--rounds N, --json). TOISE names an executable; without it a release is built.
+# Times a replica from its start with an empty disk to its first response, and a plain download of the same objects,
+# from an S3 server on loopback (moto). Usage: benches/versus/replica.sh [SALES], the number of sales to generate (default
+# 5000000). Further arguments go to replica.py (--rounds N, --json). TOISE names an executable; without it a release is
+# built.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../support/setup.sh"

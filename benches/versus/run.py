@@ -1,10 +1,10 @@
-"""toise against DuckDB: the same Parquet files, the same questions, interleaved, answers checked equal.
+"""Compares toise with DuckDB: same Parquet files, same queries in turn, results checked to be equal.
 
-toise is timed from outside, end to end: JSON body, HTTP over a socket (connection kept open), key check, JSON answer.
-DuckDB is timed inside the process, without any server in front: that favours DuckDB, and more so the shorter the question.
-DuckDB further gets: a persistent connection with all cores, cached Parquet footers and file contents, no HTTP, no JSON,
-bounding boxes spelt out for circles, the keyset of the cursor as a plain condition, and of the formulations
-below the one that is fastest for each question over the whole run:
+toise is timed from outside, end to end: JSON body, HTTP over a persistent connection, key check, JSON response. DuckDB
+is timed inside the process, without a server. This favours DuckDB, most of all in short queries. DuckDB also has a
+persistent connection with all cores, cached Parquet footers and file contents, explicit bounding boxes for circles, and
+the keyset of the cursor as a plain condition. For each query, the formulation below counts that is fastest over the
+whole run:
 
   records  count(*), then the twenty best, only the ready-made `record` column
   rows     count(*), then the twenty best, all columns (late materialisation is DuckDB's own)
@@ -53,7 +53,7 @@ def make_lake(options):
 
 
 class Toise(Service):
-    """The questions, asked over HTTP."""
+    """Runs the queries over HTTP."""
 
     def ask(self, question, cursor=None):
         body = question.body if cursor is None else {**question.body, "cursor": cursor}
@@ -74,17 +74,17 @@ def open_duckdb(data):
         try:
             connection.execute(f"set {setting} = {value}")
         except duckdb.Error:
-            pass  # A version without the setting.
+            pass  # This version does not have the setting.
     return connection
 
 
 def source(data, table):
-    """The live files of a table, as a table function: a view would hide the names of the files."""
+    """The current files of a table, as a table function, because a view would hide the names of the files."""
     return f"read_parquet('{data}/lake/{table}/*.parquet')"
 
 
 def ask_duckdb(connection, data, question, formulation, after):
-    """Total, ids in order, seconds. `after`: sort value and id where the page before ended."""
+    """Returns total, ids in order, seconds. `after` is the sort value and the id at the end of the page before."""
     table, sort, name = source(data, question.table), question.sort_by, question.id_column
     beyond = "true"
     if after is not None:
@@ -130,7 +130,7 @@ def ask_duckdb(connection, data, question, formulation, after):
 
 
 def walk_to_page(toise, question):
-    """Follows cursors; returns the cursor of the page asked, and where the one before it ended."""
+    """Follows cursors; returns the cursor of the wanted page, and the end of the page before it."""
     cursor, last = None, None
     for _ in range(question.pages_before):
         answer, _ = toise.ask(question, cursor)
@@ -142,7 +142,7 @@ def walk_to_page(toise, question):
 
 
 def forget_files(folder):
-    """Drops the files from the page cache, where the system lets us: a start that reads from the disk."""
+    """Drops the files from the page cache if the system allows it, so that a start reads from disk."""
     for path in folder.rglob("*"):
         if path.is_file() and hasattr(os, "posix_fadvise"):
             with path.open("rb") as file:
@@ -251,12 +251,12 @@ def report(options, asked, ours, theirs, totals, starts, memory):
         }, indent=1) + "\n")
 
 
-# Rows that the documentation shows.
+# The number of rows in the documentation's figures.
 USUAL_ROWS = 5_000_000
 
 
 def record(options, figures, starts, memory):
-    """Writes what the tables of docs/performance.md are made of."""
+    """Writes the results for the tables of docs/performance.md."""
     rows = [results.row(
         figure["question"], results.figure(figure["toise_ms"]["p50"], "ms", name="toise"),
         results.figure(figure["toise_ms"]["p95"], "ms", "p95", name="toise"),

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Asks toise and DuckDB the same twelve questions about the same Parquet files. Usage: benches/versus/run.sh [ROWS]
-# ROWS sales and as many diagnostics (default 5000000). Further arguments go to run.py (--rounds N, --json FILE, ...).
+# Compares toise with DuckDB on twelve queries of the same Parquet files. Usage: benches/versus/run.sh [ROWS], the
+# number of sales and of diagnostics (default 5000000). Further arguments go to run.py (--rounds N, --json FILE, ...).
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../support/setup.sh"

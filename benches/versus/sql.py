@@ -1,10 +1,11 @@
-"""Narrow rows of SQL over HTTP and Flight SQL, beside DuckDB on the same Parquet files.
+"""Compares SQL over HTTP and Flight SQL with DuckDB on the same Parquet files, for narrow rows.
 
 python sql.py --http URL --key KEY --modest-key KEY --data FOLDER [--flight GRPC_URL] [--pid SERVER_PID] [--limit ROWS]
 
-Each way reads the same columns of `dvf` to Arrow, several times; the best time counts. With the process id of the server,
-the CPU time of both sides and the most memory that the server held are printed too. Then a modest client searches sales at fixed times, alone and while another process
-runs heavy queries without a pause; the time of a search counts from the moment it was due.
+Each way reads the same columns of `dvf` to Arrow several times; the best time counts. With the process id of the
+server, the script also prints the CPU time of both sides and the server's peak memory. Then a modest client searches
+sales at fixed times, alone and while another process runs heavy queries without pauses. A search is timed from the
+moment at which it was due.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import requests
 
 COLUMNS = "price_eur, surface_m2, main_rooms, lat, lon, transaction_date"
 RUNS = 3
-# What the heavy client asks, in turn: groups, a join of a table with itself, a sort, a long answer.
+# The queries of the heavy client, in turn: groups, a join of a table with itself, a sort, a long result.
 HEAVY = [
     "select insee_code, property_type, median(price_eur), count(distinct address) from dvf group by 1, 2",
     "select count(*) from dvf a join dvf b on a.insee_code = b.insee_code and a.price_eur = b.price_eur and a.id < b.id",
@@ -52,7 +53,7 @@ def resident_mib():
 
 
 class Memory:
-    """The most memory of the server while this is open, in MiB, and what it held before."""
+    """The peak memory of the server in MiB while this context is open, and its memory before."""
 
     def __enter__(self):
         self.most = 0.0
@@ -106,7 +107,7 @@ def message(field, content):
 
 
 def over_arrow_flight():
-    """The same calls by Arrow's own client, which is C++; the ADBC driver is Go."""
+    """The same calls by Arrow's client, which is written in C++; the ADBC driver is written in Go."""
     from pyarrow import flight
 
     kind = b"type.googleapis.com/arrow.flight.protocol.sql.CommandStatementQuery"
@@ -118,7 +119,7 @@ def over_arrow_flight():
 
 
 def cpu_seconds():
-    """CPU time that this process and the server have used."""
+    """Returns the CPU times of this process and of the server."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     if not arguments.pid:
         return own.ru_utime + own.ru_stime, 0.0
@@ -154,13 +155,13 @@ for name, read in ways:
 
 
 def ask_heavily(until):
-    """Asks one heavy query after the other until a time, and returns how many were answered."""
+    """Sends one heavy query after another until a time, and returns the number of responses."""
     answered = 0
     while time.time() < until:
         body = {"query": HEAVY[answered % len(HEAVY)], "format": "arrow"}
         headers = {"x-api-key": arguments.key}
         with requests.post(arguments.http + "/v2/protected/sql", headers=headers, json=body, stream=True) as answer:
-            # A query ends with an error when a limit of the server is reached: that is an answer too.
+            # A query that reaches a limit of the server ends with an error; this counts as a response.
             for _ in answer.iter_content(1 << 20):
                 pass
         answered += 1
@@ -168,7 +169,7 @@ def ask_heavily(until):
 
 
 def search_times():
-    """How long searches take that are due at fixed times, in milliseconds."""
+    """Sends searches at fixed times; returns their times in milliseconds."""
     session = requests.Session()
     session.headers["x-api-key"] = arguments.modest_key
     taken, begun = [], time.perf_counter()

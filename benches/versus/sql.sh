@@ -1,7 +1,8 @@
 #!/bin/sh
-# Reads narrow rows of sales by SQL over HTTP, by Flight SQL, and with DuckDB from the same Parquet files, and watches the
-# memory of the server; then times a modest client alone and beside heavy queries. Usage: benches/versus/sql.sh [ROWS] [--limit N]
-# ROWS sales are made (default 5000000). TOISE names an executable; without it a release is built.
+# Reads narrow rows of sales by SQL over HTTP, by Flight SQL, and with DuckDB from the same Parquet files, and records
+# the server's memory. Then times a modest client, alone and during heavy queries.
+# Usage: benches/versus/sql.sh [ROWS] [--limit N]; ROWS is the number of sales to generate (default 5000000).
+# TOISE names an executable; without it a release is built.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../support/setup.sh"

@@ -1,14 +1,15 @@
-"""toise against PostgreSQL with PostGIS: the same sales, the same vector tiles, interleaved.
+"""Compares toise with PostgreSQL and PostGIS: same sales, same vector tiles, in turn.
 
-Places are drawn by where sales are, so that busy tiles are asked for as often as people would. At each zoom every tile is
-asked for four times: twice of either side, in turns. The first time is *cold*: neither side has made the tile before (what
-it reads is in memory, as both were asked for other tiles first). The second is *warm*: toise answers from its cache, and
-PostgreSQL, or Martin before it, as they are. Below zoom 14 tiles hold hexagons with the median price, from there on points.
+Tiles are drawn around sales, so that busy tiles are as frequent as in real use. At each zoom every tile is requested
+four times: twice from each side, in turn. The first request is *cold*: neither side has made the tile before. Its data
+is in memory, because other tiles were requested first. The second request is *warm*: toise responds from its cache, and
+PostgreSQL (or Martin in front of it) as usual. Tiles contain hexagons with the median price below zoom 14, and points
+from zoom 14.
 
-toise is timed from outside, end to end: HTTP over a kept socket, key check, the tile. PostgreSQL is asked through Martin if
-that is given, which serves the functions below over HTTP, and otherwise over its own protocol for what Martin would ask:
-ST_AsMVT over rows that an index on their place in Web Mercator finds. The grids of hexagons have the same size and differ
-in where they begin.
+toise is timed from outside, end to end: HTTP over a persistent connection, key check, tile. If Martin is given, it
+serves the functions below over HTTP. Otherwise PostgreSQL receives the queries of Martin over its own protocol:
+ST_AsMVT over rows that an index on their place in Web Mercator finds. The hexagons of both sides have the same size,
+but their grids have different origins.
 """
 
 import argparse
@@ -38,7 +39,7 @@ FINISH = [
     "drop table loaded",
     "create index on sales using gist (place)",
     "vacuum (analyze) sales",
-    # Sixteen hexagons from corner to corner of a tile, as toise has them; a hexagon is counted whole.
+    # Sixteen hexagons from corner to corner of a tile, as in toise. The figures of a hexagon cover all of it.
     """create function hexagons(z integer, x integer, y integer) returns bytea language sql stable parallel safe as $$
          with bounds as (select st_tileenvelope(z, x, y) as box, 40075016.68557849 / 2 ^ z / 32 as side),
               cells as (select geom, sales.price_per_m2 from bounds, st_hexagongrid(side, box) grid
@@ -78,7 +79,7 @@ def make_lake(options):
 
 
 def fill(connection, options):
-    """Loads and indexes the sales, once."""
+    """Loads and indexes the sales, unless this was done before."""
     if connection.execute("select to_regclass('filled')").fetchone()[0]:
         return
     print("filling PostgreSQL", file=sys.stderr)
@@ -92,7 +93,7 @@ def fill(connection, options):
 
 
 class Martin:
-    """Martin over PostgreSQL, on loopback; its own cache is off, as the first answer would be its last otherwise."""
+    """Martin in front of PostgreSQL, on loopback. Its cache is off: otherwise it would ask PostgreSQL only once."""
 
     def __init__(self, executable, port):
         database = f"postgres://bench@127.0.0.1:{port}/postgres"
@@ -118,7 +119,7 @@ class Martin:
 
 
 def drawn(options, connection):
-    """Tiles of each zoom around sales."""
+    """Draws tiles of each zoom around sales."""
     rng = random.Random(options.seed)
     count = options.tiles * len(ZOOMS)
     places = connection.execute(
@@ -168,7 +169,7 @@ def main():
 
         rows = []
         for zoom, tiles in zip(ZOOMS, drawn(options, connection)):
-            # What both read is in memory afterwards.
+            # Afterwards, the data of both sides is in memory.
             ask_toise(0, 0, 0)
             ask_peer(*tiles[0])
             took = {"toise": [[], []], "peer": [[], []]}

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Asks toise and PostgreSQL with PostGIS for the same vector tiles of the same sales. Usage: benches/versus/tiles.sh [SALES]
-# SALES are made (default 5000000). Further arguments go to tiles.py (--tiles N, --json FILE, ...). TOISE names an executable;
-# without it a release is built. PostgreSQL runs on loopback for as long as the script; MARTIN, or martin on the path (cargo
-# install martin), serves its tiles over HTTP, otherwise its tiles are read over its own protocol, which is quicker.
+# Compares toise with PostgreSQL and PostGIS on the same vector tiles of the same sales. Usage: benches/versus/tiles.sh
+# [SALES], the number of sales to generate (default 5000000). Further arguments go to tiles.py (--tiles N, --json FILE).
+# TOISE names an executable; without it a release is built. PostgreSQL runs on loopback while the script runs. Its tiles
+# are served over HTTP by MARTIN, or by martin on the path (cargo install martin). Without either, they are read over
+# PostgreSQL's protocol, which is faster.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../support/setup.sh"

@@ -4,13 +4,14 @@
 Usage: docs/tools/crates.py [--metadata FILE] [--check]
 
 Only members of the workspace appear, and only normal dependencies between them (neither build nor development
-dependencies). Crates are grouped by floor: a crate that depends on no other member is on floor 0, any other is one floor
-above the highest crate it depends on. Each crate shows its lines of Rust: every line of the .rs files under the folder of
-its library or executable, without the folders of other members, tests/ and benches/.
+dependencies). Crates are grouped by floor: a crate that depends on no other member is on floor 0, and any other crate
+is one floor above the highest one that it depends on. Each crate is shown with its number of lines of Rust. These are
+all lines of the .rs files under the folder of its library or executable, without tests/, benches/ and the folders of
+other members.
 
---check prints what is wrong instead, and exits 1 when there is something: crates that depend on one another in a circle, a
-crate that depends on one of a higher floor than its own in the drawing of src/ARCHITECTURE.md, and a crate that is missing
-there. Crates of more than LINES_MAX lines are warnings.
+--check prints errors instead of the graph, and exits with 1 if there are any. It is an error if crates depend on one
+another in a circle, if a crate depends on one of a higher floor in the drawing of src/ARCHITECTURE.md, and if a crate
+is missing in this drawing. For a crate of more than LINES_MAX lines, --check prints a warning.
 """
 
 import argparse
@@ -26,7 +27,7 @@ ARCHITECTURE = ROOT / "src" / "ARCHITECTURE.md"
 DRAWING = re.compile(r"^## Floors$.*?^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # The root package, which is above all floors.
 ROOT_PACKAGE = "toise"
-# Targets whose sources are the crate itself.
+# Kinds of targets whose sources count as the crate's.
 OWN_KINDS = {"lib", "rlib", "cdylib", "staticlib", "dylib", "proc-macro", "bin"}
 
 
@@ -61,7 +62,7 @@ def dependencies(packages):
 
 
 def floors(graph):
-    """The floor of each crate: the longest path from it to the ground."""
+    """The floor of each crate: the length of the longest chain of its dependencies."""
     known, on_the_way = {}, []
 
     def floor(name):
@@ -81,8 +82,8 @@ def floors(graph):
 
 
 def drawn_floors(graph):
-    """The floor of each crate in the drawing of src/ARCHITECTURE.md: lines that start with the number of a floor, and lines
-    that continue it. Names of crates are separated by two spaces or more."""
+    """The floor of each crate in the drawing of src/ARCHITECTURE.md. There, a line starts with the number of a floor or
+    continues the floor above. Names of crates are separated by at least two spaces."""
     drawing = DRAWING.search(ARCHITECTURE.read_text(encoding="utf-8"))
     if not drawing:
         sys.exit(f"error: {ARCHITECTURE.relative_to(ROOT)} has no drawing of the floors")
@@ -96,7 +97,7 @@ def drawn_floors(graph):
 
 
 def upward(graph):
-    """What is wrong with the dependencies between floors."""
+    """The errors in the dependencies between floors."""
     floor_of = drawn_floors(graph)
     for name in sorted(graph):
         if name == ROOT_PACKAGE:
@@ -110,14 +111,14 @@ def upward(graph):
 
 
 def source_folders(package):
-    """Folders that hold the sources of a crate's library and executables, none inside another."""
+    """Folders of the sources of a crate's library and executables, without those inside another one of them."""
     targets = [target for target in package["targets"] if OWN_KINDS & set(target["kind"])]
     folders = sorted({pathlib.Path(target["src_path"]).parent for target in targets})
     return [folder for folder in folders if not any(other in folder.parents for other in folders)]
 
 
 def lines_of_rust(name, packages):
-    """Lines of the .rs files of a crate, without those of members that lie inside its folder."""
+    """Number of lines of the .rs files of a crate, without those of members inside its folder."""
     homes = {other: pathlib.Path(package["manifest_path"]).parent for other, package in packages.items()}
     inner = [home for other, home in homes.items() if other != name and homes[name] in home.parents]
     inner += [homes[name] / "tests", homes[name] / "benches"]
@@ -131,7 +132,7 @@ def lines_of_rust(name, packages):
 
 
 def identifier(name):
-    """A name Mermaid takes as an identifier: some words, such as `end`, are its own."""
+    """A valid identifier for Mermaid, which reserves some words, such as `end`."""
     return "crate_" + "".join(letter if letter.isalnum() else "_" for letter in name)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that every link between the Markdown files of this repository leads somewhere: to a file, and in it to a heading.
+"""Checks that the files and headings exist to which Markdown files of this repository link.
 
 Usage: docs/tools/links.py
 
-Prints each link that does not, with its file and line, and exits 1 when there is one. Addresses on the web are not asked.
+Prints each broken link with its file and line, and exits with 1 if there are any. Addresses on the web are not checked.
 """
 
 import pathlib
@@ -19,7 +19,7 @@ ELSEWHERE = ("http://", "https://", "mailto:")
 
 
 def lines(page):
-    """Numbered lines outside fenced code."""
+    """Lines outside fenced code, with their numbers."""
     is_code = False
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -29,7 +29,7 @@ def lines(page):
 
 
 def anchors(page):
-    """Anchors of the headings of a page, as forges make them."""
+    """Anchors of the headings of a page, as GitHub and others make them."""
     found = {}
     for _, line in lines(page):
         heading = HEADING.match(line)
@@ -42,7 +42,7 @@ def anchors(page):
 
 
 def fault(page, target):
-    """What is wrong with a link; None when it is right."""
+    """The error of a link; None if it is correct."""
     if target.startswith(ELSEWHERE):
         return None
     path, _, anchor = target.partition("#")

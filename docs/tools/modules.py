@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Prints how the top-level folders and files of each crate use one another, and their circles.
+"""Prints the uses between top-level folders and files of each crate, and the circles among them.
 
 Usage: docs/tools/modules.py [--metadata FILE] [--check] [CRATE...]
 
-Read are the `use` declarations and the paths in the code that start with `crate`, `super` or `self`; tests are left out.
-What the root file only re-exports counts as the folder it comes from. What the root file defines itself is named
-`lib.rs`; a crate whose folders need something of it that itself needs folders has a circle. Methods that a folder gives to
-a type of another are not seen.
+The script reads `use` declarations and paths in the code that start with `crate`, `super` or `self`. It omits tests. An
+item that the root file only re-exports counts as part of the folder that defines it. Items that the root file defines
+itself count as `lib.rs`: there is a circle if folders use them and they use folders. The script does not see methods
+that one folder defines for a type of another.
 
---check prints the circles alone, and exits 1 when there is one. A circle inside a folder is that folder's own business.
+--check prints only the circles, and exits with 1 if there are any. Circles inside a folder are not reported.
 """
 
 import argparse
@@ -24,7 +24,7 @@ INLINE_MODULE = re.compile(r"\bmod\s+(\w+)\s*\{")
 
 
 def split_tree(tree):
-    """The paths of a `use` tree, each as its names and the name it is given here."""
+    """The paths of a `use` tree, each as its names and the name under which it is imported."""
     tree = tree.strip()
     if tree.startswith("{"):
         return [path for part in split_list(tree[1:-1]) for path in split_tree(part)]
@@ -48,7 +48,7 @@ def split_list(text):
 
 
 def absolute(names, place):
-    """The path from the crate's root that a path means at a place; `None` for another crate's."""
+    """The path from the crate's root to which a path at a place refers; `None` for a path into another crate."""
     at = list(place)
     if names[0] == "crate":
         at, names = [], names[1:]
@@ -64,7 +64,7 @@ def absolute(names, place):
 
 
 class Crate:
-    """The modules of a crate, and which use which."""
+    """The modules of a crate, and which of them use which."""
 
     def __init__(self, root):
         self.files, tests = modules(root)
@@ -76,7 +76,7 @@ class Crate:
         self.exports = self.read_exports()
 
     def read_exports(self):
-        """Names that the root file re-exports of its modules, with the module each comes from."""
+        """Names that the root file re-exports, with the module of each."""
         exports = {}
         for _, tree in USE.findall(self.code[()]):
             for names, alias in split_tree(tree):
@@ -87,7 +87,7 @@ class Crate:
         return exports
 
     def unit(self, path):
-        """The top-level folder or file that a path lies in."""
+        """The top-level folder or file that contains a path."""
         if not path:
             return ROOT_FILE
         if path[0] in self.top:
@@ -95,13 +95,13 @@ class Crate:
         return self.exports.get(path[0], ROOT_FILE)
 
     def uses(self):
-        """Which unit uses which, with one place that shows it."""
+        """For each unit, the units that it uses, each with one place as an example."""
         found = {}
         for path, code in self.code.items():
             here = self.unit(path) if path else ROOT_FILE
             for names, place, line in self.paths(path, code):
                 target = absolute(names, place)
-                # A glob of the root stands for nothing in particular.
+                # `crate::*` shows no particular use.
                 if target is None or target == ("*",):
                     continue
                 there = self.unit(target)
@@ -111,14 +111,14 @@ class Crate:
         return found
 
     def paths(self, path, code):
-        """Paths of a file, as names with the module they stand in and their line."""
+        """Paths of a file, each as its names, the module around it and its line."""
         spans = [(m.start(), closing(code, m.end() - 1), m.group(1)) for m in INLINE_MODULE.finditer(code)]
 
         def place(position):
             return path + tuple(name for start, end, name in spans if start < position < end)
 
         for match in USE.finditer(code):
-            # The root's own re-exports are its map, and no use.
+            # Re-exports of the root file do not count as uses.
             is_map = not path and match.group(1)
             for names, _ in split_tree(match.group(2)):
                 if names and not is_map:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the tables of the documentation from benches/results/*.json.
+"""Generates the tables of the documentation from benches/results/*.json.
 
 Usage: docs/tools/render.py [--check]
 
-What stands between `<!-- results:NAME -->` and `<!-- /results -->` in a page of docs/ is replaced by the table NAME, with
-one line on where its figures are from. --check changes nothing, names the pages that are out of date and exits 1 when
-there is one. Which rows a table has is said in TABLES below; figures come from the results only.
+In each page of docs/, replaces the text between `<!-- results:NAME -->` and `<!-- /results -->` by the table NAME and a
+line that says where its figures are from. --check changes no page, lists those that are out of date and exits with 1 if
+there are any. TABLES below defines the rows of each table. All figures come from the results.
 """
 
 import argparse
@@ -18,17 +18,20 @@ from dataclasses import dataclass
 DOCS = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = DOCS.parent / "benches" / "results"
 BLOCK = re.compile(r"(<!-- results:([a-z0-9-]+) -->\n).*?(<!-- /results -->)", re.S)
-# From here on, seconds read better as minutes.
+# At least this number of seconds is shown in minutes.
 MINUTES_FROM_S = 120
-# Statistics that stand in a column of their own.
+# Statistics that are shown in a column.
 SHOWN = ("median", "share", "interval")
 
 
 @dataclass
 class Line:
-    """A row of a table with more than one source: `sources` are "FILE:ID" (or "FILE:ID|ID" for the range over several),
-    of which the first that was recorded counts. `rate` is the unit of the throughput that is shown instead of a time. The
-    label may hold parameters of that run, such as `{TOISE_BENCH_ROWS}`."""
+    """A row of a table whose rows come from several files.
+
+    The row shows the first of `sources` that was recorded. A source is "FILE:ID", or "FILE:ID|ID" for a range over
+    several results. `rate` is the unit of the throughput if that is shown instead of a time. The label may contain
+    parameters of the run, such as `{TOISE_BENCH_ROWS}`.
+    """
 
     label: str
     sources: list
@@ -37,7 +40,7 @@ class Line:
 
 
 class Results:
-    """Results by name, read when asked for; remembers which were used."""
+    """Results by name. Reads a file on first use, and records which were used."""
 
     def __init__(self, folder=RESULTS):
         self.folder, self.read, self.used = folder, {}, []
@@ -55,7 +58,7 @@ class Results:
         return result
 
     def rows(self, source):
-        """Rows of a source "FILE:ID|ID", and its file; none unless all of them were recorded."""
+        """The file of a source "FILE:ID|ID", and its rows; no rows unless all of them were recorded."""
         name, _, ids = source.partition(":")
         known = {row["id"]: row for row in (self.get(name) or {"rows": []})["rows"]}
         wanted = ids.split("|")
@@ -63,7 +66,7 @@ class Results:
 
 
 def number(value):
-    """Two significant digits for small numbers, three for large ones; whole numbers as they were recorded."""
+    """A number with two significant digits if small, three if large; whole numbers as recorded."""
     if isinstance(value, int):
         return f"{value:,}"
     if abs(value) >= 1_000:
@@ -74,7 +77,7 @@ def number(value):
 
 
 def scaled(value, unit):
-    """A time in the unit people would say it in."""
+    """A time or rate in a unit that suits its size."""
     if unit == "ns":
         for limit, factor, scale in [(1e3, 1, "ns"), (1e6, 1e3, "µs"), (1e9, 1e6, "ms")]:
             if value < limit:
@@ -98,7 +101,8 @@ def text_of(figure, rate=""):
 
 
 def texts_of(row):
-    """All figures of a row: the median alone, others after what they are. A throughput only says the time again."""
+    """All figures of a row, with their statistic unless that is the median. Omits a throughput, which only repeats a
+    time."""
     texts = []
     told_of = [figure for figure in row["figures"] if figure["statistic"] != "throughput"]
     for figure in told_of or row["figures"]:
@@ -108,7 +112,7 @@ def texts_of(row):
 
 
 def of_rate(rows, unit):
-    """The throughput or the mean of one row, or from the least to the most of several."""
+    """The throughput or the mean of one row, or the range over several rows."""
     figures = [figure for row in rows for figure in row["figures"] if figure["statistic"] in ("throughput", "mean")]
     values = sorted(value for figure in figures for value in
                     ([figure["value"]] if "value" in figure else [figure["low"], figure["high"]]))
@@ -124,7 +128,7 @@ def table(headings, rows):
 
 
 def figure_of(row, name, *statistics):
-    """A figure by its name; of several the median, a share or an interval, unless another statistic is asked for."""
+    """A figure by its name and its statistic: by default the median, a share or an interval."""
     for figure in row["figures"]:
         if figure.get("name") == name and figure["statistic"] in (statistics or SHOWN):
             return figure
@@ -132,8 +136,8 @@ def figure_of(row, name, *statistics):
 
 
 def columns(file, first, *wanted, unit=""):
-    """A table with one figure to a column; `wanted` are (heading, name of the figure, decimals or None), and the statistic
-    where it is not the median."""
+    """A table with one figure per column. Each of `wanted` is (heading, name of the figure, decimals or None), and the
+    statistic if it is not the median."""
 
     def cell(figure, decimals):
         if figure is None:
@@ -153,7 +157,7 @@ def columns(file, first, *wanted, unit=""):
 
 
 def measured(file, first, *more):
-    """All rows of a file with all their figures, then further lines."""
+    """A table of all rows of a file with all their figures, followed by further lines."""
 
     def make(results):
         result = results.use(file)
@@ -164,7 +168,7 @@ def measured(file, first, *more):
 
 
 def lines(headings, *wanted):
-    """Lines from several files; those that were never recorded are left out."""
+    """A table of lines from several files, without those that were not recorded."""
 
     def make(results):
         found = cells_of(results, wanted)
@@ -188,7 +192,7 @@ def cells_of(results, wanted):
 
 
 def single_paths(results):
-    """Every bench of the last run of criterion."""
+    """The table of all benches of the last run of criterion."""
     result = results.use("criterion")
     rows = []
     for row in (result or {"rows": []})["rows"]:
@@ -217,7 +221,7 @@ def compared(results):
     return result and before_after(result)
 
 
-# Lines that more than one table shows.
+# Lines that are in more than one table.
 MATCHED = Line("portfolio matched against {TOISE_BENCH_ROWS} diagnostics", ["criterion:match_bulk/diagnostics"],
                "`cargo bench --bench match_bulk`", "rows a second")
 MATCHED_LARGE = Line("portfolio matched against five million diagnostics", ["bulk:match"], "`toise match dpe` prints it")
@@ -321,7 +325,7 @@ TABLES = {
 
 
 def origin(result):
-    """One sentence on where figures are from."""
+    """A sentence that says where figures are from."""
     if not result.get("commit"):
         source = result["source"]
         return source[0].upper() + source[1:] + (f", {result['date']}" if result.get("date") else "")
@@ -332,7 +336,7 @@ def origin(result):
 
 
 def block(name, folder=RESULTS):
-    """The lines that belong between the markers of a table."""
+    """The text between the markers of a table."""
     results = Results(folder)
     made = TABLES[name](results)
     if not made or not results.used:

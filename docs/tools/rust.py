@@ -1,7 +1,7 @@
-"""Reads just enough of Rust for the scripts beside it: where comments and strings are, where a brace closes, what is a test.
+"""Reads Rust for the other scripts of this folder: finds comments and strings, closing braces, and tests.
 
-It is no parser. It blanks what is not code, so that words and braces found in the rest mean what they say, and keeps
-every line break, so that line numbers stay.
+This is not a parser. It replaces comments and literals by spaces, so that every word and brace in the rest is code. It
+keeps line breaks, so that line numbers remain correct.
 """
 
 import json
@@ -18,7 +18,7 @@ NOT_CODE = re.compile(
     | /\*.*?\*/                                       # block comment (nested ones do not occur here)
     | \bb?r(?P<hashes>\#*)"(?s:.*?)"(?P=hashes)       # raw string
     | b?"(?:[^"\\]|\\.)*"                             # string
-    | b?'(?:[^'\\\n]|\\(?:[^u\n]|u\{[0-9a-fA-F_]+\}))'   # character, and no lifetime
+    | b?'(?:[^'\\\n]|\\(?:[^u\n]|u\{[0-9a-fA-F_]+\}))'   # character, but not a lifetime
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -26,12 +26,12 @@ TEST_MODULE = re.compile(r"#\[cfg\((?:test|all\(test\b[^\]]*)\)\]\s*(?:#\[[^\]]*
 
 
 def code_of(text):
-    """The text with comments and literals blanked, line for line."""
+    """The text with comments and literals replaced by spaces; line breaks are kept."""
     return NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def closing(code, opening):
-    """Where the brace opened at a position closes; the end of the text when it never does."""
+    """The position of the brace that closes the one at `opening`; the end of the text if there is none."""
     depth = 0
     for match in re.compile(r"[{}]").finditer(code, opening):
         depth += 1 if match.group() == "{" else -1
@@ -45,7 +45,7 @@ def blank(code, start, end):
 
 
 def without_tests(code):
-    """The code without modules that are compiled for tests alone, and the names of those that lie in files."""
+    """The code without modules that are compiled only for tests, and the names of such modules in other files."""
     in_files = []
     while match := TEST_MODULE.search(code):
         if match.group(2) == ";":
@@ -57,7 +57,7 @@ def without_tests(code):
 
 
 def library_roots(metadata_file=None):
-    """The root file of each member's library, by the member's name."""
+    """The root file of each member's library, by the name of the member."""
     if metadata_file:
         metadata = json.loads(pathlib.Path(metadata_file).read_text(encoding="utf-8"))
     else:
@@ -75,7 +75,7 @@ def library_roots(metadata_file=None):
 
 
 def modules(root):
-    """Files of a crate by the path of their module (a tuple of names), and the paths of those that are tests alone."""
+    """Files of a crate by the path of their module (a tuple of names), and the paths of modules only for tests."""
     found, tests = {}, set()
 
     def visit(path, file, folder):

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Prints how long files and functions of src are, and the longest of each.
+"""Prints the quantiles of the lengths of files and functions of src, and the longest of each.
 
 Usage: docs/tools/sizes.py [--check] [--without FOLDER]...
 
-A file's lines are all of it. A function's lines go from its `fn` to its closing brace; nested functions count for
-themselves too. Files and modules that are compiled for tests alone are left out of functions, and of the longest file.
+The length of a file is its number of lines. The length of a function is that from its `fn` to its closing brace; a
+nested function also counts separately. Functions in files and modules that are compiled only for tests are omitted, and
+FILE_MAX does not apply to such files.
 
-Warns when nine files in ten are not within FILE_P90_MAX lines, a file is longer than FILE_MAX, or 99 functions in a hundred
-are not within FUNCTION_P99_MAX. With --check the warnings are all that is printed. The exit status is 0 in any case: a limit
-is a hint to look for a second subject, not a reason to split one.
+Warns if more than a tenth of all files are longer than FILE_P90_MAX lines, if a file is longer than FILE_MAX, or if
+more than a hundredth of all functions are longer than FUNCTION_P99_MAX. --check prints only the warnings. The exit
+status is always 0: a long file or function may have a second subject, but one subject should not be split because it is
+long.
 """
 
 import argparse
@@ -25,9 +27,9 @@ FUNCTION = re.compile(r"(?<!\w)fn\s+(\w+)")
 
 
 def functions(code):
-    """Name, first line and lines of each function that has a body."""
+    """Name, first line and length of each function that has a body."""
     for match in FUNCTION.finditer(code):
-        # A signature ends at its body, or at a semicolon where it has none; array types hold semicolons too.
+        # A signature ends at its body, or at a semicolon if it has none. Array types have semicolons too.
         depth = 0
         for position in range(match.end(), len(code)):
             letter = code[position]
@@ -47,7 +49,7 @@ def percentile(values, share):
 
 
 def test_files():
-    """Files of modules that are compiled for tests alone."""
+    """Files of modules that are compiled only for tests."""
     found = set()
     for root in library_roots().values():
         files, tests = modules(root)

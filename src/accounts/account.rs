@@ -58,7 +58,7 @@ pub struct Account {
     pub created_at: DateTime<Utc>,
     /// Value of the `x-webhook-key` header on its deliveries.
     pub webhook_key: WebhookKey,
-    /// The key that replaces it, while it is being rotated. Until then deliveries carry the new key in
+    /// The next webhook key, during a rotation. Until it replaces the current one, deliveries also carry it, in
     /// `x-webhook-key-next`.
     pub next_webhook_key: Option<NextWebhookKey>,
 }
@@ -73,7 +73,8 @@ pub struct NextWebhookKey {
 }
 
 impl Account {
-    /// Returns the account as it is at a moment: a next webhook key whose time has come is then the webhook key.
+    /// Returns the account as it is at a moment: if the next webhook key is due by then, it has replaced the current
+    /// one.
     #[must_use]
     pub fn at(self, now: DateTime<Utc>) -> Self {
         match self.next_webhook_key {

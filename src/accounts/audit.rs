@@ -1,6 +1,6 @@
-//! The audit log: two rows for each administrative act, with who, from where and on what. One is written before the
-//! act, with the outcome [`BEGUN`], and one after it, with the result. If the process ends in between, the first row
-//! shows that the act may have been done.
+//! The audit log: two rows for each administrative act. They record who did it, from where and on what. One is written
+//! before the act, with the outcome [`BEGUN`], and one after it, with the result. If the process ends in between, the
+//! first row shows that the act may have been done.
 //!
 //! Rows are chained: each holds a digest of its contents and of the row before it, so verification detects rows that
 //! were changed or removed. Rows removed at the end are detected by the number of the last row, which SQLite stores
@@ -40,7 +40,7 @@ pub struct AuditState {
     pub entries: u64,
     /// Digest of the last entry, hexadecimal; empty without entries.
     pub head: String,
-    /// Number of the first entry whose digest does not fit or that follows a gap. If only entries at the end are
+    /// Number of the first entry whose digest does not match or that follows a gap. If only entries at the end are
     /// missing, the number of the first one.
     pub broken_at: Option<i64>,
 }
@@ -79,10 +79,10 @@ pub fn append(store: &Store, clock: &Clock, act: Act) -> store::Result<()> {
     store.write(move |transaction| toise_store::audit::append(transaction, at_ms, act))
 }
 
-/// Performs an act of the command line, between its two entries.
+/// Performs an act of the command line, and writes an entry before and after it.
 ///
 /// # Errors
-/// The act fails, which the log records, or the store cannot be written.
+/// The act fails (the log records this), or the store cannot be written.
 pub fn audited<T, E: std::fmt::Display + From<store::Error>>(
     store: &Store,
     clock: &Clock,

@@ -1,4 +1,4 @@
-//! The clock by which stored responses expire: the time of day, less recent jumps forward of the system clock.
+//! The clock by which stored responses expire: the system time minus its recent jumps forward.
 //!
 //! A clock that is set forward by mistake must not expire everything at once. A jump forward therefore only counts
 //! after a whole lifetime: everything stored before the jump has truly expired by then, and what was stored later
@@ -43,7 +43,7 @@ impl ExpiryClock {
         }
     }
 
-    /// Returns the time for expiry; never later than the time of day.
+    /// Returns the time for expiry; never later than the system time.
     pub fn now(&self) -> DateTime<Utc> {
         let mut state = self.state.lock();
         let passed = self.clock.monotonic();

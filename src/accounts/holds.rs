@@ -2,8 +2,8 @@
 //! folder.
 //!
 //! Work that a call has started continues if the call is cut off. That work shares the hold on the key, so a repeated
-//! call waits until the work has ended. A repeated call that runs earlier would undo the work, for example give a new
-//! key another text.
+//! call waits until the work has ended. A repeated call that ran earlier would undo the work, for example replace the
+//! text of a new API key.
 
 use std::collections::HashMap;
 use std::io;

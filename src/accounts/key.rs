@@ -39,7 +39,7 @@ pub type KeyHash = [u8; 32];
 pub enum KeyKind {
     /// Free trial key, valid for 7 days.
     Test,
-    /// Key that expires only if asked for.
+    /// Key that expires only if an expiry is requested.
     Production,
 }
 

@@ -269,7 +269,7 @@ pub fn get(store: &Store, key_or_id: &str) -> Result<KeyRecord> {
 /// Checks that the new time of expiry of a key, if it gets one, is after `now`.
 ///
 /// # Errors
-/// It is not: a key that must stop working now is revoked, which keeps the time of it.
+/// The time is not after `now`. To make a key stop working now, revoke it, which records the time.
 pub fn require_future_expiry(change: &KeyChange, now: DateTime<Utc>) -> Result<()> {
     match change.expires_at.flatten() {
         Some(end) if end <= now => Err(Error::PastExpiry),

@@ -93,8 +93,8 @@ impl Ledger {
     }
 
     /// Writes a call record. On return, charged credits and stored responses are synced, and any other record is
-    /// written, or waits in memory while the file cannot be written. If the caller goes away while waiting, the call may
-    /// or may not be charged, but never twice.
+    /// written, or waits in memory while the file cannot be written. If the caller goes away while waiting, the call
+    /// may or may not be charged, but never twice.
     ///
     /// # Errors
     /// Nothing was charged, except with [`store::Error::Closed`]: then the call may or may not be charged.
@@ -102,8 +102,8 @@ impl Ledger {
         self.record_holding(record, ()).await
     }
 
-    /// Like [`Ledger::record`], and drops `hold` once the record is written or will never be, even if the caller goes
-    /// away.
+    /// Like [`Ledger::record`], and drops `hold` once the record is written or can no longer be written, even if the
+    /// caller goes away.
     ///
     /// # Errors
     /// As [`Ledger::record`].
@@ -124,7 +124,7 @@ impl Ledger {
         } else {
             Durability::Written
         };
-        // Nothing is owed for a free call, and a repeated one may be made again: it does not need its row now.
+        // The row of a free call can be written later: nothing is owed for it, and a repeated free call may run again.
         let deferrable = match durability {
             Durability::Written => entry.clone(),
             Durability::Synced => None,
@@ -140,7 +140,7 @@ impl Ledger {
         let expired = self.expiry.now() - STORED_RESPONSE_TTL;
         let change = move |transaction: &Transaction<'_>| {
             insert(transaction, entry.as_ref(), packed.as_ref(), at, expired)?;
-            // The result of a change is kept until the change is committed and synced, and `hold` with it.
+            // Returning `hold` keeps it until the change is committed and synced.
             Ok(hold)
         };
         let written = self.database.write_async(durability, change).await;

@@ -282,9 +282,9 @@ impl KeyMeter {
         }))
     }
 
-    /// Reserves a place in the month's quota and reads the month's calls if needed. `waiting` is the number of calls that
-    /// count but are not in the store yet ([`crate::waiting`]), read before this call. Blocks on two indexed reads, at
-    /// most once a second.
+    /// Reserves a place in the month's quota and reads the month's calls if needed. `waiting` is the number of calls
+    /// that count but are not in the store yet ([`crate::waiting`]), read before this call. Blocks on two indexed
+    /// reads, at most once a second.
     pub fn reserve(
         &self,
         store: &Store,

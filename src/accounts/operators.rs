@@ -49,7 +49,7 @@ pub struct OperatorBounds {
     allowed_from: Option<Networks>,
 }
 
-/// A value by which an operator's key would exceed its own bounds on another key.
+/// The bound of an operator's key that another key would exceed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BeyondBounds {
     /// The operator's key expires, and the other key would expire later or never.

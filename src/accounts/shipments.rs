@@ -4,7 +4,7 @@
 //! the previous shipment, numbered, and stored in the transaction that records what is shipped. Shipments are files
 //! that are created once; one that is sent again has the same bytes. The writer adds a shipment to its own sums in the
 //! transaction that records its number, so no shipment is added twice and none is lost. Consumption that a replica has
-//! not shipped yet is lost if its disk is.
+//! not shipped yet is lost if its disk fails.
 
 use rusqlite::{OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};

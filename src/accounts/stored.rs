@@ -6,8 +6,8 @@
 //! to make room.
 //!
 //! Limits per account: [`STORED_BYTES_MAX`] for bodies, [`STORED_CALLS_MAX`] for rows, about 300 bytes each with their
-//! indexes. Above the latter, the oldest calls are forgotten; if repeated, they are executed and charged again. On disk,
-//! a body of 2 to 4 KB takes a page of 4 KiB.
+//! indexes. Above the latter, the oldest calls are forgotten; if repeated, they are executed and charged again. On
+//! disk, a body of 2 to 4 KB takes a page of 4 KiB.
 
 use std::sync::Arc;
 

@@ -19,7 +19,7 @@ pub struct KeyUses(Arc<Unwritten>);
 #[derive(Debug, Default)]
 struct Unwritten {
     uses: Mutex<HashMap<Uuid, i64>>,
-    /// Held while uses are written: who writes after another returns when the uses of both are in the store.
+    /// Held while uses are written, so that a second writer returns only when the uses of both are in the store.
     writing: Mutex<()>,
 }
 

@@ -274,7 +274,8 @@ impl KeyVerifier {
     /// [`KeyRecord::is_allowed_from`].
     ///
     /// A key that [`Self::recall`] decides on is verified without switching threads. For others, the store is read on a
-    /// blocking thread, at most `STORE_READS_MAX` at a time, so that a flood of them cannot occupy every blocking thread.
+    /// blocking thread, at most `STORE_READS_MAX` at a time, so that a flood of them cannot occupy every blocking
+    /// thread.
     ///
     /// # Errors
     /// The store cannot be read, or the runtime is shutting down.

@@ -1,8 +1,8 @@
 //! Rows of free calls that wait in memory while the ledger cannot be written, for example on a full disk.
 //!
-//! A free call is answered although its row is not written yet, because nothing is owed for it. [`Ledger::write_waiting`]
-//! writes the rows later, each once. A process that is killed before that loses them. At most [`ROWS_WAITING_MAX`]
-//! wait; the rows of further calls are left out and counted.
+//! A free call is answered although its row is not written yet, because nothing is owed for it.
+//! [`Ledger::write_waiting`] writes the rows later, each once. A process that is killed before that loses them. At most
+//! [`ROWS_WAITING_MAX`] wait; the rows of further calls are left out and counted.
 //!
 //! [`Ledger::write_waiting`]: crate::ledger::Ledger::write_waiting
 

@@ -29,7 +29,7 @@ const ABOVE_LEVEL_MAX: f64 = 8.0;
 const BELOW_RENT_MAX: f64 = 8.0;
 /// Minimum rent of a dwelling, EUR per m² and month.
 const RENT_PER_M2_MIN: f64 = 1.5;
-/// First year with portals for adverts. A moment of 1970 is a zero that was read as one.
+/// First year with portals for adverts. A date in 1970 comes from a zero that was read as a timestamp.
 const YEAR_MIN: i32 = 1995;
 /// Maximum habitable area of a flat, m².
 const FLAT_AREA_MAX: f64 = 1_500.0;

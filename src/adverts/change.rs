@@ -24,7 +24,7 @@ pub struct AdvertHistory {
     pub published_at: Timestamp,
     /// The last sighting that found it online.
     pub online_at: Option<Timestamp>,
-    /// Since when it has been offline.
+    /// When it went offline.
     pub offline_at: Option<Timestamp>,
     /// The first known price.
     pub initial_price: Option<Eur>,
@@ -83,7 +83,7 @@ impl AdvertHistory {
         }
     }
 
-    /// Returns the history with every moment after `latest` moved there.
+    /// Returns the history with every moment after `latest` set to `latest`.
     pub fn no_later_than(self, latest: Timestamp) -> Self {
         let bounded = |moment: Timestamp| moment.min(latest);
         Self {
@@ -120,8 +120,8 @@ impl AdvertHistory {
 
     /// Returns the history after a sighting that is older than the latest known one, and the events it adds.
     ///
-    /// A sighting older than all known ones becomes the first: its price is the initial price, and changes between it
-    /// and the sighting that was the first so far get events dated at that sighting. A sighting between two known ones
+    /// A sighting older than all known ones becomes the first: its price becomes the initial price. Changes between it
+    /// and the former first sighting get events dated at the former first sighting. A sighting between two known ones
     /// only moves `first_seen_at`: the prices between changes are not stored, so its price cannot be ordered among
     /// them.
     pub fn before(self, sighting: Sighting, states_price: bool) -> (Self, Vec<AdvertEvent>) {

@@ -72,7 +72,8 @@ fn shown(value: &Value) -> String {
 /// Removes the values that the contract refuses, one after the other, until it accepts the rest.
 ///
 /// # Errors
-/// A fault of an essential field, of more values than can be left out, or of the advert as a whole.
+/// An essential field has a fault, more values would have to be left out than allowed, or the advert as a whole has a
+/// fault.
 pub fn leave_out_faults(advert: &mut Value) -> Result<Vec<LeftOut>, Fault> {
     let mut left_out = Vec::new();
     loop {

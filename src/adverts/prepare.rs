@@ -1,4 +1,5 @@
-//! Prepares an incoming advert: decides, given the stored advert, on a record to write, on no change, or on a fault.
+//! Prepares an incoming advert: merges it with the stored advert. The result is a record to write, no change, or a
+//! fault.
 //!
 //! A pure function, so ingestion runs it on all cores before the transaction, and again inside it in the rare case that
 //! another writer came first. It has two steps. First, an [`AdvertState`] and a sighting give the next state; a bulk
@@ -184,7 +185,7 @@ pub fn prepare(
     })
 }
 
-/// Returns the record of a stored advert with every moment of its history after `latest` moved there.
+/// Returns the record of a stored advert with every moment of its history after `latest` set to `latest`.
 ///
 /// # Errors
 /// The stored record cannot be decoded, or the new one cannot be encoded.

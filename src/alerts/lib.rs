@@ -1,13 +1,12 @@
 //! Alerts: saved searches and the delivery of their matches to receivers.
 //!
 //! Accounts manage their alerts ([`alert`]) in the [`registry`]; the bodies and queries they send are parsed by
-//! [`request`]. Code that writes a listing percolates it, that is, tests it against all alerts ([`percolate`]), in the
-//! same transaction: matches are recorded (`matches`) and notifications are put in the [`outbox`], so none that an
-//! alert wants is lost and nothing uncommitted is sent. [`dispatch`] groups notifications into deliveries, composes
-//! their bodies (`payload`) and posts them to their receivers, signed ([`signature`]). `schedule` decides when a failed
-//! delivery is retried, and `endpoint_health` how many deliveries an endpoint may have in flight. [`deliveries`],
-//! [`overview`] and [`replay`] let accounts and operators inspect and repeat deliveries, and [`retention`] bounds the
-//! outbox.
+//! [`request`]. Code that writes a listing also tests it against all alerts ([`percolate`]). The same transaction
+//! records the matches (`matches`) and puts the notifications in the [`outbox`], so no notification is lost and none is
+//! sent for an uncommitted change. [`dispatch`] groups notifications into deliveries, composes their bodies (`payload`)
+//! and posts them to their receivers, signed ([`signature`]). `schedule` decides when a failed delivery is retried, and
+//! `endpoint_health` how many deliveries an endpoint may have in flight. [`deliveries`], [`overview`] and [`replay`]
+//! let accounts and operators inspect and repeat deliveries, and [`retention`] bounds the outbox.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! The composition: builds the service that [`toise_http`] runs from a data folder and a configuration.
 //!
-//! This is the only module that depends on every room; no room depends on the whole configuration.
+//! This is the only module that depends on every crate; no crate depends on the whole configuration.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -125,7 +125,7 @@ const UPSTREAM_QUESTIONS: Metric<Counter> = Metric::counter(
     "Requests to the upstream geocoding service, by outcome.",
 );
 
-/// What a data folder answers from.
+/// The data from which a service answers.
 pub struct Sources {
     /// The open-data tables.
     pub open_data: Arc<dyn OpenDataBackend>,
@@ -139,7 +139,8 @@ pub struct Sources {
     pub program: PathBuf,
 }
 
-/// The service over a store and tables, not yet listening; it is ready only while the supervisor's workers live.
+/// Builds the service over a store and tables. It does not listen yet, and it is ready only while the supervisor's
+/// workers live.
 pub fn app(
     supervisor: &Supervisor,
     store: &Store,
@@ -251,7 +252,7 @@ pub fn app(
     })
 }
 
-/// Market indicators over the tables of the projection's engine.
+/// Returns the market indicators over the tables of the projection's engine.
 fn market(properties: &Arc<Projection>, models: &LiveModel, clock: &Clock) -> Market {
     let listings = Arc::clone(properties);
     Market::new(
@@ -265,7 +266,7 @@ fn market(properties: &Arc<Projection>, models: &LiveModel, clock: &Clock) -> Ma
 /// A function that returns the state that the functions of SQL depend on.
 type State = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// The service that runs SQL queries over the tables of the projection's engine.
+/// Returns the service that runs SQL queries over the tables of the projection's engine.
 fn queries(
     store: &Store,
     properties: &Projection,
@@ -311,7 +312,7 @@ fn queries(
     Ok(SqlService::start(backend, &config.sql, memory_mib, audit)?)
 }
 
-/// The state that the functions of SQL depend on, for the workers that the settings name.
+/// Returns the state that the functions of SQL depend on, for the workers in the settings.
 #[cfg(feature = "cluster")]
 fn worker_state(
     models: &LiveModel,
@@ -392,8 +393,8 @@ pub(crate) fn deliveries(
     })
 }
 
-/// The adverts and properties of a store, with the thresholds of the configuration: whatever ingests adverts or lists pairs
-/// of a data folder opens them with this.
+/// The adverts and properties of a store, with the thresholds of the configuration: all code that ingests adverts or
+/// lists pairs of a data folder opens them with this function.
 pub fn configured_listings(store: Store, clock: Clock, config: &Config) -> Listings {
     // Settings out of order were refused when they were read.
     let thresholds = config.dedup.thresholds().unwrap_or_default();

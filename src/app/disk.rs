@@ -1,5 +1,5 @@
-//! Checks for readiness, besides the workers: whether the data folder's disk has room and accepts writes, and whether
-//! store and ledger can be written.
+//! Checks that a server must pass to be ready: the data folder's disk has room and accepts writes, and store and ledger
+//! can be written.
 //!
 //! A check costs one system call; every tenth one, and every one after a failure, also writes, syncs and deletes a
 //! small file. Store and ledger remember why their last commit failed; until one succeeds, each check tries one. So an

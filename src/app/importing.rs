@@ -63,7 +63,7 @@ pub fn import(
     Ok((report, path))
 }
 
-/// Places the stored sales of departments that have no position, after addresses were imported.
+/// Geocodes those stored sales of some departments that have no position. Called after addresses were imported.
 ///
 /// # Errors
 /// The table or the index of addresses cannot be read, or the table cannot be written.

@@ -1,4 +1,4 @@
-//! The limit on open files of a server: raised as far as the system allows, and too low to serve below a minimum.
+//! Raises the limit on open files of a server as far as the system allows. Below a minimum, the server does not start.
 
 use crate::Failure;
 use toise_telemetry::descriptors::DESCRIPTORS_MIN;
@@ -6,7 +6,7 @@ use toise_telemetry::descriptors::DESCRIPTORS_MIN;
 /// Raises the limit on open files to the maximum that the system allows this process.
 ///
 /// # Errors
-/// The limit is below [`DESCRIPTORS_MIN`], so that the service would fail while it works.
+/// The limit is below [`DESCRIPTORS_MIN`], so the service would fail later, while it runs.
 #[cfg(unix)]
 pub(crate) fn raise() -> Result<(), Failure> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};

@@ -1,9 +1,9 @@
 //! Refreshes the data folder of a running server on a schedule (`refresh.every_h`), and shows how old its tables are.
 //!
-//! A refresh is a process of its own, `toise refresh`: its memory and its crashes are not those of the server, and it can be
-//! killed at any time. The server switches to new tables, addresses and models by itself, as after any command. When it
-//! ends, the log and the operator's webhook (`refresh.webhook`) say what changed. What goes wrong is reported when it begins
-//! and when it is over, not each time.
+//! A refresh is a separate process, `toise refresh`: its memory use and its crashes do not affect the server, and it
+//! can be killed at any time. The server switches to new tables, addresses and models by itself, as after any command.
+//! When it ends, the log and the operator's webhook (`refresh.webhook`) say what changed. A failure is reported when it
+//! first occurs and when it is over, not after each refresh.
 
 use std::fmt;
 use std::fs::File;
@@ -309,7 +309,7 @@ impl Schedule {
         self.readiness.set_not_refreshed(failed);
     }
 
-    /// Returns the report of a refresh; `None` if the service stops meanwhile.
+    /// Runs a refresh and returns its report; `None` if the service stops before it ends.
     fn run(&self, pulse: &Pulse) -> Result<Option<Report>, Failure> {
         let (output, errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
         let mut child = self.spawn(output.try_clone()?, errors.try_clone()?)?;
@@ -351,7 +351,7 @@ impl Schedule {
         }
         let keep_versions = self.config.lake.keep_versions.to_string();
         command.env("TOISE_LAKE__KEEP_VERSIONS", keep_versions);
-        // It does not open the store.
+        // It does not open the store, so it needs no master key.
         for (name, _) in std::env::vars_os().filter(|(name, _)| dumps::is_of_master_key(name)) {
             command.env_remove(name);
         }
@@ -368,7 +368,7 @@ fn end(child: &mut Child) -> io::Result<()> {
     child.wait().map(drop)
 }
 
-/// Returns the end of a file as text, at most so many bytes; all of it for 0.
+/// Returns the last `bytes_max` bytes of a file as text; the whole file if `bytes_max` is 0.
 fn read_from(mut file: File, bytes_max: i64) -> io::Result<String> {
     let length = file.metadata()?.len().cast_signed();
     let from = if bytes_max == 0 {

@@ -1,8 +1,8 @@
-//! The life of the service: opened, listening, drained on SIGTERM or Ctrl-C, or when one of its workers dies.
+//! Runs the service: opens it, listens, and drains it on SIGTERM or Ctrl-C, or when one of its workers dies.
 //!
 //! All background threads and tasks are under one [`Supervisor`]. When one of them dies the service stops being ready,
-//! drains as on SIGTERM and ends with an error that names the worker, so that whoever started it starts it again. While one
-//! hangs it is not ready.
+//! drains as on SIGTERM and ends with an error that names the worker, so that the system that started it restarts it.
+//! While a worker hangs, the service is not ready.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -58,17 +58,18 @@ const LISTING_TABLES: usize = 2;
 /// Where a service listens.
 #[derive(Clone)]
 pub struct Addresses {
-    /// Of HTTP, as `http://127.0.0.1:8080`.
+    /// Address of HTTP, as `http://127.0.0.1:8080`.
     pub http: String,
-    /// Of Arrow Flight SQL, as `grpc://127.0.0.1:8081`, if it is on.
+    /// Address of Arrow Flight SQL, as `grpc://127.0.0.1:8081`, if it is on.
     pub flight: Option<String>,
-    /// Of metrics and administration, as `http://127.0.0.1:9100`, if they have a listener of their own.
+    /// Address of metrics and administration, as `http://127.0.0.1:9100`, if they have their own listener.
     pub admin: Option<String>,
     /// Makes the codes of links into the console.
     pub sessions: Sessions,
 }
 
-/// Serves a data folder until SIGTERM or Ctrl-C; `on_ready` is told the addresses once requests are taken.
+/// Serves a data folder until SIGTERM or Ctrl-C; `on_ready` is called with the addresses once the service accepts
+/// requests.
 ///
 /// # Errors
 /// The service cannot start, or one of its workers died.
@@ -89,8 +90,9 @@ pub fn serve(
     })
 }
 
-/// Opens the tables. A table of imported data that is damaged or lacks a file answers 503 until it is mended. One of
-/// listings is rebuilt from the store first, except on a replica, which takes it from the writer.
+/// Opens the tables. If a table of imported data is damaged or lacks a file, requests that read it get 503 until it is
+/// repaired. A damaged table of listings is first rebuilt from the store, except on a replica, which gets it from the
+/// writer.
 ///
 /// # Errors
 /// A table cannot be read, or one of listings cannot be rebuilt.
@@ -108,7 +110,7 @@ fn open_tables(
         let engine = Engine::open_despite_damage(data, &verify::tables(), &imported, budget)?;
         let engine = Arc::new(engine);
         if compaction == Compaction::OnWriter {
-            // Its tables, indexes and model change together, when a snapshot was installed.
+            // Its tables, indexes and model change together, when a snapshot is installed.
             engine.hold();
         }
         let (listings, texts) = (listings.clone(), TextSearch::open(data));
@@ -235,11 +237,11 @@ fn first_snapshot(
     Ok(Some(first))
 }
 
-/// What runs in the background; it ends when this is dropped.
+/// The background work of the service, which ends when this is dropped.
 struct Workers(#[expect(dead_code, reason = "held for its guards")] Box<dyn std::any::Any>);
 
 impl Workers {
-    /// Starts what a service with data of its own does. The guards are dropped in this order.
+    /// Starts the background work of a service with its own data. The guards are dropped in this order.
     fn of_writer(
         data: &Path,
         supervisor: &Supervisor,
@@ -292,8 +294,8 @@ impl Workers {
     }
 }
 
-/// Serves an agent on standard input and output from a data folder, with an API key, until it closes its end or this
-/// process is told to stop. `key` makes the key once the service is there.
+/// Serves an agent on standard input and output from a data folder, with an API key, until the agent closes the
+/// connection or a signal stops this process. `key` creates the key once the service runs.
 ///
 /// # Errors
 /// The service cannot start, the agent does not speak the protocol, or one of the workers died.

@@ -89,7 +89,7 @@ pub fn run(data: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes the folder that queries spill to: the server, which made it, may be gone.
+/// Removes the folder that queries spill to, because the server that created it may have ended.
 fn remove_spill_folder() {
     let folder = std::env::temp_dir();
     let name = folder.file_name().and_then(|name| name.to_str());
@@ -101,7 +101,7 @@ fn remove_spill_folder() {
 
 /// Returns the functions of the product. The server computes those that need a model or the index of addresses.
 fn product_functions(calls: &Calls) -> Vec<ScalarUDF> {
-    // Never called: the functions only say what they take and return.
+    // Never called: the functions only declare their parameters and results.
     let no_model = || Err("the server has the model".to_owned());
     let mut remote = address_functions::scalar_functions(Path::new(""));
     remote.extend(estimates::functions_from(no_model, Default::default()));
@@ -129,7 +129,7 @@ fn workers(_: &Config, _: &Calls) -> Result<Option<Arc<dyn Workers>>, Failure> {
     Ok(None)
 }
 
-/// Takes the network away from this process, where the system permits it: a query has no use for it.
+/// Cuts this process off from the network where the system allows it, because queries need no network.
 #[cfg(target_os = "linux")]
 fn leave_network() {
     use nix::sched::{CloneFlags, unshare};

@@ -1,5 +1,5 @@
-//! Deletes the leftovers of killed processes in and beside a data folder: stages of backups, restores and publications,
-//! and drafts of index files.
+//! Deletes the leftovers of killed processes in a data folder and next to it: stages of backups, restores and
+//! publications, and drafts of index files.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +12,12 @@ use toise_listings::search::texts;
 
 /// Prefix of the drafts that libraries write before they rename them.
 const DRAFT_PREFIX: &str = ".tmp";
-/// Age at which nobody writes a draft any more.
+/// A draft older than this is no longer being written.
 const DRAFT_AGE: Duration = Duration::from_secs(60 * 60);
 /// Prefix of the stages of publications.
 const PUBLISH_PREFIX: &str = toise_publish::capture::STAGE_PREFIX;
 
-/// Deletes the leftovers in and beside a data folder. The next sweep retries what cannot be deleted now.
+/// Deletes the leftovers in a data folder and next to it. The next sweep retries what cannot be deleted now.
 pub(crate) fn sweep(data: &Path) {
     let prefixes = [backup::STAGE_PREFIX, backup::RESTORE_PREFIX, PUBLISH_PREFIX];
     staging::sweep(data, &prefixes);

@@ -62,11 +62,11 @@ impl<D: Read> Read for Unpacked<D> {
     }
 }
 
-/// Decompresses a source with the decoder that `decoder` makes of it. Reading fails once the output exceeds both
+/// Decompresses a source with the decoder that `decoder` creates for it. Reading fails once the output exceeds both
 /// [`UNPACKED_BYTES_LEAST`] and [`RATIO_MAX`] times the compressed bytes read.
 ///
 /// # Errors
-/// The decoder cannot be made.
+/// The decoder cannot be created.
 pub fn expand<'r, R, D>(
     source: R,
     decoder: impl FnOnce(Counted<R>) -> io::Result<D>,

@@ -87,8 +87,8 @@ pub const AHEAD_MAX: Duration = Duration::from_secs(60);
 /// A hybrid logical clock: moments that never decrease, although the clock of the machine may be set back a little.
 ///
 /// It returns the time of its clock, or the latest moment it has returned or was given if that is later by at most
-/// [`AHEAD_MAX`]. A moment later than that is ignored: it came from a clock that was wrong. Cheap to clone; clones share
-/// their state.
+/// [`AHEAD_MAX`]. A moment later than that is ignored: it came from a clock that was wrong. Cheap to clone; clones
+/// share their state.
 #[derive(Clone, Debug)]
 pub struct HybridClock {
     clock: Clock,

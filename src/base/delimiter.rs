@@ -10,9 +10,9 @@ const AGREEING_TENTHS: usize = 9;
 
 /// Returns the delimiter of a text, which begins with its header.
 ///
-/// It occurs in the header; among those that do, one that splits the records after the header into as many cells comes
-/// first, then the one that splits the header into the most cells, then the first of [`DELIMITERS`]. Quoted text does not
-/// count, and a line break inside quotes does not end a record.
+/// Prefers a delimiter that splits the other records into as many cells as the header. Among equals, the one that
+/// splits the header into the most cells wins, then the first of [`DELIMITERS`]. Quoted text does not count, and a line
+/// break inside quotes does not end a record.
 pub fn detect_delimiter(text: &[u8]) -> u8 {
     let records = counts(text);
     let Some((header, rows)) = records.split_first() else {

@@ -4,16 +4,16 @@ use std::fs::{File, TryLockError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a released lock may seem held. While a process starts a child, the child has a copy of the open file until it
-/// executes its own program.
+/// How long a released lock may seem held. While a process starts a child, the child has a copy of the open file until
+/// it executes its own program.
 const RELEASE_MAX: Duration = Duration::from_secs(1);
 const RETRY_EVERY: Duration = Duration::from_millis(10);
 
 /// Takes the exclusive lock of an open file, which lasts until the file is closed.
 ///
 /// # Errors
-/// [`TryLockError::WouldBlock`] if another holder kept the lock for a second; [`TryLockError::Error`] if the file system
-/// cannot lock.
+/// [`TryLockError::WouldBlock`] if another holder kept the lock for a second; [`TryLockError::Error`] if the file
+/// system cannot lock.
 pub fn try_lock(file: &File) -> Result<(), TryLockError> {
     let started = Instant::now();
     loop {

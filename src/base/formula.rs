@@ -1,7 +1,7 @@
 //! Cells of CSV that spreadsheets run as formulas, and how they are escaped.
 //!
-//! A spreadsheet that opens a CSV file runs a cell such as `=HYPERLINK(…)`, whoever wrote it: the text of an advert is
-//! enough. An apostrophe in front makes the cell a text.
+//! A spreadsheet that opens a CSV file runs a cell such as `=HYPERLINK(…)`, even if a stranger wrote it, for example in
+//! the text of an advert. An apostrophe in front makes the cell a text.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ impl Formulas {
     }
 }
 
-/// Returns whether a spreadsheet would run a cell as a formula. A negative number is none.
+/// Returns whether a spreadsheet would run a cell as a formula. A negative number is not a formula.
 fn is_formula(cell: &[u8]) -> bool {
     match cell.first() {
         Some(b'-') => !is_number(&cell[1..]),

@@ -1,13 +1,13 @@
 //! Work on all cores for callers that hold a lock.
 //!
-//! A rayon thread that waits for parts of its work may start another job in the meantime, further up the same stack. If that
-//! job waits for a lock that the first one holds, both wait forever. Scoped threads do not have this problem.
+//! A rayon thread that waits for parts of its work may start another job in the meantime, further up the same stack. If
+//! that job waits for a lock that the first one holds, both wait forever. Scoped threads do not have this problem.
 
 use std::thread;
 
 /// Applies a function to chunks of items, one chunk per core, and returns the results in order. Chunks have at least
-/// `chunk_min` items, so that few items need no further thread. The last chunk is handled on the calling thread, and so are
-/// others if no thread can be started.
+/// `chunk_min` items, so that few items need no further thread. The last chunk is handled on the calling thread, and so
+/// are others if no thread can be started.
 ///
 /// # Panics
 /// If the function panics.

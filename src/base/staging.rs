@@ -2,8 +2,8 @@
 //! place.
 //!
 //! A stage may hold copies of the store, so only its owner can read it. A killed process leaves its stage behind. A
-//! stage is locked by the process that fills it, so [`sweep`] can tell what was left behind; whoever makes the next stage
-//! in a folder sweeps it first.
+//! stage is locked by the process that fills it, so [`sweep`] knows which stages were left behind. Creating a stage in
+//! a folder sweeps the folder first.
 
 use std::fs::{self, File, TryLockError};
 use std::io;

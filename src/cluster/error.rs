@@ -25,7 +25,7 @@ pub enum Error {
     Refused {
         /// Its address; on the worker itself, the identifier of its process.
         worker: String,
-        /// Why it is refused.
+        /// Why it refuses.
         reason: String,
     },
     /// No worker is left.
@@ -65,7 +65,7 @@ pub enum Error {
     /// A message cannot be read or written.
     #[error("a message cannot be read: {0}")]
     Message(#[from] serde_json::Error),
-    /// A query fails, as it would on this machine alone.
+    /// A query failed with an error that it would also have on this machine alone.
     #[error("{0}")]
     Query(String),
 }

@@ -40,7 +40,7 @@ fn table(name: &str) -> String {
     format!("table {name}")
 }
 
-/// Returns version and architecture; another one may round differently.
+/// Returns version and architecture; another version or architecture may round differently.
 fn version() -> String {
     format!("{} on {ARCH}", env!("CARGO_PKG_VERSION"))
 }

@@ -105,11 +105,10 @@ pub enum CollectOutcome {
     Known(FlxId),
     /// The page is still being collected.
     Pending {
-        /// Seconds after which to repeat the call. An attempt at the page is running, or the next one starts no
-        /// earlier.
+        /// Seconds after which to repeat the call: an attempt is running, or the next one starts only then.
         retry_after_s: u64,
     },
-    /// The page is no listing or is not collected; the code of the reason and its details.
+    /// The page is not a listing or is not collected; the code of the reason and its details.
     Rejected(Rejected),
     /// The account has the maximum number of waiting jobs.
     Full,

@@ -1,7 +1,8 @@
 //! The thread that runs jobs: it starts those that may start, stores their outcomes, and notifies waiting calls.
 //!
-//! One process per data folder collects at a time: the one that holds the lease `collector` ([`toise_store::lease`]). It
-//! takes over all unfinished jobs. A turn is one transaction with the outcomes of jobs and the jobs that start. Fetches run on the service's runtime and report back, even if they panic.
+//! One process per data folder collects at a time: the one that holds the lease `collector` ([`toise_store::lease`]).
+//! It takes over all unfinished jobs. Each turn writes at most one transaction: the outcomes of the jobs that ended and
+//! the jobs that start. Fetches run on the service's runtime and report back, even if they panic.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -61,7 +62,7 @@ pub struct RunnerContext {
 pub(super) enum RunnerMessage {
     /// This process created a job.
     Added,
-    /// An attempt ended that began under the lease with this fencing number.
+    /// An attempt ended. It began under the lease with this fencing number.
     Done(i64, Box<(Job, CompletedAttempt)>),
 }
 
@@ -229,7 +230,8 @@ impl RunnerLoop {
         self.lease.as_ref().map(Lease::fence)
     }
 
-    /// Corrects the waits in the store after the clock was set back. Those in memory are not measured with it.
+    /// Corrects the waits in the store after the clock was set back. Waits in memory need no correction: they are
+    /// measured with the monotonic clock.
     fn bound_waits(&self) -> store::Result<()> {
         let now_ms = self.setup.clock.now().timestamp_millis();
         let lease = self.lease.as_ref().ok_or(store::Error::Closed)?;

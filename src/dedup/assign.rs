@@ -56,7 +56,7 @@ pub struct Assignment {
 pub struct Reassignment {
     /// Whether it leaves its companions.
     pub leaves: bool,
-    /// The property that it moves to; if it stays, the properties that are one asset with its own.
+    /// The property that it moves to; if it stays, the other properties of the same asset.
     pub assignment: Assignment,
 }
 

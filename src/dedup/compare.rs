@@ -79,7 +79,7 @@ pub struct Comparison {
     pub prior_bits: f32,
     /// The part of `bits` that other homes of the same price and surface take away; 0 or less.
     pub lookalike_bits: f32,
-    /// The veto that keeps them apart whatever the bits, if any.
+    /// The veto that keeps them apart regardless of the bits, if any.
     pub bar: Option<Veto>,
     /// Whether both are by the same seller; other weights then apply.
     pub one_seller: bool,

@@ -1,4 +1,5 @@
-//! Pictures compared by perceptual hashes: hashes of one picture differ in few bits, whatever a portal did to it.
+//! Pictures compared by perceptual hashes: hashes of one picture differ in few bits, even after a portal has resized or
+//! recompressed it.
 //!
 //! Cost of a comparison: one XOR and one bit count for most pairs of pictures, with a maximum of 100 pairs.
 

@@ -26,7 +26,7 @@ pub(super) fn relative_gap(one: u32, other: u32) -> f64 {
 pub(super) enum Communes {
     /// One commune.
     Same,
-    /// One postal code, where a commune is unknown.
+    /// The same postal code; at least one commune is unknown.
     SamePostalCode,
     /// One is known by its city only, the other by an arrondissement of that city.
     Containing,

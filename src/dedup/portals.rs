@@ -17,7 +17,8 @@ pub(super) const RATE_BITS_MAX: f32 = 1.0;
 const RATE_BITS_MIN: f32 = -3.0;
 /// Maximum rates kept per portal: those with most pairs.
 pub const RATES_MAX: usize = 16;
-/// Bits of the comparisons that count for a rate: below are other homes, above is certainty.
+/// Comparisons with bits in this range count for a rate. With fewer bits the homes differ; with more they are certainly
+/// one.
 const COUNTED_BITS: std::ops::Range<f32> = 1.0..8.0;
 /// Steps per bit in which comparisons are counted.
 const STEPS_PER_BIT: f32 = 4.0;

@@ -10,8 +10,8 @@
 //! - how many share price *and* surface with it but contradict it elsewhere: proof that the combination is common here,
 //!   whatever the single values are worth.
 //!
-//! A chance expected before anything is counted stands for [`EXPECTED_ADVERTS`] adverts. This is the term-frequency
-//! adjustment of record linkage, with the prior of Fellegi and Sunter made explicit.
+//! The chance expected before anything is counted weighs as much as [`EXPECTED_ADVERTS`] counted adverts. This is the
+//! term-frequency adjustment of record linkage, with the prior of Fellegi and Sunter made explicit.
 
 use super::fingerprint::Fingerprint;
 use super::levels::{self, energy, relative_gap, surface};
@@ -19,7 +19,7 @@ use super::portals::PortalRates;
 use super::weights::{ADVERTS_AROUND, ComparedField, EXPECTED_COPIES};
 use toise_contract::enums::EnumPropertyClass as Class;
 
-/// Minimum number of adverts that the expected chance of a value counts as.
+/// The expected chance of a value weighs at least as much as this number of counted adverts.
 const EXPECTED_ADVERTS: f32 = 20.0;
 /// Rarity at which an equal value has the weight of the table, bits; in the order of [`CountedField`].
 const USUAL_BITS: [f32; COUNTED] = [6.0, 4.5, 7.0, 2.3, 6.0, 2.5];
@@ -29,7 +29,8 @@ const BITS_PER_BIT: [f32; COUNTED] = [0.9, 0.7, 0.5, 0.6, 1.0, 0.6];
 pub(super) const RARITY_BITS_MAX: f32 = 5.0;
 /// Maximum bits that rarity takes from a weight, as a negative number.
 const RARITY_BITS_MIN: f32 = -6.0;
-/// Minimum accidental agreements in price and surface expected around any advert: fewer cannot be estimated so exactly.
+/// Minimum of the accidental agreements in price and surface that are expected around an advert. Smaller numbers cannot
+/// be estimated reliably.
 const ACCIDENTS_MIN: f32 = 0.1;
 /// Maximum bits that other homes of the same price and surface take from an agreement in both.
 const LOOKALIKE_BITS_MAX: f32 = 8.0;
@@ -275,7 +276,7 @@ impl Surroundings {
     }
 
     /// Returns the bits that other homes of the same price and surface take from an agreement in both: never above 0.
-    /// These homes are added to the accidental agreements that the two values alone make likely.
+    /// Compares their number with the number of accidental agreements expected from the two values alone.
     pub(super) fn lookalike_bits(&self, one: &Fingerprint, other: &Fingerprint) -> f32 {
         let is_alike = surface_agreement(one, other) == Agreement::Equal
             && price_agreement(one, other) == Agreement::Equal;

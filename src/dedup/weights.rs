@@ -1,13 +1,13 @@
 //! Match weights: the evidence in bits of each level of agreement, in one table.
 //!
-//! A level's weight is the binary logarithm of how much more often it occurs between two adverts of the same asset
-//! than between two adverts of different assets that share a block (Fellegi and Sunter, 1969), in addition to what
-//! the other fields already contribute. Each bit doubles or halves the odds that both are the same asset. The odds before
-//! any comparison come from the number of adverts around ([`Surroundings::prior_bits`](super::Surroundings)).
+//! A level's weight is the binary logarithm of how much more often it occurs between two adverts of the same asset than
+//! between two adverts of different assets that share a block (Fellegi and Sunter, 1969), in addition to what the other
+//! fields already contribute. Each bit doubles or halves the odds that both are the same asset. The odds before any
+//! comparison come from the number of adverts around ([`Surroundings::prior_bits`](super::Surroundings)).
 //!
-//! The weights in use were set by hand, so that probabilities are right both among pairs of real adverts that people read
-//! and among thin adverts of a dense city. `toise-lab fit --pairs FILE` estimates weights from such pairs and
-//! from the unlabelled adverts of a store, and prints them next to those in use.
+//! The weights in use were set by hand, so that probabilities are right both among pairs of real adverts that people
+//! read and among thin adverts of a dense city. `toise-lab fit --pairs FILE` estimates weights from such pairs and from
+//! the unlabelled adverts of a store, and prints them next to those in use.
 
 use serde::Serialize;
 

@@ -1,4 +1,5 @@
-//! The kernels of clauses: they test each value of a run to one bit, under the mask of earlier clauses.
+//! The kernels of clauses: each tests the values of a run and returns one bit per value, within the mask of earlier
+//! clauses.
 
 use arrow::array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
@@ -63,9 +64,9 @@ pub(super) fn narrow(
     }
 }
 
-/// Tests all values to one bit each. Writes bytes first, then packs eight bytes into eight bits by one multiplication:
-/// this lets the comparisons run as vector instructions, unlike shifting each bit into place (0.3 ns per value instead
-/// of 1).
+/// Tests all values and returns one bit for each. Writes bytes first, then packs eight bytes into eight bits by one
+/// multiplication: this lets the comparisons run as vector instructions, unlike shifting each bit into place (0.3 ns
+/// per value instead of 1).
 pub(super) fn pack<T: Copy>(values: &[T], holds: impl Fn(T) -> bool) -> BooleanBuffer {
     /// Moves the lowest bit of byte i to bit 56 + i.
     const GATHER: u64 = 0x0102_0408_1020_4080;

@@ -1,9 +1,10 @@
 //! Read-only SQL over the lake: a DataFusion session with a memory limit, spilling and the project's functions.
 //!
 //! Tables are the data files of the snapshots that were current when the session was opened. They are read through the
-//! descriptors of their views (`engine/data_file_store.rs`), so imports may publish in the meantime. A table with changes
-//! that are not in its data files ([`MergeOnReadTable`]) consists of those files without hidden rows, and the rows in
-//! memory (`engine/merge_on_read.rs`). Statements that write, define or set anything are refused before planning.
+//! descriptors of their views (`engine/data_file_store.rs`), so imports may publish in the meantime. A table with
+//! changes that are not in its data files ([`MergeOnReadTable`]) consists of those files without hidden rows, and the
+//! rows in memory (`engine/merge_on_read.rs`). Statements that write, define or set anything are refused before
+//! planning.
 
 use std::sync::Arc;
 
@@ -58,8 +59,8 @@ impl TableVersion {
     }
 }
 
-/// Returns the current views of the tables of an engine that are not among the changed ones. A damaged table is left out
-/// unless `is_wanted`, by its name.
+/// Returns the current views of the tables of an engine that are not among the changed ones. A damaged table is left
+/// out unless `is_wanted`, by its name.
 ///
 /// # Errors
 /// A table cannot be read.

@@ -1,11 +1,11 @@
 //! Analyses the texts of records, and tests whether those of one record match the texts of a search.
 //!
 //! The text index of properties analyses texts with [`analyzer`]; percolation tests single records with a
-//! [`TextPredicate`], which finds what the index finds. Texts are normalised (however their accents are encoded, without
-//! characters that are not shown), split at everything but letters and digits, converted to lower case and stripped of
-//! accents. Keywords match exactly: all of them must occur, the words of each next to each
-//! other in one text. Full texts match by French stem and with tolerance: any one of them must match, with all of its
-//! words; a word of four letters may have one typing error, a word of eight letters two.
+//! [`TextPredicate`], which finds what the index finds. Texts are normalised (however their accents are encoded,
+//! without characters that are not shown), split at everything but letters and digits, converted to lower case and
+//! stripped of accents. Keywords match exactly: all of them must occur, the words of each next to each other in one
+//! text. Full texts match by French stem and with tolerance: any one of them must match, with all of its words; a word
+//! of four letters may have one typing error, a word of eight letters two.
 //!
 //! A record is analysed when the first search needs its texts, and each distinct word is compared with it once. Nearly
 //! all comparisons end at the lengths or at the sets of letters.
@@ -63,8 +63,8 @@ impl Tokenizer for NormalizingTokenizer {
     }
 }
 
-/// Whether a character is not shown: those of the Unicode property `Default_Ignorable_Code_Point` that are not combining
-/// marks, and those that set the direction of writing.
+/// Whether a character is not shown: those of the Unicode property `Default_Ignorable_Code_Point` that are not
+/// combining marks, and those that set the direction of writing.
 fn is_default_ignorable(sign: char) -> bool {
     matches!(
         sign,

@@ -136,12 +136,13 @@ type Place = (u64, u64);
 /// A clause of a query.
 #[derive(Debug, PartialEq, Eq)]
 struct Clause {
-    /// Where the name of its table begins, or the last part of the name.
+    /// Where the last part of its table's name begins (`dvf` in `public.dvf`).
     table: Place,
     version: u64,
 }
 
-/// Returns a query without its clauses, for programs that only parse it; the query itself if a clause is wrong.
+/// Returns a query without its clauses, for callers that only parse it; returns the query unchanged if a clause is
+/// malformed.
 pub(super) fn without_versions(sql: &str) -> String {
     cut_clauses(sql).map_or_else(|_| sql.to_owned(), |(text, _)| text)
 }

@@ -19,7 +19,7 @@ pub struct Estimate {
     pub warning: Option<EstimateWarning>,
     /// Distance of the nearest known sale of the class in metres; `None` if there is none within reach.
     pub nearest_sale_m: Option<f64>,
-    /// Nearest recorded sales, best first; empty unless requested.
+    /// The nearest recorded sales, in order of distance; empty unless requested.
     pub comparables: Vec<Comparable>,
     /// Contributions to the price in EUR, which sum to `price`. Empty unless requested.
     pub contributions: Vec<Contribution>,

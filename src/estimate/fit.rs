@@ -144,7 +144,7 @@ pub(super) fn horizon_max_days(span_days: f64) -> f64 {
     (span_days * HORIZON_SHARE).min(HORIZON_MAX_DAYS)
 }
 
-/// First day whose market can be computed, because enough of the span from `earliest` lies before it.
+/// First day whose market can be computed, because enough of the span from `earliest` is before it.
 pub(super) fn lead_day(earliest: i32, span_days: f64) -> i32 {
     earliest + (span_days * LEAD_SHARE) as i32
 }

@@ -36,7 +36,7 @@ const COLUMNS: [&str; 13] = [
 
 /// The rule about positions.
 const WITH_POSITION: &str = "with a position";
-/// One home in so many without a position is worth a note.
+/// A note is written if one home in this many, or more, has no position.
 const WITHOUT_POSITION_SHARE: u64 = 10;
 
 /// Rules a record must meet, in order, to become a sale.

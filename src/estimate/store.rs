@@ -84,8 +84,8 @@ fn damaged(path: &Path, reason: impl ToString) -> Error {
 }
 
 impl Model {
-    /// Opens the current model in a folder of models. Reads and digests every sale: one to two seconds for three
-    /// million.
+    /// Opens the current model in a folder of models. Reads every sale and verifies its digest: one to two seconds for
+    /// three million.
     ///
     /// # Errors
     /// There is no model, or it cannot be read.
@@ -104,7 +104,7 @@ impl Model {
         Self::read(&folder.join(current.version), &current.description)
     }
 
-    /// Reads the model in a folder, whose description has a digest.
+    /// Reads the model in a folder. Its `model.json` must match `digest`.
     fn read(folder: &Path, digest: &str) -> Result<Self, Error> {
         let path = folder.join(DESCRIPTION);
         let text = fs::read(&path).map_err(io(&path))?;
@@ -202,7 +202,7 @@ impl Model {
         let text = write_json(&draft.join(DESCRIPTION), &description)?;
         let description = blake3::hash(&text).to_hex().to_string();
         sync(&draft)?;
-        // An equal version is an equal model, so overwriting it loses nothing.
+        // Models of the same version are equal, so overwriting one loses nothing.
         remove(&home)?;
         fs::rename(&draft, &home).map_err(io(&home))?;
         let next = folder.join("current.json.new");

@@ -243,7 +243,7 @@ impl HeldOutError {
     }
 }
 
-/// Trains trees that predict the bound below which four absolute errors in five are.
+/// Trains trees that predict the bound that four absolute errors in five do not exceed.
 fn widths(held_out_errors: &[&HeldOutError]) -> Result<BoostedTrees, Error> {
     let mut matrix = TrainingMatrix::default();
     for one in held_out_errors {

@@ -18,7 +18,8 @@ use toise_estimate::train;
 
 /// Maximum horizon, months.
 pub const HORIZON_MONTHS: u32 = 12;
-/// Months of known sales before the first origin; half of the covered months if fewer than twice as many are covered.
+/// Months of known sales before the first origin. If the sales cover fewer than twice as many months, half of the
+/// covered months.
 const KNOWN_MONTHS: u32 = 12;
 /// Maximum sales judged at one origin; if there are more, those with the lowest digests are taken.
 pub const JUDGED_MAX: usize = 100_000;

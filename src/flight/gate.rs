@@ -33,14 +33,15 @@ pub(super) const AUTHORIZATION: &str = "authorization";
 pub(super) enum MessageKind {
     /// Runs a query: counts against the rate and the quota.
     Query,
-    /// Prepares, describes or closes a query, which counts itself: a driver sends about four of these with each query.
+    /// Prepares, describes or closes a query. Only the query itself counts: a driver sends about four such messages
+    /// with each.
     PartOfQuery,
-    /// A request of its own that is free: counts against the rate.
+    /// A free request that is not part of a query: counts against the rate only.
     Free,
 }
 
-/// Checks key, network, scope and, unless the message is part of a query, rate of a call; reserves a place in the quota for
-/// a query.
+/// Checks key, network, scope and, unless the message is part of a query, rate of a call; reserves a place in the quota
+/// for a query.
 pub(super) async fn admit<T>(
     app: &App,
     request: &Request<T>,

@@ -124,7 +124,7 @@ impl FlightSql {
     }
 }
 
-/// Returns the information of an answer: its columns and the ticket for it.
+/// Describes an answer: its columns, and the ticket with which the client fetches it.
 fn info(
     schema: &Schema,
     ticket: impl ProstMessageExt,
@@ -286,7 +286,8 @@ impl FlightSqlService for FlightSql {
         })
     }
 
-    /// Refuses changes and several rows of parameters at once, which drivers send as an update (`executemany`).
+    /// Refuses the call: queries change nothing, and they take one row of parameters. Drivers send several rows
+    /// (`executemany`) as an update.
     async fn do_put_prepared_statement_update(
         &self,
         _query: CommandPreparedStatementUpdate,

@@ -16,8 +16,8 @@ const BORDER_M: f64 = 200.0;
 /// Maximum distance of a position from the centre of the commune named with it, metres. Communes with the same name are
 /// farther apart than the largest commune extends.
 pub const NEAR_M: f64 = 30_000.0;
-/// Former and current code of communes that changed their code without a merger: Saint-Barthélemy and Saint-Martin, which
-/// left Guadeloupe. The registers of property use either code.
+/// Former and current code of communes that changed their code without a merger: Saint-Barthélemy and Saint-Martin,
+/// which left Guadeloupe. The registers of property use either code.
 const RECODED: [(&str, &str); 2] = [("97123", "97701"), ("97127", "97801")];
 /// Metres of one degree of latitude.
 const DEGREE_M: f64 = 111_195.0;

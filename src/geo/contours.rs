@@ -19,7 +19,7 @@ use super::varint;
 const SCALE: f64 = 5_000.0;
 const MAGIC: &[u8] = b"TCT1";
 /// Maximum distance from a contour at which a position still counts as inside France, in metres: contours are
-/// simplified, and quays and islets lie outside them.
+/// simplified, and quays and islets are outside them.
 const SHORE_M: f64 = 3_000.0;
 /// Metres of one degree of latitude.
 const DEGREE_M: f64 = 111_195.0;

@@ -92,7 +92,7 @@ pub fn from_degrees(department: &str, lat: f64, lon: f64) -> Option<(f64, f64)> 
     (point.0.is_finite() && point.1.is_finite()).then(|| (rounded(point.0), rounded(point.1)))
 }
 
-/// Returns whether a position lies in the boxes around mainland France and its overseas departments.
+/// Returns whether a position is in the boxes around mainland France and its overseas departments.
 pub fn in_france(lat: f64, lon: f64) -> bool {
     BOXES.iter().any(|[south, north, west, east]| {
         (*south..=*north).contains(&lat) && (*west..=*east).contains(&lon)

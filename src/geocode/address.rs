@@ -17,7 +17,8 @@ use toise_geo::{departments, projection, regions};
 const HIGH_FROM: f32 = 0.9;
 /// Minimum probability of a result with medium confidence.
 const MEDIUM_FROM: f32 = 0.6;
-/// Maximum distance from a result with high confidence at which the house number meant may be, metres.
+/// Maximum uncertainty of a result with high confidence, metres: the right house number may be at most this far from
+/// it.
 const HIGH_UNCERTAINTY_M: f64 = 500.0;
 /// Maximum distance at which the nearest address has high confidence, metres.
 const HIGH_WITHIN_M: f64 = 25.0;
@@ -34,7 +35,7 @@ pub enum Confidence {
     High,
     /// Probably right.
     Medium,
-    /// Have a person look.
+    /// A person should check it.
     Low,
 }
 
@@ -147,7 +148,7 @@ pub struct AddressProperties<'g> {
     /// Distance from the queried position, whole metres; reverse searches only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u64>,
-    /// How far from the position the address meant may be, whole metres: for a street or named place, and for a result
+    /// How far the right address may be from the position, whole metres: for a street or named place, and for a result
     /// far from the requested position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uncertainty_m: Option<u64>,
@@ -225,8 +226,8 @@ impl Geocoder {
         let properties = &mut address.properties;
         properties.score = rounded(f64::from(found.probability), 1e5);
         properties.confidence = Confidence::of_probability(found.probability);
-        // A street other than the requested one never has high confidence, whatever its probability. Neither has a result
-        // that stands for a house number some distance away, or that is far from the requested position.
+        // A street other than the requested one never has high confidence, whatever its probability. Neither has a
+        // result that stands for a house number some distance away, or that is far from the requested position.
         let sure_m = match found.number {
             NumberMatch::Missing => HIGH_UNCERTAINTY_M,
             _ => FAR_M,

@@ -166,7 +166,7 @@ pub fn open(data: &Path) -> Result<Geocoder, Error> {
     Ok(Geocoder::new(segments))
 }
 
-/// Opens what can be opened of the current edition. Returns the names of the other files, too.
+/// Opens what can be opened of the current edition. Also returns the names of the files that cannot be opened.
 pub fn open_intact(data: &Path) -> (Geocoder, Vec<String>) {
     let Ok(manifest) = manifest(data) else {
         return (Geocoder::new(Vec::new()), vec![CURRENT.to_owned()]);
@@ -224,8 +224,8 @@ fn is_intact(folder: &Path, entry: &SegmentEntry) -> bool {
     digest().is_ok_and(|digest| digest == entry.checksum)
 }
 
-/// Brings the index to the table's current snapshot: rebuilds the segments of departments whose rows are in other row
-/// groups than when they were last built, and damaged ones, and publishes the edition. Does nothing if there are neither
+/// Updates the index to the table's current snapshot: rebuilds damaged segments and those of departments whose rows
+/// have moved to other row groups since the last build, then publishes the edition. Does nothing if there are neither
 /// addresses nor an index. `progress` is called with the number of rows read.
 ///
 /// # Errors

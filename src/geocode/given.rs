@@ -21,8 +21,8 @@ pub struct GivenParts {
 }
 
 impl GivenParts {
-    /// Corrects how the parts of a result agree with those given; `number` is its house number, and `towns` are the names
-    /// of its commune, of the former one and of its district.
+    /// Corrects how the parts of a result agree with those given; `number` is its house number, and `towns` are the
+    /// names of its commune, of the former one and of its district.
     pub fn correct(&self, matched: &mut Matched, number: Option<&str>, towns: &[&str]) {
         if let (Some(given), Some(found)) = (self.house_number.as_deref(), number) {
             matched.house_number = number_match(given, found);

@@ -3,7 +3,7 @@
 //! A thread reads the list of segments every second. If the list has changed, the new segments are mapped in the
 //! background and swapped in at once; requests in progress continue with the edition they started with. Segments that
 //! cannot be opened are left out. The thread verifies every edition and rebuilds what is damaged from the table of
-//! addresses; the other segments stay in use meanwhile.
+//! addresses; the other segments stay in use in the meantime.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Reads the reports that commands left in the data folder: one JSON file each, named `<what>-<moment>.json`.
 //!
-//! Blocks. A file that is too large or not JSON is skipped: reports are to look at, not to rely on.
+//! Blocks. A file that is too large or not JSON is skipped: reports are only for information.
 
 use std::fs::{self, DirEntry};
 use std::io::{self, ErrorKind};

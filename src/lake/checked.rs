@@ -1,8 +1,8 @@
 //! A file of the lake that returns only bytes that match their checksums.
 //!
 //! Every reader of a data file goes through here: decoding of columns, fetching of records, merging, the id index and
-//! SQL. A requested range is widened to the spans that contain it ([`super::checksums`]), which are verified each time they
-//! are read from disk. Reads are positional, so threads share one descriptor.
+//! SQL. A requested range is widened to the spans that contain it ([`super::checksums`]), which are verified each time
+//! they are read from disk. Reads are positional, so threads share one descriptor.
 
 use std::fs::File;
 use std::io::{self, Read};

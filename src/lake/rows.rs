@@ -13,7 +13,8 @@ pub trait RowSink {
     /// Takes a batch in the table's Arrow schema ([`super::schema::TableSchema::arrow`]), any number of rows.
     fn push(&mut self, batch: RecordBatch) -> Result<(), Error>;
 
-    /// Returns a folder for scratch files of the import, on the disk of the table; `None`, the default, if there is none.
+    /// Returns a folder for scratch files of the import, on the disk of the table; `None`, the default, if there is
+    /// none.
     fn scratch_folder(&self) -> Option<&Path> {
         None
     }
@@ -47,7 +48,7 @@ pub struct ImportOutcome {
     pub replaced: u64,
     /// Rows equal to, or older than, the existing one.
     pub unchanged: u64,
-    /// Rows of this import that lost to another row of it with the same id.
+    /// Rows of this import that were dropped in favour of another of its rows with the same id.
     pub duplicates: u64,
     /// Rows removed: by identifier, or because an edition covers their slice and no longer contains them.
     pub removed: u64,

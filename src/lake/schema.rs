@@ -4,8 +4,8 @@
 //! the lake ends in [`RECORD`]: the row as the JSON text that responses carry, so that whole rows never have to be
 //! assembled from columns. A table that projects documents of the store has no such column.
 //!
-//! A column that is a list of structs ([`ColumnKind::Items`]) is one column in files. Queries read its fields separately:
-//! each is addressed as `list.field` and numbered after the columns.
+//! A column that is a list of structs ([`ColumnKind::Items`]) is one column in files. Queries read its fields
+//! separately: each is addressed as `list.field` and numbered after the columns.
 
 use std::sync::Arc;
 

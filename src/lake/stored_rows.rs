@@ -31,8 +31,8 @@ impl StoredRows {
         self.files.is_empty()
     }
 
-    /// Calls `take` with the rows that have no value in a column, in batches with all columns. Files without a row of
-    /// these departments are not read; the rows of others may be of any department.
+    /// Calls `take` with the rows that have no value in a column, in batches with all columns. Skips files that have no
+    /// row of these departments. The other files may also contain rows of other departments.
     ///
     /// # Errors
     /// A file cannot be read or is damaged, or `take` fails.

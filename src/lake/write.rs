@@ -312,8 +312,8 @@ impl RecordDigest {
         Self(rules.collect())
     }
 
-    /// Calls `take` with the parts of a record that count. A key is found by its text, which no value contains: quotation
-    /// marks in values are escaped.
+    /// Calls `take` with the parts of a record that count. A key is found by its text, which no value contains:
+    /// quotation marks in values are escaped.
     fn parts(&self, record: &str, mut take: impl FnMut(&[u8])) {
         let mut rest = record.as_bytes();
         for (key, rule) in &self.0 {

@@ -281,8 +281,8 @@ pub struct MarketReport {
     json: OnceLock<Bytes>,
 }
 
-/// Function that returns the index of a class (0 flats, 1 houses) in the department of a rank, for the second period
-/// relative to the first.
+/// Function that returns the price index of a department (by rank) and a class (0 flats, 1 houses), for the second
+/// period relative to the first.
 pub(crate) type IndexOf<'a> = &'a dyn Fn(u8, u8, [i32; 2]) -> Option<IndexValue>;
 
 impl MarketReport {
@@ -342,15 +342,15 @@ impl MarketReport {
         Ok(self.json.get_or_init(|| text.into()).clone())
     }
 
-    /// Estimates the memory that the report needs with its JSON text, bytes.
+    /// Estimates the memory of the report and its JSON text, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         // The JSON text is written later; it is about five times as long as the batch.
         6 * self.rows.get_array_memory_size()
     }
 }
 
-/// Sets the index of each row with sales to that of its department and class; the first period with sales of both is
-/// 100.
+/// Sets the index of each row with sales to that of its department and class. It is 100 in the first period in which
+/// that class was sold in that department.
 fn add_index(rows: &mut BTreeMap<GroupKey, Row>, index: IndexOf<'_>) {
     let mut bases: BTreeMap<(u8, u8), i32> = BTreeMap::new();
     for ((_, class, period), row) in rows.iter() {

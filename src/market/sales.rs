@@ -1,7 +1,7 @@
 //! Recorded sales: one scan over decoded columns of `dvf`, then groups by place, class and period.
 //!
-//! A sale costs 40 bytes until it is grouped. Five million sales take about half a second on two cores when the columns
-//! are decoded.
+//! A sale costs 40 bytes until it is grouped. Five million sales take about half a second on two cores, once the
+//! columns are decoded.
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
 use arrow::datatypes::{Date32Type, Float64Type, Int32Type};

@@ -56,7 +56,7 @@ impl Pace {
         }
     }
 
-    /// Counts bytes that were received, and waits until they may have been.
+    /// Counts received bytes, and waits until that many may have been received at the maximum rate.
     pub(super) async fn wait_for(&mut self, bytes: usize) {
         self.received += bytes as u64;
         let Some(rate) = self.bytes_per_s_max.filter(|rate| *rate > 0) else {

@@ -1,6 +1,5 @@
-//! Resumable downloads. Bytes are written to `<file>.part` and the version they belong to to `<file>.part.json`; the
-//! next attempt, in this process or a later one, requests the rest. If the file changed on the server, the download
-//! restarts.
+//! Resumable downloads. Bytes are written to `<file>.part`, and their version to `<file>.part.json`; the next attempt,
+//! in this process or a later one, requests the rest. If the file changed on the server, the download restarts.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -61,7 +60,7 @@ impl RemoteVersion {
         }
     }
 
-    /// Returns what tells this version from others: the entity tag, or else the date.
+    /// Returns what distinguishes this version from others: the entity tag, or else the date.
     fn tag(&self) -> Option<String> {
         self.etag.clone().or_else(|| self.last_modified.clone())
     }
@@ -96,7 +95,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Deletes a downloaded file with what is known of its version, so that the next download starts from nothing.
+/// Deletes a downloaded file and the record of its version, so that the next download starts from nothing.
 ///
 /// # Errors
 /// The file is there and cannot be deleted.

@@ -207,7 +207,8 @@ impl EgressGuard {
         if text.chars().count() > URL_CHARS_MAX {
             return Err(UrlRefusal::TooLong);
         }
-        // The parser drops line ends and tabs and reads forms such as `https:host`; what is stored must be what is called.
+        // The parser drops line ends and tabs and reads forms such as `https:host`; what is stored must be what is
+        // called.
         if self.purpose == EgressPurpose::Receivers
             && let Some(fault) = notation_fault(text)
         {

@@ -18,8 +18,8 @@ const CACHE_TTL: Duration = Duration::from_secs(24 * 3600);
 /// Time for which a failed fetch of a file is not repeated. It is shorter than any pause between two attempts at a
 /// page, which would otherwise get the same failure again without a request.
 const FAILURE_TTL: Duration = Duration::from_secs(4);
-/// Maximum size of all cached files together, in bytes as received; beyond it the least recently used are evicted. As
-/// rules they take about four times that.
+/// Maximum size of all cached files together, in bytes as received; beyond it the least recently used are evicted.
+/// Parsed rules take about four times as much memory.
 const BYTES_MAX: u64 = 32 << 20;
 /// Minimum bytes that a file counts as, so that about 10,000 are cached at most.
 const FILE_BYTES_MIN: u32 = 3_355;

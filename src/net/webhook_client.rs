@@ -1,8 +1,8 @@
 //! Sends one POST to a customer's receiver, with limits on time and response size, to public addresses only.
 //!
 //! The one second allowed for a response starts when the whole request has been sent, not when the connection was
-//! requested or while a long body goes over a slow line. The body therefore signals when its first and last bytes are
-//! taken. No proxy is used (the connection goes to the address that was checked), redirects are treated like other
+//! requested or while a long body is sent over a slow line. The body therefore signals when its first and last bytes
+//! are taken. No proxy is used (the connection goes to the address that was checked), redirects are treated like other
 //! responses, and only as much of a response body is read as keeps the connection reusable.
 
 use std::convert::Infallible;

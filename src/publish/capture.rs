@@ -137,7 +137,7 @@ impl Capture {
         })
     }
 
-    /// Returns the file in the stage with some content of the capture.
+    /// Returns the file in the stage that holds this content.
     pub fn file_of(&self, content: &Content) -> PathBuf {
         let root = self.stage.path();
         let file = self.files.iter().find(|file| file.content == *content);

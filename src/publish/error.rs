@@ -27,7 +27,7 @@ pub enum Error {
         /// Its last error.
         source: object_store::Error,
     },
-    /// The object store kept not answering.
+    /// The object store answered none of the attempts.
     #[error("{path}: no answer within {seconds} s")]
     TimedOut {
         /// Path of the object.

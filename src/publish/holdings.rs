@@ -4,7 +4,8 @@
 //! completely: the lists of tables, checksums, addresses, the model, the text index, the rows of the store. The
 //! remaining data files are on disk at their full length, as holes ([`toise_lake::partial`]). Bytes of them that a
 //! request reads are fetched from the object store, verified, and kept. [`RemoteSpans`] counts them. When there are
-//! more than the replica may keep, it turns the files that were fetched from longest ago back into holes.
+//! more than the replica may keep, it drops the fetched bytes of the files that it has not fetched from for the longest
+//! time.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -98,17 +99,17 @@ struct SpanRequest {
     answer: SyncSender<Result<Bytes>>,
 }
 
-/// Content of the data files, and how much was fetched of those with holes.
+/// The content of the data files and, for those with holes, how many bytes were fetched.
 #[derive(Debug, Default)]
 struct KnownFiles {
     contents: HashMap<PathBuf, Content>,
-    /// Bytes of each file with holes that are on disk, and when it was last fetched from.
+    /// For each file with holes: the bytes that are on disk, and the number of the last fetch from it.
     fetched: HashMap<PathBuf, (u64, u64)>,
     fetches: u64,
 }
 
 impl RemoteSpans {
-    /// Starts the thread that talks to the object store; it ends with this source.
+    /// Starts the thread that talks to the object store. The thread ends when the returned value is dropped.
     ///
     /// # Errors
     /// The system cannot start a thread.
@@ -165,7 +166,7 @@ impl RemoteSpans {
         files.fetches += 1;
         let now = files.fetches;
         let Some(fetched) = files.fetched.get_mut(file) else {
-            // A file without holes, in which bytes were damaged.
+            // The file has no holes; the fetched bytes replace damaged ones and need no more space.
             return;
         };
         *fetched = (fetched.0 + bytes, now);

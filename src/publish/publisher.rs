@@ -4,8 +4,8 @@
 //! 2. Capture the data folder ([`super::capture`]).
 //! 3. Upload content that the manifest does not name, several objects at once, each named by its digest.
 //! 4. Create the numbered manifest. A number is skipped if it is taken by a publication that never ended or is running.
-//! 5. Exchange the pointer, on the condition that it is the one that step 1 read. Otherwise another publisher was
-//!    faster, which the error names, and nothing has changed for readers.
+//! 5. Replace the pointer if it is still the one that step 1 read. Otherwise another publisher was faster: the error
+//!    names it, and nothing changes for readers.
 //!
 //! A process that is killed in between leaves objects that nobody reads; the next publication finds them and continues.
 
@@ -27,10 +27,10 @@ use toise_base::clock::Clock;
 use toise_lake::check::Damage;
 use toise_store::exchange::schema_version;
 
-/// Existing content is written again if it is older than this, so that a garbage collection that has found it unused
-/// sees that it is in use again.
+/// Existing content older than this is written again. A garbage collection that has already found it unused then sees
+/// that it is in use again.
 const RENEWED_AFTER: TimeDelta = TimeDelta::hours(1);
-/// Maximum numbers that are tried if others are taken.
+/// Maximum numbers to try for a new manifest.
 const NUMBERS_TRIED: u64 = 64;
 
 /// Who publishes, and what it publishes.
@@ -44,7 +44,7 @@ pub struct Publisher {
     pub writer: Option<String>,
     /// Which content is sent.
     pub extent: Extent,
-    /// Returns what is damaged of the models and indexes in a copy of a data folder.
+    /// Returns the damage in the models and indexes of a copy of a data folder.
     pub verify: fn(&Path) -> Vec<Damage>,
 }
 

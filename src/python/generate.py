@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the parts of the Python package that follow from others: the types of requests and answers from the OpenAPI
-document, and the blocking client from the asynchronous one.
+"""Generates the derived parts of the Python package: the types of requests and responses from the OpenAPI document, and
+the blocking client from the asynchronous one.
 
 Usage: src/python/generate.py [--check]
 
-The document is the snapshot that the tests of the service accept, so a change of the contract that is not followed by a
-run of this script fails the check. --check writes nothing and exits 1 when a file is not as it would be written.
+The document is the snapshot that the tests of the service accept. --check writes nothing and exits with 1 if a file
+differs from what the script would write, so it fails after a change of the contract until this script is run.
 """
 
 import argparse
@@ -22,11 +22,11 @@ SNAPSHOT = HERE.parent.parent / "tests/contract/snapshots/openapi.snap"
 PACKAGE = HERE / "toise"
 WIDTH = 120
 
-TYPES_HEAD = '''"""Types of what the service takes and answers, made from its OpenAPI document by
+TYPES_HEAD = '''"""Types of the requests and responses of the service, generated from its OpenAPI document by
 `src/python/generate.py`.
 
-Every record is a plain `dict`; these types tell checkers and editors which keys it has. A key that is not always there
-is `NotRequired`.
+Every record is a plain `dict`; these types describe its keys to type checkers and editors. A key that may be missing is
+`NotRequired`.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 '''
 
-# Names of shapes that many requests share; other shapes are named after the place where they come first.
+# Names of shapes that many requests share; other shapes are named after the place where they first occur.
 SHARED = {("from", "to"): "DateRange", ("distance", "lat", "lon"): "GeoDistance"}
 
-# The parts of a schema that its type follows from.
+# The parts of a schema that determine its type.
 SHAPING = frozenset(
     ["type", "required", "enum", "const", "items", "prefixItems", "$ref", "oneOf", "anyOf", "additionalProperties"]
 )
 
-# What an asynchronous text becomes in the blocking client; whole words only.
+# Replacements that make the blocking client from the asynchronous one; whole words only.
 BLOCKING = [
     (r"async (def|for|with)", r"\1"),
     (r"await ", ""),
@@ -73,7 +73,7 @@ def pascal(name):
 
 
 class Types:
-    """Declarations made from schemas; schemas within others get names of their own."""
+    """Declarations made from schemas; a schema inside another one gets its own name."""
 
     def __init__(self, document):
         self.schemas = document["components"]["schemas"]
@@ -87,7 +87,7 @@ class Types:
                 self.operation(operation)
 
     def operation(self, operation):
-        """Names the body and the answer of an operation, unless they are components."""
+        """Names the bodies of the request and the response of an operation, unless they are components."""
         name = pascal(operation["operationId"])
         body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
         if body and "$ref" not in body and body.get("properties"):
@@ -100,7 +100,7 @@ class Types:
                 self.declare(name + suffix, answer)
 
     def declare(self, name, schema):
-        """Declares a component or a schema within one under a name."""
+        """Declares a component, or a schema inside one, under a name."""
         self.taken.add(name)
         place = len(self.declarations)
         self.declarations.append("")
@@ -127,13 +127,13 @@ class Types:
                 if description:
                     lines.append(docstring(description, "    "))
             return "\n".join(lines)
-        # A key that is a word of Python, such as `from`, can only be declared this way, with types in quotes.
+        # A key that is a keyword of Python, such as `from`, can only be declared this way, with types in quotes.
         lines = [f"{name} = TypedDict(", f'    "{name}",', "    {"]
         lines += [f'        "{key}": {quoted(kind)},' for key, kind in fields.items()]
         return "\n".join([*lines, "    },", ")", docstring(f"`{name}` of the contract.", "")])
 
     def type_of(self, name, schema):
-        """The type of a schema; `name` is what a record within it is called."""
+        """The type of a schema; `name` is the name for a record inside it."""
         if "$ref" in schema:
             return schema["$ref"].rsplit("/", 1)[-1]
         if "const" in schema:
@@ -171,7 +171,7 @@ class Types:
 
 
 def shape(schema):
-    """What two schemas of the same type have in common: all but what they say of themselves."""
+    """The parts that two schemas of the same type have in common: all but their descriptions."""
     if isinstance(schema, dict):
         kept = {key: shape(value) for key, value in schema.items() if key in SHAPING and key != "properties"}
         fields = {key: shape(value) for key, value in schema.get("properties", {}).items()}
@@ -180,13 +180,13 @@ def shape(schema):
 
 
 def quoted(kind):
-    """A type as it stands in an expression: what is declared later is in quotes."""
+    """A type as written in an expression: a name that is declared later is in quotes."""
     is_known = kind in ("str", "int", "float", "bool") or kind.startswith("Literal[")
     return kind if is_known else "'" + kind + "'" if '"' in kind else f'"{kind}"'
 
 
 def docstring(text, indent):
-    """A docstring within the width."""
+    """A docstring wrapped to the width."""
     text = " ".join(text.split()).replace("\\", "\\\\").replace('"""', "'''")
     text = text if text.endswith((".", "?", "!", ":")) else text + "."
     text = text if not text.startswith('"') else " " + text
@@ -208,14 +208,14 @@ def types():
 
 
 def blocking(text):
-    """The blocking form of an asynchronous module."""
+    """The blocking version of an asynchronous module."""
     for pattern, replacement in BLOCKING:
         text = re.sub(rf"(?<!\w){pattern}" + ("" if pattern.endswith(" ") else r"(?!\w)"), replacement, text)
     return text
 
 
 def outputs():
-    """Every file that is made, with its text."""
+    """Every generated file, with its text."""
     yield PACKAGE / "types.py", types()
     for source in sorted((PACKAGE / "_async").glob("*.py")):
         head = f"# Made from _async/{source.name} by src/python/generate.py; change that file instead.\n"

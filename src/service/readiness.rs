@@ -60,8 +60,8 @@ impl Readiness {
         *self.obstacle.lock() = obstacle;
     }
 
-    /// Sets the tables of open data whose last refresh failed, separated by commas; `None` if there are none. They do not
-    /// keep the service from being ready.
+    /// Sets the tables of open data whose last refresh failed, separated by commas; `None` if there are none. They do
+    /// not keep the service from being ready.
     pub fn set_not_refreshed(&self, tables: Option<String>) {
         *self.not_refreshed.lock() = tables;
     }

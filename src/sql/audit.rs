@@ -18,7 +18,7 @@ const ERROR_CHARS_MAX: usize = 500;
 /// Maximum expired rows that are deleted when a row is added.
 const DELETED_AT_ONCE: usize = 100;
 
-/// The way a query came in.
+/// The protocol through which a query arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     /// `POST /v2/protected/sql`.
@@ -49,7 +49,7 @@ pub struct Caller {
     pub account_id: Uuid,
     /// The key.
     pub key_id: Uuid,
-    /// How the query came in.
+    /// The protocol through which it arrived.
     pub door: Door,
 }
 
@@ -77,7 +77,7 @@ pub struct AuditEntry {
     pub account_id: Uuid,
     /// The key.
     pub key_id: Uuid,
-    /// How the query came in.
+    /// The protocol through which it arrived.
     pub door: String,
     /// When the query arrived.
     pub at: DateTime<Utc>,

@@ -302,7 +302,7 @@ impl Encoder {
     /// Ends the answer and returns the last piece.
     ///
     /// # Errors
-    /// No error depends on the rows.
+    /// The encoder fails, which does not depend on the rows.
     pub fn finish(self) -> Result<Bytes, EncodeError> {
         let mut out = self.writer.finish()?;
         if self.format == RowFormat::Json {

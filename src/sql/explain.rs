@@ -17,13 +17,14 @@ const SUGGESTED_MAX: usize = 3;
 /// Maximum characters of a message: a plan may quote the whole query.
 const MESSAGE_CHARS_MAX: usize = 600;
 
-/// What the engine says of a pattern that it cannot compile.
+/// Text of the engine's error for a pattern that it cannot compile.
 const INVALID_PATTERN: &str = "Invalid regex";
-/// What the engine adds to the message of an internal error.
+/// Text that the engine adds to the message of an internal error.
 const BUG_REPORT: &str = ".\nThis issue was likely caused by a bug in DataFusion's code";
-/// What the engine says of a call whose arguments have other types than the function takes, after its own attempts.
+/// Text of the engine's error for a call whose arguments have other types than the function takes. It comes after the
+/// types that the engine tried.
 const NO_FUNCTION: &str = "No function matches the given name and argument types";
-/// What the engine writes before the messages of its parts.
+/// Prefixes that the engine adds to the messages of its parts.
 const PREFIXES: [&str; 10] = [
     "Error during planning: ",
     "Execution error: ",

@@ -31,10 +31,10 @@ use toise_engine::priority;
 
 /// Parts of an answer that wait for the client.
 const PIECES_WAITING_MAX: usize = 2;
-/// Queries of one key that are planned at once, besides those that run.
+/// Queries of one key that are planned at once, in addition to those that run.
 const PLANNED_AT_ONCE: usize = 1;
 
-/// What queries run over.
+/// The tables and functions that queries can use.
 #[derive(Clone)]
 pub struct Backend {
     /// The tables, with the functions that the processes let the server compute.
@@ -201,7 +201,8 @@ impl SqlService {
         Ok(RunningQuery::new(opened, pieces, time, task))
     }
 
-    /// Plans a query without running it. A key plans one query at a time, besides those that run, and others wait.
+    /// Plans a query without running it. A key plans one query at a time, in addition to those that run, and others
+    /// wait.
     ///
     /// # Errors
     /// It is not a valid query, or it takes too long to plan. Only such a query is written to the audit log here; a
@@ -394,7 +395,7 @@ impl Passing {
         Ok(())
     }
 
-    /// Tells the caller and the audit log how the query ended.
+    /// Records in the audit log how the query ended, and sends the caller its error, if any.
     async fn end(self, outcome: Result<(), SqlError>) {
         self.recording.end(outcome.as_ref().copied()).await;
         let Err(error) = outcome else {

@@ -1,5 +1,5 @@
-//! The tables that queries read: those of the lake, all opened at one moment, and the listings with every change
-//! committed before.
+//! The tables that queries read. A query sees all tables of the lake as of one moment, and the listings with every
+//! change committed before it.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl SqlTables {
         Ok(TablesAt { views, changed })
     }
 
-    /// Returns a session over tables that are open, and the derived ones.
+    /// Returns a session over open tables and the derived tables.
     ///
     /// # Errors
     /// The folder of temporary files cannot be created.

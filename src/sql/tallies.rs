@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use crate::SqlError;
 use crate::audit::{AuditLog, Caller, Door, Ending};
 
-/// The doors, in the order of the counts.
+/// The protocols, in the order of the counts.
 const DOORS: [Door; 3] = [Door::Http, Door::Flight, Door::Mcp];
 /// The outcomes, in the order of the counts.
 const OUTCOMES: [&str; 5] = ["finished", "failed", "refused", "limit", "cancelled"];
@@ -26,7 +26,7 @@ pub struct SqlTallies {
 }
 
 impl SqlTallies {
-    /// Returns the queries that ended, by door and outcome.
+    /// Returns the number of queries that ended, by protocol and outcome.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         let doors = DOORS.iter().zip(&self.ended);
         doors.flat_map(|(door, counts)| {

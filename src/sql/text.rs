@@ -158,8 +158,8 @@ pub fn position_of(sql: &str, name: &str) -> Option<Position> {
     Some(position(found.span.start))
 }
 
-/// Returns the position of what a message about a query quotes of it: the first text or parameter, else the first function
-/// called, else a number that occurs once.
+/// Returns the position of the part of a query that a message quotes: the first text or parameter, else the first
+/// function called, else a number that occurs once.
 pub fn position_of_quoted(sql: &str, message: &str) -> Option<Position> {
     let tokens = tokens(sql).ok()?;
     let lower = message.to_lowercase();

@@ -22,7 +22,7 @@ pub struct PlannedQuery<'q> {
     pub limits: QueryLimits,
 }
 
-/// What other machines made of a query.
+/// The outcome of sending a query to other machines.
 pub enum Distributed {
     /// They answered it: these are its rows, which have arrived or can no longer be lost by the failure of a machine.
     Answered(SendableRecordBatchStream),

@@ -1,5 +1,5 @@
-//! Triggers that refuse unencrypted secrets in a file whose secrets are sealed, whichever process writes. A process
-//! that opened the file before it had a master key continues without the key.
+//! Triggers that refuse unencrypted secrets in a file whose secrets are sealed. They are needed because a process that
+//! opened the file before the master key was set continues to write without the key.
 //!
 //! The triggers are in the schema, so they apply in the transaction of each write and cost it a comparison of seven
 //! bytes.

@@ -28,7 +28,7 @@ pub(super) fn before_close(connection: &Connection, files: &OpenFiles) {
 }
 
 /// Opens one more connection to files that are already open. If the files were replaced, the connection would create
-/// another log or read other data: hence the checks.
+/// another log or read other data, so they are checked before and after.
 pub(super) fn connect_again(files: &OpenFiles) -> Result<Connection> {
     files.check()?;
     let connection = connect(files.paths())?;

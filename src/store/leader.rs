@@ -3,8 +3,8 @@
 //! The leading process holds a [`lease`](super::lease); the others try to take it at an interval. The leader's thread
 //! alternates between a turn and waiting for messages until the next turn is due. Its [`LeaderTask`] defines the turns,
 //! its [`Pace`] the intervals. A failed turn is retried after a pause. A leader that has lost its lease, because its
-//! process was stopped for too long, forgets its work and waits like the others. Dropping a [`Leader`] stops it: its duty
-//! finishes within the stop timeout of its pace, and the next process leads at once.
+//! process was stopped for too long, forgets its work and waits like the others. Dropping a [`Leader`] stops it: its
+//! task finishes within the stop timeout of its pace, and the next process leads at once.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -25,14 +25,14 @@ pub trait LeaderTask: Send + 'static {
     /// Why a turn failed.
     type Error: Display;
 
-    /// Takes over from the previous leader; retried until it succeeds. All that the duty writes as a leader must go
-    /// through [`Lease::write`], before anybody else learns of it.
+    /// Takes over from the previous leader; retried until it succeeds. Everything that the task writes as a leader must
+    /// go through [`Lease::write`], before anybody else learns of it.
     ///
     /// # Errors
-    /// The duty cannot begin yet.
+    /// The task cannot begin yet.
     fn begin(&mut self, lease: &Lease) -> Result<(), Self::Error>;
 
-    /// Forgets all work, because another process leads now. The duty may begin again later.
+    /// Forgets all work, because another process leads now. The task may begin again later.
     fn step_back(&mut self);
 
     /// Accepts a message, even while another process leads. Must not block.
@@ -57,7 +57,7 @@ pub trait LeaderTask: Send + 'static {
     fn stop(&mut self) -> Result<Stop, Self::Error>;
 }
 
-/// Whether a duty has finished.
+/// Whether a task has finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// Nothing is left to do.
@@ -75,7 +75,7 @@ pub struct Pace {
     pub lead_every: Duration,
     /// Pause after a failure.
     pub error_pause: Duration,
-    /// Maximum time for a duty to finish; zero allows it one turn.
+    /// Maximum time for a task to finish; zero allows it one turn.
     pub stop_timeout: Duration,
 }
 
@@ -111,7 +111,7 @@ impl<M> Notifier<M> {
     }
 }
 
-/// Queue of a leader's messages. It is unbounded: the duty limits what is in progress.
+/// Queue of a leader's messages. It is unbounded: the task limits what is in progress.
 pub struct Inbox<M>(Receiver<LeaderMessage<M>>);
 
 /// Creates an inbox and its notifier.
@@ -176,7 +176,7 @@ struct Leading<D: LeaderTask> {
     inbox: Receiver<LeaderMessage<D::Message>>,
     name: &'static str,
     pace: Pace,
-    /// Deadline for the duty to finish; set when it is asked to stop.
+    /// Deadline for the task to finish; set when it is asked to stop.
     stop_by: Option<Instant>,
 }
 
@@ -218,7 +218,7 @@ impl<D: LeaderTask> Leading<D> {
         }
         loop {
             pulse.turn();
-            // A failed renewal is retried in the next turn; what the duty writes is refused if the lease is lost.
+            // A failed renewal is retried in the next turn; what the task writes is refused if the lease is lost.
             if lease.is_due() && is_lost(lease) {
                 return TermEnd::Lost;
             }
@@ -286,7 +286,7 @@ impl<D: LeaderTask> Leading<D> {
         }
     }
 
-    /// Lets the duty begin; returns how the term ended if it did before.
+    /// Lets the task begin; returns how the term ended if it did before.
     fn begin(&mut self, lease: &Lease, pulse: &Pulse) -> Option<TermEnd> {
         while let Err(error) = self.duty.begin(lease) {
             pulse.turn();

@@ -27,7 +27,7 @@ pub enum NewId {
     },
 }
 
-/// Whether something has to be created.
+/// Whether the call still has to create something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// Nothing has this identifier: create it.

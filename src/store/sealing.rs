@@ -1,9 +1,9 @@
 //! Authenticated encryption of small secrets before they are stored.
 //!
 //! Each text is sealed with its own AES-256-GCM key, derived by HKDF-SHA256 from the sealing key and 256 random bits
-//! that are stored with the text. So no nonce repeats, however many texts a key seals. The context, such as the name of
-//! the table and the identifier of the row, is authenticated with the text: a ciphertext that is moved elsewhere cannot
-//! be opened.
+//! that are stored with the text. The nonce can therefore be constant: no derived key seals a second text. The context,
+//! such as the name of the table and the identifier of the row, is authenticated with the text: a ciphertext that is
+//! moved elsewhere cannot be opened.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub const KEY_BYTES: usize = 32;
 const SALT_BYTES: usize = 32;
 /// Purpose from which the keys of texts are derived.
 const TEXT_KEYS: &[u8] = b"toise keys of sealed texts";
-/// The nonce of a key that seals one text.
+/// The nonce of every text. It never repeats under a key, because each text has its own key.
 const ONLY_NONCE: [u8; NONCE_LEN] = [0; NONCE_LEN];
 
 /// A text that cannot be opened: it was sealed with another key or for another place, or is damaged.

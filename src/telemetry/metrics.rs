@@ -1,9 +1,9 @@
 //! Prometheus metrics: counters are incremented as events happen, gauges are read when `/metrics` is requested.
 //!
-//! A [`Metric`] is a name and its help text, a constant next to the code that records it. A [`Metrics`] belongs to one
-//! service and is cheap to clone. A request costs one lookup in a map of some dozens of series, about 0.2 µs. Labels
-//! come from fixed sets only (routes of the table, methods, status classes, consumption types, table names), never from
-//! client input. The exception is a limited number of receivers' hosts.
+//! A [`Metric`] is a constant with a name and a help text, declared next to the code that records it. A [`Metrics`]
+//! belongs to one service and is cheap to clone. Recording a request costs one lookup in a map of some dozens of
+//! series, about 0.2 µs. Labels come from fixed sets only (routes of the table, methods, status classes, consumption
+//! types, table names), never from client input. The exception is a limited number of receivers' hosts.
 
 mod deliveries;
 mod metric;

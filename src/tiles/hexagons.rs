@@ -17,7 +17,7 @@ pub const MARGIN: f64 = 2.0 * RADIUS;
 const SIDE: usize = 64;
 const SQRT_3: f64 = 1.732_050_807_568_877_2;
 
-/// The rows gathered in a hexagon or an area.
+/// The rows in a hexagon or an area.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
     /// Number of rows in it.
@@ -116,7 +116,7 @@ fn centre(q: i64, r: i64) -> (f64, f64) {
     (RADIUS * SQRT_3 * (q + r / 2.0), RADIUS * 1.5 * r)
 }
 
-/// Returns the corners clockwise on the map, as the outside of an area must be.
+/// Returns the corners clockwise on the map, as vector tiles require of the outer ring of a polygon.
 fn corners(x: f64, y: f64) -> [(f64, f64); 6] {
     let half = RADIUS * SQRT_3 / 2.0;
     [

@@ -33,7 +33,7 @@ pub enum BodyError {
     /// The client stopped sending its body, or sent it too slowly.
     #[error("body: did not arrive completely or in time")]
     Interrupted,
-    /// The chunks of the body are not HTTP.
+    /// The chunked encoding of the body is invalid.
     #[error("body: its chunks cannot be read")]
     Malformed,
     /// There is no memory for the body.
@@ -145,7 +145,7 @@ impl Incoming {
         Self(chunks.boxed())
     }
 
-    /// Reads a body of at most `bytes_max` bytes into memory that the lease is charged for as it arrives. The declared
+    /// Reads a body of at most `bytes_max` bytes into memory, and charges the lease as the body arrives. The declared
     /// length only bounds how much is reserved ahead.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The address of a client: the peer of its connection, or the address that a trusted proxy reports.
 //!
 //! The server adds [`PeerAddress`] to every request. Behind a proxy all connections come from one address, so
-//! `X-Forwarded-For` names the client. It is believed only if the peer is a proxy that the operator names
+//! `X-Forwarded-For` names the client. It is trusted only if the peer is a proxy that the operator names
 //! (`server.trusted_proxies`). The client is the last address of the header that is not a trusted proxy itself.
 
 use std::net::{IpAddr, Ipv6Addr};

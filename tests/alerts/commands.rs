@@ -1,4 +1,4 @@
-//! Deliveries at the command line: a receiver to try them with, what became of them, sending them again.
+//! Deliveries on the command line: a receiver for trials, the list of deliveries, and retries.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::support::dispatching::{TestAlert, insert_alert};
 use crate::support::process::{Server, errors, run, toise};
 
-/// Commits a notification and gives its item.
+/// Commits a notification and returns its item.
 fn tell(store: &Store, alert: TestAlert) -> FlxId {
     let item = FlxId(Uuid::now_v7());
     let at_ms = Clock::system().now().timestamp_millis();
@@ -36,7 +36,7 @@ fn tell(store: &Store, alert: TestAlert) -> FlxId {
     item
 }
 
-/// A receiver on a port of its own that takes so many deliveries, what it prints, and its address.
+/// A receiver on its own port that accepts a number of deliveries, its output, and its address.
 fn listen(data: &Path, arguments: &[&str]) -> (Child, impl FnMut() -> Value + use<>, String) {
     let arguments = [&["webhook", "listen", "--port", "0"], arguments].concat();
     let mut listening = toise(data, &arguments)
@@ -49,7 +49,7 @@ fn listen(data: &Path, arguments: &[&str]) -> (Child, impl FnMut() -> Value + us
     (listening, line, url)
 }
 
-/// A server that may post to this machine.
+/// A server that may deliver to this machine.
 fn serve(data: &Path) -> Server {
     let allowed = ["--allow-webhook-hosts", "127.0.0.1"];
     Server::start_with(data, "serve", &allowed, Stdio::null())

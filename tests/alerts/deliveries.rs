@@ -1,5 +1,5 @@
-//! Notifications reach their receivers: in the contract's format, signed, in order, paid, and again until they are
-//! taken.
+//! Notifications reach their receivers: in the contract's format, signed, in order, charged, and retried until
+//! accepted.
 
 use std::time::Duration;
 
@@ -453,10 +453,10 @@ async fn a_retry_waits_as_long_when_the_clock_is_set_while_no_server_runs() {
     sending.tell(alert, Branch::Created, 1);
     sending.delivery(alert, DeliveryStatus::Failed, 1).await;
     sending.pause();
-    // The clock was a day ahead, and is right again when the next server starts.
+    // The clock was a day ahead, and is correct again when the next server starts.
     sending.clock.jump_ms(-24 * 3_600_000);
     sending.resume("127.0.0.1");
-    // The wait begins anew when the next one takes over, which is a moment later.
+    // The wait starts again when the next server takes over, a moment later.
     for _ in 0..200 {
         if receiver.count() == 2 {
             return;

@@ -1,4 +1,4 @@
-//! The index of alerts finds what each alert's own predicate selects: keys leave out nothing.
+//! The index of alerts finds exactly what the predicate of each alert selects: no key excludes a match.
 
 use serde_json::json;
 use toise::alerts::percolate::index::{AlertIndex, AlertMatch, ROWS_MAX, Subscription};
@@ -49,7 +49,7 @@ fn filter(listing: ListingKind, draw: &mut Draw) -> Filter {
     parse_search_query(listing, &json!({ (listing.filter_key()): filter })).unwrap()
 }
 
-/// What every alert's predicate selects, one after the other.
+/// The selections of the predicates of all alerts, evaluated one by one.
 fn plainly(
     listing: ListingKind,
     batch: &DecodedBatch,
@@ -84,7 +84,7 @@ fn check(listing: ListingKind, seed: u64) {
         let found = index.matches(&batch).unwrap();
         assert_eq!(found, plainly(listing, &batch, &alerts), "round {round}");
         matched += found.len();
-        // Some go, some become another; what they shared with others stays.
+        // Some alerts are removed and some change; clauses that they share with others remain.
         draw.shuffle(&mut alerts);
         for (alert, _) in alerts.drain(..20) {
             index.remove(alert);

@@ -1,4 +1,4 @@
-//! When an alert is told of something, and when it is not.
+//! When an alert is notified, and when it is not.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn updated(id: FlxId) -> (String, FlxId) {
     ("updated".into(), id)
 }
 
-/// So many on properties, on adverts, and every one readable.
+/// These numbers of alerts on properties and on adverts, all readable.
 fn active(on_properties: usize, on_adverts: usize) -> ActiveAlertCounts {
     ActiveAlertCounts {
         on_properties,
@@ -85,7 +85,7 @@ fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
     let id = fixture.take_one(flat("a", 1, 0)).flx_id;
     assert_eq!(fixture.notifications(told), []);
     fixture.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 239_000}})));
-    // Dear again, offline, back: the alert follows what it has matched.
+    // The price rises, the advert goes offline and comes back: the alert follows what it has matched.
     fixture.take_one(seen("a", 1, 4, json!({"currentPrice": {"value": 300_000}})));
     fixture.take_one(seen("a", 1, 5, json!({"isOnline": false})));
     fixture.take_one(seen(
@@ -155,7 +155,8 @@ fn nothing_before_an_alert_and_nothing_while_it_is_ended_is_remembered() {
     fixture.take_one(flat("b", 3, 5));
     fixture.alerts.activate(alert).unwrap();
     assert_eq!(fixture.notifications(alert), [created(second)]);
-    // What it matched before it ended is still matched; what it missed is not new when it changes, but followed.
+    // Items matched before its end are still matched. Items that it missed are not announced when they change, but
+    // followed.
     fixture.take_one(flat("c", 4, 5));
     assert_eq!(
         fixture.notifications(alert),
@@ -200,7 +201,7 @@ fn what_an_alert_finds_already_there_is_not_new_when_it_changes_and_is_followed_
         [updated(old), created(joined.flx_id)]
     );
     assert_eq!(fixture.notifications(properties), [updated(old)]);
-    // Into the search, or out of it and in again, is news.
+    // An item that enters the search, or leaves and enters it again, is announced.
     fixture.take_one(seen("a", 2, 6, json!({"currentPrice": {"value": 250_000}})));
     assert_eq!(
         fixture.notifications(cheap),
@@ -222,7 +223,7 @@ fn what_is_new_is_told_once_whatever_process_writes_it_next() {
     fixture.take_one(flat("a", 1, 0));
     let alert = of_properties(&fixture, json!({}));
     for day in 3..6 {
-        // Each starts as a server does after it was killed: with nothing but the store.
+        // Each one starts like a server after a kill: with only the store.
         let store = Store::open(fixture.folder.path()).unwrap();
         let listings = Listings::new(store, fixture.clock.clone());
         let title = json!({"title": format!("Autre {day}")});
@@ -264,7 +265,7 @@ fn properties_joined_are_not_new_to_an_alert_that_one_of_them_would_have_matched
         vec![]
     };
     assert_eq!(fixture.notifications(of_neither), expected);
-    // The advert that moved comes into a search by its property.
+    // The moved advert matches a search by its property.
     assert_eq!(fixture.notifications(moved), [created(second)]);
     fixture.take_one(flat("c", 8, 0));
     assert_eq!(fixture.notifications(of_second), [updated(first)]);
@@ -354,7 +355,7 @@ fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stay
     for address in [of_first, of_second, of_both] {
         assert_eq!(history(address), [first], "an asset once");
     }
-    // A person takes them apart again: each is known under its own identifier, and nothing is announced twice.
+    // A person splits them again: each is known under its own identifier, and nothing is announced twice.
     assert_eq!(fixture.listings.split(first, &[second]).unwrap(), second);
     fixture.take_one(seen("b", 7, 9, json!({"title": "Autre"})));
     assert_eq!(

@@ -1,6 +1,6 @@
-//! Random alerts over the lives of adverts: a first match is what a plain reading of the filter finds in the record
-//! as it stands, news is what it did not find in the record before, and what follows goes by what was matched; whether
-//! adverts come one by one or many together.
+//! Compares random alerts with a model over the lives of adverts, ingested one by one or in groups. In the model, a
+//! first match is a record that a plain evaluation of the filter selects. It is announced if the filter did not select
+//! the record before. Later notifications depend only on what was matched.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -25,7 +25,7 @@ enum Act {
     Activate(usize),
 }
 
-/// An alert as the test keeps it.
+/// An alert in the model.
 struct ModelAlert {
     address: AlertRef,
     number: i64,
@@ -35,7 +35,7 @@ struct ModelAlert {
     matched: BTreeSet<FlxId>,
 }
 
-/// What an alert is told: its number, the branch, the item, and the kind of event where there is one.
+/// A notification of an alert: its number, the branch, the item, and the kind of event if there is one.
 type NotificationTuple = (i64, String, FlxId, Value);
 
 impl ModelAlert {
@@ -43,7 +43,7 @@ impl ModelAlert {
         self.kinds.iter().any(|own| own.ends_with(kind))
     }
 
-    /// Judges an item that it has not matched before.
+    /// Evaluates an item that the alert has not matched before.
     fn expect_first(
         &mut self,
         item: &JudgedItem,
@@ -57,7 +57,7 @@ impl ModelAlert {
         }
         if item.former.iter().any(finds) {
             counts.stale += 1;
-            // What is merely seen again is not remembered.
+            // An item that was only seen again is not recorded.
             if !item.is_seen_again {
                 self.matched.insert(id);
             }
@@ -77,9 +77,9 @@ impl ModelAlert {
 /// A record to be judged.
 struct JudgedItem {
     record: Value,
-    /// What it was before: its own record, and those of properties that were joined to it.
+    /// The records before: its own, and those of properties that were merged into it.
     former: Vec<Value>,
-    /// Whether it says the same as before but for its moments.
+    /// Whether only its moments differ from before.
     is_seen_again: bool,
 }
 
@@ -116,11 +116,11 @@ fn without_moments(record: &Value) -> Value {
     }
 }
 
-/// A desk with the alerts made at it.
+/// Listings with their alerts.
 struct AlertsFixture {
     office: AlertFixture,
     alerts: Vec<ModelAlert>,
-    /// Adverts of each property that stands for itself.
+    /// Adverts of each property that was not merged into another.
     members: BTreeMap<FlxId, BTreeSet<FlxId>>,
     /// The latest record of each property and each advert.
     properties: HashMap<FlxId, Value>,
@@ -128,7 +128,7 @@ struct AlertsFixture {
     last_told: i64,
 }
 
-/// How often each thing was checked.
+/// The number of checks of each kind.
 #[derive(Debug, Default)]
 struct Counts {
     seen_again: usize,
@@ -136,16 +136,16 @@ struct Counts {
     judged: usize,
     created: usize,
     silent: usize,
-    /// First matches of what matched before.
+    /// First matches of items that matched before.
     stale: usize,
-    /// First matches of what was seen again as it was.
+    /// First matches of items that were seen again unchanged.
     by_sighting: usize,
     matched_by_moving: usize,
     merged: usize,
     events: usize,
 }
 
-/// Some conditions that a record fulfils, mostly; now and then any filter at all.
+/// Mostly conditions that a record fulfils; sometimes any filter.
 fn filter(listing: ListingKind, record: Option<&Value>, draw: &mut Draw) -> Value {
     let Some(record) = record.filter(|_| !draw.once_in(4)) else {
         return listings::filter(listing.filter_model(), draw);
@@ -272,7 +272,7 @@ impl AlertsFixture {
         }
     }
 
-    /// Takes one advert, and holds what alerts are told against what the contract says.
+    /// Ingests an advert, and compares the notifications of alerts with the contract.
     fn take_and_judge(&mut self, advert: Value, counts: &mut Counts) -> IngestReceipt {
         let receipt = self.office.take_one(advert);
         let mut expected = Vec::new();
@@ -303,14 +303,14 @@ impl AlertsFixture {
                 )
             })
             .collect();
-        // Alerts are told in any order; each is told in order.
+        // The order between alerts does not matter; the order of each alert does.
         told.sort_by_key(|told| told.0);
         expected.sort_by_key(|told: &NotificationTuple| told.0);
         assert_eq!(told, expected, "{receipt:?}");
         receipt
     }
 
-    /// Gives the adverts that came under this property with others, in order of arrival.
+    /// Returns the adverts that joined this property, in order of arrival.
     fn expect_of_property(
         &mut self,
         receipt: &IngestReceipt,
@@ -324,7 +324,7 @@ impl AlertsFixture {
         let adverts = record["adverts"].as_array().unwrap().iter();
         let parse = |id: &Value| FlxId::parse(id.as_str().unwrap()).unwrap();
         let now: BTreeSet<FlxId> = adverts.map(|advert| parse(&advert["flxId"])).collect();
-        // Properties that were joined to this one: their adverts are here now.
+        // Properties that were merged into this one, which now has their adverts.
         let joined: Vec<FlxId> = self
             .members
             .iter()
@@ -338,7 +338,7 @@ impl AlertsFixture {
             former.extend(self.properties.remove(other));
             moved.extend(self.members.remove(other).unwrap());
             for kept in &mut self.alerts {
-                // From here on it has matched the one that stays.
+                // From now on it has matched the surviving property.
                 if kept.address.listing == ListingKind::Property && kept.matched.contains(other) {
                     kept.matched.insert(id);
                 }
@@ -394,7 +394,7 @@ impl AlertsFixture {
         self.adverts.insert(id, item.record);
     }
 
-    /// What each alert was told so far, with the addresses of items instead of identifiers, which are random.
+    /// The notifications of each alert so far, with the URLs of items instead of their random identifiers.
     fn story(&self, urls: &HashMap<FlxId, String>) -> Vec<Vec<(String, String, Value)>> {
         let (all, _) = self.office.notifications_after(0);
         let of = |kept: &ModelAlert| {
@@ -409,7 +409,7 @@ impl AlertsFixture {
     }
 }
 
-/// An act where the same properties have other identifiers.
+/// The same act for properties that have other identifiers.
 fn translated(act: &Act, ids: &HashMap<FlxId, FlxId>) -> Act {
     let translated = |filter: &Value| {
         let mut filter = filter.clone();
@@ -432,14 +432,14 @@ fn translated(act: &Act, ids: &HashMap<FlxId, FlxId>) -> Act {
     }
 }
 
-/// The same, seen again as it was.
+/// The same advert, seen again unchanged.
 fn a_moment_later(sighting: &Value) -> Value {
     let moment = reference_listings::start(sighting["lastSeenAt"].as_str().unwrap());
     let later = moment + chrono::Duration::milliseconds(1);
     with(sighting.clone(), json!({"lastSeenAt": later.to_rfc3339()}))
 }
 
-/// One of some flats as a portal shows it now: as one of its own, or corrected to be one that others show too.
+/// One of some flats as a portal shows it now: as a separate flat, or corrected to one that other portals show too.
 fn corrected(minute: i64, draw: &mut Draw) -> Value {
     let number = draw.below(72) as u64;
     let asset = if draw.once_in(2) {
@@ -460,13 +460,13 @@ fn draw_act(desk: &AlertsFixture, last: Option<&IngestReceipt>, draw: &mut Draw)
     let count = desk.alerts.len();
     let filter_of = |listing, draw: &mut Draw| {
         if draw.once_in(6) {
-            // Sightings that change nothing else bring flats into this one.
+            // Sightings that change nothing else move flats into this search.
             let moment = reference_listings::start("2026-11-02")
                 + chrono::Duration::minutes(draw.below(500) as i64);
             return json!({"meta": {"lastSeenAt": {"min": moment.to_rfc3339()}}});
         }
         if listing == ListingKind::Advert && draw.once_in(4) && !desk.members.is_empty() {
-            // And adverts move into this one with their property.
+            // Adverts move into this one with their property.
             let all = Vec::from_iter(desk.members.keys());
             let some: Vec<&FlxId> = (0..40).map(|_| *draw.one_of(&all)).collect();
             return json!({"propertyFlxId": some});

@@ -1,4 +1,4 @@
-//! What operators do about deliveries: look, send again, bound; and what a crash leaves.
+//! Operations on deliveries: listing, retrying and limiting them; and the state after a crash.
 
 use serde_json::json;
 use toise::accounts::account::find_or_create;
@@ -159,7 +159,7 @@ async fn the_outbox_lets_go_of_the_oldest_and_says_what_was_lost() {
     }
     sending.pause();
 
-    // By age: those who were delivered, and those who were not.
+    // By age: delivered and undelivered ones.
     sending.clock.advance_ms(3_600_001);
     sending.tell(alert, Branch::Created, 3);
     sending.resume("127.0.0.1");
@@ -190,7 +190,7 @@ async fn the_outbox_lets_go_of_the_oldest_and_says_what_was_lost() {
     let of =
         |alert: TestAlert| format!("SELECT count(*) FROM outbox WHERE alert = {}", alert.number);
     assert_eq!(sending.number(&of(alert)), 0, "what was delivered first");
-    // How many have begun by now is a matter of time.
+    // The number that have started by now depends on timing.
     let begun = sending
         .number("SELECT count(*) FROM outbox JOIN deliveries USING (delivery) WHERE items = 100");
     assert_eq!(begun % 100, 0, "a delivery is whole: {begun}");

@@ -1,4 +1,4 @@
-//! Receivers of every temper: each gets what the contract says, and none delays another.
+//! Receivers that behave in all ways: each gets what the contract says, and none delays another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ async fn first_attempt(
     (alert, sending.delivery(alert, status, 1).await)
 }
 
-/// Whether an alert is active, and why not.
+/// Whether an alert is active, and the reason if it is not.
 fn state_of(sending: &DispatcherFixture, alert: TestAlert) -> (bool, Option<String>) {
     let sql = "SELECT activated, deactivated_because FROM alerts WHERE alert = ?1";
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
@@ -40,7 +40,7 @@ fn state_of(sending: &DispatcherFixture, alert: TestAlert) -> (bool, Option<Stri
         .unwrap()
 }
 
-/// Where nothing listens: a port that was free a moment ago may be another test's by now.
+/// An address where nothing listens. A port that was just free may belong to another test by now.
 const CLOSED: &str = "127.0.0.1:1";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -384,7 +384,7 @@ async fn a_pause_that_was_asked_for_holds_for_retries_too_whatever_is_answered_m
     sending.tell(alerts[0], Branch::Created, 1);
     sending.delivery(alerts[0], DeliveryStatus::Failed, 1).await;
     let at_ms = sending.clock.now().timestamp_millis();
-    // Both are under way when the pause is asked for.
+    // Both are in flight when the receiver asks for the pause.
     sending.write(move |transaction| {
         alerts[1..].iter().try_for_each(|alert| {
             let item = FlxId(Uuid::now_v7());
@@ -400,7 +400,7 @@ async fn a_pause_that_was_asked_for_holds_for_retries_too_whatever_is_answered_m
     });
     let taken = "SELECT count(*) FROM deliveries WHERE status = 'delivered'";
     sending.until_number(taken, 1).await;
-    // The first one's own schedule is 5 s.
+    // The schedule of the first one is 5 s.
     sending.clock.advance_ms(10_000);
     tokio::time::sleep(Duration::from_millis(150)).await;
     assert_eq!(receiver.count(), 3);

@@ -1,4 +1,4 @@
-//! Alerts of accounts: who may see them, what they may hold, how they begin and end.
+//! Alerts of accounts: who may see them, their limits, and how they are created and end.
 
 use serde_json::json;
 use toise::accounts::account;
@@ -230,7 +230,7 @@ fn alerts_that_fill_more_than_an_answer_are_listed_in_parts_and_loaded_in_pieces
     assert!(matches!(listed(None), Err(Error::TooLong)));
     let page = Some(PageParams { skip: 0, take: 100 });
     assert_eq!(listed(page).unwrap().len(), 100);
-    // More than is compiled at once: every one is found all the same.
+    // More than one chunk of compilation: every alert is still found.
     office.take_one(flat("a", 1, 1));
     let (told, _) = office.notifications_after(0);
     assert_eq!(told.len(), alerts);

@@ -1,4 +1,4 @@
-//! Alerts on words: they are told of what the search of the same words finds, no more and no less.
+//! Alerts on words: they are notified of exactly what a search for the same words finds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::support::projection;
 
 const CREATED: &str = "ALERT_MATCH_CREATED";
 
-/// Words of texts and of searches: other accents, forms and typing errors of each other, and none at all.
+/// Words of texts and searches that differ in accents, forms and typing errors, and unrelated ones.
 const WORDS: [&str; 16] = [
     "jardin",
     "Jardins",
@@ -95,7 +95,7 @@ fn an_alert_on_words_is_told_of_what_a_search_of_these_words_finds() {
     }
     let (mut told_of, mut last_told) = (BTreeMap::<i64, BTreeSet<FlxId>>::new(), 0);
     for day in 1..=4 {
-        // Each flat once, new or with other texts.
+        // Each flat at most once, new or with other texts.
         let adverts = (0..50).filter(|_| !draw.once_in(3)).collect::<Vec<u64>>();
         let adverts = adverts.into_iter().map(|number| {
             let fields = json!({"title": text(4, &mut draw), "description": text(12, &mut draw),

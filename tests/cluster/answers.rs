@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::folders::{bytes, data, file, homes, list, outcome, report, sorted, worker};
 use crate::process::{Server, errors, run};
 
-/// Longest wait for news on a busy machine.
+/// Maximum wait for a change on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
 
-/// Runs a bulk command here and on workers, and compares the outputs. Gives the report of the workers.
+/// Runs a bulk command here and on workers, and compares the outputs. Returns the report of the workers.
 fn compared(arguments: &[&str], workers: &str, folder: &Path, output: &str) -> Value {
     let path = |side: &str| folder.join(side).join(output).to_str().unwrap().to_owned();
     for side in ["local", "shared"] {
@@ -139,7 +139,7 @@ fn queries_on_workers_give_the_rows_of_one_machine() {
         let local = run(data(), &["sql", query]);
         let shared = outcome(data(), &["sql", query, "--workers", &workers]);
         assert!(shared.status.success(), "{query}: {}", errors(&shared));
-        // Whether a plan over few rows is cut is for the engine to say; those of most are.
+        // The engine decides whether to cut a plan over few rows. Most plans are cut.
         let said = errors(&shared);
         let is_shared = said.contains("answered with 2 workers");
         assert!(

@@ -1,4 +1,4 @@
-//! Workers and commands that die in the middle of a job: no row is missing or twice, and what is answered is kept.
+//! Workers and commands that die during a job: no row is missing or repeated, and finished answers are kept.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::folders::{bytes, command, data, file, homes, list, outcome, report, worker};
 use crate::process::{errors, run};
 
-/// Longest wait for a step on a busy machine.
+/// Maximum wait for a step on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
 
-/// Kills unless `TOISE_KILLS` says how many.
+/// Number of kills, unless `TOISE_KILLS` overrides it.
 const KILLS: usize = 4;
 
 fn kills() -> usize {
@@ -20,7 +20,7 @@ fn kills() -> usize {
     asked.map_or(KILLS, |kills| kills.parse().unwrap())
 }
 
-/// Answers that are kept beside an output.
+/// Number of answers stored next to an output.
 fn kept(output: &str) -> usize {
     let folder = std::fs::read_dir(format!("{output}.parts"));
     folder.map_or(0, |files| {
@@ -30,7 +30,7 @@ fn kept(output: &str) -> usize {
     })
 }
 
-/// Waits until so many answers are kept.
+/// Waits until this number of answers is stored.
 fn until_kept(output: &str, answers: usize) {
     let begun = Instant::now();
     while kept(output) < answers {
@@ -39,7 +39,7 @@ fn until_kept(output: &str, answers: usize) {
     }
 }
 
-/// A portfolio, what one machine makes of it, and where workers put theirs.
+/// A portfolio, its output from one machine, and the path of the output of workers.
 struct Job {
     _folder: tempfile::TempDir,
     input: String,
@@ -142,7 +142,7 @@ fn a_query_whose_worker_dies_is_run_again_without_it() {
     assert!(output.status.success(), "{}", errors(&output));
     let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(rows, local);
-    // The one that is dead is left out from the beginning.
+    // The dead worker is left out from the start.
     let again = outcome(data(), &["sql", query, "--workers", &workers]);
     assert!(
         errors(&again).contains("does not answer and is left out"),

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::process::{Server, errors, run, toise};
 
-/// Rows of a part: parts are small, so that portfolios of a few seconds have many.
+/// Rows of a part. Parts are small, so that a portfolio of a few seconds has many.
 const PART_ROWS: &str = "512";
 
 /// A folder with sales, diagnostics, addresses and a model; shared, because training takes seconds.
@@ -85,7 +85,7 @@ pub fn outcome(data: &Path, arguments: &[&str]) -> Output {
     command(data, arguments).output().unwrap()
 }
 
-/// Runs the command to its end, which must be good, and gives its report.
+/// Runs the command, which must succeed, and returns its report.
 pub fn report(data: &Path, arguments: &[&str]) -> Value {
     let output = outcome(data, arguments);
     assert!(
@@ -121,7 +121,7 @@ pub fn homes(rows: usize) -> String {
     text
 }
 
-/// Writes a file and gives its path.
+/// Writes a file and returns its path.
 pub fn file(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
@@ -133,7 +133,7 @@ pub fn bytes(path: &str) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The rows of an answer, in an order of their own.
+/// The rows of an answer, sorted.
 pub fn sorted(rows: &Value) -> Vec<String> {
     let mut rows: Vec<String> = rows
         .as_array()

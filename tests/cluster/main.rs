@@ -1,4 +1,5 @@
-//! Workers as users run them: answers equal to those of one machine, whatever dies meanwhile, and refusals by name.
+//! Workers as users run them: their answers equal those of one machine, even if processes die, and refusals name the
+//! worker.
 //!
 //! Needs the feature `cluster`.
 

@@ -1,4 +1,4 @@
-//! Who may not work together: other data, another token, no encryption.
+//! Processes that may not work together: other data, another token, no encryption.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ fn worker_with(data: &Path, settings: &[(&str, &str)]) -> Server {
     Server::ready(&mut command)
 }
 
-/// What a query with settings says on standard error, and whether it succeeds.
+/// The error output of a query with settings, and whether it succeeds.
 fn asked(workers: &str, settings: &[(&str, &str)]) -> (bool, String) {
     let query = "select property_type, count(*) from dvf group by 1";
     let mut command = toise(data(), &["sql", query, "--workers", workers]);

@@ -1,4 +1,4 @@
-//! A server whose large queries workers run: its answers are its own, whatever becomes of the workers.
+//! A server whose large queries run on workers: its answers do not change, even if workers fail.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -43,7 +43,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A server with workers, on a data folder of its own.
+/// A server with workers, on a separate data folder.
 struct Served {
     folder: TempDir,
     server: Server,
@@ -89,7 +89,7 @@ impl Served {
         }
     }
 
-    /// Asks all queries, and compares the answers with those of the command line.
+    /// Runs all queries, and compares the answers with those of the command line.
     fn compare(&self) {
         for (query, _) in QUERIES {
             let answered = self.ask(query).unwrap();
@@ -98,7 +98,7 @@ impl Served {
         }
     }
 
-    /// Lines of the log with these words.
+    /// Number of lines of the log with these words.
     fn said(&self, words: &str) -> usize {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap();
         log.lines().filter(|line| line.contains(words)).count()
@@ -139,7 +139,7 @@ fn a_server_answers_by_itself_when_its_workers_are_behind_or_dead() {
     let sales = files.path().join("dvf-synth.csv");
     run(&served.data(), &["import", "dvf", sales.to_str().unwrap()]);
     served.compare();
-    // The workers still have the sales of before.
+    // The workers still have the former sales.
     assert!(served.said("refuses: its table dvf is") >= 2);
     assert_eq!(served.said("answered with 2 workers"), 0);
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Drives the console in a real browser. Usage: tests/console/run.sh TOISE [FOLDER_FOR_SCREENSHOTS]
-# TOISE is the executable. Skipped, with a line that says so, where Chromium or Playwright for Python is missing.
+# TOISE is the executable. If Chromium or Playwright for Python is missing, the test reports it and is skipped.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 toise=$1

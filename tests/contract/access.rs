@@ -1,5 +1,5 @@
-//! Ways in and forms of answers: bearer tokens, addresses, pages of other origins, compressed answers, the root, and who did
-//! what.
+//! Access and formats of responses: bearer tokens, addresses, pages of other origins, compression, the root, and the
+//! audit log.
 
 use std::sync::Arc;
 
@@ -236,7 +236,7 @@ async fn what_operators_do_is_in_a_log_that_shows_what_is_missing() {
         422
     );
     assert_eq!(ask(Method::DELETE, &path, Value::Null).await.status(), 200);
-    // What a valid key may not do is an act as well; without a valid key it is none.
+    // A refused call of a valid key is recorded as an act; a call without a valid key is not.
     for (key, status) in [(service.key.as_str(), 403), ("nonsense", 401)] {
         let refused = service.ask(Method::DELETE, &path).header("x-api-key", key);
         assert_eq!(refused.send().await.unwrap().status(), status);
@@ -295,7 +295,7 @@ async fn an_idempotency_key_holds_for_administration_and_keeps_the_secret_for_it
     let again: Value = again.json().await.unwrap();
     assert_eq!(again, first);
     assert_eq!(error_of(make(&other).await).await.0, 409);
-    // An answer that is given again is no act.
+    // A repeated response is not an act.
     let acts = audit::latest(&service.store, None, 10).unwrap();
     let outcomes: Vec<&str> = acts.iter().map(|one| one.act.outcome.as_str()).collect();
     assert_eq!(outcomes, ["200", "begun"]);
@@ -374,7 +374,7 @@ async fn an_operators_key_with_bounds_gives_operators_no_more_than_its_own() {
         }
         assert_eq!(create(grants, Some(at(-1)), &inside).await.status(), 200);
     }
-    // Keys of customers are free, until they are to be keys of operators.
+    // Keys of customers are not restricted, until they become keys of operators.
     let free = create("search", None, &json!([])).await;
     assert_eq!(free.status(), 200);
     let free: Value = free.json().await.unwrap();
@@ -390,7 +390,7 @@ async fn an_operators_key_with_bounds_gives_operators_no_more_than_its_own() {
     within["expires_at"] = json!(at(-1));
     within["allowed_from"] = inside.clone();
     assert_eq!(ask(Method::PATCH, &path, within).await.status(), 200);
-    // Less than before may be given to oneself, and nothing else has changed.
+    // A caller may reduce its own rights, and nothing else has changed.
     let rate = ask(Method::PATCH, &own, json!({"rate": 60})).await;
     assert_eq!(rate.status(), 200);
     let less = json!({"expires_at": at(-1), "allowed_from": ["127.0.0.1"]});

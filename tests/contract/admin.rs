@@ -150,7 +150,7 @@ async fn a_webhook_key_is_replaced_after_an_overlap() {
     conforms("Account", &rotated);
     assert_eq!(rotated["webhook_key"], created["webhook_key"]);
     assert_eq!(rotated["next_webhook_key_from"], "2026-11-22T15:00:00.000Z");
-    // Whoever rotates twice learns the key that will count.
+    // A second rotation returns the key that will become valid.
     let again = rotate().await;
     assert_eq!(again["webhook_key"], created["webhook_key"]);
     assert_ne!(again["next_webhook_key"], rotated["next_webhook_key"]);
@@ -281,7 +281,7 @@ async fn a_key_with_single_admin_endpoints_gives_only_what_it_holds() {
         let changed = desk.update_key(id, json!({"grants": [grant]})).await;
         assert_eq!(error_of(changed).await.0, 403, "{grant}");
     }
-    // What takes nothing but its rate from a key that may do more.
+    // A change that only lowers the rate of a key with more rights.
     let stronger = desk
         .service
         .new_key(KeyKind::Production, "admin", DEFAULT_ACCOUNT);
@@ -415,7 +415,7 @@ async fn reports_of_imports_come_newest_first_and_a_model_is_told_or_missing() {
     let told = data(desk.get("model").await).await;
     assert_eq!(told["report_card"]["name"], "estimate-2025");
     assert_eq!(told["report_card"]["report"]["coverage"], 0.8);
-    // A grant by name gives no other endpoint.
+    // A grant of a single endpoint allows no other endpoint.
     assert_eq!(desk.get("jobs").await.status(), 403);
 }
 

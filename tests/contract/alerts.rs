@@ -129,7 +129,7 @@ async fn an_alert_is_active_until_deleted_and_after_a_patch_or_activation() {
         let activate = format!("{path}/activate");
         let active = state(read(&service, &activate).await).await;
         assert_eq!(active, patched);
-        // It changes something, though it is a GET: repeated under a key, it is not done again.
+        // It is a GET that changes something: if repeated under an idempotency key, it is not executed again.
         for replayed in [None, Some("true")] {
             let request = service
                 .ask(Method::GET, &activate)

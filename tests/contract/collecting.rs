@@ -231,7 +231,7 @@ async fn a_slow_page_is_pending_and_the_next_call_gets_it() {
     let again = loop {
         let again = get_with(&service, &service.key, "adverts", &url, Some("one")).await;
         assert!(!again.headers().contains_key("idempotent-replayed"));
-        // A busy machine may need more than one further wait to read the page.
+        // On a busy machine, the page may need several waits.
         if again.status() != 202 {
             break again;
         }

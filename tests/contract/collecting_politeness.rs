@@ -75,7 +75,7 @@ async fn who_asks_for_a_page_that_cannot_be_reached_is_told_at_once_when_to_ask_
             let wait = data["retry_after_s"].as_u64().unwrap();
             assert!(pause.contains(&wait), "attempt {attempt} at {url}: {data}");
             assert_eq!((credits, &data["status"]), (0, &json!("pending")));
-            // So is who asks again before it is due.
+            // A repeated call before that time gets the same response.
             let (_, again) = told(get(&service, "adverts", &url).await, 202).await;
             assert!(again["retry_after_s"].as_u64().unwrap() <= wait, "{again}");
             service.clock.advance_ms(1_000 * (wait as i64 + 1));
@@ -149,7 +149,7 @@ async fn the_limits_of_a_host_apply_to_requests_after_redirects() {
     // Redirects are counted across hosts.
     door.set("/round", Act::Redirect(portal.named("/round")));
     portal.set("/round", Act::Redirect(door.url("/round")));
-    // Answered 202, or 422 where the circle is found at once.
+    // The response is 202, or 422 if the redirect loop is found at once.
     get(&service, "adverts", &door.url("/round")).await;
     until("the circle", async || {
         service.stored("SELECT count(*) FROM jobs WHERE reason LIKE 'redirects: %'") == [1]

@@ -1,4 +1,4 @@
-//! What the holder of a test key has collected, and whose alerts it reaches.
+//! Pages collected with a test key, and the alerts that they reach.
 
 use serde_json::json;
 use toise::accounts::account;
@@ -60,7 +60,8 @@ async fn pages_of_a_test_key_reach_the_alerts_of_others_only_as_far_as_is_shared
         let expected = if is_shared { 2 } else { 0 };
         let both = (notified(&service, own), notified(&service, other));
         assert_eq!(both, (2, expected), "{share:?}");
-        // What a production key asks for reaches all, and so does the first page once it is confirmed, changed or not.
+        // Pages requested with a production key reach all alerts. So does the first page once it is confirmed, changed
+        // or not.
         portal.set("/2", flat_page(40, 200_000));
         collect(&production, "/2").await;
         let both = (notified(&service, own), notified(&service, other));

@@ -1,4 +1,5 @@
-//! The console's way in: a key becomes a session, whose cookie reads and whose token changes, until either ends.
+//! Signing in to the console: a key starts a session. Its cookie allows reading and its token changes, until the key or
+//! the session ends.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -34,7 +35,7 @@ async fn begun(service: &Service, body: Value, origin: Option<&str>) -> Response
     request.send().await.unwrap()
 }
 
-/// The cookie of an answer as a browser sends it back.
+/// The cookie of a response, as a browser returns it.
 fn cookie(response: &Response) -> String {
     let set = response.headers()["set-cookie"].to_str().unwrap();
     for rule in ["HttpOnly", "SameSite=Strict", "Path=/"] {
@@ -95,7 +96,7 @@ async fn a_key_becomes_a_session_that_ends_with_it() {
     assert_eq!(told["data"]["scopes"], json!(["search"]));
     assert!(!told.to_string().contains(&new.key));
 
-    // A cookie alone reads; what is not read needs the token.
+    // The cookie alone allows reading; anything else needs the token.
     let tiles = "/v2/protected/tiles/properties";
     assert_eq!(
         status(&service, Method::GET, tiles, &cookie, None).await,
@@ -113,7 +114,7 @@ async fn a_key_becomes_a_session_that_ends_with_it() {
         status(&service, Method::POST, SEARCH, &cookie, Some(token)).await,
         200
     );
-    // The session has the scopes of its key, no more.
+    // The session has exactly the scopes of its key.
     assert_eq!(
         status(
             &service,
@@ -274,7 +275,7 @@ async fn the_page_and_its_files_come_under_a_strict_policy() {
     );
     assert!(!policy.contains("unsafe"), "{policy}");
     let html = page.text().await.unwrap();
-    // Every file that the page or one of its files names is there, on this service.
+    // Every file that the page or one of its files names is on this service.
     let mut waiting = vec![("/console/".to_owned(), html)];
     let mut seen = BTreeSet::new();
     while let Some((from, text)) = waiting.pop() {

@@ -1,4 +1,4 @@
-//! Pairs that wait for a person: the answer is what the OpenAPI document says.
+//! Pairs that wait for a person: the response conforms to the OpenAPI document.
 
 use reqwest::Method;
 use serde_json::{Value, json};

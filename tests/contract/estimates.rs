@@ -73,7 +73,7 @@ async fn a_home_is_valued_with_contributions_and_comparables() {
         assert_eq!(sale.as_object().unwrap().len(), 5, "{sale}");
         assert!(sale["date"].as_str().unwrap().ends_with("T00:00:00.000Z"));
     }
-    // Without a terrace its value is lower; a position in the sea gets the national fallback, and is told.
+    // Without a terrace its value is lower. A position in the sea gets the national fallback and a warning.
     let without = with("habitation.characteristics.hasTerrace", json!(false));
     let without = data(service.post(LITE, without.to_string()).await).await;
     assert!(without["price"].as_i64().unwrap() < price);

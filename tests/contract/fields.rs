@@ -21,14 +21,14 @@ use toise::opendata::request::{self as opendata, bodies::bodies};
 
 type Table = &'static [Field];
 
-/// A room's reader of a body; only the fault matters here.
+/// A crate's reader of a body; only the fault matters here.
 type Reader = Box<dyn Fn(&Value) -> Option<Fault>>;
 
 fn reader<T>(read: impl Fn(&Value) -> Result<T, Fault> + 'static) -> Reader {
     Box::new(move |body| read(body).err())
 }
 
-/// Every table of a body with the room's reader.
+/// Every table of a body with its crate's reader.
 fn requests() -> Vec<(Table, Reader)> {
     let today = || chrono::NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
     let cursors = || CursorKey::new([7; 32]);
@@ -117,7 +117,7 @@ const QUERIES: [Table; 6] = [
     &collect::PAGE_URL,
 ];
 
-/// A value accepted by a room's own kind, chosen by the schema it refers to.
+/// A value accepted by a crate's own kind, chosen by the schema it refers to.
 fn sample(own: &Own) -> Value {
     let schema = (own.schema)(&mut Map::new());
     let Some(name) = schema["$ref"].as_str() else {
@@ -419,7 +419,7 @@ fn a_null_for_a_required_field_is_rejected_at_its_path() {
         }
     }
     assert!(count > 30, "{count}");
-    // Its room checks later what is missing, but not whether a null stands for something.
+    // Its crate checks later what is missing, but not whether a null stands for something.
     let (table, refusal) = &requests()[0];
     for (path, body) in required_nulls(table) {
         let fault = refusal(&body).unwrap_or_else(|| panic!("{path} may be null"));

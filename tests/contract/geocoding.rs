@@ -1,5 +1,5 @@
-//! Geocoding through a real socket: parameters, batches, files and projects. No addresses are imported here, so communes are
-//! what is found; addresses are in `journeys::geocoding`.
+//! Geocoding through a real socket: parameters, batches, files and projects. No addresses are imported here, so only
+//! communes are found; `journeys::geocoding` tests addresses.
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -288,7 +288,7 @@ async fn a_project_belongs_to_its_account_and_follows_its_states() {
             .status(),
         200
     );
-    // No runner works here, so the project waits.
+    // No runner is active here, so the project waits.
     let started: Value = ask(Method::POST, "/start", "").await.json().await.unwrap();
     assert_eq!(started["data"]["status"], "waiting");
     assert_eq!(started["data"]["rows"], 1);

@@ -1,4 +1,4 @@
-//! Files of addresses that would take memory, disk or the places of others: refused through a real socket.
+//! Files of addresses that would exhaust memory, disk or slots: refused through a real socket.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use toise::transport::body_budget::BodyBudget;
 use toise::transport::server::ServerLimits;
 
 const PATH: &str = "/geocoding/search/csv";
-/// How long a test waits for the service to notice.
+/// Maximum wait for the service to notice.
 const WAIT: Duration = Duration::from_secs(10);
 const PART: &str =
     "--frontier\r\nContent-Disposition: form-data; name=\"data\"; filename=\"a.csv\"\r\n\r\n";
@@ -108,7 +108,7 @@ async fn the_files_of_a_key_leave_places_to_others() {
         message.starts_with("too many files of addresses"),
         "{message}"
     );
-    // What starts a project reads its file.
+    // The call that starts a project reads its file.
     let start = format!("/geocoding/async/projects/{}/start", Uuid::now_v7());
     let start = || {
         let request = service.ask(Method::POST, &start);

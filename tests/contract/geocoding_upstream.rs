@@ -1,4 +1,4 @@
-//! Geocoding with an upstream service, which a portal on loopback stands for.
+//! Geocoding with an upstream service, which is simulated by a portal on loopback.
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::support::portal::{Act, Portal};
 use crate::support::{InMemoryTables, Service, error_of};
 
 const SEARCH: &str = "/geocoding/search?q=12+rue+Droite+48000+Mende&type=housenumber";
-/// What is asked of the upstream service then.
+/// The request to the upstream service.
 const ASKED: &str = "/search?q=12+rue+droite+48000+mende&limit=10&autocomplete=1&type=housenumber";
 
 async fn service(portal: &Portal, mode: UpstreamMode) -> Service {
@@ -71,10 +71,10 @@ async fn a_fallback_is_asked_only_for_what_the_index_does_not_hold() {
         assert_eq!(found[0]["properties"]["score"], 0.96);
     }
     assert_eq!(portal.asked(ASKED), 1, "then it is kept");
-    // A service that fails leaves the answer of the index.
+    // If the service fails, the answer of the index is returned.
     let missing = "/geocoding/search?q=3+rue+Basse+48000+Mende&type=housenumber";
     assert!(features(&service, missing).await.is_empty());
-    // A commune is all that the index knows here; the address of upstream is better.
+    // The index knows only the commune here; the upstream address is better.
     let path = "/reverse?lat=44.518300&lon=3.499500&limit=1";
     portal.set(path, rue_droite());
     let near = features(&service, "/geocoding/reverse?lat=44.5183&lon=3.4995").await;
@@ -122,7 +122,7 @@ async fn an_only_source_that_fails_is_told() {
         message.starts_with("the upstream geocoding service gives no answer"),
         "{message}"
     );
-    // What is kept is answered all the same.
+    // Cached answers are still returned.
     let body = json!({"requests": [
         {"operation": "search", "q": "12 rue Droite 48000 Mende", "type": "housenumber"},
         {"operation": "search", "q": "Mende"},

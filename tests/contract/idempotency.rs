@@ -154,7 +154,7 @@ async fn a_repeated_call_whose_answer_is_not_kept_is_answered_anew_free_of_charg
     let service = priced().await;
     let first = ask(&service, &service.key, "a", r#"{"size":2}"#).await;
     let answer = first.text().await.unwrap();
-    // As when other answers of the account took its room.
+    // As if other responses of the account had taken its space.
     forget_bodies(&service);
     let again = ask(&service, &service.key, "a", r#"{"size":2}"#).await;
     assert_eq!(again.status(), 200);

@@ -1,5 +1,5 @@
-//! Calls that were made and never answered, because the process ended or the client went away between the change and the
-//! ledger's row: repeated under their `Idempotency-Key`, they make nothing a second time.
+//! Calls that were executed but not answered, because the process ended or the client went away between the change and
+//! the ledger's row. Repeated under their `Idempotency-Key`, they create nothing a second time.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ async fn make(service: &Service, key: &str, path: &str, body: &Value) -> Value {
     answer["data"].clone()
 }
 
-/// Makes a call, forgets that it was answered, and makes it again.
+/// Makes a call, deletes the record of its response, and makes it again.
 async fn interrupted(service: &Service, key: &str, path: &str, body: &Value) -> [Value; 2] {
     let made = make(service, key, path, body).await;
     let forget = |transaction: &rusqlite::Transaction<'_>| {
@@ -58,7 +58,7 @@ async fn alerts_are_made_once_alone_or_many_at_once() {
         assert_eq!(made, again);
     }
     assert_eq!(service.stored("SELECT count(*) FROM alerts"), [6]);
-    // A day later the key is forgotten, and the same words ask for another alert.
+    // A day later the key is forgotten, and the same request creates another alert.
     service.clock.advance_ms(24 * 3_600_000);
     let (listing, root) = KINDS[0];
     let wanted = body(listing, &json!({"type": ["CLASS_FLAT"]}), CREATED);
@@ -137,7 +137,7 @@ async fn a_call_cut_off_while_it_is_billed_is_not_made_again_before_that_has_end
     let ((stands, stood), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel::<()>());
     let ledger = service.store.ledger().clone();
     let writer = std::thread::spawn(move || {
-        // The thread that writes the ledger waits here, as for a slow disk.
+        // The thread that writes the ledger waits here, as on a slow disk.
         let change = move |_: &rusqlite::Transaction<'_>| {
             stands.send(()).unwrap();
             Ok(goes_on.recv().is_ok())
@@ -152,7 +152,7 @@ async fn a_call_cut_off_while_it_is_billed_is_not_made_again_before_that_has_end
         let request = request.header("idempotency-key", "slow");
         request.json(&json!({"kind": "production", "grants": ["admin"]}))
     };
-    // The first has made its key, which the second would give another text.
+    // The first call has created its key; the second call would replace its text.
     for _ in 0..2 {
         assert_eq!(ask().send().await.unwrap().status(), 503);
     }

@@ -1,4 +1,4 @@
-//! Market indicators through the socket, against the records of the properties they are about.
+//! Market indicators through the socket, compared with the records of their properties.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The Model Context Protocol at `/mcp`: what an agent is offered, what its calls come to, and what is refused.
+//! The Model Context Protocol at `/mcp`: the tools, the results of calls, and refusals.
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ async fn call(service: &Service, key: &str, tool: &str, arguments: Value) -> (bo
     let parameters = json!({"name": tool, "arguments": arguments});
     let mut result = ask(service, key, "tools/call", parameters).await;
     let structured = result["structuredContent"].take();
-    // Clients that know no structured results read the text.
+    // Clients without support for structured results read the text.
     let text = result["content"][0]["text"].as_str().unwrap();
     assert_eq!(serde_json::from_str::<Value>(text).unwrap(), structured);
     (result["isError"] == true, structured)
@@ -279,7 +279,7 @@ async fn every_message_counts_once_against_the_rate_of_its_key() {
         refused.map(|(status, code, _)| (status, code)),
         Some((429, 10005))
     );
-    // The clock of the service stands still, so no further call is admitted either: it is the same rate.
+    // The clock of the service is fixed, so no further call is admitted: it has the same rate.
     let (failed, error) = call(&service, key, "search_sales", json!({})).await;
     assert!(failed && error["error"]["code"] == 10005, "{error}");
 }
@@ -298,14 +298,14 @@ async fn a_call_of_a_tool_counts_once_however_long_it_is() {
     let short = calling(json!({"size": 1}));
     let long = calling(json!({"filters": {"postal_code": "4".repeat(20 << 10)}}));
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
-    // Its key makes five calls a second, and the clock stands still.
+    // Its key allows five calls a second, and the clock is fixed.
     for message in [&short, &long, &short, &long, &list] {
         let response = send(&service, &key, message).await;
         assert_eq!(response.status(), 200);
         let text = response.text().await.unwrap();
         assert!(!text.contains("10005"), "{text}");
     }
-    // An agent reads results; who reads messages is told by the status.
+    // An agent reads results; a client that reads messages gets the status.
     let (failed, error) = call(&service, &key, "search_sales", json!({"size": 1})).await;
     assert!(failed && error["error"]["code"] == 10005, "{error}");
     for message in [&list, &long] {

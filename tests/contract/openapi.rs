@@ -208,7 +208,7 @@ async fn the_examples_of_parameters_are_valid_together() {
     for (path, operations) in document["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
             let target = target_of_examples(path, operation);
-            // Others change something, or lead to a page elsewhere.
+            // Other operations change something, or redirect.
             if method != "get" || path.ends_with("/url") {
                 continue;
             }

@@ -1,4 +1,5 @@
-//! Whoever names a town, department or region where a code is required is told the code, at every door.
+//! If a town, department or region is named where its code is required, the error gives the code, on every endpoint and
+//! on the command line.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -363,7 +363,7 @@ async fn a_page_whose_snapshot_is_gone_is_refused_if_properties_changed() {
         [300_000.0, 400_000.0]
     );
 
-    // The cheapest becomes the dearest: pages of the sequence go on without it.
+    // The cheapest property becomes the most expensive: the following pages do not contain it.
     let first = asked(&service, SEARCH, &body(json!({}), 2)).await;
     page["searchAfterHash"] = first["searchAfterHash"].clone();
     take_houses(&service, &[(1, 900_000)], 5).await;
@@ -389,7 +389,7 @@ async fn a_page_whose_snapshot_is_gone_is_refused_if_properties_changed() {
             );
             break;
         }
-        // Asking for the page keeps its state for another five minutes.
+        // A request for the page keeps its state for another five minutes.
         service.clock.advance_ms(SIX_MINUTES_MS);
         assert!(Instant::now() < until, "the page is not refused");
         tokio::time::sleep(Duration::from_millis(600)).await;

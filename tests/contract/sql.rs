@@ -275,13 +275,13 @@ async fn a_client_that_hangs_up_stops_its_query_and_one_that_reads_slowly_holds_
     let mut response = ask(&service, &key, endless).await;
     assert_eq!(response.status(), 200);
     assert!(response.chunk().await.unwrap().is_some());
-    // Nobody reads: the rows written so far are bounded by the buffers on the way.
+    // Nobody reads, so the buffers limit the rows written so far.
     tokio::time::sleep(Duration::from_millis(500)).await;
     drop(response);
     let ending = audited(&service).await.ending.unwrap();
     assert_eq!(ending.outcome, "cancelled");
     assert!(ending.bytes < 64 << 20, "{ending:?}");
-    // The turn of the key is free again.
+    // The key has a free slot again.
     assert_eq!(
         rows(&service, &key, "select 1 as n").await,
         json!([{"n": 1}])

@@ -1,5 +1,5 @@
-//! Hostile queries over HTTP: each is refused, stopped or answered within its limits, in memory that does not depend on
-//! what it asks for.
+//! Hostile queries over HTTP: each is refused, stopped or answered within its limits, and memory does not depend on the
+//! query.
 
 use std::time::{Duration, Instant};
 
@@ -16,11 +16,11 @@ use super::sql::{ask, low, rows, service};
 use crate::support::sql::set_sql;
 use crate::support::{InMemoryTables, Service, error_of, http_client};
 
-/// Maximum MiB of the whole process that a query may add to what it had: its memory, what it may spill through, and what
-/// the allocator keeps.
+/// Maximum MiB that a query may add to the memory of the whole process: its own memory, buffers for spilling, and
+/// memory that the allocator retains.
 const GROWTH_MIB_MAX: u64 = 384;
 
-/// Queries that try to write, to read what they may not, or to take more than their share.
+/// Queries that try to write, to read forbidden data, or to exceed their limits.
 fn hostile() -> Vec<String> {
     let joined = (0..12).map(|n| format!("range(1, 100000) as t{n}"));
     let cartesian = joined.collect::<Vec<_>>().join(", ");
@@ -92,7 +92,7 @@ fn hostile() -> Vec<String> {
         "select t0.value + t11.value from {cartesian} order by 1"
     ));
     queries.extend([nested, doubled, lists, structs]);
-    // Planning them takes time or memory without bound.
+    // Planning them would take unlimited time or memory.
     queries.push(
         format!("select {}v{}", "coalesce(".repeat(45), ", v)".repeat(45))
             + " from (select random() as v)",
@@ -162,7 +162,7 @@ async fn hostile_queries_are_refused_or_stopped_within_their_limits() {
     );
 }
 
-/// Forgets the most memory this process had; false where the system does not know.
+/// Resets the peak memory of this process; returns false if the system does not report it.
 fn forget_peak() -> bool {
     std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
@@ -187,7 +187,7 @@ fn doubled(levels: usize) -> String {
     format!("{sql} select count(*) from t{levels}")
 }
 
-/// Queries that make much out of little, with their parameters.
+/// Short queries with large results, with their parameters.
 fn amplifying() -> Vec<(String, Value)> {
     let long = |length: usize| "x".repeat(length);
     let columns = |column: &str| {
@@ -365,7 +365,7 @@ async fn what_is_only_planned_is_bounded_and_takes_turns() {
     assert!(sql.describe(&operators, caller()).await.is_err());
     let shape = sql.describe("select $1 + 1 as n", caller()).await.unwrap();
     assert_eq!(shape.parameters.len(), 1);
-    // A turn of one, and eight that wait: the others are told to come back.
+    // One runs and eight wait; the others are told to retry.
     let asked = (0..40).map(|_| sql.describe("select 1 as n", caller()));
     let answers = futures::future::join_all(asked).await;
     let answered = answers.iter().filter(|answer| answer.is_ok()).count();

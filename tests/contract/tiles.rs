@@ -120,7 +120,7 @@ async fn areas_count_what_searches_find_in_departments_and_communes() {
         .into_iter()
         .zip(counts.iter().map(|count| count.parse().unwrap()))
         .collect();
-    // The smallest departments are nothing at this zoom.
+    // The smallest departments are not visible at this zoom.
     let small = expected
         .iter()
         .filter(|(code, _)| !counted.contains_key(*code))

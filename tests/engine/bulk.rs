@@ -1,4 +1,4 @@
-//! Filling empty listings at once comes to what ingesting every sighting comes to, and is ready to be asked.
+//! Loading empty listings in bulk gives the same result as ingesting every sighting, and is ready for queries.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -29,14 +29,14 @@ use crate::support::draw::Draw;
 use crate::support::sql::{answered, session};
 use crate::support::{listings, projection};
 
-/// The listings of a folder, at the end of a market.
+/// The listings of a folder after all sightings of a market.
 struct ListingsFixture {
     folder: tempfile::TempDir,
     store: Store,
     listings: Listings,
 }
 
-/// A property without identifiers: its adverts and sources go by their addresses.
+/// A property without identifiers: its adverts and sources are named by their URLs.
 type Anonymous = Value;
 
 impl ListingsFixture {
@@ -50,7 +50,7 @@ impl ListingsFixture {
         }
     }
 
-    /// Every sighting of a market, as it would have come in.
+    /// Ingests every sighting of a market, in order of arrival.
     fn ingested(request: AdvertsRequest) -> Self {
         let desk = Self::open(tempfile::tempdir().unwrap(), request);
         let market = MarketGenerator::new(request);
@@ -82,7 +82,7 @@ impl ListingsFixture {
         self.folder.path()
     }
 
-    /// Rows of a query, whatever their order.
+    /// Rows of a query, sorted.
     fn rows(&self, sql: &str) -> Vec<String> {
         let reading = |connection: &Connection| {
             let mut statement = connection.prepare(sql)?;
@@ -124,7 +124,7 @@ impl ListingsFixture {
         )
     }
 
-    /// Every property by the addresses of its adverts.
+    /// Every property by the URLs of its adverts.
     fn properties(&self) -> BTreeMap<BTreeSet<String>, Anonymous> {
         let (adverts, properties) = self.records();
         let addresses: HashMap<&str, &str> = adverts
@@ -141,7 +141,7 @@ impl ListingsFixture {
     }
 }
 
-/// Puts the address of an advert in the place of its identifier; a property bears that of its first.
+/// Replaces the identifier of an advert by its URL, and that of a property by the URL of its first advert.
 fn name_by_address(record: &mut Value, addresses: &HashMap<&str, &str>) {
     match record {
         Value::String(text) => {
@@ -174,15 +174,15 @@ fn markets() -> Vec<AdvertsRequest> {
         .collect()
 }
 
-/// What of adverts the store keeps beside their records.
+/// Data of adverts that the store keeps in addition to their records.
 const ADVERTS: &str =
     "SELECT url_digest, observed_at_ms, first_seen_at_ms, modified_at_ms, published_at_ms,
     online_at_ms, offline_at_ms, initial_price, previous_price, derived, anomalies FROM adverts";
-/// What adverts are found and compared by.
+/// Data by which adverts are found and compared.
 const FINGERPRINTS: &str =
     "SELECT url_digest, keys, fingerprint FROM adverts JOIN fingerprints USING (advert)";
 const BLOCKS: &str = "SELECT url_digest, key FROM adverts JOIN blocks USING (advert)";
-/// What happened to adverts, in order.
+/// Events of adverts, in order.
 const EVENTS: &str = "SELECT url_digest, row_number() OVER (PARTITION BY advert ORDER BY event), type, occurred_at_ms,
     advert_events.previous_price, previous_is_online FROM adverts JOIN advert_events USING (advert)";
 
@@ -199,7 +199,7 @@ fn filling_at_once_comes_to_what_ingesting_every_sighting_comes_to() {
             ("events", EVENTS),
         ] {
             let rows = filled.rows(sql);
-            // Thin adverts are seen once, so nothing happens to them.
+            // Thin adverts are seen once, so they have no events.
             let is_eventless = request.level == DistortionLevel::Thin && name == "events";
             assert!(!rows.is_empty() || is_eventless);
             assert!(rows == ingested.rows(sql), "{name} of {request:?}");
@@ -223,7 +223,7 @@ fn filling_at_once_comes_to_what_ingesting_every_sighting_comes_to() {
             );
         }
 
-        // Each property is an asset of the market, and the very record that ingestion makes where it tells it rightly.
+        // Each property is an asset of the market. If ingestion recognises the asset, its record is the same.
         let mut truth: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
         for seen in MarketGenerator::new(request).observations() {
             let urls = truth.entry(seen.asset).or_default();
@@ -244,7 +244,7 @@ fn filling_at_once_comes_to_what_ingesting_every_sighting_comes_to() {
     assert!(found * 10 > assets * 9, "{found} of {assets}");
 }
 
-/// Asks both folders random questions: of the properties that both have, both find the same.
+/// Runs random queries on both folders: of the properties in both, they find the same.
 fn agree_in_searches(
     filled: &ListingsFixture,
     ingested: &ListingsFixture,
@@ -287,7 +287,7 @@ fn agree_in_searches(
     assert!(hits > 0);
 }
 
-/// A search of everything that a few filters and words leave.
+/// A search with a few filters and words.
 fn question(draw: &mut Draw) -> Value {
     let mut filter = if draw.once_in(2) {
         listings::filter(ListingKind::Property.filter_model(), draw)
@@ -310,7 +310,7 @@ fn everything() -> Value {
     json!({"size": 100, "sortBy": "PRICE", "orderBy": "ASC", "search": {"filterProperty": {}}})
 }
 
-/// Everything a search finds, page by page.
+/// All results of a search, page by page.
 fn ask(view: &Projection, body: &Value) -> Vec<FlxId> {
     let cursors = CursorKey::new([7; 32]);
     let mut body = body.clone();
@@ -363,7 +363,7 @@ fn table_and_words_are_those_made_from_the_store_and_reach_its_last_change() {
         let session = session(data, &filled.listings);
         answered(&session, "select * from adverts order by flx_id").unwrap()
     };
-    // Nothing waits in memory: one was written with the adverts, the other folds them first.
+    // No rows wait in memory: one was written with the adverts, and the other folds them first.
     let lake = Lake::open(elsewhere.path()).unwrap();
     compact(&filled.listings, &lake, ListingKind::Advert, &|_| {}).unwrap();
     assert_eq!(every_advert(filled.path()), every_advert(elsewhere.path()));
@@ -383,7 +383,7 @@ fn a_filled_folder_goes_on_as_any_other() {
     for outcome in filled.listings.ingest(again.clone()).unwrap() {
         assert_eq!(outcome.unwrap().change.as_str(), "unchanged");
     }
-    // A copy on another portal joins the property of what it copies.
+    // A copy on another portal joins the property of the original.
     let mut copy = again[0].clone();
     let url = copy["url"].as_str().unwrap().to_owned();
     copy["url"] = json!("https://cinquieme.example/annonce/1");
@@ -455,7 +455,7 @@ fn records_come_to_their_places_when_they_are_folded_and_stay_the_same() {
     assert_eq!(count(pairs), count(standing));
     assert_eq!(count("SELECT count(*) FROM records"), count(standing));
     assert_eq!(desk.records(), records);
-    // By rows from before the fold, and by those after it.
+    // With rows from before the fold, and with those after it.
     assert_eq!(ask(&view, &everything()), found);
     let after = projection(desk.path(), desk.listings.clone());
     assert_eq!(ask(&after, &everything()), found);

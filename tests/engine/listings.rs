@@ -1,4 +1,4 @@
-//! Any filter over any listings answers as the contract reads, by the engine's loops and by its expression alike.
+//! Any filter over any listings gives the result of the contract, both with the engine's loops and with its expression.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use toise::store::Store;
 use crate::support::draw::Draw;
 use crate::support::{listings, reference_listings};
 
-/// Listings as answers carry them, and as columns.
+/// Listings as in responses, and as columns.
 struct Listings {
     listing: ListingKind,
     schema: &'static TableSchema,
@@ -111,7 +111,7 @@ impl Listings {
             .collect()
     }
 
-    /// Holds the three readings of a filter against each other; returns how many rows match.
+    /// Compares the three evaluations of a filter; returns the number of rows that match.
     fn compare(&self, filter: &Value) -> usize {
         let query = json!({ (self.listing.filter_key()): filter });
         let parsed = parse_search_query(self.listing, &query)
@@ -215,7 +215,7 @@ fn every_leaf_of_every_filter_selects_some_listings_and_not_others() {
     }
 }
 
-/// Adverts that leave nothing out, seen twice: at another price the second time, every second one gone then.
+/// Adverts with all fields, seen twice: at another price the second time, when every second one is offline.
 fn full_adverts(draw: &mut Draw) -> Vec<Value> {
     let mut sightings = Vec::new();
     for number in 0..60 {
@@ -300,7 +300,7 @@ fn every_leaf_of_every_filter_has_a_value_in_some_listing_that_was_ingested() {
     }
 }
 
-/// Listings in a lake, in several imports, some of them seen again with other values.
+/// Listings in a lake from several imports, some of them with changed values.
 struct LakeListings {
     listings: Listings,
     engine: Engine,

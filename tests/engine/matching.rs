@@ -1,4 +1,4 @@
-//! Match against a plain re-computation of the contract's score.
+//! Compares matches with a plain computation of the contract's score.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ impl Table {
                 .collect();
             for record in imports.iter_mut().flatten() {
                 if draw.once_in(5) {
-                    // Of any import, itself included; some that are not in the table.
+                    // From any import, its own included; some are not in the table.
                     let named = if draw.once_in(4) {
                         "2100E0000000Z"
                     } else {
@@ -198,7 +198,7 @@ fn numbers(answer: &toise::opendata::MatchAnswer) -> Vec<&str> {
 
 #[test]
 fn a_superseded_certificate_is_found_by_search_and_left_out_of_match() {
-    // The later certificate arrives in a later import, and in a file of its own.
+    // The later certificate arrives in a later import, and in a separate file.
     let table = Table::of(
         Dataset::Dpe,
         vec![
@@ -325,7 +325,7 @@ fn a_sale_is_no_certain_match_if_an_error_in_the_price_explains_another() {
         let answer = table.matches(&json!({"scoring_targets": {"price_eur": 200_000}}));
         let first = &answer.candidates[0];
         assert_eq!((first.id.as_str(), first.score), ("2148E0000001A", 100.0));
-        // The scores tell both cases apart no more than this.
+        // The scores of both cases differ by no more than this.
         assert!(answer.candidates[1].score < 5.0);
         first.confidence
     };

@@ -1,4 +1,4 @@
-//! Bulk answers held against the endpoint's own, over a small lake of invented records.
+//! Compares bulk answers with those of the endpoint, over a small lake of synthetic records.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use toise::opendata::request::parse_match;
 use toise::opendata::{Dataset, OpenData, functions};
 use toise::synth::{SynthRequest, lake::generate_into_lake};
 
-/// Records of the invented lake: several row groups are not needed, several communes are.
+/// Records of the synthetic lake: it needs several communes, but not several row groups.
 const RECORDS: u64 = 6_000;
 
 fn lake(dataset: Dataset) -> (tempfile::TempDir, OpenData) {
@@ -66,7 +66,7 @@ fn matched(
     (rows_of(&output), report)
 }
 
-/// What the endpoint would say, as rows of a bulk answer.
+/// The answers of the endpoint, as rows of a bulk answer.
 fn expected(open_data: &OpenData, dataset: Dataset, key: &str, body: &Value) -> Vec<Value> {
     let request = match parse_match(dataset, body) {
         Ok(request) => request,

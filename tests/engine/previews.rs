@@ -1,4 +1,4 @@
-//! Previews of alerts against a plain reading of what the store holds, whether rows lie in memory or in files.
+//! Compares previews of alerts with a plain evaluation of the records in the store, with rows in memory and in files.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -19,7 +19,7 @@ use crate::support::{projection, reference_listings};
 
 const SIGHTINGS: usize = 40;
 
-/// Every record as the store tells it.
+/// Every record, read from the store.
 fn records(listings: &Listings, of: ListingKind) -> Vec<Value> {
     let changes = listings.changes_since(of, 0, 10_000).unwrap();
     let there = changes.records.into_iter();
@@ -119,7 +119,7 @@ fn a_preview_counts_what_a_plain_reading_counts_before_and_after_folds() {
 
 #[test]
 fn previews_asked_at_once_on_a_pool_of_two_threads_all_end() {
-    /// More than one core lays out at a time, so that threads wait for each other's parts.
+    /// Several cores lay out parts at the same time, so threads wait for each other's parts.
     const ADVERTS: u64 = 1_400;
     const AT_ONCE: usize = 12;
     let folder = tempfile::tempdir().unwrap();

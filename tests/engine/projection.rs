@@ -1,4 +1,4 @@
-//! Whatever happens to adverts, searches of properties and SQL find what the store holds, whether rows lie in memory or
+//! After any changes of adverts, searches of properties and SQL find what the store contains, with rows in memory and
 //! in files.
 
 use chrono::{TimeZone, Utc};
@@ -52,7 +52,7 @@ impl ProjectionFixture {
         }
     }
 
-    /// Every property as the store tells it.
+    /// Every property, read from the store.
     fn records(&self) -> Vec<Value> {
         let mut records = Vec::new();
         let mut sequence = 0;
@@ -71,7 +71,7 @@ impl ProjectionFixture {
         }
     }
 
-    /// Holds the tables in SQL against the store.
+    /// Compares the tables in SQL with the store.
     fn compare_sql(&self, records: &[Value]) {
         let session = session(self.folder.path(), &self.listings);
         let mut ids: Vec<&str> = records
@@ -106,7 +106,7 @@ impl ProjectionFixture {
         assert_eq!(answered(&session, sql).unwrap(), [within.len().to_string()]);
     }
 
-    /// Asks a random question page by page, and holds the answer against a plain reading of every record.
+    /// Runs a random query page by page, and compares the result with a plain evaluation of every record.
     fn compare(&self, records: &[Value], draw: &mut Draw) -> usize {
         let filter = listings::filter(ListingKind::Property.filter_model(), draw);
         let keywords: Vec<String> = if records.is_empty() || !draw.once_in(3) {
@@ -209,7 +209,7 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
             .take(1 + draw.below(90))
             .map(|observation| serde_json::to_value(observation.advert).unwrap())
             .collect();
-        // A fold may run beside what comes in.
+        // A fold may run during ingestion.
         let folds = draw.once_in(3);
         std::thread::scope(|scope| {
             if folds {
@@ -246,7 +246,7 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
     assert!(matched > 1_000, "{matched}");
 }
 
-/// Every property a search finds, page by page; something may happen between two pages.
+/// All properties that a search finds, page by page; adverts may change between two pages.
 fn paged(desk: &ProjectionFixture, body: &Value, mut between: impl FnMut()) -> Vec<FlxId> {
     let mut body = body.clone();
     let mut found = Vec::new();
@@ -287,7 +287,7 @@ fn pages_follow_each_other_whatever_comes_in_between() {
             let expected = paged(&desk, &body, || {});
             assert!(expected.len() > 12, "{body}: {}", expected.len());
             let found = paged(&desk, &body, || {
-                // What is there changes what it is sorted by, and more comes.
+                // Existing adverts change the value they are sorted by, and new ones arrive.
                 for _ in 0..8 {
                     let place = draw.below(documents.len());
                     let document = &mut documents[place];
@@ -312,7 +312,7 @@ fn count(projection: &Projection, search: Value) -> Result<u64, Error> {
     projection.count(&search, &Interrupt::default())
 }
 
-/// A listing of its own in a commune of its own, with a word.
+/// A separate listing in a separate commune, with a word.
 fn lone(number: u64, word: &str) -> Value {
     json!({"url": format!("https://un.example/{number}"), "source": "un.example", "type": "CLASS_FLAT",
         "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 100_000 + 7_000 * number}, "title": word,
@@ -332,7 +332,7 @@ fn a_second_server_on_the_folder_goes_on_and_has_the_words_that_the_first_writes
     let lofts = || json!({"filterProperty": {}, "keywords": ["loft"]});
     take(0..3);
     first.refresh().unwrap();
-    // The first may write the words, and has not yet written those of what came since.
+    // The first process may write the words, but has not written those of later adverts yet.
     take(3..5);
     let second = projection(desk.folder.path(), desk.listings.clone());
     assert_eq!(count(&second, all()).unwrap(), 5);

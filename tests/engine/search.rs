@@ -1,4 +1,4 @@
-//! Search against the plain reading of the contract: any filter, any order, page by page.
+//! Compares searches with a plain implementation of the contract: any filter, any order, page by page.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ use crate::support::draw::Draw;
 use crate::support::reference;
 use crate::support::rows::{self, Record, id_of};
 
-/// A lake of several runs, made by imports of very different sizes, and the records in it.
+/// A lake with several runs, from imports of very different sizes, and its records.
 struct Table {
     dataset: Dataset,
     records: Vec<Record>,
@@ -112,7 +112,7 @@ fn dates(first: Option<Value>, second: Option<Value>, draw: &mut Draw) -> Value 
         _ => day,
     };
     match (at(from.clone(), false), at(to.clone(), true)) {
-        // One day apart at least, so that the range is the right way round whatever was added.
+        // At least one day apart, so that the range is not reversed after the additions.
         (from_at, to_at) if from < to => json!({"from": from_at, "to": to_at}),
         (from_at, _) if from.ends_with('1') => json!({"from": from_at}),
         (_, to_at) => json!({"to": to_at}),
@@ -133,7 +133,7 @@ fn place(first: Option<Value>, draw: &mut Draw) -> Value {
     json!({"lat": lat, "lon": lon, "distance": distance})
 }
 
-/// Compares up to `pages_max` pages of the answers to a body with the plain reading.
+/// Compares up to `pages_max` pages of the answers to a body with the plain implementation.
 fn compare(table: &Table, body: &Value, pages_max: usize, page_sizes: &mut dyn FnMut() -> usize) {
     let dataset = table.dataset;
     let sort_by = body["sortBy"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! SQL-level behaviour from text files: a query, then the rows it must answer, or the word its error must hold.
+//! Behaviour of SQL, from text files: a query, then its rows, or a word that its error must contain.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use toise::store::Store;
 use crate::support::rows::{self, Record};
 use crate::support::sql::{answered, holds, session};
 
-/// Three sales by a pin, one far away and one without position.
+/// Three sales near a pin, one far away and one without a position.
 fn sales() -> Vec<Record> {
     let places = [
         ("a", Some((44.5, 3.5)), Some(100_000)),
@@ -52,7 +52,7 @@ fn sales_and_functions_answer_as_written_and_nothing_is_written_or_defined() {
     let session = Session::open(open_data.engine(), Vec::new()).unwrap();
     let blocks = holds(&session, "geo_distance.slt") + holds(&session, "read_only.slt");
     assert!(blocks >= 20, "{blocks} blocks");
-    // Nothing that was refused left a trace.
+    // Refused statements have no effect.
     assert_eq!(
         answered(&session, "select count(*) from dvf").unwrap(),
         ["5"]
@@ -62,7 +62,7 @@ fn sales_and_functions_answer_as_written_and_nothing_is_written_or_defined() {
 
 const BOTH: [ListingKind; 2] = [ListingKind::Property, ListingKind::Advert];
 
-/// An advert of a portal as it was seen on a day of March 2026.
+/// An advert of a portal as seen on a day of March 2026.
 fn advert(portal: &str, number: u32, day: u32, fields: Value) -> Value {
     let mut advert = json!({
         "url": format!("https://{portal}.example/annonce/{number}"), "source": format!("{portal}.example"),
@@ -151,7 +151,7 @@ fn listings_answer_as_written_whether_in_memory_folded_compacted_or_made_anew() 
         assert_eq!(rows, if listing == ListingKind::Advert { 5 } else { 4 });
     }
     as_written("made anew");
-    // Damage and loss are errors, until the tables are made anew.
+    // Damaged and missing files are errors, until the tables are rebuilt.
     let broken = lake
         .folder(table_of(ListingKind::Property))
         .join("snapshot.json");

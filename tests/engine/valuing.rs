@@ -1,4 +1,4 @@
-//! A home has one value: over HTTP alone, among many, in a portfolio of each form and in SQL.
+//! A home has the same value everywhere: over HTTP alone and among many, in a portfolio of each format, and in SQL.
 
 use std::fs::File;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn values(path: &Path) -> Vec<String> {
     rows(path).iter().map(line).collect()
 }
 
-/// The rows of an answer file of any form.
+/// The rows of an output file in any format.
 fn rows(path: &Path) -> Vec<Map<String, Value>> {
     let file = File::open(path).unwrap();
     match path.extension().unwrap().to_str().unwrap() {
@@ -149,7 +149,7 @@ async fn a_home_has_one_value_whichever_way_it_is_asked() {
         service.clock.advance_ms(1_000);
     }
 
-    // The same homes as CSV, then each form made of the one before.
+    // The same homes as CSV, then each format converted from the one before.
     let model = Model::open(&data.join(store::FOLDER)).unwrap();
     let valuer = Valuer::new(std::sync::Arc::new(model), Adjustments::On);
     let csv = files.join("homes.csv");
@@ -176,7 +176,7 @@ async fn a_home_has_one_value_whichever_way_it_is_asked() {
         );
     }
 
-    // In SQL, with every argument there is.
+    // In SQL, with all arguments.
     let engine = Engine::open(data, &[dvf::schema()], Budget::default()).unwrap();
     let functions = scalar_functions(data, Adjustments::On, day.parse().unwrap());
     let session = Session::open(&engine, functions).unwrap();
@@ -210,7 +210,7 @@ fn arguments(home: &Map<String, Value>) -> String {
     arguments.join(", ")
 }
 
-/// The rows of an NDJSON file with columns of their own types.
+/// Converts the rows of an NDJSON file to typed columns.
 fn into_parquet(ndjson: &Path, parquet: &Path) {
     let text = File::open(ndjson).unwrap();
     let mut reader = std::io::BufReader::new(text);

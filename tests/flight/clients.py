@@ -1,7 +1,7 @@
-"""Flight SQL as data teams use it: ADBC with pandas and Polars, against a running server.
+"""Tests Flight SQL as data teams use it: ADBC with pandas and Polars, against a running server.
 
 python clients.py GRPC_ADDRESS SQL_KEY OTHER_KEY ABSENT_KEY SLOW_KEY: OTHER_KEY has no scope sql, ABSENT_KEY may not be
-used from here, SLOW_KEY may make 20 calls a second.
+used from here, SLOW_KEY has a rate of 20 calls a second.
 """
 
 import sys
@@ -18,7 +18,7 @@ PASSWORD = {ManagerOptions.USERNAME.value: "key", ManagerOptions.PASSWORD.value:
 
 
 def refused(message, act):
-    """`act` fails, with this in its message."""
+    """Asserts that `act` fails with this text in its message."""
     try:
         act()
         said = None
@@ -50,7 +50,7 @@ absent = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {absent_key}"}
 refused("not be used from this address", lambda: ask(absent, "select 1"))
 
 with flight.connect(address, db_kwargs=BEARER, autocommit=True) as connection:
-    # What there is.
+    # Metadata.
     found = connection.adbc_get_objects(depth="tables").read_all().to_pylist()
     schemas = found[0]["catalog_db_schemas"]
     tables = {table["table_name"] for schema in schemas for table in schema["db_schema_tables"]}
@@ -74,18 +74,18 @@ with flight.connect(address, db_kwargs=BEARER, autocommit=True) as connection:
         assert table.num_rows == cursor.fetchone()[0] > 0
         cursor.execute("select * from properties limit 5")
         cursor.fetch_arrow_table()
-        # Faults have their line and column; only queries are allowed.
+        # Errors have their line and column; only queries are allowed.
         refused("line 2, column 1", lambda: cursor.execute("select 1 from\nnowhere"))
         refused("only queries", lambda: cursor.execute("drop table dvf"))
         refused("only queries", lambda: cursor.execute("copy (select 1) to '/tmp/x.csv'"))
-        # A client that leaves early.
+        # A client that disconnects early.
         cursor.execute("select * from range(1, 1000000000000)")
         assert cursor.fetchone() == (1,)
     with connection.cursor() as cursor:
         cursor.execute("select 2")
         assert cursor.fetchall() == [(2,)]
 
-# A query counts once against the rate, whatever the number of its messages.
+# A query counts once against the rate, however many messages it has.
 slowly = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {slow_key}"}
 with flight.connect(address, db_kwargs=slowly, autocommit=True) as connection:
     for least in range(12):

@@ -1,9 +1,9 @@
-"""Sends generated requests: every operation of the OpenAPI document, its examples changed in places, odd headers.
+"""Sends generated requests: every operation of the OpenAPI document, with changed examples and unusual headers.
 
-Schemathesis draws what the document allows or plainly forbids; this sends far more, and what nobody would write down:
-values of other operations, extremes, broken bytes, paths and queries of any characters. A status of 5xx, a refusal
-whose body is not that of every error, a connection that is closed without an answer, and a server that has ended are
-failures. An answer 503 with Retry-After says that the service is busy; it is counted by itself.
+Schemathesis draws requests that the document allows or clearly forbids. This script sends far more, and stranger ones:
+values of other operations, extremes, broken bytes, paths and queries of any characters. Failures are: a 5xx status, an
+error without the usual body, a connection that is closed without a response, and a server that has ended. A 503 with
+Retry-After means that the service is busy, and is counted separately.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import urllib.parse
 import zlib
 
 METHODS = ["get", "put", "post", "delete", "patch"]
-# What no field expects.
+# Values that no field expects.
 ODD = [
     None, True, False, 0, -1, 1, 2**31, -(2**31) - 1, 2**53 + 1, 2**64, 1e308, -1e-320, 0.1, "", " ", "\0", "null",
     "NaN", "é€\u202e", "a" * 5_000, "<script>alert(1)</script>", "'; drop table dvf; --", "../../etc/passwd", "%00",
@@ -33,10 +33,10 @@ TYPES = ["application/json", "text/plain", "application/json; charset=latin-1", 
          "é/é"]
 SHOWN_MAX = 20
 TIMEOUT_S = 60
-# One in so many requests has its body changed byte by byte, or another odd trait.
+# One request in this many has changed bytes in its body, or another unusual trait.
 SELDOM = 12
 PROCESSES = 3
-# Values kept as material, and the longest answer that gives some.
+# Number of values kept as material, and the maximum length of a response from which values are taken.
 MATERIAL_MAX = 5_000
 LEARNED_BYTES_MAX = 50_000
 
@@ -82,7 +82,7 @@ def operations(document):
 
 
 def scalars(value):
-    """All values inside examples, as material for other places."""
+    """All values inside examples, as material for other fields."""
     if isinstance(value, dict):
         return [one for inner in value.values() for one in scalars(inner)]
     if isinstance(value, list):
@@ -91,7 +91,7 @@ def scalars(value):
 
 
 def places(value, path=()):
-    """Paths of all values inside one."""
+    """The paths of all values inside a value."""
     yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
@@ -99,7 +99,7 @@ def places(value, path=()):
 
 
 def changed(value, draw, material):
-    """A copy with one place set, removed, repeated or deepened."""
+    """A copy in which one value is replaced, removed, repeated or nested."""
     value = json.loads(json.dumps(value))
     path = draw.choice(list(places(value)))
     new = draw.choice(ODD) if draw.random() < 0.6 else draw.choice(material)
@@ -124,7 +124,7 @@ def changed(value, draw, material):
 
 
 def broken(body, draw):
-    """Bytes with some of them changed, cut or repeated."""
+    """The bytes with some of them changed, removed or repeated."""
     body = bytearray(body)
     for _ in range(draw.randint(1, 4)):
         if not body:
@@ -202,11 +202,11 @@ def request(draw, found, material, keys):
 
 
 def fault_of(method, status, headers, body):
-    """What is wrong with an answer, or None."""
+    """The fault of a response, or None."""
     if status >= 500 and not (status == 503 and "retry-after" in headers):
         return f"status {status}"
     coding = headers.get("content-encoding", "")
-    # The standard library does not read zstd before Python 3.14; such a body is made as that of gzip is.
+    # Before Python 3.14 the standard library cannot read zstd. Such a body is made in the same way as a gzip body.
     if status >= 400 and method != "HEAD" and coding in ("", "gzip"):
         try:
             error = json.loads(gzip.decompress(body) if coding else body)
@@ -218,7 +218,8 @@ def fault_of(method, status, headers, body):
 
 
 def learn(material, text, draw, kept):
-    """Takes values of an answer as material, in place of older ones once there are many: identifiers lead somewhere."""
+    """Takes values of a response as material, because identifiers occur in them. Replaces older ones if there are
+    many."""
     try:
         texts = [value for value in scalars(json.loads(text)) if isinstance(value, str)]
     except ValueError:
@@ -232,7 +233,7 @@ def learn(material, text, draw, kept):
 
 
 def flood(address, keys, kept, document, count, seed):
-    """Sends so many requests; how often each status came, and the first faults. Nothing is done to what is `kept`."""
+    """Sends `count` requests; returns the number of each status and the first faults. Never uses values in `kept`."""
     draw, found = random.Random(seed), operations(document)
     material = [one for _, _, _, bodies in found for _, example in bodies for one in scalars(example)]
     statuses, faults = collections.Counter(), []
@@ -254,7 +255,7 @@ def flood(address, keys, kept, document, count, seed):
                     fault += f": {text[:300]!r}"
                 break
             except (http.client.HTTPException, OSError) as error:
-                # A connection may have been closed for idleness; a new one must be answered.
+                # The connection may have been closed because it was idle; a new one must get a response.
                 connection.close()
                 if is_last:
                     fault = f"no answer: {error!r}"
@@ -277,7 +278,7 @@ def main():
     connection.request("GET", "/openapi.json")
     document = json.loads(connection.getresponse().read())
     keys = [ready["key"], ready["admin_key"]]
-    # Keys that are revoked or limited would make the rest of the run refusals.
+    # If these keys were revoked or limited, all further requests would be refused.
     kept = set()
     for path in ("keys", "accounts"):
         connection.request("GET", f"/v2/protected/admin/{path}", headers={"x-api-key": ready["admin_key"]})

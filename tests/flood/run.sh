@@ -1,7 +1,7 @@
 #!/bin/sh
-# Sends generated requests to a running demo and looks for answers that are none of a sound service. Usage:
+# Sends generated requests to a running demo and reports faulty responses. Usage:
 # tests/flood/run.sh TOISE [REQUESTS] [SEED]
-# TOISE is the executable, REQUESTS how many (default 20000; a million took eight minutes with a release).
+# TOISE is the executable, REQUESTS the number of requests (default 20000; a million took eight minutes with a release).
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 toise=$1

@@ -1,4 +1,4 @@
-//! What is read from folders: rules of portals, snapshots and sums of tables, archives that are restored.
+//! Files that are read from folders: rules of portals, snapshots and checksums of tables, archives to restore.
 
 use std::fs;
 use std::path::Path;
@@ -55,13 +55,13 @@ static ARCHIVE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     fs::read(archive).unwrap()
 });
 
-/// The files of the table whose names end so.
+/// The files of the table whose names have this ending.
 fn files(ending: &str) -> Files {
     let files = TABLE.1.iter().filter(|(name, _)| name.ends_with(ending));
     files.cloned().collect()
 }
 
-/// A copy of the table in which a file has other bytes.
+/// A copy of the table in which one file has these bytes.
 fn with_file(name: &str, bytes: &[u8]) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for (other, before) in &TABLE.1 {
@@ -72,7 +72,7 @@ fn with_file(name: &str, bytes: &[u8]) -> tempfile::TempDir {
     copy
 }
 
-/// Opens a table whose file was changed. It shows all rows or refuses; it never shows fewer.
+/// Opens a table with a changed file. It returns all rows or an error, never fewer rows.
 fn open_with(name: &str, bytes: &[u8]) -> Result<(), TestCaseError> {
     let copy = with_file(name, bytes);
     let Ok(tables) = OpenData::open(copy.path(), Budget::default()) else {

@@ -1,4 +1,4 @@
-//! Files of addresses, and the forms they come in.
+//! Files of addresses, and the forms in which they are sent.
 
 use std::fs;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -75,7 +75,7 @@ fn form() -> Vec<u8> {
     .into_bytes()
 }
 
-/// The message of what became of a file on the command line; its name is in it if it was refused.
+/// The message about a file on the command line; a refusal names the file.
 fn run_on(name: &str, bytes: &[u8], operation: Operation) -> Result<(), TestCaseError> {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join(name), folder.path().join("output"));
@@ -94,7 +94,7 @@ fn run_on(name: &str, bytes: &[u8], operation: Operation) -> Result<(), TestCase
     match run(&job, &*GEOCODER) {
         Ok(_) => {
             let written = fs::read(&output).unwrap();
-            // Whatever a line was, what is written for it is JSON, unless all was taken for CSV.
+            // The output of any line is JSON, unless the file was read as CSV.
             if bytes.trim_ascii_start().starts_with(b"{") {
                 for line in written
                     .split(|byte| *byte == b'\n')
@@ -110,7 +110,7 @@ fn run_on(name: &str, bytes: &[u8], operation: Operation) -> Result<(), TestCase
             prop_assert!(!output.exists());
         }
     }
-    // Neither a draft nor anything else is left behind.
+    // No draft or other file is left behind.
     prop_assert!(fs::read_dir(folder.path()).unwrap().count() <= 2);
     Ok(())
 }
@@ -170,7 +170,7 @@ proptest! {
     fn forms_are_answered_or_refused(body in mutated(vec![form()])) {
         let shared = SERVICE.lock().unwrap_or_else(PoisonError::into_inner);
         let (runtime, service) = &*shared;
-        // A key makes so many calls a second.
+        // The key has a rate per second.
         service.clock.advance_ms(1_000);
         let request = service
             .ask(Method::POST, "/geocoding/search/csv")

@@ -1,8 +1,8 @@
-//! Foreign bytes: every parser of what others send takes mutated samples without a panic and without taking long. A
-//! refusal is as good as an answer.
+//! Fuzzing: every parser of untrusted input handles mutated samples without a panic and in limited time. It may accept
+//! or refuse them.
 //!
-//! Samples are in `corpus/`, in `data/`, or made here. Cases are bounded by default; `TOISE_FUZZ_CASES` sets how many there
-//! are of each parser. proptest prints a case that failed, and shrinks it.
+//! Samples are in `corpus/`, in `data/`, or made here. The number of cases is limited by default; `TOISE_FUZZ_CASES`
+//! sets the number for each parser. proptest shrinks and prints a failed case.
 
 mod folders;
 mod geocoding;
@@ -14,7 +14,7 @@ use proptest::prelude::ProptestConfig;
 
 /// Cases of a parser, unless `TOISE_FUZZ_CASES` overrides it.
 const CASES: u32 = 96;
-/// How many times fewer cases a parser gets whose case takes tens of milliseconds.
+/// Divisor of the number of cases for parsers whose cases take tens of milliseconds.
 const SLOW: u32 = 8;
 
 fn cases() -> u32 {
@@ -25,7 +25,7 @@ fn cases() -> u32 {
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases: cases.max(1),
-        // The samples are committed, and a failure says its case: nothing is kept beside them.
+        // The samples are committed, and a failure prints its case, so nothing else is stored.
         failure_persistence: None,
         ..ProptestConfig::default()
     }

@@ -1,14 +1,13 @@
-//! Mutations of samples: what a byte does to a parser, what a missing or a repeated piece does, and what characters do that
-//! mean something to one.
+//! Mutations of samples: changed bytes, missing or repeated pieces, and characters with a meaning for a parser.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// Most edits of a sample.
 const EDITS_MAX: usize = 8;
-/// Most bytes that an edit removes or repeats.
+/// Maximum bytes that an edit removes or repeats.
 const PIECE_MAX: usize = 200;
-/// Texts that mean something to one of the parsers.
+/// Texts with a meaning for one of the parsers.
 const TOKENS: [&[u8]; 34] = [
     b"",
     b"\0",
@@ -46,7 +45,7 @@ const TOKENS: [&[u8]; 34] = [
     b"\"\"\"",
 ];
 
-/// A change of some bytes, whose place and length are shares of the sample.
+/// A change of some bytes; its position and length are shares of the sample.
 #[derive(Clone, Debug)]
 enum Edit {
     Set(u8),
@@ -92,7 +91,7 @@ fn apply(bytes: &mut Vec<u8>, place: f64, edit: &Edit) {
     }
 }
 
-/// Mutations of any of some samples, the samples themselves included.
+/// Mutations of some samples, and the samples themselves.
 pub fn mutated(samples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let edits = vec((0.0..1.0, edit()), 0..EDITS_MAX);
     (proptest::sample::select(samples), edits).prop_map(|(mut bytes, edits)| {
@@ -103,7 +102,7 @@ pub fn mutated(samples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Files of a folder of this repository whose names end so.
+/// Files of a folder of this repository whose names have this ending.
 pub fn samples(folder: &str, ending: &str) -> Vec<Vec<u8>> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let files = std::fs::read_dir(folder).unwrap();

@@ -1,4 +1,4 @@
-//! Parsers that take bytes or a document.
+//! Parsers of bytes or documents.
 
 use arrow::array::RecordBatch;
 use chrono::NaiveDate;
@@ -40,7 +40,7 @@ impl RowSink for Counting {
     }
 }
 
-/// Reads a source as a table; rows that were read are in the report or refused.
+/// Reads a source as a table. This may fail, with a message.
 fn import(table: ImportTable, bytes: &[u8]) {
     for format in [SourceFormat::Detect, SourceFormat::Delimited] {
         let (mut sink, mut report) = (Counting::default(), ImportReport::default());

@@ -87,7 +87,7 @@ fn caller() -> Caller {
     }
 }
 
-/// The queries of the corpus, one a line, and as many statements of one text.
+/// The queries of the corpus, one per line, and texts with several statements.
 fn queries() -> Vec<Vec<u8>> {
     let text = samples("tests/fuzz/corpus", "queries.sql").remove(0);
     let lines = text.split(|byte| *byte == b'\n');

@@ -1,4 +1,5 @@
-//! Homes known by their address: a tiny base is imported, then portfolios, calls, imports and adverts give addresses.
+//! Homes with an address instead of a position: a tiny base is imported, then portfolios, calls, imports and adverts
+//! have addresses.
 
 use std::fs;
 use std::path::Path;
@@ -76,7 +77,7 @@ fn portfolios_of_addresses_are_valued_and_matched() {
         assert_eq!(valued[row]["address_precision"], "ADDRESS");
         assert!(valued[row]["address_score"].as_f64().unwrap() > 0.9);
     }
-    // A position wins, and nothing is said of the address beside it.
+    // A position takes precedence, and there is no message about the address.
     assert_eq!(valued[3]["price"], valued[0]["price"]);
     assert!(valued[3].get("address_label").is_none(), "{}", valued[3]);
     assert_eq!(
@@ -121,7 +122,7 @@ fn match_by_address(data: &Path) {
     let of =
         |key: &str| -> Vec<&Value> { matched.iter().filter(|row| row["ref"] == key).collect() };
     assert_eq!(of("a")[0]["address_label"], LABEL);
-    // The address stands for the circle around it.
+    // The address is replaced by the circle around it.
     assert_eq!(of("a")[0]["total"], of("b")[0]["total"]);
     assert!(of("b")[0].get("address_label").is_none());
     assert!(
@@ -333,7 +334,7 @@ async fn an_advert_with_an_address_gets_its_position_and_says_how_precise_it_is(
     assert_ne!(position(1), &places[1]["cityCoordinate"]["location"]);
     assert_eq!(precision(2), "TOWN");
     assert_eq!(position(2), &places[2]["cityCoordinate"]["location"]);
-    // What the sender gives stays, and nothing is said of it.
+    // Values from the sender remain, without a message.
     assert_eq!(
         (position(3), precision(3)),
         (&json!([2.4, 48.85]), &Value::Null)

@@ -1,4 +1,4 @@
-//! Addresses from a file to the index, with the executable: what is imported, rejected, replaced, and found.
+//! Addresses from a file to the index, with the executable: imported, rejected, replaced and found.
 
 use std::fs;
 use std::path::Path;
@@ -140,7 +140,7 @@ fn addresses_are_imported_indexed_replaced_and_verified() {
         json!([{"number": 12, "suffix": "bis", "parcel": "48095000AB0002"}])
     );
 
-    // A new edition of the commune replaces what it no longer names; a local base has other names for its columns.
+    // A new edition of a commune removes addresses that it no longer contains; a local base has other column names.
     let local = write(
         files,
         "bal.csv",

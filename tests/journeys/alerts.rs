@@ -1,4 +1,4 @@
-//! Alerts from creation to deactivation: created over HTTP, delivered, replayed, ended by the receiver.
+//! Alerts from creation to deactivation: created over HTTP, delivered, replayed, and ended by the receiver.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};

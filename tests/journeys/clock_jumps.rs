@@ -135,7 +135,7 @@ async fn a_retry_waits_no_longer_when_the_clock_is_set_and_another_process_takes
         sending.clock.jump_ms(jump_ms);
         tokio::time::sleep(Duration::from_millis(200)).await;
         sending.pause();
-        // The second one leads within its interval of half a second, and the wait may begin anew.
+        // The second one takes over within its interval of half a second, and the wait may start again.
         tokio::time::sleep(Duration::from_millis(800)).await;
         let mut waited_ms = 0;
         while receiver.count() < 2 {

@@ -1,4 +1,4 @@
-//! Commands whose reader has gone, as in `toise … | head -0`, end without a word.
+//! Commands whose output is closed, as in `toise … | head -0`, end without a message.
 
 use crate::support::process::{errors, toise};
 

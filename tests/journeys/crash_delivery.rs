@@ -104,7 +104,7 @@ impl Client {
             let mut changed = BTreeMap::new();
             for change in 0..CHANGES.min(shown.len()) {
                 let nth = draw.below(shown.len());
-                // Homes whose prices change alike look like one home.
+                // Homes whose prices change in the same way look like one home.
                 changed.insert(
                     nth,
                     100_000 + 7 * (CHANGES * round as usize + change) as u64,

@@ -109,7 +109,7 @@ fn a_killed_import_leaves_the_old_table_or_the_new_one() {
         snapshot.push_str(&former.unwrap());
     }
     for name in files(&table) {
-        // What was shown to other programs before, until the next publication.
+        // The former folder for other programs, which remains until the next publication.
         if name == "shared.old" {
             continue;
         }

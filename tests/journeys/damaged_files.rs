@@ -1,5 +1,5 @@
-//! Damaged files of a data folder: what a backup would copy is refused by name, and what is derived is rebuilt while the
-//! server serves.
+//! Damaged files of a data folder: files that a backup would copy are refused by name, and derived ones are rebuilt
+//! while the server runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::homes;
 use crate::support::process::{Server, errors, run, toise};
 
-/// Maximum wait for an index that is rebuilt.
+/// Maximum wait for the rebuild of an index.
 const REBUILT_WITHIN: Duration = Duration::from_secs(60);
 
 const ADDRESSES: &str = "\
@@ -105,8 +105,8 @@ fn a_backup_refuses_every_damaged_file_by_name() {
     let mut tried = 0;
     for name in kept.iter().filter(has_checksum) {
         for damage in DAMAGES {
-            // A bit of a database may be in no row, and its log may hold what the file lacks. Without the file that
-            // names it there is no model.
+            // A bit of a database may not belong to any row, and its log may have the data that the file lacks. Without
+            // the file that names it, there is no model.
             let is_no_damage = name.ends_with(".sqlite") && damage != Damage::Deleted
                 || name == "models/current.json" && damage == Damage::Deleted;
             if is_no_damage {

@@ -112,7 +112,7 @@ async fn pairs_are_listed_merged_kept_apart_and_split_by_operators_alone() {
         assert!(pair["comparison"]["evidence"].as_array().unwrap().len() > 2);
     }
 
-    // What is wrong with a decision is answered before anything changes.
+    // An invalid decision is refused before anything changes.
     let with = |id: &str| json!({ "propertyFlxId": id });
     for (property, act, body, status) in [
         (NOTHING, "merge", with(one), 404),

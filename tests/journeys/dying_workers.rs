@@ -36,7 +36,7 @@ fn served_with(data: &Path, worker: &str, provoke: impl FnOnce(&Server)) -> End 
     let address = format!("{}/healthz", server.address);
     let began = Instant::now();
     let code = server.ends_within(ENDS_WITHIN, || {
-        // Once it drains, it no longer accepts connections; until it has noticed, it is healthy.
+        // Once it drains, it accepts no more connections. Until it notices the failure, it is healthy.
         let Ok(answer) = status_of(&address) else {
             return;
         };
@@ -52,7 +52,7 @@ fn served_with(data: &Path, worker: &str, provoke: impl FnOnce(&Server)) -> End 
     End { code, log: text }
 }
 
-/// Status of a response, over a connection of its own.
+/// Status of a response, over a new connection.
 fn status_of(address: &str) -> Result<u16, reqwest::Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -100,7 +100,7 @@ fn a_dead_worker_ends_the_server_with_an_error_that_names_it() {
         let end = served_with(folder.path(), worker, |_| {});
         assert_named(worker, &end);
     }
-    // Nothing left behind prevents the next server from starting.
+    // Leftovers do not prevent the next server from starting.
     let server = Server::start(folder.path(), "serve");
     assert_eq!(
         status_of(&format!("{}/healthz", server.address)).unwrap(),

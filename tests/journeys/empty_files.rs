@@ -22,7 +22,7 @@ fn a_command_that_finds_nothing_in_a_file_fails_and_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let output = folder.path().join("output.csv").display().to_string();
-    // Nothing, only a header, and columns that no command knows.
+    // An empty file, only a header, and columns that no command knows.
     let files = [
         ("empty.csv", ""),
         ("header.csv", "colour,shape\n"),

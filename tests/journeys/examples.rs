@@ -1,8 +1,9 @@
 //! The examples that `toise … --help` and the documentation print run as they are printed.
 //!
-//! An example of help is a line that calls toise; one of the documentation a command in a shell block (```` ```sh ````), or
-//! the query in a block of SQL. The examples of one command or page run in order in a folder of their own, with a small data
-//! folder and the files that they name ([`stage`]). What cannot run in a test is skipped by a rule below, and named.
+//! An example of help is a line that calls toise; one of the documentation a command in a shell block (```` ```sh
+//! ````), or the query in a block of SQL. The examples of one command or page run in order in a separate folder, with a
+//! small data folder and the files that they name ([`stage`]). Examples that cannot run in a test are skipped by a rule
+//! below, and listed.
 
 mod stage;
 
@@ -45,11 +46,12 @@ const SKIPPED: [(&[&str], &str); 9] = [
         "needs an export of an agency's program",
     ),
 ];
-/// Examples that train many models: minutes without optimisation. So does `evaluate estimate` without options.
+/// Examples that train many models, which takes minutes without optimisation. So does `evaluate estimate` without
+/// options.
 const SLOW: [&str; 2] = ["--origins", "--leave-out"];
 /// Maximum time of an example, in seconds.
 const TIME_S_MAX: &str = "300";
-/// Least examples of help and of the documentation that run: fewer mean that they are not found.
+/// Minimum number of examples of help and of the documentation that run: fewer mean that they are not found.
 const RUN_MIN: usize = 40;
 
 /// The examples of one command or page.
@@ -130,7 +132,7 @@ fn gather_help(path: &[String], found: &mut Vec<Source>) {
     }
 }
 
-/// Returns the examples of a help text: what stands, indented, after the word that announces it.
+/// Returns the examples of a help text: the indented lines after the heading of examples.
 fn examples_of_help(help: &str) -> Vec<String> {
     let after = help
         .lines()
@@ -142,7 +144,7 @@ fn examples_of_help(help: &str) -> Vec<String> {
             || text.contains("| toise ")
             || text.contains(" toise ") && text.contains('=');
         let is_example = is_open || line.starts_with("  ") && calls;
-        // What stands far behind an example explains it.
+        // Text after several spaces explains the example.
         let text = text.split("     ").next().unwrap_or_default().trim_end();
         is_open = is_example && text.ends_with('\\');
         is_example.then_some(text)

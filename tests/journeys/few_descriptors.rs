@@ -1,5 +1,5 @@
-//! A limit on open files that is lower than the connections that are configured: connections take what is left of it, and a
-//! client that is connected goes on being answered. A limit that is too low to serve is refused at the start.
+//! A limit on open files below the configured number of connections: connections may use the rest of the limit, and
+//! connected clients are still served. If the limit is too low, the server does not start.
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::support::process::{Server, errors, run, toise};
 const DESCRIPTORS: &str = "320";
 /// Connections that it leaves.
 const CONNECTIONS: f64 = 64.0;
-/// Connections that somebody opens and says nothing on.
+/// Connections that are opened and stay silent.
 const OPENED: usize = 200;
 
 /// A command that serves a data folder with the given options of `ulimit`.
@@ -68,7 +68,7 @@ async fn connections_leave_descriptors_for_those_who_are_served() {
         let request = client.post(url).header("x-api-key", key).json(&json!({}));
         let response = request.send().await.unwrap();
         let status = response.status();
-        // Read to its end, so that the next question comes over the same connection: another one would wait for a place.
+        // Read to its end, so that the next request uses the same connection: a new one would wait for a free slot.
         response.bytes().await.unwrap();
         status
     };

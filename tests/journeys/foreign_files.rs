@@ -1,5 +1,5 @@
-//! Files as other people write them, through every command that reads them: the same facts give the same results,
-//! whatever program wrote the file.
+//! Files of other programs, through every command that reads them: the same data gives the same results, whatever
+//! program wrote the file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -150,7 +150,7 @@ fn adverts_are_read_from_xml() {
 
 #[test]
 fn further_texts_stand_for_empty_cells_in_every_command() {
-    // `sans objet` and `XX` are no values anywhere unless the user says so.
+    // `sans objet` and `XX` count as missing only if the user says so.
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let further = ["--missing", "sans objet,xx"];

@@ -1,4 +1,4 @@
-//! Programs that read the SQLite files of a running server, and people who move them: no acknowledged write is lost.
+//! Other programs read the SQLite files of a running server, or the files are moved: no acknowledged write is lost.
 //!
 //! A process that closes a descriptor of an SQLite file loses the locks that its connections hold on it. The next
 //! reader from outside then deletes the server's log as it leaves. `/proc/locks` shows the locks of every process.
@@ -154,7 +154,7 @@ async fn written(server: &Server, key: &str, written: &mut Written) {
     }
 }
 
-/// Number of acknowledged writes that a data folder does not hold.
+/// Number of acknowledged writes that are missing in a data folder.
 fn lost(data: &Path, written: &Written) -> usize {
     let keys = run(data, &["keys", "list"]);
     let keys = keys.as_array().unwrap().iter();
@@ -303,7 +303,7 @@ fn no_other_code_opens_the_files_of_the_store() {
         if is_test || openers.iter().any(|name| path == store.join(name)) {
             continue;
         }
-        // In the store, one module opens files; elsewhere, nobody knows their names or has a connection of their own.
+        // In the store, one module opens files. No other code knows their names or has its own connection.
         let forbidden: &[&str] = if path.starts_with(&store) {
             &[
                 "File::",
@@ -373,7 +373,7 @@ async fn a_call_waits_for_a_foreign_lock_no_longer_than_for_anything_else() {
     assert!(message.contains("took too long"), "{message}");
     drop(writer.stdin.take());
     assert!(writer.wait().unwrap().success());
-    // Calls are answered again as soon as the writer has gone on.
+    // Calls are answered again as soon as the writer continues.
     let since = std::time::Instant::now();
     while call().await.0 != 200 {
         assert!(since.elapsed() < ENDS_WITHIN);

@@ -1,5 +1,5 @@
-//! A full disk: the server says so, loses nothing it acknowledged, and is ready again once there is room. Free calls go
-//! on, and their ledger rows are written later.
+//! A full disk: the server reports it, loses nothing that it acknowledged, and is ready again once there is space. Free
+//! calls continue, and their ledger rows are written later.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -82,7 +82,7 @@ async fn a_full_disk_is_not_ready_by_name_and_ready_again_once_there_is_room() {
     fs::remove_file(&filler).unwrap();
     server.becomes("/healthz", 200, "").await;
 
-    // None is left: what cannot be written is not acknowledged.
+    // None is left: data that cannot be written is not acknowledged.
     let filler = disk.fill(0);
     server.becomes("/healthz", 503, "not ready").await;
     let mut refused = 0;

@@ -1,5 +1,5 @@
-//! Addresses through the executable: a made-up base imported, searched while the server runs, and a large file geocoded in the
-//! background by a server that is killed.
+//! Addresses with the executable: a synthetic base is imported and searched while the server runs, and a server that is
+//! killed geocodes a large file in the background.
 
 use std::fs;
 use std::path::Path;
@@ -165,7 +165,7 @@ async fn a_file_survives_kills_without_a_row_lost_or_written_twice() {
     let mut file = String::from("row;address\r\n");
     for row in 0..ROWS {
         let line = &lines[row % lines.len()];
-        // Each is a question of its own, so that the server has something to do.
+        // Each one is a different query, so that the server has work to do.
         file.push_str(&format!("{row};\"{line} bat {row}\"\r\n"));
     }
     let input = folder.path().join("file.csv");
@@ -218,7 +218,7 @@ async fn a_file_survives_kills_without_a_row_lost_or_written_twice() {
     let token = project["data"]["token"].as_str().unwrap();
     let output = format!("{path}/output-file/{token}");
     let served = door.ask(&server, Method::GET, &output, "").await.unwrap();
-    // The same bytes as the command line's: nothing lost, nothing twice.
+    // The same bytes as from the command line: no row is lost or repeated.
     let beside = folder.path().join("beside.csv");
     let [input, beside_text] = [&input, &beside].map(|path| path.display().to_string());
     let report = run(

@@ -1,8 +1,8 @@
-//! A disk that does not return from syncs: the server names the workers that hang, acknowledges nothing meanwhile, and is
-//! ready again by itself once the disk answers.
+//! A disk on which syncs hang: the server names the workers that hang, acknowledges nothing during that time, and is
+//! ready again by itself once the disk responds.
 //!
-//! Needs a build with debug assertions, where `TOISE_WORK_MAX_MS` makes workers hang sooner, and a C compiler for the
-//! library that holds syncs up.
+//! Needs a build with debug assertions, in which `TOISE_WORK_MAX_MS` shortens the time after which a worker hangs, and
+//! a C compiler for the library that delays syncs.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::support::process::{Server, run, toise};
 use crate::torture::faults::{Faults, Word};
 
-/// How long a worker may be at one piece of work here.
+/// Maximum time of a worker for one piece of work in this test.
 const WORK_MAX_MS: &str = "1500";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -39,7 +39,7 @@ async fn a_disk_that_hangs_is_not_ready_by_name_and_ready_again_once_it_answers(
     faults.set(Word::Hang, 1);
     let during = tokio::spawn(make("during"));
     server.becomes("/healthz", 503, "store-writer").await;
-    // Nobody writes to the data folder, and yet it is noticed.
+    // It is noticed although nobody writes to the data folder.
     server.becomes("/healthz", 503, "disk-look").await;
     server
         .becomes(

@@ -1,7 +1,8 @@
-//! Queries of a key that want more than they may have: the server stays, the memory of all its processes stays bounded, and
-//! the queries of other keys are answered.
+//! Queries of a key that exceed their limits: the server continues, the memory of all its processes stays limited, and
+//! queries of other keys are answered.
 //!
-//! `TOISE_STATEMENTS` says how many statements are drawn from the grammar (40 by default), `TOISE_STATEMENTS_SEED` which.
+//! `TOISE_STATEMENTS` is the number of statements drawn from the grammar (40 by default), and `TOISE_STATEMENTS_SEED`
+//! the seed.
 
 use std::path::Path;
 use std::sync::Arc;

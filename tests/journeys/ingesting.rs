@@ -371,7 +371,7 @@ fn a_mapping_reads_a_portals_file_and_a_snapshot_takes_offline_what_it_shows_no_
         errors(&output)
     );
 
-    // Later only the house is there, in a JSON document, found with another search.
+    // Later only the house is listed, in a JSON document from another search.
     let shown = json!({"ads": [{"lien": "https://www.bienici.com/annonce/2?q=paris", "genre": "Maison", "prix": 400_000,
         "lieu": "Toulon", "vu": "2026-03-16"}]});
     let (later, listed) = (
@@ -556,7 +556,7 @@ fn merges_are_measured_and_decided_again() {
     assert_eq!(measured["contradictingPairs"], 0);
     assert_eq!(measured["sample"].as_array().unwrap().len(), 1);
 
-    // What a person merges stays merged, and is counted where it contradicts itself.
+    // Properties merged by a person stay merged, and are counted if they contradict each other.
     let property = |portal: &str, home: u32| {
         let url = format!("https://{portal}.example/annonce/{home}");
         let explained = run(data, &["explain", &url, &url]);

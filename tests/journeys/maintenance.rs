@@ -159,7 +159,7 @@ fn a_check_names_every_damaged_file_and_fails() {
     assert!(errors(&refused).contains("damaged"), "{}", errors(&refused));
 }
 
-/// Puts a document in the place of another, as a disk does that returns other bytes than were written.
+/// Replaces a document by another one, like a disk that returns other bytes than were written.
 fn flip(store: &rusqlite::Connection, table: &str, number: &str, row: i64, document: &[u8]) {
     let sql = format!("DROP TRIGGER row_digest_{table}_update");
     store.execute_batch(&sql).unwrap();
@@ -270,7 +270,7 @@ async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_
     assert!(!backup.status.success() && !target.exists());
     assert!(errors(&backup).contains(&id), "{}", errors(&backup));
 
-    // The tables are not made anew without it.
+    // The tables are not rebuilt without it.
     let rebuilt = toise(&data, &["compact", "--rebuild"]).output().unwrap();
     assert_eq!(rebuilt.status.code(), Some(1));
     assert!(errors(&rebuilt).contains(&id), "{}", errors(&rebuilt));

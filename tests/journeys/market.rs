@@ -1,4 +1,4 @@
-//! `toise market` over sales made for it: what counts, what is withheld, and what was sold together.
+//! `toise market` over synthetic sales: sales that count, withheld figures, and units sold together.
 
 use std::io::BufReader;
 
@@ -48,7 +48,7 @@ fn sales_are_counted_once_and_small_samples_withheld() {
         (&flats["place"], &flats["name"], &flats["type"]),
         (&json!("48095"), &json!("Mende"), &json!("CLASS_FLAT"))
     );
-    // Eleven mutations sold flats; eight tell the price of one flat, 2,000 to 3,400 EUR/m2.
+    // Eleven mutations sold flats; eight have the price of a single flat, 2,000 to 3,400 EUR/m2.
     assert_eq!(
         (&flats["sales"], &flats["priced_sales"]),
         (&json!(11), &json!(8))
@@ -179,7 +179,7 @@ fn the_table_of_sql_is_the_report() {
             assert_eq!(table, report, "{level} {period_type}");
         }
     }
-    // What no filter can be read from is still filtered, and what cannot be is nothing.
+    // Conditions that cannot become a filter still apply, and impossible ones select nothing.
     let counted = |condition: &str| {
         let query = format!("select count(*) as rows from market where {condition}");
         sql(&query)[0]["rows"].as_u64().unwrap()

@@ -1,5 +1,5 @@
-//! A server with a master key writes no core file and lets nobody of its user read its memory; one without is as the system
-//! has it.
+//! A server with a master key writes no core file, and other processes of its user cannot read its memory. Without a
+//! master key, the defaults of the system apply.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::support::process::{Server, toise};
 
 const MASTER_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
-/// The soft and the hard limit of core files, and the owner of what the system tells of a process.
+/// The soft and the hard limit of core files, and the owner of the files in `/proc` of a process.
 fn of_process(id: u32) -> (Vec<String>, u32) {
     let process = Path::new("/proc").join(id.to_string());
     let limits = std::fs::read_to_string(process.join("limits")).unwrap();
@@ -46,7 +46,7 @@ fn a_master_key_forbids_memory_dumps() {
         let server = served(&folder.path().join(name), &[(name, value)]);
         let (limits, owner) = of_process(server.id());
         assert_eq!(limits, ["0", "0"], "{name}");
-        // What may not be dumped belongs to root.
+        // The files of a process that may not be dumped belong to root.
         assert_eq!(owner, 0, "{name}");
         assert_eq!(server.terminate(), Some(0));
     }

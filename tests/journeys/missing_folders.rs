@@ -1,4 +1,4 @@
-//! A data folder that is not there: commands that read it fail, name it and create nothing.
+//! A missing data folder: commands that read it fail, name it and create nothing.
 
 use std::path::Path;
 

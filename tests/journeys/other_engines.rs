@@ -1,7 +1,7 @@
-//! Tables and geodata opened by the programs that data teams use, as far as they are installed.
+//! Tables and geodata opened by common programs of data teams, if they are installed.
 //!
-//! `TOISE_PYTHON` names a Python with some of pandas, pyarrow, duckdb, polars, deltalake, pyiceberg, pyspark and geopandas;
-//! without it `python3` is asked. What is missing is said in a line and skipped.
+//! `TOISE_PYTHON` names a Python with some of pandas, pyarrow, duckdb, polars, deltalake, pyiceberg, pyspark and
+//! geopandas; the default is `python3`. Missing ones are reported and skipped.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::process::{Server, run, sql_number};
 use crate::support::skip::skipped;
 
-/// Runs a script of `tests/other_engines/`; `None` if its programs are not there.
+/// Runs a script of `tests/other_engines/`; `None` if its programs are not installed.
 fn python(script: &str, arguments: &[&str]) -> Option<Value> {
     let python = std::env::var("TOISE_PYTHON").unwrap_or_else(|_| "python3".into());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/other_engines");
@@ -40,7 +40,7 @@ fn says(saw: &Value, engine: &str, expected: &[(&str, i64)]) {
     println!("{engine}: {of_engine}");
 }
 
-/// What every engine must see of a table with these rows, and of its former version.
+/// The result that every engine must have for a table with these rows, and for its former version.
 fn all_agree(data: &Path, table: &str, former: u64) {
     let lake = data.join("lake");
     let count = |clause: &str| sql_number(data, &format!("select count(*) from {table} {clause}"));
@@ -90,7 +90,7 @@ fn every_table_opens_by_its_folder_and_by_its_delta_log() {
     let rebuilt = run(&data, &["compact", "dvf", "--delta"]);
     assert_eq!(rebuilt["tables"][0]["versions"], json!([1, 2]));
     all_agree(&data, "dvf", 1);
-    // Listings: lists of structs, and no row that is not in the files.
+    // Listings: lists of structs, and only rows that are in the files.
     let listings = outer.path().join("listings");
     run(&listings, &["synth", "--adverts", "300", "--lake"]);
     let server = Server::start(&listings, "serve");

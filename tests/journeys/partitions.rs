@@ -1,9 +1,9 @@
-//! A simulation of writers that are partitioned by department, as `docs/scaling.md` plans them: two servers with data
-//! folders of their own and a thin router before them show what one server with everything shows.
+//! A simulation of writers that are partitioned by department, as planned in `docs/scaling.md`: two servers with
+//! separate data folders behind a thin router give the same results as one server with all data.
 //!
-//! The router keeps which partition has an advert, by its URL; an advert whose address moves to another department goes
-//! offline on one side and appears on the other. It sends searches without a place to all partitions and merges their
-//! answers, and passes on what alerts tell: a receiver is told of an advert once, wherever it moved.
+//! The router records which partition has an advert, by its URL. An advert whose address moves to another department
+//! goes offline on one side and appears on the other. The router sends searches without a place to all partitions and
+//! merges their answers. It passes on deliveries of alerts: a receiver is notified of an advert once, even if it moved.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::support::draw::Draw;
 use crate::support::process::{Server, run};
 use crate::support::receiver::{Act, Receiver};
 
-/// Longest wait on a busy machine.
+/// Maximum wait on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
 /// Adverts that are sent, some of them of the same home on two portals.
 const ADVERTS: u64 = 40;
@@ -33,10 +33,10 @@ const TOWNS: [(&str, &str, [f64; 2]); 2] = [
     ("48000", "Mende", [3.49, 44.51]),
 ];
 
-/// Where a search without a place goes.
+/// The partitions for a search without a place.
 const BOTH: [usize; 2] = [0, 1];
 
-/// A server that takes adverts and tells a receiver about flats.
+/// A server that ingests adverts and notifies a receiver of flats.
 struct Writer {
     server: Server,
     key: String,
@@ -81,7 +81,7 @@ impl Writer {
         self.call(Method::POST, "admin/adverts", &sent).await;
     }
 
-    /// All properties that are online, dearest last.
+    /// All properties that are online, in ascending order of price.
     async fn search(&self, filter: &Value) -> Vec<Value> {
         let mut page = json!({"size": 100, "sortBy": "PRICE", "orderBy": "ASC"});
         page["search"] = json!({"filterProperty": filter});
@@ -92,7 +92,7 @@ impl Writer {
         }
     }
 
-    /// URLs of the adverts that its receiver was told of, each as often as it was.
+    /// URLs of the adverts that its receiver was notified of, with repetitions.
     fn told(&self) -> Vec<String> {
         let mut urls = Vec::new();
         for request in self.receiver.received() {
@@ -111,7 +111,7 @@ fn key_of(data: &Path) -> String {
     key["key"].as_str().unwrap().to_owned()
 }
 
-/// The partitions, in the order of [`TOWNS`], and what the router knows.
+/// The partitions, in the order of [`TOWNS`], and the state of the router.
 struct Router {
     partitions: [Writer; 2],
     /// The partition that has an advert, and the advert as it was last sent there.
@@ -146,13 +146,13 @@ impl Router {
         for side in sides {
             found.extend(self.partitions[*side].search(filter).await);
         }
-        // What a home leaves behind where it was before it moved.
+        // The offline rest of a home in its former partition.
         found.retain(|property| !urls(property).is_empty());
         found.sort_by_key(|property| (price(property), urls(property)));
         found
     }
 
-    /// What a receiver behind the router is told: an advert that moved is not new.
+    /// The notifications of a receiver behind the router: an advert that moved is not new.
     fn told(&self) -> Vec<String> {
         let told = self.partitions.iter().flat_map(Writer::told);
         told.collect::<BTreeSet<_>>().into_iter().collect()
@@ -179,7 +179,7 @@ fn urls(property: &Value) -> Vec<String> {
 /// Price, addresses of adverts, postal code and surface of properties.
 type Shown = Vec<(u64, Vec<String>, Value, Value)>;
 
-/// What does not depend on identifiers and on adverts that went offline.
+/// The data that does not depend on identifiers and on offline adverts.
 fn shown(properties: &[Value]) -> Shown {
     let shown = properties.iter().map(|property| {
         let town = property["location"]["postalCode"].clone();
@@ -210,7 +210,7 @@ fn first_town(number: u64) -> usize {
     (number / 5 % 2) as usize
 }
 
-/// Asks both until they say the same: searches follow writes within moments, each server's in its own time.
+/// Queries both until they agree: searches follow writes within moments, at different times on each server.
 async fn agree(filter: &Value, mut ask: impl AsyncFnMut() -> (Shown, Shown)) {
     let started = Instant::now();
     loop {
@@ -259,7 +259,8 @@ async fn partitions_behind_a_router_show_and_tell_what_one_writer_does() {
             let number = nth as u64;
             match draw.below(2) {
                 0 => prices[nth] += 1_000,
-                // A home with two adverts stays: portals that contradict each other about its town are another matter.
+                // A home with two adverts stays, because portals that disagree about its town would be a different
+                // test.
                 _ if number % 5 < 3 => {
                     towns[nth] = 1 - towns[nth];
                     moves += 1;
@@ -273,7 +274,7 @@ async fn partitions_behind_a_router_show_and_tell_what_one_writer_does() {
     }
     assert!(moves > ROUNDS, "too few addresses moved");
 
-    // An advert is shown by one partition, and searches find the same with and without a place.
+    // An advert is in one partition, and searches find the same with and without a place.
     for filter in [
         json!({}),
         json!({"price": {"latest": {"value": {"min": 120_000, "max": 160_000}}}}),
@@ -306,7 +307,7 @@ async fn partitions_behind_a_router_show_and_tell_what_one_writer_does() {
     })
     .await;
 
-    // Everybody is told of each advert once.
+    // Each receiver is notified of each advert once.
     until("all are told", async || {
         whole.told().len() >= known.len() && router.told().len() >= known.len()
     })

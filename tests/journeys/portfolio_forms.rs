@@ -1,4 +1,5 @@
-//! One portfolio, as nine programs write it: `estimate`, `match`, `geocode`, `ingest` and `sql` give the same results.
+//! One portfolio in the formats of nine programs: `estimate`, `match`, `geocode`, `ingest` and `sql` give the same
+//! results.
 
 use std::fs;
 use std::io::{Cursor, Write};
@@ -80,7 +81,7 @@ fn text(delimiter: &str, line_end: &str, cell: impl Fn(&str) -> String) -> Strin
     text
 }
 
-/// A workbook with one sheet, whose numbers are numbers.
+/// A workbook with one sheet, in which numbers are stored as numbers.
 fn workbook() -> Vec<u8> {
     let mut rows = String::new();
     for cells in std::iter::once(&HEADER).chain(&HOMES) {

@@ -1,4 +1,5 @@
-//! Publications by the executable, to a folder and to a server of the S3 protocol: killed, doubled, repeated, collected.
+//! Publications by the executable, to a folder and to an S3 server: killed, concurrent, repeated, and with garbage
+//! collection.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -38,7 +39,7 @@ pub fn content(data: &Path) -> [i64; 2] {
     ]
 }
 
-/// What a replica that begins with nothing gets.
+/// The content of a replica that starts empty.
 async fn replicated(url: &str) -> [i64; 2] {
     use toise::publish::holdings::Holdings;
     use toise::publish::remote::Remote;
@@ -86,7 +87,7 @@ async fn a_publication_killed_at_any_moment_leaves_the_former_snapshot_and_the_n
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // The first is killed at once: a publication that completes leaves nothing to kill for those after it.
+        // The first one is killed at once: after a completed publication, the next ones would have nothing to do.
         let share = if attempt == 0 {
             0.0
         } else {
@@ -106,7 +107,7 @@ async fn a_publication_killed_at_any_moment_leaves_the_former_snapshot_and_the_n
         (&again["is_new"], &again["uploaded"]),
         (&json!(false), &json!(0))
     );
-    // What killed publications left is found, and goes once it is old enough.
+    // Leftovers of killed publications are found, and deleted once they are old enough.
     let collected = run(
         &data,
         &["gc", &url, "--keep", "1", "--grace-hours", "0", "--dry-run"],
@@ -168,7 +169,7 @@ fn an_s3_server_takes_publications_and_of_two_publishers_one_wins() {
         (&json!(1), &json!(true))
     );
     assert_eq!(answer(publish(&folders[0]))["is_new"], json!(false));
-    // Until two of them have met.
+    // Repeats until two of them have met.
     let longest = Instant::now() + Duration::from_secs(120);
     loop {
         let publishers: Vec<_> = folders

@@ -159,7 +159,7 @@ async fn sql_and_searches_agree_through_compactions_rebuilds_kills_and_damage() 
     assert_eq!(desk.agreed().await, counts);
     assert_eq!(desk.pages().await, pages);
 
-    // What one command commits is visible to the SQL of the next, compacted or not.
+    // Changes that one command commits are visible to the SQL of the next, compacted or not.
     let all = before + ingest("late", late);
     assert_eq!(sql_number(&data, "select count(*) from adverts"), all);
     let (counts, pages) = (desk.agreed().await, desk.pages().await);

@@ -12,7 +12,7 @@ use crate::support::process::{Server, errors, run, sql_number};
 use crate::support::publisher::{Publisher, Rows};
 use crate::support::receiver::{Act, Receiver};
 
-/// Longest wait for something that a server or a child does by itself.
+/// Maximum wait for something that a server or a child does by itself.
 const WAIT_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// A publisher with the first edition of all sources.
@@ -69,7 +69,7 @@ fn three_editions_are_followed_and_what_is_damaged_or_withdrawn_loses_nothing() 
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
 
-    // Without data, departments are to be named; a dry run changes nothing.
+    // Without data, departments must be named; a dry run changes nothing.
     let (code, _, message) = output_of(publisher.toise(data, &["refresh"]));
     assert_eq!(code, Some(1));
     assert!(message.contains("name --departments"), "{message}");
@@ -191,7 +191,7 @@ fn a_source_that_is_gone_or_sends_something_else_changes_nothing() {
     let held = ["ban", "dvf", "dpe"].map(|table| count(data, table));
     {
         let mut world = publisher.world();
-        // Addresses have moved, sales are a page of text, most diagnostics are gone.
+        // The addresses are gone, sales are a page of text, and most diagnostics are missing.
         world.failing.insert("/ban".into(), 404);
         let (year, _) = rows.sales[1];
         world.publish_sales(year, "<html>Maintenance</html>", "2026-11-10");
@@ -242,7 +242,7 @@ fn a_refresh_that_is_killed_resumes_where_it_stopped() {
         assert!(started.elapsed() < WAIT_MAX, "the file was never asked for");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // A second one does not run beside it.
+    // A second refresh cannot run at the same time.
     let (code, _, message) = refresh(&publisher, data, &[]);
     assert_eq!(code, Some(1));
     assert!(

@@ -1,4 +1,5 @@
-//! Replicas as processes: from nothing to answers, over to news without failing a request, killed and started again.
+//! Replicas as processes: from an empty folder to responses, switching to new snapshots without a failed request,
+//! killed and restarted.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -14,7 +15,7 @@ use super::publishing::{content, import, url_of};
 use crate::support::draw::Draw;
 use crate::support::process::{Server, run, toise};
 
-/// Longest wait for news on a busy machine.
+/// Maximum wait for a new snapshot on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
 /// Status, `x-toise-as-of` and body of an answer.
@@ -139,7 +140,7 @@ async fn a_replica_answers_as_its_writer_does_and_goes_over_to_news_without_fail
     ] {
         let ours = call(&server, method.clone(), path, &key, body.clone()).await;
         let theirs = call(&writer, method, path, &key, body).await;
-        // Cursors are signed by the server that gives them.
+        // Cursors are signed by the server that issues them.
         let of = |body: &Value| {
             (
                 body["data"].clone(),
@@ -208,12 +209,12 @@ async fn a_replica_answers_as_its_writer_does_and_goes_over_to_news_without_fail
     assert_eq!(properties(&server, &key, "trois").await.len(), 1);
     assert_eq!(server.terminate(), Some(0));
 
-    // It is no data folder of its own.
+    // The folder of a replica is not an ordinary data folder.
     let output = toise(&at, &["serve"]).output().unwrap();
     assert!(!output.status.success());
     assert!(crate::support::process::errors(&output).contains("holds a replica"));
 
-    // Without the object store, what was installed is served.
+    // Without the object store, the installed snapshot is served.
     std::fs::rename(&bucket, outer.path().join("away")).unwrap();
     let server = replica(&at, &url);
     assert_eq!(sales(&server, &key).await.0, after);
@@ -346,7 +347,7 @@ async fn a_running_writer_publishes_what_changes_and_replicas_follow() {
         tokio::time::sleep(Duration::from_millis(20)).await;
         calls += 1;
     }
-    // What the replica metered is in the ledger of the writer, once.
+    // The consumption that the replica metered is in the ledger of the writer, once.
     let ledger = toise::store::Store::open(&data).unwrap();
     let metered = || {
         let sql = "SELECT coalesce(sum(calls), 0) FROM consumption";

@@ -1,5 +1,5 @@
-//! A data folder whose master key is elsewhere, as operators use it: what it shows to a thief, what a command without the key
-//! says, how keys are rotated at the command line, and what the log of administrative acts tells of it.
+//! A data folder whose master key is elsewhere: what a thief of the folder can read, the error of a command without the
+//! key, the rotation of keys on the command line, and the entries of the audit log.
 
 use std::path::Path;
 use std::process::Output;
@@ -16,7 +16,7 @@ use crate::support::process::{Server, errors, run, toise};
 const MASTER_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 const OTHER_KEY: &str = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
-/// Runs a command with a variable; its output as JSON, or what it complained of.
+/// Runs a command with an environment variable; returns its output as JSON, or its error.
 fn run_with((name, value): (&str, &str), data: &Path, arguments: &[&str]) -> Result<Value, String> {
     let output = toise(data, arguments).env(name, value).output().unwrap();
     if output.status.success() {
@@ -41,7 +41,7 @@ fn secrets_of(answer: &Value) -> Vec<(String, Vec<u8>)> {
     secrets
 }
 
-/// Which of these secrets the files of a folder show.
+/// Returns which of these secrets the files of a folder contain.
 fn shown<'s>(folder: &Path, secrets: &'s [(String, Vec<u8>)]) -> Vec<&'s str> {
     let files: Vec<Vec<u8>> = std::fs::read_dir(folder)
         .unwrap()
@@ -58,7 +58,7 @@ fn shown<'s>(folder: &Path, secrets: &'s [(String, Vec<u8>)]) -> Vec<&'s str> {
     shown.map(|(name, _)| name.as_str()).collect()
 }
 
-/// What operators do in the life of an account: all secrets it had.
+/// Performs all operations on an account; returns all secrets that it had.
 fn whole_life(data: &Path, key: (&str, &str)) -> Vec<(String, Vec<u8>)> {
     let act = |arguments: &[&str]| run_with(key, data, arguments).unwrap();
     let mut secrets = secrets_of(&act(&["accounts", "create", "partner"]));
@@ -104,7 +104,7 @@ fn a_stolen_folder_shows_no_secret_wherever_its_master_key_comes_from() {
         let wrong = ("TOISE_MASTER_KEY", OTHER_KEY);
         let refused = run_with(wrong, &data, &["accounts", "list"]).unwrap_err();
         assert!(refused.contains("not that of this store"), "{refused}");
-        // The same key by any way opens it.
+        // The same key opens it, however it is given.
         let listed = run_with(
             ("TOISE_MASTER_KEY", MASTER_KEY),
             &data,
@@ -272,7 +272,7 @@ fn a_webhook_key_is_replaced_in_a_day_or_at_once() {
     assert!(errors(&unknown).contains("no account \"nobody\""));
 }
 
-/// The acts that `toise audit` tells, oldest first: what, on what, how it ended.
+/// The acts listed by `toise audit`, oldest first: act, subject and outcome.
 fn acts(data: &Path) -> Vec<[String; 3]> {
     let told = run(data, &["audit", "--take", "1000"]);
     assert_eq!(told["broken_at"], Value::Null);
@@ -334,7 +334,7 @@ async fn the_log_of_acts_tells_a_keys_whole_life_at_the_command_line_and_over_ht
     );
 }
 
-/// What `toise audit` ends with and says.
+/// The exit status and the output of `toise audit`.
 fn verified(data: &Path) -> (Output, Value) {
     let output = toise(data, &["audit"]).output().unwrap();
     let told = serde_json::from_slice(&output.stdout).unwrap();
@@ -355,7 +355,7 @@ fn a_log_of_acts_that_was_tampered_with_says_where() {
             (Some(0), &Value::Null)
         );
         assert_eq!(told["count"], 6);
-        // As someone with the file would do it.
+        // As a person with access to the file would do it.
         let store = Store::open(&data).unwrap();
         let tamper = |transaction: &rusqlite::Transaction<'_>| {
             transaction.execute_batch(

@@ -299,7 +299,7 @@ fn an_invalid_file_is_one_error_and_leaves_the_lake_unchanged() {
     let json = data.join("broken.ndjson");
     std::fs::write(&json, "{\"id_mutation\": \"1\",\n").unwrap();
     for file in [&cut, &text, &json, &data.join("missing.csv")] {
-        // The valid file imported with it is not applied either.
+        // The valid file of the same import is not applied either.
         let file = file.to_str().unwrap();
         let output = toise(data, &["import", "dvf", whole.to_str().unwrap(), file])
             .output()

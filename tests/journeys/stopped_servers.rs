@@ -1,8 +1,9 @@
-//! Two servers on a data folder, and the one that dispatches is stopped (SIGSTOP): the other delivers within 20 seconds,
-//! and the stopped one steps back when it is continued. Every notification arrives, and what arrives twice is the same.
+//! Two servers on a data folder. The one that dispatches is stopped (SIGSTOP): the other one delivers within 20
+//! seconds, and the stopped one gives up its role when it is continued. Every notification arrives, and repeated
+//! deliveries are identical.
 //!
-//! A server that is stopped in the middle of a commit keeps SQLite's lock, so that the other cannot write. Such a stop
-//! is ended and made again; the test counts them.
+//! A server that is stopped during a commit keeps SQLite's lock, so that the other one cannot write. The test ends such
+//! a stop, counts it and repeats it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::process::Stdio;
@@ -16,13 +17,13 @@ use crate::support::http_client;
 use crate::support::process::{Server, run};
 use crate::support::receiver::{Act, Receiver};
 
-/// Time in which deliveries go on.
+/// Maximum time until deliveries continue.
 const GO_ON_WITHIN: Duration = Duration::from_secs(20);
-/// Time in which a continued server notices that another one dispatches: a turn after it runs again.
+/// Maximum time until a continued server notices that another one dispatches, which is one turn after it runs again.
 const STEPS_BACK_WITHIN: Duration = Duration::from_secs(10);
-/// Time in which a server answers a call that writes, unless another one is stopped in the middle of a commit.
+/// Maximum time of a call that writes, unless the other server is stopped during a commit.
 const WRITES_WITHIN: Duration = Duration::from_secs(3);
-/// Time in which a notification arrives while a server dispatches.
+/// Maximum time until a notification arrives while a server dispatches.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(50);
 const ALLOWED: [&str; 2] = ["--allow-webhook-hosts", "127.0.0.1"];
@@ -76,7 +77,7 @@ impl Pair {
         }
     }
 
-    /// What a server says that it waits for; empty if it runs all workers itself.
+    /// What a server reports that it waits for; empty if it runs all workers itself.
     async fn waits_of(&self, server: usize) -> String {
         let url = format!("{}/healthz", self.servers[server].address);
         let answer = http_client().get(url).send().await.unwrap();
@@ -85,7 +86,7 @@ impl Pair {
         waits.map_or(String::new(), |waits| waits.to_str().unwrap().to_owned())
     }
 
-    /// Waits until a server says that it waits for the other one to dispatch.
+    /// Waits until a server reports that it waits for the other one to dispatch.
     async fn waits(&self, waiting: usize, within: Duration) {
         let expected = format!("dispatcher: process {}", self.servers[1 - waiting].id());
         let since = Instant::now();
@@ -105,7 +106,7 @@ impl Pair {
         usize::from(is_waiting)
     }
 
-    /// Sends a new advert to a server; `None` if it does not answer in time. The advert may be stored all the same.
+    /// Sends a new advert to a server; `None` if it does not respond in time. The advert may still be stored.
     async fn send(&mut self, server: usize, number: u64) -> Option<()> {
         let url = format!(
             "{}/v2/protected/admin/adverts",
@@ -123,7 +124,7 @@ impl Pair {
         Some(())
     }
 
-    /// The adverts that arrived. A delivery that came twice must be the same both times.
+    /// The adverts that arrived. Repeated deliveries must be identical.
     fn arrived(&self) -> BTreeSet<String> {
         let mut bodies: HashMap<String, Vec<u8>> = HashMap::new();
         let mut arrived = BTreeSet::new();
@@ -185,7 +186,7 @@ impl Pair {
         }
         self.servers[stopped].signal("-CONT");
         self.waits(stopped, STEPS_BACK_WITHIN).await;
-        // Both take adverts, and the other one still dispatches.
+        // Both ingest adverts, and the other one still dispatches.
         for server in [stopped, other] {
             number += 1;
             self.send(server, number).await.unwrap();

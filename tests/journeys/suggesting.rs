@@ -1,10 +1,10 @@
-//! A mapping that is suggested for a file, saved and used, and files that no mapping reads.
+//! A mapping that is suggested for a file, saved and used; and files that no mapping can read.
 
 use serde_json::{Value, json};
 
 use crate::support::process::{errors, run, toise};
 
-/// Forty flats of a portal whose scraper took the number of rooms for the storey.
+/// Forty flats of a portal whose scraper stored the number of rooms as the storey.
 fn english_export() -> String {
     let header = "Page;Type;Price;City;PostalCode;Rooms;Floor;Surface_m2;Energy_Class;URL\n";
     let row = |place: u32| {
@@ -53,7 +53,7 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
     assert_eq!(report["unknown_columns"], json!(["Page", "Floor"]));
     assert_eq!(report["copied"], json!([]));
 
-    // The built-in mapping for French headers reads it too, and takes the storey at its word.
+    // The built-in mapping for French headers reads it too, and accepts the storey.
     let report = run(
         data,
         &["ingest", file, "--mapping", "french-csv", "--dry-run"],

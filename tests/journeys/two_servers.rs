@@ -1,5 +1,5 @@
-//! Two servers on a data folder, and clients that send the same call to both at once, as behind a load balancer that tries
-//! again elsewhere: it is made once, charged once, and both give the same answer.
+//! Two servers on a data folder. Clients send the same call to both at once, as behind a load balancer that retries on
+//! another server: it is executed once, charged once, and both give the same response.
 
 use std::process::Stdio;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::http_client;
 use crate::support::process::{Server, run};
 
-/// Keys asked for, each of both servers at once.
+/// Number of keys requested, each from both servers at once.
 const ROUNDS: usize = 12;
 const SEARCH: &str = "/v2/protected/opendata/dvf/search";
 const KEYS: &str = "/v2/protected/admin/keys";
@@ -56,7 +56,7 @@ async fn a_call_that_reaches_both_at_once_is_made_and_charged_once() {
         let (first, second) = (first.await.unwrap(), second.await.unwrap());
         assert_eq!(first, second);
 
-        // The key that both were given works, at the other server too, and pays once.
+        // The returned key works on both servers, and is charged once.
         let key = first["data"]["key"].as_str().unwrap();
         let answers = ask_both(&servers, SEARCH, key, &name, json!({})).await;
         let mut credits = answers

@@ -1,5 +1,6 @@
-//! One part of the data folder that takes no writes, while the disk has room: the server names it, acknowledges nothing
-//! that would be lost, and is ready again by itself. A ledger whose sync fails ends the server, by name.
+//! One part of the data folder accepts no writes, although the disk has space: the server names it, acknowledges
+//! nothing that would be lost, and is ready again by itself. If a sync of the ledger fails, the server ends and names
+//! it.
 //!
 //! Needs a C compiler for the library that makes writes and syncs fail.
 
@@ -14,10 +15,10 @@ use crate::support::http_client;
 use crate::support::process::{Server, run, toise};
 use crate::torture::faults::{Faults, Word};
 
-/// What a call costs here, so that it is answered once its row is on disk.
+/// The price of a call here, so that it is answered only once its row is on disk.
 const PRICE: [&str; 2] = ["--price", "API_OPENDATA_DVF_SEARCH=1"];
 
-/// A server whose folder has room whatever is left, and whose files that begin with `part`, and go on, are made to fail.
+/// A server that ignores the free space of its folder, and whose files with names that begin with `part` fail.
 fn served(data: &Path, part: &str, faults: &Faults, log: Stdio) -> Server {
     let mut command = toise(data, &["serve", "--listen", "127.0.0.1:0"]);
     command.args(["--set", "server.disk_free_min_mib=0"]);
@@ -86,7 +87,7 @@ async fn a_ledger_that_cannot_be_synced_ends_the_server_by_name() {
     let server = served(&data, "ledger.sqlite", &faults, stderr);
     assert_eq!(search(&server, key).await, 200);
     faults.set(Word::SyncErrors, 1);
-    // Its row may be on disk or not: nobody can tell any more, so it is not answered.
+    // It is unknown whether its row is on disk, so it is not answered.
     assert!(search(&server, key).await >= 500);
     assert_eq!(server.ends_within(NOTICED_WITHIN, || {}), Some(1));
     let mut said = String::new();

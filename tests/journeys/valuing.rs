@@ -74,7 +74,7 @@ async fn a_server_loads_a_model_as_soon_as_it_is_trained() {
     }
     let first = until_model_is_live(&server, &key, |status, _| status == 200).await;
 
-    // The same home in SQL and in a portfolio, valued today.
+    // The same home in SQL and in a portfolio, valued as of today.
     let price = &first["data"]["price"];
     let [longitude, latitude] = IN_PARIS;
     let arguments = format!("{longitude}, {latitude}, 'flat', 45, 3, 2");

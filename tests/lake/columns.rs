@@ -1,4 +1,5 @@
-//! A table of sales written before it told of mutations: it stays readable, and an import of the same file completes it.
+//! A table of sales from before it had the columns of mutations: it stays readable, and an import of the same file
+//! completes it.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -13,7 +14,7 @@ use toise::opendata::report::ImportReport;
 
 use crate::support::process::{run, sql_number};
 
-/// Columns that the table got later.
+/// Columns that were added to the table later.
 const LATER: [&str; 4] = [
     "mutation_id",
     "mutation_records",
@@ -39,7 +40,7 @@ static FORMER: LazyLock<TableSchema> = LazyLock::new(|| {
     )
 });
 
-/// Passes rows on without the columns that the table did not have.
+/// Passes rows on without the columns that were added later.
 struct FormerTable<'s>(&'s mut dyn RowSink);
 
 impl RowSink for FormerTable<'_> {
@@ -103,7 +104,7 @@ fn a_table_of_an_earlier_version_is_read_and_completed() {
     assert_eq!(count("is_sold_together"), 0);
     let volume = "select cast(sum(price_eur * mutation_share) as bigint) from dvf";
 
-    // A further sale: its file has the columns, the one before does not.
+    // A further sale: its file has the columns, the former one does not.
     let more = folder.path().join("more.csv");
     let header = SALES.lines().next().unwrap();
     std::fs::write(
@@ -117,7 +118,7 @@ fn a_table_of_an_earlier_version_is_read_and_completed() {
     assert_eq!(count("mutation_id = 'm3'"), 1);
     assert_eq!(sql_number(data, volume), 100_000);
 
-    // The first file again brings the columns of its sales.
+    // Importing the first file again adds the columns of its sales.
     let report = run(data, &["import", "dvf", file.to_str().unwrap()]);
     assert_eq!(
         (&report["outcome"]["replaced"], &report["outcome"]["added"]),

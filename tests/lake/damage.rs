@@ -33,7 +33,7 @@ fn damaged_after(change: impl FnOnce(&Path)) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// What opening the data folder says; it must fail and name the file.
+/// The error of opening the data folder, which must fail and name the file.
 fn refusal(folder: &Path, file: &Path) -> String {
     let error = OpenData::open(folder, Budget::default())
         .map(|_| ())
@@ -83,7 +83,7 @@ fn a_part_that_is_gone_is_refused() {
 
 #[test]
 fn a_part_with_fewer_rows_than_the_snapshot_says_is_refused() {
-    // The snapshot is told the length and checksums of another, smaller part, but not its rows.
+    // The snapshot has the length and checksums of another, smaller part, but not its number of rows.
     let (folder, path) = damaged_after(|path| {
         let other = tempfile::tempdir().unwrap();
         let lake = Lake::open(other.path()).unwrap();
@@ -127,7 +127,7 @@ fn a_part_of_another_table_is_refused_whole_as_it_is() {
     );
 }
 
-/// Flips of one bit in a file of the table, at places drawn from all over it and at its ends.
+/// Flips one bit in a file of the table, at random places and at both ends.
 fn flips(bytes: &[u8], count: usize, draw: &mut Draw) -> Vec<(usize, Vec<u8>)> {
     let ends = (0..8).chain(bytes.len() - 8..bytes.len());
     let drawn: Vec<usize> = (0..count).map(|_| draw.below(bytes.len())).collect();
@@ -140,7 +140,7 @@ fn flips(bytes: &[u8], count: usize, draw: &mut Draw) -> Vec<(usize, Vec<u8>)> {
         .collect()
 }
 
-/// Every way to read rows, each on files opened anew; what it reads, or how it refuses.
+/// Every way to read rows, each on newly opened files; returns the rows or the error.
 type Reading = fn(&Path) -> Result<Vec<String>, String>;
 const READINGS: [(&str, Reading); 4] = [
     ("search", answers),
@@ -210,14 +210,14 @@ fn damage_is_told_by_column_and_row_group() {
     fs::write(&path, &bytes).unwrap();
     let expected = "damaged: column `price_eur` of row group 0 does not match its checksum";
     let column = Dataset::Dvf.schema().column("price_eur").unwrap().0;
-    // The file is open already: what counts is what is read now.
+    // The file is already open: only what is read now counts.
     let error = part.read_column(0, column).unwrap_err().to_string();
     assert!(error.contains(expected), "{error}");
     let error = batches(folder.path()).unwrap_err();
     assert!(error.contains(expected), "{error}");
     let error = sql(folder.path()).unwrap_err();
     assert!(error.contains(expected), "{error}");
-    // Other columns and records are as good as they were.
+    // Other columns and records are not affected.
     part.read_column(0, column + 1).unwrap();
     assert_eq!(part.records(&[0, 7]).unwrap().len(), 2);
     // Nothing is built on it.

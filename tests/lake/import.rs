@@ -1,4 +1,4 @@
-//! Imports: what they change, in any order and any number, and what a table looks like from outside.
+//! Imports: their changes, in any order and number, and the table as other programs see it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -47,7 +47,7 @@ pub fn contents(lake: &Lake, dataset: Dataset) -> BTreeMap<String, String> {
     contents
 }
 
-/// What a table of these records must hold.
+/// The expected content of a table of these records.
 fn expected(dataset: Dataset, records: &[Record]) -> BTreeMap<String, String> {
     records
         .iter()
@@ -221,7 +221,7 @@ fn an_edition_replaces_its_slices_only_and_counts_what_it_removed() {
         sale("d", "48095", 2022, 4),
         sale("e", "83137", 2023, 5),
     ];
-    // Over two imports, so that the slices lie in more than one file.
+    // In two imports, so that the slices are in more than one file.
     import(&lake, dataset, &old[..2], Vec::new());
     import(&lake, dataset, &old[2..], Vec::new());
     let new = [
@@ -250,7 +250,7 @@ fn an_edition_replaces_its_slices_only_and_counts_what_it_removed() {
         (0, 0, 0, 3)
     );
     assert_eq!(lake.snapshot(dataset.schema()).unwrap().sequence, sequence);
-    // An edition that holds nothing of a commune empties it.
+    // An edition without rows of a commune removes its rows.
     let outcome = import(&lake, dataset, &[], vec![slice("48001", 2023)]);
     assert_eq!((outcome.removed, outcome.total), (1, 4));
     let left = [&new[..2], &old[3..]].concat();
@@ -288,7 +288,7 @@ fn forty_small_imports_leave_few_runs_and_compaction_leaves_one() {
             runs(&lake, dataset)
         );
     }
-    // Sizes that fall keep their runs: something to compact.
+    // Imports of falling sizes stay separate runs, so there is something to compact.
     for size in [200, 60, 18, 5] {
         let more = rows::records(dataset, 10_000 + size * 10, size, &mut draw);
         import(&lake, dataset, &more, Vec::new());

@@ -1,4 +1,4 @@
-//! Readers beside a writer: what was opened keeps answering as it was, what is asked later sees the new table.
+//! Readers during writes: open views keep their state, and later queries see the new table.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -25,10 +25,10 @@ fn start(count: usize) -> (tempfile::TempDir, Lake, Vec<Record>) {
     (folder, lake, records)
 }
 
-/// Prices this far apart differ in single precision too, in which an import compares them.
+/// Prices with this difference also differ in single precision, in which an import compares them.
 const PRICE_STEP: u32 = 1_024;
 
-/// Changes every row, so that no file survives; `version` tells the changes apart.
+/// Changes every row, so that no file survives; `version` distinguishes the changes.
 fn change_all(lake: &Lake, records: &[Record], version: u32) {
     // Above any price drawn.
     let price = 2_000_000_000 + PRICE_STEP * version;
@@ -72,7 +72,7 @@ fn an_open_view_keeps_answering_over_later_publications() {
     let (folder, lake, records) = start(400);
     let open_data = OpenData::open(folder.path(), Budget::default()).unwrap();
     let view = open_data.engine().view(DATASET.schema()).unwrap();
-    // Nothing of it has been read when the files go.
+    // Nothing of it has been read when the files are deleted.
     for version in [1, 2, 3] {
         change_all(&lake, &records, version);
     }

@@ -1,4 +1,4 @@
-//! What other programs see of a table: the folder of its name, its Delta log, and the versions that are kept.
+//! A table as other programs see it: the folder of its name, its Delta log, and the kept versions.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -33,7 +33,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Publishes a version in which every row has a price of its own in single precision, with fewer rows than the last.
+/// Publishes a version in which all prices differ in single precision, with fewer rows than the last one.
 fn publish(lake: &Lake, records: &[Record], version: usize) {
     let mut changed = records.to_vec();
     for record in &mut changed {
@@ -150,7 +150,7 @@ fn as_many_versions_as_wanted_are_kept_with_their_files() {
         let first = (version as u64).saturating_sub(2).max(1);
         assert_eq!(kept, (first..=version as u64).collect::<Vec<_>>());
         let log = names(&lake.shared_folder(schema).join("_delta_log"));
-        // Of versions that are gone, entries stay for readers that know of them.
+        // Entries of deleted versions remain for readers that know of them.
         let mut expected: Vec<String> = (1..=version as u64).map(entry_name).collect();
         expected.extend((1..=first).map(|version| format!("{version:020}.checkpoint.parquet")));
         expected.push("_last_checkpoint".into());
@@ -168,7 +168,7 @@ fn as_many_versions_as_wanted_are_kept_with_their_files() {
     assert_eq!(data_files.count(), 3);
     let gone = lake.snapshot_at(schema, 3).unwrap_err().to_string();
     assert!(gone.contains("no version 3; kept: 4, 5, 6"), "{gone}");
-    // Fewer are wanted: the next publication deletes the others.
+    // If fewer versions are to be kept, the next publication deletes the others.
     let lake = Lake::open(folder.path()).unwrap().keeping(1);
     publish(&lake, &records, 7);
     assert_eq!(lake.versions(schema).unwrap().len(), 1);
@@ -209,11 +209,11 @@ fn entries_of_the_delta_log_never_change_and_foreign_ones_are_not_taken_over() {
     assert_eq!(statistics["numRecords"], 40);
     assert_eq!(statistics["maxValues"]["price_eur"], 2_000_004_096.0);
     assert_eq!(statistics["nullCount"]["price_eur"], 0);
-    // Another program wrote an entry of its own.
+    // Another program wrote an entry.
     fs::write(log.join(entry_name(5)), "{\"commitInfo\":{}}\n").unwrap();
     publish(&lake, &records, 5);
     assert_eq!(actions(&lake, 5, "add").len(), 1);
-    // And damaged one of ours, until the log is made anew.
+    // And it damaged one of ours, until the log is rebuilt.
     fs::remove_file(log.join(entry_name(3))).unwrap();
     fs::write(log.join(entry_name(3)), "").unwrap();
     lake.rebuild_delta_log(DATASET.schema()).unwrap();

@@ -1,4 +1,4 @@
-"""Opens geodata that toise wrote with GeoPandas, and prints what it saw as one JSON object.
+"""Opens geodata written by toise with GeoPandas, and prints the results as one JSON object.
 
     geo.py FILE...
 """
@@ -19,7 +19,7 @@ for path in sys.argv[1:]:
         "placed": len(placed),
         "crs": frame.crs.to_string(),
         "columns": sorted(frame.columns),
-        # Both are exact: the geometry was made of these columns.
+        # Both are exact, because the geometry was made from these columns.
         "agrees": bool((placed.geometry.x == placed.lon).all() and (placed.geometry.y == placed.lat).all()),
     }
     if kind == "parquet":

@@ -1,10 +1,10 @@
-"""Reads tables of toise with the programs that data teams use, and prints what each of them saw as one JSON object.
+"""Reads tables of toise with common programs of data teams, and prints the results of each as one JSON object.
 
     read.py LAKE TABLE VERSION
 
-LAKE is the folder of the tables, VERSION a former version of TABLE. A program that is not installed is left out; the
-caller says so. Every reader answers with the number of rows, and where it can with the rows north of a latitude, for
-which it may skip files by their statistics, and with rows of the former version.
+LAKE is the folder of the tables, VERSION a former version of TABLE. A program that is not installed is left out, and
+the caller reports it. Every reader returns the number of rows. If it can, it also returns the rows north of a latitude,
+for which it may skip files by their statistics, and the rows of the former version.
 """
 
 import importlib
@@ -87,7 +87,7 @@ def of_pyspark(folder, version):
     from pyspark.sql import SparkSession
 
     session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    # It listens on this machine alone.
+    # It listens only on this machine.
     for name in ("spark.driver.host", "spark.driver.bindAddress"):
         session = session.config(name, "127.0.0.1")
     with session.getOrCreate() as spark:

@@ -1,4 +1,4 @@
-"""Fixtures: a served demo, and a small server whose answers a test writes beforehand.
+"""Fixtures: a served demo, and a small server with scripted responses.
 
 The demo is the one that `TOISE_URL`, `TOISE_KEY` and `TOISE_ADMIN_KEY` name, or one that the executable in `TOISE`
 serves; without either, the tests that need it are skipped.
@@ -25,7 +25,7 @@ from demo import served
 
 
 def _note_skip(report: Any) -> None:
-    """Handles the report of a skipped test or file; other reports stay as they are."""
+    """Handles the report of a skipped test or file; other reports are unchanged."""
     if not report.skipped or hasattr(report, "wasxfail"):
         return
     reason = str(report.longrepr[2]).removeprefix("Skipped: ")
@@ -40,7 +40,7 @@ def _note_skip(report: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, Any, Any]:
-    """Notes a skip by a test or its fixtures."""
+    """Records a skip by a test or its fixtures."""
     report = yield
     _note_skip(report)
     return report
@@ -48,7 +48,7 @@ def pytest_runtest_makereport() -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, Any, Any]:
-    """Notes a skip of a whole file."""
+    """Records a skip of a whole file."""
     report = yield
     _note_skip(report)
     return report
@@ -56,7 +56,7 @@ def pytest_make_collect_report() -> Generator[None, Any, Any]:
 
 @dataclass
 class Answer:
-    """One scripted answer; status 0 closes the connection without one."""
+    """A scripted response; status 0 closes the connection without one."""
 
     status: int = 200
     body: Any = None
@@ -65,7 +65,7 @@ class Answer:
 
 @dataclass
 class Received:
-    """One request as it arrived."""
+    """A request as received."""
 
     method: str
     path: str
@@ -74,7 +74,7 @@ class Received:
 
 
 class Scripted(ThreadingHTTPServer):
-    """Gives the answers of `script` in turn, the last one for ever, and keeps the requests."""
+    """Sends the responses of `script` in turn, repeats the last one, and records the requests."""
 
     daemon_threads = True
 
@@ -122,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def scripted() -> Iterator[Callable[..., Scripted]]:
-    """Starts servers with scripted answers."""
+    """Starts servers with scripted responses."""
     servers: list[Scripted] = []
 
     def start(script: Callable[[Received], Answer] | list[Answer]) -> Scripted:

@@ -1,5 +1,5 @@
-"""A demo of its own for tests and notebooks: few invented sales, diagnostics and adverts, a model trained on them, and
-the service on a free port. Everything is in one folder, so a second one never meets the first.
+"""Runs a separate demo for tests and notebooks: few synthetic sales, diagnostics and adverts, a model trained on them,
+and the service on a free port. Everything is in one folder, so that several demos do not affect each other.
 
 Usage: tests/python/demo.py TOISE DIR COMMAND..., which runs the command while the demo serves, with the environment
 that tests and notebooks read.
@@ -26,7 +26,7 @@ STOP_TIMEOUT_S = 30
 
 
 def run(executable: str, data: pathlib.Path, *arguments: str) -> str:
-    """Runs a command on the data folder and gives what it prints."""
+    """Runs a command on the data folder and returns its output."""
     command = [executable, "--data", str(data), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=READY_TIMEOUT_S, check=False)
     if done.returncode != 0:
@@ -35,7 +35,7 @@ def run(executable: str, data: pathlib.Path, *arguments: str) -> str:
 
 
 def fill(executable: str, data: pathlib.Path) -> None:
-    """Fills a data folder, unless it is filled."""
+    """Fills a data folder, unless this was done before."""
     if (data / "models").exists():
         return
     counts = ["--dvf", str(SALES), "--dpe", str(DIAGNOSTICS), "--adverts", str(ADVERTS)]
@@ -50,7 +50,7 @@ def served(executable: str, data: pathlib.Path) -> Iterator[dict[str, str]]:
     ready = data / "ready.json"
     with ready.open("w", encoding="utf-8") as output, (data / "demo.log").open("w", encoding="utf-8") as log:
         command = [executable, "--data", str(data), "--json", "demo", "--listen", "127.0.0.1:0"]
-        # Notebooks and tests ask one after the other and would mostly wait at the rate of a key.
+        # Notebooks and tests send many requests in sequence, and would mostly wait for the rate of a key.
         command += ["--allow-webhook-hosts", "127.0.0.1", "--set", "limits.production_rate_per_s=1000"]
         environment = {**os.environ, "RUST_LOG": "error"}
         server = subprocess.Popen(command, stdout=output, stderr=log, env=environment)
@@ -71,8 +71,8 @@ def served(executable: str, data: pathlib.Path) -> Iterator[dict[str, str]]:
 
 
 def main() -> int:
-    """Runs a command beside a demo."""
-    # The service must end with this process, also when that is told to end.
+    """Runs a command while a demo serves."""
+    # The service must end with this process, even if a signal ends it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     executable, data, *command = sys.argv[1:]
     pathlib.Path(data).mkdir(exist_ok=True)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the notebooks from a clean state against a served demo, and checks what they put out.
+"""Runs the notebooks from a clean state against a served demo, and checks their outputs.
 
 Usage: tests/python/notebooks.py [--write] [NAME...]
 
-Every cell must run, print nothing on standard error, and put out the same kinds of things (text, table, picture) as the
-stored notebook shows. --write stores the outputs instead of comparing them. The demo is named by `TOISE_URL`,
+Every cell must run, print nothing to standard error, and have outputs of the same kinds (text, table, picture) as in
+the stored notebook. --write stores the outputs instead of comparing them. The demo is named by `TOISE_URL`,
 `TOISE_KEY`, `TOISE_ADMIN_KEY` and `TOISE_DATA`, the executable by `TOISE`.
 """
 
@@ -24,7 +24,7 @@ BYTES_MAX = 1 << 20
 
 
 def kinds(cell):
-    """What a cell puts out, as media types."""
+    """The outputs of a cell, as media types."""
     found = set()
     for output in cell.get("outputs", ()):
         found.update(output.get("data", {output["output_type"]: None}))
@@ -32,7 +32,7 @@ def kinds(cell):
 
 
 def faults(stored, run):
-    """What differs between a stored notebook and its run."""
+    """The differences between a stored notebook and its run."""
     for number, (before, after) in enumerate(zip(stored.cells, run.cells, strict=True), 1):
         if after.cell_type != "code":
             continue
@@ -44,14 +44,14 @@ def faults(stored, run):
 
 
 def execute(path, is_write):
-    """Runs one notebook; gives what is wrong with it."""
+    """Runs one notebook; returns its faults."""
     stored = nbformat.read(path, as_version=4)
     run = nbformat.from_dict(stored)
     for cell in run.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     with tempfile.TemporaryDirectory() as folder:
-        # Somewhere else than in the repository: a notebook must not rely on files that lie beside it.
+        # Outside the repository: a notebook must not depend on files next to it.
         resources = {"metadata": {"path": folder}}
         try:
             client = NotebookClient(
@@ -70,7 +70,7 @@ def execute(path, is_write):
     if not is_write:
         return list(faults(stored, run))
     for cell in run.cells:
-        # When each cell ran says nothing to a reader, and would change with every run.
+        # The times of cells are useless to readers, and would change with every run.
         cell.metadata.pop("execution", None)
     nbformat.validate(run)
     nbformat.write(run, path)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests the Python package and runs the notebooks, both against a fresh demo. Usage: tests/python/run.sh TOISE
-# TOISE is the executable. What cannot be installed here is skipped, and a line says so.
+# TOISE is the executable. Parts that cannot be installed here are skipped and reported.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH='' cd -- "$here/../.." && pwd)
@@ -9,8 +9,8 @@ venv=${TOISE_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/toise-python}
 
 cd "$root"
 . tests/support/skip.sh
-# The extras of the package name what its tests need. The package itself is taken from the source tree: to install it would
-# build the executable again.
+# The extras of the package name the dependencies of its tests. The package itself is used from the source tree, because
+# installing it would build the executable again.
 extra=$(sed -n '/^test = \[/,/^\]/p' pyproject.toml | sed -n 's/^ *"\(.*\)",$/\1/p')
 wanted=$(printf '%s\n' 'httpx>=0.27,<1' "$extra")
 if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then

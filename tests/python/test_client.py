@@ -1,4 +1,4 @@
-"""Both clients against a served demo: every group of calls, and what they do with bad input."""
+"""Both clients against a served demo: every group of calls, and invalid input."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_matches_come_alone_and_together(client):
     }
     one = client.diagnostics.match(description["filters"], description["scoring_targets"], size=3)
     assert home["numero_dpe"] in [candidate["dpe"]["numero_dpe"] for candidate in one["data"]]
-    # More than one request can carry.
+    # More than fit into one request.
     many = client.diagnostics.match_many([description] * 1001)
     assert len(many) == 1001
     assert many[0] == many[1000] == one
@@ -244,7 +244,7 @@ def test_the_asynchronous_client_answers_the_same(demo, client):
                 other.geocoding.search("mende"),
             )
 
-    # Properties that another test took in may still come into view.
+    # Properties that another test ingested may appear during this test.
     least = client.properties.count()
     sales, total, count, value, addresses = asyncio.run(ask())
     expected = client.sales.search({"departement_code": "75"}, limit=250)

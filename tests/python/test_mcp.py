@@ -1,5 +1,5 @@
-"""The Model Context Protocol with the client of its authors (PyPI `mcp`): over HTTP, and over standard input and output
-from a server and from a data folder. The client checks every structured result against the schema of its tool.
+"""The Model Context Protocol with the official client (PyPI `mcp`): over HTTP, and over standard input and output from
+a server and from a data folder. The client checks every structured result against the schema of its tool.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Connect = Callable[..., Any]
 
 @pytest.fixture
 def connect(demo: dict[str, str]) -> Connect:
-    """Opens a client of the demo, by a way and with a key."""
+    """Opens a client of the demo, over a transport and with a key."""
 
     @contextlib.asynccontextmanager
     async def connected(way: str, key: str = "key", mode: str = "auto") -> AsyncIterator[Any]:
@@ -76,7 +76,7 @@ def connect(demo: dict[str, str]) -> Connect:
 
 
 async def call(client: Any, tool: str, arguments: dict[str, Any] | None = None) -> Any:
-    """The structured result of a call that succeeds."""
+    """The structured result of a call that must succeed."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, (tool, result.structured_content)
     assert json.loads(result.content[0].text) == result.structured_content
@@ -84,7 +84,7 @@ async def call(client: Any, tool: str, arguments: dict[str, Any] | None = None) 
 
 
 async def failure(client: Any, tool: str, arguments: dict[str, Any]) -> tuple[int, str]:
-    """Code and message of a call that fails."""
+    """Code and message of a call that must fail."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error, (tool, result.structured_content)
     error = result.structured_content["error"]
@@ -163,7 +163,7 @@ def test_an_agent_previews_and_creates_an_alert(connect: Connect, way: str) -> N
             assert code == 10002, message
             assert message.startswith("webhook_url: ")
             if way == "http":
-                # The demo may post to this machine.
+                # The demo may deliver to this machine.
                 alert["webhook_url"] = "http://127.0.0.1:9/hook"
                 made = await call(client, "create_alert", alert)
                 deliveries = await call(client, "list_alert_deliveries", {"alertId": made["data"]["alert_id"]})
@@ -197,7 +197,7 @@ def test_queries_only_read_and_at_most_a_thousand_rows(connect: Connect, way: st
                 code, message = await failure(client, "sql", {"query": query})
                 assert code == 10002, (query, message)
             if way != "http":
-                # Over HTTP the message itself is refused.
+                # Over HTTP the whole message is refused.
                 code, message = await failure(client, "sql", {"query": "x" * (10 << 20)})
                 assert code == 10007, message
                 assert "must not exceed" in message
@@ -219,7 +219,7 @@ def test_errors_are_those_of_the_service(connect: Connect, way: str) -> None:
             code, message = await failure(client, "get_property", {"flxId": "0198c0de-0000-7000-8000-000000000001"})
             assert (code, message) == (10003, "no such property")
             if way != "folder":
-                # Over a data folder an agent may do what its operator may.
+                # With a data folder, an agent has the rights of its operator.
                 code, message = await failure(client, "sql", {"query": "select 1"})
                 assert code == 10004
             with pytest.raises(mcp.MCPError, match="no such tool"):

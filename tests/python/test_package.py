@@ -1,4 +1,4 @@
-"""The package itself: what is generated is up to date, types hold, and the executable is found."""
+"""The package: generated files are up to date, types are correct, and the executable is found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_mypy_finds_nothing():
 
 
 def test_pyright_finds_nothing():
-    # The package from PyPI brings its program from the npm registry at its first run.
+    # The package from PyPI downloads its program from the npm registry at its first run.
     pytest.importorskip("pyright")
     if not shutil.which("node"):
         pytest.skip("pyright needs node")

@@ -1,4 +1,4 @@
-"""Retries, idempotency keys and errors, against a server whose answers are written beforehand."""
+"""Retries, idempotency keys and errors, against a server with scripted responses."""
 
 from __future__ import annotations
 

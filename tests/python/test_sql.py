@@ -1,4 +1,4 @@
-"""SQL over HTTP, in every form that rows can take."""
+"""SQL over HTTP, in every format of rows."""
 
 from __future__ import annotations
 

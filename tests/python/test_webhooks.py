@@ -1,4 +1,4 @@
-"""Webhook verification: the published vector, a peer's library, and every way a delivery can be wrong."""
+"""Webhook verification: the published test vector, another library, and every kind of invalid delivery."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-//! Diagnostics of a whole department asked by their address: they land near the position that their publisher gave them.
+//! Diagnostics of a whole department, geocoded by their address: the results are near the position given by their
+//! publisher.
 //!
-//! Lozère: half of its diagnostics carry the identifier of a house number of the address base, whose text is asked, in
-//! capitals and without accents as portfolios write it. Runs where `TOISE_REAL_DATA` names the folder of real rows.
+//! Lozère: half of its diagnostics have the identifier of a house number of the address base. The query is the text of
+//! that address, in capitals and without accents as in portfolios. Runs if `TOISE_REAL_DATA` names the folder of real
+//! rows.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -18,11 +20,11 @@ use toise::opendata::source::cell::without_accents;
 use super::open_data::{folder, text};
 use crate::support::process::run;
 
-/// Distance within which an address is where its diagnostic is.
+/// Maximum distance between an address and its diagnostic.
 const NEAR_M: f64 = 100.0;
-/// Every so many diagnostics one is asked.
+/// One diagnostic out of this many is queried.
 const STEP: usize = 5;
-/// Every so many streets one is left out of the base.
+/// One street out of this many is left out of the base.
 const WITHHELD: usize = 10;
 
 fn unpacked(path: &Path) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! The addresses of a whole department: imported with the executable, then found from the spelling of another base.
 //!
-//! Lozère, and 4,185 queries in old spelling and with old communes, each with the position expected. Runs where
+//! Lozère, and 4,185 queries with old spellings and old communes, each with the expected position. Runs if
 //! `TOISE_REAL_DATA` names the folder of real rows.
 
 use toise::geo::distance::planar_distance_m;
@@ -11,9 +11,9 @@ use toise_lab::geocode::{self, GeocodeOptions};
 use super::open_data::{folder, text};
 use crate::support::process::run;
 
-/// Distance within which a result is the address expected: the two bases place some houses apart.
+/// Maximum distance of a result from the expected position: the two bases have different positions for some houses.
 const NEAR_M: f64 = 100.0;
-/// Every so many queries one is asked.
+/// One query out of this many is run.
 const STEP: usize = 7;
 
 #[test]
@@ -54,7 +54,7 @@ fn addresses_of_a_department_are_found_from_the_spelling_of_another_base() {
     assert!(all > 590 && right * 1_000 >= all * 995, "{right} of {all}");
 }
 
-/// Shares of right first results, percent: what the geocoder reaches on these addresses lies above them.
+/// Minimum shares of correct first results, percent. The geocoder exceeds them on these addresses.
 const LEAST: [(&str, f64); 7] = [
     ("clean", 99.5),
     ("upper case", 99.5),
@@ -64,9 +64,9 @@ const LEAST: [(&str, f64); 7] = [
     ("noise", 99.0),
     ("bis", 98.0),
 ];
-/// Greatest share of withheld addresses that may be answered with another town at the threshold, percent: as officially
-/// written, and in every class. The latter is 2.0 to 2.3 in large samples of this department, above the 2 that is aimed
-/// at; the band holds what is reached.
+/// Maximum share of withheld addresses whose result at the threshold is in another town, percent: as officially
+/// written, and in every class. The latter is 2.0 to 2.3 in large samples of this department, above the target of 2;
+/// this limit allows the actual values.
 const OTHER_TOWN_MAX: [(&str, f64); 2] = [("official", 2.0), ("every class", 3.5)];
 /// Greatest calibration error.
 const CALIBRATION_ERROR_MAX: f64 = 0.05;
@@ -124,7 +124,7 @@ fn addresses_of_a_department_are_found_as_people_write_them_and_withheld_ones_ar
         "{}",
         report["cases"]
     );
-    // Whatever is drawn, drawing again gives the same.
+    // Drawing again gives the same sample.
     let few = GeocodeOptions {
         sample: 10,
         without: 4,

@@ -1,7 +1,7 @@
 //! Official sales of a town to prices: import, train, judge on later sales, with the executable.
 //!
-//! Toulon, whose sales of two years train in seconds. The bands are loose: they tell a broken estimator from a working
-//! one; report cards tell how good it is. Runs where `TOISE_REAL_DATA` names the folder of real rows.
+//! Toulon, whose sales of two years train in seconds. The limits are loose: they only detect a broken estimator. Report
+//! cards measure its quality. Runs if `TOISE_REAL_DATA` names the folder of real rows.
 
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ fn sales_of_a_town_teach_prices_that_hold_for_later_sales() {
     for baseline in report["baselines"].as_array().unwrap() {
         assert!(mdape < baseline[1]["mdape"].as_f64().unwrap(), "{baseline}");
     }
-    // Four in five within what chance allows: 1 point and 2.6 standard errors.
+    // Four in five, within the range of chance: 1 point and 2.6 standard errors.
     let allowed = 1.0 + 260.0 * (0.16 / JUDGED as f64).sqrt();
     let coverage = all["coverage"].as_f64().unwrap();
     assert!((coverage - 80.0).abs() <= allowed, "{coverage} ±{allowed}");

@@ -1,4 +1,4 @@
-//! Market indicators over official rows, against a plain reading of the same rows.
+//! Market indicators over official rows, compared with a plain computation over the same rows.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a match of HIGH confidence is worth on official sales: queries with every kind of error, judged as by
+//! The reliability of matches with HIGH confidence on official sales: queries with every kind of error, judged as by
 //! `toise-lab match`.
 
 use serde_json::Value;
@@ -9,9 +9,9 @@ use toise_lab::matching::{self, EvaluationOptions};
 use super::open_data::{folder, text};
 use crate::support::process::run;
 
-/// Share of HIGH matches that must be right.
+/// Minimum share of HIGH matches that are correct.
 const RIGHT: f64 = 0.95;
-/// Matches of a level from which on its share tells something.
+/// Minimum number of matches of a level for its share to be checked.
 const TELLING: u64 = 20;
 
 #[test]
@@ -41,7 +41,7 @@ fn a_match_of_high_confidence_is_right_however_wrong_the_price_is() {
         assert!(high("count") < TELLING || share >= RIGHT, "{name}: {share}");
     }
     assert!(right as f64 >= RIGHT * all as f64, "{right} of {all}");
-    // With an exact price and a month, most sales are told apart.
+    // With an exact price and a month, most sales can be distinguished.
     let dated = levels.iter().find(|level| level["level"] == "dated");
     let certain = dated.map(|level| &level["high"]["count"]);
     assert!(certain.and_then(Value::as_u64) > Some(150), "{certain:?}");

@@ -1,7 +1,7 @@
 //! Official rows end to end: every file of `dvf/` and `dpe/` into one lake, then counts, published statistics and a few
 //! records checked by hand against the source, through SQL and over HTTP.
 //!
-//! Runs where `TOISE_REAL_DATA` names the folder of real rows; says that it is skipped otherwise.
+//! Runs if `TOISE_REAL_DATA` names the folder of real rows; otherwise it reports that it is skipped.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::process::{Server, run, sql_number};
 use crate::support::skip::skipped;
 
-/// The folder of real rows, where there is one.
+/// The folder of real rows, if there is one.
 pub fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("TOISE_REAL_DATA");
     if folder.is_none() {
@@ -28,8 +28,8 @@ async fn every_official_file_gives_the_sales_and_diagnostics_it_holds() {
     let Some(real) = folder() else { return };
     let data = tempfile::tempdir().unwrap();
     let data = data.path();
-    // Toulon: 17,252 rows, 7,405 dispositions of which ten sell flats and houses; Paris: 90,461 rows, 90,426 sales that
-    // can be told apart; Oradour: one.
+    // Toulon: 17,252 rows, 7,405 dispositions of which ten sell flats and houses; Paris: 90,461 rows, 90,426
+    // distinguishable sales; Oradour: one.
     let report = run(data, &["import", "dvf", text(&real.join("dvf/*.csv*"))]);
     assert_eq!(
         (&report["rows_read"], &report["rows_kept"]),
@@ -203,7 +203,7 @@ async fn records_over_http(data: &Path) {
         );
     }
 
-    // Paris by price: the dearest first, and no cursor leads outside the filter.
+    // Paris by price: the most expensive first, and no cursor leads outside the filter.
     let paris = json!({"filters": {"insee_code": "75106", "is_open_market": true}, "sortBy": "price_eur", "size": 50});
     let page = ask("dvf/search", paris.clone()).await;
     let mut body = paris;
@@ -222,7 +222,7 @@ async fn records_over_http(data: &Path) {
         "{prices:?}"
     );
 
-    // A diagnostic as published under the older names, and found again by what it says.
+    // A diagnostic as published under the older names, and found again by its values.
     let one = ask(
         "dpe/search",
         json!({"filters": {"numero_dpe": "2348E4145077Z"}}),
@@ -255,7 +255,7 @@ async fn records_over_http(data: &Path) {
     assert_eq!(found["data"][0]["dpe"]["numero_dpe"], "2348E4145077Z");
     assert_eq!(found["data"][0]["score"], 100);
 
-    // In Lyon one certificate replaced another that is here too.
+    // In Lyon one certificate replaced another one that is also imported.
     let old = json!({"filters": {"numero_dpe": "2369E3031976F"}});
     assert_eq!(ask("dpe/search", old.clone()).await["total"], 1);
     assert_eq!(ask("dpe/match", old).await["meta"]["total"], 0);

@@ -1,4 +1,4 @@
-//! Whole tables of official rows, asked for over HTTP.
+//! Whole tables of official rows, queried over HTTP.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ async fn every_column_of_every_row_is_answered_in_every_format() {
     );
     let key = run(data, &["keys", "create", "--scopes", "sql"]);
     let server = Server::start(data, "serve");
-    // The least memory that a query may have, and the usual.
+    // The minimum memory of a query, and the default.
     for memory_mib in [16, 256] {
         for (table, format) in [
             ("dvf", "arrow"),

@@ -1,4 +1,4 @@
-"""Asks the requests the OpenAPI document gives as examples and compares the answers with those it shows."""
+"""Sends the example requests of the OpenAPI document and compares the responses with its examples."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ def read(address, path, key, body=None):
 
 
 def main(address, key):
-    """Exits with 1 and the operation's name where an answer differs."""
+    """Exits with 1 and the name of the operation if a response differs."""
     document = read(address, "/openapi.json", key)
     compared = 0
     for path, methods in document["paths"].items():
@@ -24,7 +24,7 @@ def main(address, key):
             continue
         answer = read(address, path, key, body["example"])
         shown = methods["post"]["responses"]["200"]["content"]["application/json"]["example"]
-        # Each installation seals cursors with a key of its own.
+        # Each installation signs cursors with its own key.
         answer.pop("cursor", None), shown.pop("cursor", None)
         if answer != shown:
             sys.exit(f"{path}: the example is not what the demo answers")

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Holds a running demo to its own OpenAPI document: schemathesis draws requests from it, and the examples in it are
-# asked again. Usage: tests/schemathesis/run.sh TOISE [EXAMPLES]
-# TOISE is the executable, EXAMPLES how many requests are drawn per operation (default 25).
+# Tests a running demo against its own OpenAPI document: schemathesis draws requests from it, and its examples are sent
+# again. Usage: tests/schemathesis/run.sh TOISE [EXAMPLES]
+# TOISE is the executable, EXAMPLES the number of requests per operation (default 25).
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 toise=$1
@@ -16,8 +16,8 @@ if ! "$venv/bin/python" -c 'import schemathesis' 2>/dev/null; then
     fi
 fi
 
-# Few adverts: an unoptimised build makes no more than a hundred a second.
-# Pages drawn from the document are of hosts that are not there: a call for one is answered 202 after a second.
+# Few adverts: an unoptimised build generates only a hundred a second.
+# URLs drawn from the document have hosts that do not exist: a call for one gets a 202 after a second.
 . "$here/../support/demo.sh"
 start_demo "$toise" --adverts 300 --no-model --set collect.wait_s=1
 address=$(ready address)
@@ -26,7 +26,7 @@ address=$(ready address)
 train_on_little
 allow_rate 1000
 cd "$data"
-# Usage: conform KEY CHECKS ARGUMENTS...: draws requests from the document under a key, leaving some checks out.
+# Usage: conform KEY CHECKS ARGUMENTS...: draws requests from the document for a key, without some checks.
 conform() {
     key=$1
     left_out=$2
@@ -35,14 +35,14 @@ conform() {
         --header "x-api-key: $key" --rate-limit 500/s --max-examples "$examples" --generation-deterministic --no-color \
         --exclude-checks "$left_out" --report-dir "$data"
 }
-# A valid request may still be refused: a cursor must be one the service gave, a least value not above the greatest.
-# The document cannot say either, so that one check is left out.
-# That what the document forbids is rejected is checked by nulls.py in place of negative_data_rejection.
+# A valid request may still be refused: a cursor must come from the service, and a minimum must not exceed its maximum.
+# The document cannot express either, so that check is left out.
+# nulls.py replaces negative_data_rejection: it checks that everything the document forbids is rejected.
 left_out=positive_data_acceptance,negative_data_rejection
 export SCHEMATHESIS_HOOKS=nulls PYTHONPATH="$here"
-# The operators' paths come last, under their key: what is drawn there may revoke the demo's.
+# Operators' paths come last, with their own key, because their requests may revoke the key of the demo.
 conform "$(ready key)" "$left_out" --exclude-path-regex '^/v2/protected/admin/[^c]|^/metrics$|/alerts/many$|/lite/_many$'
-# Of a batch of alerts, homes or adverts each is taken or refused by itself, in an answer with status 200.
+# In a batch of alerts, homes or adverts, each item is accepted or refused separately, in a response with status 200.
 conform "$(ready key)" "$left_out,forbidden_data_rejection" --include-path-regex '/alerts/many$|/lite/_many$'
 conform "$(ready admin_key)" "$left_out,forbidden_data_rejection" --include-path /v2/protected/admin/adverts
 conform "$(ready admin_key)" "$left_out" --include-path-regex '^/v2/protected/admin/([^ac]|accounts|alerts)'

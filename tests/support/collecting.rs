@@ -29,7 +29,7 @@ pub async fn service(change: impl FnOnce(&mut CollectSettings)) -> Service {
     service_with_portals(&settings, &[]).await
 }
 
-/// The same with settings, and with portals whose hosts these are.
+/// The same with settings, and with portals that have these hosts.
 pub async fn service_with_portals(settings: &CollectSettings, hosts: &[&str]) -> Service {
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         let folder = app.store.folder().join(portals::FOLDER);

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
-# Sourced by scripts that drive a running demo, which ends with them.
+# Sourced by scripts that use a running demo, which ends with the script.
 
-# Usage: start_demo TOISE ARGUMENTS...: starts a demo and waits until it is ready. Sets `data`, a folder that is removed at
-# the end, with `log.txt`; and `server`, its process.
+# Usage: start_demo TOISE ARGUMENTS...: starts a demo and waits until it is ready. Sets `data`, a folder with `log.txt`
+# that is removed at the end, and `server`, its process.
 start_demo() {
     toise=$1
     shift
@@ -19,17 +19,17 @@ start_demo() {
     done
 }
 
-# Usage: ready FIELD: what the demo printed of itself, such as address, key, admin_key.
+# Usage: ready FIELD: a value that the demo printed at its start, such as address, key, admin_key.
 ready() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$data/ready.json" "$1"; }
 
-# Usage: train_on_little: the model learns from few sales, as an unoptimised build takes minutes for all of them.
+# Usage: train_on_little: trains the model on few sales, because an unoptimised build takes minutes for all of them.
 train_on_little() {
     "$toise" --data "$data" train --until 2021-01-31 > "$data/trained.txt"
     # The server looks for another model every second.
     sleep 3
 }
 
-# Usage: allow_rate RATE: for both keys, whose rates would make most of the time waiting.
+# Usage: allow_rate RATE: sets the rate of both keys, because with the default most of the time would be waiting.
 allow_rate() {
     for key in key admin_key; do
         "$toise" --data "$data" keys set-limit "$(ready $key)" --rate "$1" > "$data/limit.txt"

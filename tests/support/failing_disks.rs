@@ -1,4 +1,4 @@
-//! What tests of disks that fail ask a server for.
+//! Helpers for tests of failing disks: requests to a server.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::http_client;
 use super::process::Server;
 
-/// Maximum wait for a server to notice what changed around it.
+/// Maximum wait for a server to notice a change of its environment.
 pub const NOTICED_WITHIN: Duration = Duration::from_secs(60);
 
 impl Server {
@@ -31,7 +31,7 @@ impl Server {
         }
     }
 
-    /// Asks for an account to be made, which changes the store; its identifier, or the status if that was refused.
+    /// Creates an account, which changes the store; returns its identifier, or the status of a refusal.
     pub async fn make_account(&self, key: &str, name: &str) -> Result<String, u16> {
         let url = format!("{}/v2/protected/admin/accounts", self.address);
         let request = http_client().post(url).header("x-api-key", key);

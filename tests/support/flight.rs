@@ -7,11 +7,11 @@ use toise::transport::server::ServerLimits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Status of a call that shows no valid key.
+/// Status of a call without a valid key.
 pub const UNAUTHENTICATED: Option<u8> = Some(16);
 /// Status of a call that its key may not make.
 pub const PERMISSION_DENIED: Option<u8> = Some(7);
-/// Status of a call past a limit.
+/// Status of a call that exceeds a limit.
 pub const RESOURCE_EXHAUSTED: Option<u8> = Some(8);
 
 const DATA: u8 = 0;
@@ -29,7 +29,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream, payload].concat()
 }
 
-/// Serves Flight SQL beside a service, as long as the test runs.
+/// Serves Flight SQL for a service while the test runs.
 pub async fn start(app: App) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -39,11 +39,10 @@ pub async fn start(app: App) -> SocketAddr {
     address
 }
 
-/// Asks for a handshake with these headers. The error is the status of a refusal; `None` is one of which nothing is known
-/// here.
+/// Sends a handshake with these headers. The error is the status of a refusal; `None` if it is unknown.
 pub async fn handshake(address: SocketAddr, headers: &[(&str, &str)]) -> Result<(), Option<u8>> {
     let text = |text: &str| [&[u8::try_from(text.len()).unwrap()][..], text.as_bytes()].concat();
-    // POST http://a in HPACK, the path, and what has no number there.
+    // POST http://a in HPACK, the path, and headers without an index in HPACK.
     let begin = b"\x83\x86\x01\x01a\x04".to_vec();
     let path = text("/arrow.flight.protocol.FlightService/Handshake");
     let always = [("te", "trailers"), ("content-type", "application/grpc")];
@@ -74,7 +73,7 @@ pub async fn handshake(address: SocketAddr, headers: &[(&str, &str)]) -> Result<
     }
 }
 
-/// The status that the headers of a refusal show, whose texts are coded by Huffman.
+/// The status in the headers of a refusal, whose texts are Huffman-coded.
 fn refusal(headers: &[u8]) -> Option<u8> {
     let holds = |coded: &[u8]| headers.windows(coded.len()).any(|found| found == coded);
     let known = [

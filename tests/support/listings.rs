@@ -142,7 +142,7 @@ fn codes(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// A moment near new year; in records with milliseconds, in filters also bare dates and offsets.
+/// A moment near New Year: with milliseconds in records, and also as a bare date or with an offset in filters.
 fn moment(draw: &mut Draw, in_record: bool) -> String {
     let (day, millisecond) = (1 + draw.below(4), draw.below(3));
     let hour = *draw.one_of(&[0, 0, 12, 23]);

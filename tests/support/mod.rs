@@ -84,7 +84,7 @@ pub struct InMemoryTables {
     pub delay: Duration,
     /// Whether queries fail.
     pub fail: bool,
-    /// Bytes by which each record that a search finds is longer.
+    /// Number of bytes added to each record that a search finds.
     pub padding: usize,
     /// Number of cancelled queries.
     pub interrupted: Arc<AtomicUsize>,

@@ -1,5 +1,6 @@
-//! The three official sources on loopback, in their layout: the catalogue and the files of sales, the files of addresses,
-//! and the API of diagnostics. Tests change what is published, break it, and read what was asked for.
+//! The three official sources on loopback, in their layout: the catalogue and the files of sales, the files of
+//! addresses, and the API of diagnostics. Tests change the published files, damage them, and read which requests were
+//! made.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -27,9 +28,9 @@ const STATIC: &str = "/static";
 const ADDRESSES: &str = "/ban";
 /// The API of diagnostics.
 const LINES: &str = "/dpe/lines";
-/// Diagnostics in a page of the publisher, however many are asked for.
+/// Diagnostics in a page of the publisher, even if more are requested.
 const PAGE_ROWS: usize = 2_000;
-/// How long a stalling answer takes.
+/// Duration of a stalling response.
 const STALL: Duration = Duration::from_secs(60);
 
 /// A published file.
@@ -37,11 +38,11 @@ const STALL: Duration = Duration::from_secs(60);
 struct PublishedFile {
     bytes: Vec<u8>,
     changed: DateTime<Utc>,
-    /// Whether the answer stops in the middle of the file.
+    /// Whether the response stops in the middle of the file.
     stalls: bool,
 }
 
-/// What is published, and how it fails.
+/// The published data, and its failures.
 #[derive(Default)]
 pub struct World {
     files: BTreeMap<String, PublishedFile>,
@@ -49,7 +50,7 @@ pub struct World {
     listed: BTreeMap<i32, (String, String)>,
     /// Diagnostics as JSON objects with the names of the API.
     pub diagnostics: Vec<Value>,
-    /// Starts of paths that are answered with this status.
+    /// Beginnings of paths, with the status of their responses.
     pub failing: BTreeMap<String, u16>,
     /// Head of each request.
     heads: Vec<String>,
@@ -80,7 +81,7 @@ impl World {
         self.put(&format!("{ADDRESSES}/{name}"), gzip(text), day);
     }
 
-    /// Damages the middle of the file whose path ends so; the server says that it changed on this day.
+    /// Damages the middle of the file whose path has this ending; its date of change is this day.
     pub fn damage(&mut self, end: &str, day: &str) {
         let file = self.file(end);
         let middle = file.bytes.len() / 2;
@@ -90,7 +91,7 @@ impl World {
         file.changed = moment(day);
     }
 
-    /// Sets whether answers stop in the middle of the file whose path ends so.
+    /// Sets whether responses stop in the middle of the file whose path has this ending.
     pub fn set_stalling(&mut self, end: &str, stalls: bool) {
         self.file(end).stalls = stalls;
     }
@@ -102,7 +103,7 @@ impl World {
         lines.map(|line| line.replace(" HTTP/1.1", "")).collect()
     }
 
-    /// The heads of the requests whose path ends so.
+    /// The heads of the requests whose path has this ending.
     pub fn heads_of(&self, end: &str) -> Vec<String> {
         let is_of = |head: &&String| {
             head.split(' ')
@@ -251,7 +252,7 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Starts a publisher that has nothing.
+    /// Starts a publisher without data.
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -271,7 +272,7 @@ impl Publisher {
         self.world.lock().unwrap()
     }
 
-    /// A command that asks this publisher for everything.
+    /// A command that uses this publisher for all sources.
     pub fn toise(&self, data: &Path, arguments: &[&str]) -> Command {
         let base = format!("http://{}", self.address);
         let mut command = toise(data, arguments);
@@ -428,7 +429,7 @@ impl Rows {
     }
 }
 
-/// Moves sales by a multiple of four years, if their year is no longer one that is asked for.
+/// Moves sales by a multiple of four years, if their year is too old to be requested.
 fn in_year(year: i32, text: &str) -> (i32, String) {
     let mut moved = year;
     while moved < Utc::now().year() - 4 {

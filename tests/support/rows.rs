@@ -97,7 +97,7 @@ const CODES_OF_TODAY: [usize; 17] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 12, 13, 15, 
 
 /// A code of its format, one of a few.
 pub fn place_code(format: &CodeFormat, draw: &mut Draw) -> String {
-    // Codes of today: a search for a former commune asks for more than this field.
+    // Only current codes, because a search for a former commune uses more than this field.
     let number = *draw.one_of(&CODES_OF_TODAY);
     let department = *draw.one_of(&["48", "2A", "2B", "974", "75"]);
     let codes = [

@@ -28,7 +28,7 @@ pub struct S3Server {
 }
 
 impl S3Server {
-    /// Starts the server; says that the test is skipped and returns `None` where it is not installed.
+    /// Starts the server; if it is not installed, reports that the test is skipped and returns `None`.
     pub fn start() -> Option<Self> {
         let python = std::env::var("TOISE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
         let server = Self::run(&python);
@@ -57,7 +57,7 @@ impl S3Server {
         Some(Self { child, input, port })
     }
 
-    /// What a process needs to use it.
+    /// Environment variables for a process that uses it.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         vec![
             (

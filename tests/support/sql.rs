@@ -20,7 +20,7 @@ use toise::opendata::{dpe, dvf};
 use toise::service::App;
 use toise::sql::settings::SqlSettings;
 
-/// Gives the SQL service of an application other settings.
+/// Changes the settings of the SQL service of an application.
 pub fn set_sql(app: &mut App, settings: &SqlSettings) {
     let memory_mib = Config::default().engine.sql_memory_mib;
     app.data.sql = app.data.sql.with_settings(settings, memory_mib).unwrap();
@@ -35,7 +35,7 @@ pub fn session(data: &Path, listings: &Listings) -> Session {
     Session::open_merged(&engine, changed, Vec::new()).unwrap()
 }
 
-/// The rows a query returns, or its error. Runs on a thread of its own, so that any test can call it.
+/// The rows of a query, or its error. Runs on a separate thread, so that any test can call it.
 pub fn answered(session: &Session, sql: &str) -> Result<Vec<String>, String> {
     Ok(lines(&batches(session, sql)?))
 }

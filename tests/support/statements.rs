@@ -1,8 +1,8 @@
-//! SQL statements from a grammar and by hand, most of which want more of a server than they may have.
+//! SQL statements from a grammar and written by hand, most of which exceed the limits of a server.
 
 use super::draw::Draw;
 
-/// Deepest nesting of a drawn expression.
+/// Maximum nesting of a drawn expression.
 const DEPTH_MAX: usize = 6;
 /// Names of functions with one argument that are nested many times.
 const WRAPPERS: [&str; 8] = [
@@ -26,7 +26,7 @@ const PATTERNS: [&str; 6] = [
     "\\\\pL{50,100}",
 ];
 
-/// Statements that once hurt a server, and their like.
+/// Statements that once harmed a server, and similar ones.
 pub fn by_hand() -> Vec<String> {
     let nested = |open: &str, inner: &str, close: &str, times: usize| {
         format!(

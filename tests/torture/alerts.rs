@@ -1,5 +1,5 @@
-//! A client that makes, changes and ends alerts, each call repeated under its idempotency key until it is answered, and the
-//! comparison of all alerts with what was acknowledged.
+//! A client that creates, changes and deletes alerts, and repeats each call under its idempotency key until it is
+//! answered; and the comparison of all alerts with the acknowledged ones.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,9 +13,9 @@ use super::history::History;
 use super::model::{BETWEEN, Client, Model};
 use crate::support::alerts::{body, with};
 
-/// Alerts that the client makes at most; it goes on changing them.
+/// Maximum alerts that the client creates; afterwards it only changes them.
 const ALERTS_MAX: usize = 24;
-/// One call in so many makes an alert, until there are enough.
+/// One call in this many creates an alert, until there are enough.
 const NEW_ONCE_IN: usize = 4;
 const ALERTS: &str = "adverts/search/alerts";
 
@@ -27,7 +27,7 @@ pub struct Alert {
 }
 
 impl Client {
-    /// Makes and changes alerts that match nothing, for a receiver.
+    /// Creates and changes alerts that match nothing, for a receiver.
     pub async fn change_alerts(mut self, receiver: String) {
         let mut own: Vec<String> = Vec::new();
         for number in 0_u64.. {
@@ -84,10 +84,10 @@ impl Client {
     }
 }
 
-/// Compares the alerts that a server tells with those acknowledged.
+/// Compares the alerts that a server lists with the acknowledged ones.
 ///
 /// # Errors
-/// One is lost, there twice, or not as it was acknowledged.
+/// One is lost, duplicated, or differs from its acknowledged state.
 pub async fn compare_alerts(address: &str, key: &str, model: &Mutex<Model>) -> Result<(), String> {
     let before = model.lock().unwrap().alerts.clone();
     let told = read(address, key, &format!("{ALERTS}/all")).await?;
@@ -112,7 +112,7 @@ pub async fn compare_alerts(address: &str, key: &str, model: &Mutex<Model>) -> R
             ));
         }
     }
-    // One more is that whose deliveries are compared.
+    // There is one more: the alert whose deliveries are compared.
     if told.len() as u64 > now.alerts_asked + 1 {
         return Err(format!(
             "{} alerts of {} asked for",

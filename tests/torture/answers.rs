@@ -1,4 +1,4 @@
-//! Comparisons of what a server answers with the model, while clients go on and at the end.
+//! Compares responses of a server with the model, while clients continue and at the end.
 
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
@@ -9,31 +9,32 @@ use serde_json::Value;
 use super::model::Model;
 use super::{CALLING, REPEATING};
 
-/// Longest wait for an answer: a server may still be busy with what a fault left.
+/// Maximum wait for a response: a server may still be busy after a fault.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 const ASK_EVERY: Duration = Duration::from_millis(50);
-/// Credits of a charged call: not one, so that a sum shows it.
+/// Credits of a charged call. Not 1, so that wrong sums are noticed.
 pub const PRICE: u64 = 7;
 /// The charged call's type.
 pub const CHARGED: &str = "API_OPENDATA_DVF_SEARCH";
-/// A period that holds everything, wherever the clock jumped.
+/// A period that contains all calls, even if the clock jumped.
 const PERIOD: &str = "from_date=2000-01-01&to_date=2999-12-31";
 
-/// One for all questions: a client reads the certificates of the system when it is made, which takes longer than most answers.
+/// One client for all requests: creating a client reads the certificates of the system, which takes longer than most
+/// responses.
 static CLIENT: LazyLock<Client> = LazyLock::new(crate::support::http_client);
 
-/// What a server answers to a reading.
+/// The response of a server to a GET.
 ///
 /// # Errors
-/// It does not answer with success.
+/// It does not respond with success.
 pub async fn read(address: &str, key: &str, path: &str) -> Result<Value, String> {
     answered(address, key, |client, url| client.get(url), path).await
 }
 
-/// What a server answers to a question with a body.
+/// The response of a server to a request with a body.
 ///
 /// # Errors
-/// It does not answer with success.
+/// It does not respond with success.
 pub async fn post(address: &str, key: &str, path: &str, body: &Value) -> Result<Value, String> {
     answered(
         address,
@@ -71,7 +72,7 @@ async fn answered(
 /// Compares the prices of some adverts with those acknowledged.
 ///
 /// # Errors
-/// A price is neither the last one acknowledged nor one asked for since.
+/// A price is neither the last acknowledged one nor one requested since.
 pub async fn compare_prices(
     address: &str,
     key: &str,
@@ -96,7 +97,7 @@ pub async fn compare_prices(
     Ok(())
 }
 
-/// Compares the credits that the account is told with those of the calls acknowledged and made.
+/// Compares the credits in the account's report with those of the calls acknowledged and made.
 ///
 /// # Errors
 /// A call was not charged, was charged twice, or at another price.

@@ -1,4 +1,4 @@
-//! Comparisons of data folders, deliveries and answers with the model.
+//! Compares data folders, deliveries and responses with the model.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -13,10 +13,10 @@ use super::{CALLING, REPEATING};
 use crate::support::process::run;
 use crate::support::receiver::Receiver;
 
-/// Longest wait for the last deliveries. Retries wait seconds to minutes.
+/// Maximum wait for the last deliveries. Retries wait seconds to minutes.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(180);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// Calls a second of the clients' keys.
+/// Rate of the clients' keys, calls per second.
 const RATE: &str = "1000";
 
 /// The keys of the clients.
@@ -62,7 +62,7 @@ impl Keys {
     }
 }
 
-/// What was acknowledged at one moment, of what is in store and ledger.
+/// The acknowledged contents of store and ledger at one moment.
 pub struct Acknowledged {
     /// Pages that were answered or promised.
     pub pages: Vec<String>,
@@ -72,7 +72,7 @@ pub struct Acknowledged {
     repeated: u64,
 }
 
-/// What has been acknowledged so far.
+/// Everything acknowledged so far.
 pub fn acknowledged(model: &Model) -> Acknowledged {
     let adverts = model.adverts.values();
     Acknowledged {
@@ -84,10 +84,10 @@ pub fn acknowledged(model: &Model) -> Acknowledged {
     }
 }
 
-/// Looks for everything acknowledged in a data folder.
+/// Checks that a data folder has everything acknowledged.
 ///
 /// # Errors
-/// Something is lost or twice there.
+/// Something is lost or duplicated.
 pub fn compare_stored(data: &Path, expected: &Acknowledged) -> Result<(), String> {
     let store = Store::open(data).map_err(|error| error.to_string())?;
     let texts = |sql: &'static str| {
@@ -124,10 +124,10 @@ pub fn compare_stored(data: &Path, expected: &Acknowledged) -> Result<(), String
     Ok(())
 }
 
-/// Compares the number of keys with those asked for, which `now` tells after they were counted.
+/// Compares the number of keys with that of requested keys, which `now` returns after they were counted.
 ///
 /// # Errors
-/// A call that was repeated made more than one.
+/// A repeated call created more than one.
 pub fn compare_keys(data: &Path, now: impl FnOnce() -> u64) -> Result<(), String> {
     let store = Store::open(data).map_err(|error| error.to_string())?;
     let count = |connection: &rusqlite::Connection| {
@@ -142,7 +142,7 @@ pub fn compare_keys(data: &Path, now: impl FnOnce() -> u64) -> Result<(), String
     }
 }
 
-/// Compares the charges of the callers' keys; `now` tells the calls made, answered or not, and the repeated calls
+/// Compares the charges of the callers' keys. `now` returns the calls made, answered or not, and the repeated calls
 /// answered, after the ledger was read.
 ///
 /// # Errors
@@ -193,14 +193,14 @@ pub struct Delivered {
     pub adverts: usize,
     /// Adverts whose delivery waits for its next attempt.
     pub waiting: usize,
-    /// Requests beyond the first under an identifier.
+    /// Requests after the first one under the same identifier.
     pub repeated: usize,
 }
 
 /// Waits until every advert acknowledged was delivered.
 ///
 /// # Errors
-/// One was not, or two deliveries told of it.
+/// One was not, or two deliveries contained it.
 pub async fn compare_deliveries(
     data: &Path,
     receiver: &Receiver,
@@ -264,7 +264,7 @@ connection = sqlite3.connect(sys.argv[1])
 connection.execute(sys.argv[2]).fetchone()
 connection.close()";
 
-/// Reads the files with programs from outside, as far as they are installed.
+/// Reads the files with other programs, if they are installed.
 pub fn read_from_outside(data: &Path) {
     for name in ["store.sqlite", "ledger.sqlite"] {
         let file = data.join(name);

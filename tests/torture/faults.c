@@ -1,19 +1,19 @@
 /*
- * Faults of the operating system, for the torture: preloaded into a server (LD_PRELOAD), steered by a file that the test
- * and the server both map.
+ * Faults of the operating system, for the torture test: preloaded into a server (LD_PRELOAD), controlled by a file that
+ * the test and the server both map.
  *
  * Layout of the file, 64-bit words in the machine's order:
  *   0  writes fail with ENOSPC        0 or 1
- *   1  one write in so many fails with EIO, 0 for none
- *   2  one sync in so many fails with EIO, 0 for none
- *   3  the wall clock is off by so many milliseconds
- *   4  every write takes so many microseconds longer
- *   5  faults made so far, counted here
+ *   1  one write in this many fails with EIO, 0 for none
+ *   2  one sync in this many fails with EIO, 0 for none
+ *   3  the wall clock is off by this many milliseconds
+ *   4  every write is delayed by this many microseconds
+ *   5  number of faults so far
  *   6  state of the generator of random numbers
  *   7  the disk is read-only           0 or 1
  *   8  syncs do not return while this is 1
  *
- * Only files below the folder of TOISE_TORTURE_FOLDER are touched: a standard error that cannot be written is another test.
+ * Only files below the folder of TOISE_TORTURE_FOLDER are affected, so that standard error can still be written.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -60,7 +60,7 @@ static uint64_t drawn(void) {
     return z ^ (z >> 31);
 }
 
-/* Whether a descriptor is one of a file below the folder. */
+/* Whether a descriptor belongs to a file below the folder. */
 static int is_ours(int descriptor) {
     char link[64], target[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
@@ -73,7 +73,7 @@ static int is_hit(int word) {
     return one_in > 0 && drawn() % (uint64_t)one_in == 0;
 }
 
-/* The error of a write that shall fail; 0 for none. */
+/* The error with which a write must fail; 0 for none. */
 static int write_error(int descriptor) {
     if (words == NULL) return 0;
     int64_t slow = words[SLOW_US];
@@ -88,7 +88,7 @@ static int write_error(int descriptor) {
     return error;
 }
 
-/* The error of a call that changes a path, as on a disk that was remounted read-only; 0 for none. */
+/* The error of a call that changes a path, as on a disk remounted read-only; 0 for none. */
 static int path_error(const char *path) {
     if (words == NULL || !words[READ_ONLY] || strncmp(path, folder, folder_length) != 0) return 0;
     __atomic_add_fetch(&words[MADE], 1, __ATOMIC_RELAXED);
@@ -100,7 +100,7 @@ static int open_error(const char *path, int flags) {
     return writes ? path_error(path) : 0;
 }
 
-/* Pause between two looks of a sync that does not return, in microseconds. */
+/* Interval at which a hanging sync checks whether it may return, in microseconds. */
 enum { HANG_LOOK_US = 2000 };
 
 static int sync_error(int descriptor) {

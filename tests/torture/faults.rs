@@ -1,5 +1,5 @@
-//! Faults of the operating system: a library preloaded into servers (`faults.c`), compiled where the test runs, and the
-//! file that steers it.
+//! Faults of the operating system: a library preloaded into servers (`faults.c`), which the test compiles, and the file
+//! that controls it.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -11,18 +11,18 @@ use toise::listings::search::texts;
 use crate::support::draw::Draw;
 use crate::support::skip::skipped;
 
-/// Words of the steering file, in the order of `faults.c`.
+/// Words of the control file, in the order of `faults.c`.
 #[derive(Clone, Copy, Debug)]
 pub enum Word {
-    /// Whether writes fail for want of space.
+    /// Whether writes fail because the disk is full.
     Full,
-    /// One write in so many fails.
+    /// One write in this many fails.
     WriteErrors,
-    /// One sync in so many fails.
+    /// One sync in this many fails.
     SyncErrors,
-    /// How far the wall clock is off, in milliseconds.
+    /// Offset of the wall clock, in milliseconds.
     ClockMs,
-    /// How much longer a write takes, in microseconds.
+    /// Delay of each write, in microseconds.
     SlowUs,
     /// Faults made so far.
     Made,
@@ -37,7 +37,7 @@ pub enum Word {
 const WORDS: u64 = Word::Hang as u64 + 1;
 const WORD_BYTES: u64 = 8;
 
-/// The library and its steering file.
+/// The library and its control file.
 pub struct Faults {
     library: PathBuf,
     steering: PathBuf,
@@ -45,7 +45,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Compiles the library into a folder; `None`, with a line that says so, where there is no C compiler.
+    /// Compiles the library into a folder; if there is no C compiler, reports it and returns `None`.
     pub fn compile(into: &Path, seed: u64) -> Option<Self> {
         let library = into.join("faults.so");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/torture/faults.c");
@@ -78,7 +78,7 @@ impl Faults {
         Some(faults)
     }
 
-    /// Preloads the library into a process, whose files below `folder` it makes fail.
+    /// Preloads the library into a process. Faults apply to its files below `folder`.
     pub fn preload(&self, command: &mut Command, folder: &Path) {
         command
             .env("LD_PRELOAD", &self.library)
@@ -86,7 +86,7 @@ impl Faults {
             .env("TOISE_TORTURE_FOLDER", folder);
     }
 
-    /// Sets a word; processes under way see it at once.
+    /// Sets a word; running processes see it at once.
     pub fn set(&self, word: Word, value: i64) {
         let at = word as u64 * WORD_BYTES;
         self.file.write_all_at(&value.to_ne_bytes(), at).unwrap();
@@ -116,7 +116,7 @@ impl Faults {
     }
 }
 
-/// Flips a bit in a file of the text index that is in use.
+/// Flips a bit in a file of the current text index.
 pub fn damage_index(data: &Path, draw: &mut Draw) {
     let folders = std::fs::read_dir(data.join(texts::FOLDER)).unwrap();
     let paths = folders.map(|entry| entry.unwrap().path());

@@ -1,10 +1,10 @@
-//! A value that one client changes, one call after another: what was acknowledged of it, and what was asked for since.
+//! A value that one client changes, one call after another: its acknowledged state, and the states requested since.
 
 /// The states of a value.
 #[derive(Clone, Debug)]
 pub struct History<T> {
     acknowledged: Vec<T>,
-    /// Asked for since; each may be the state, or not.
+    /// Requested since; any of them may be the current state.
     open: Vec<T>,
 }
 
@@ -18,7 +18,7 @@ impl<T> Default for History<T> {
 }
 
 impl<T: PartialEq> History<T> {
-    /// A value made in this state.
+    /// A value created in this state.
     pub fn begun(state: T) -> Self {
         Self {
             acknowledged: vec![state],
@@ -31,7 +31,7 @@ impl<T: PartialEq> History<T> {
         self.open.push(state);
     }
 
-    /// A state was acknowledged; whatever was asked for before comes no more.
+    /// Records that a state was acknowledged; states requested earlier can no longer occur.
     pub fn acknowledge(&mut self, state: T) {
         self.acknowledged.push(state);
         self.open.clear();
@@ -42,7 +42,7 @@ impl<T: PartialEq> History<T> {
         self.acknowledged.last()
     }
 
-    /// Whether a state may be found by someone who began to look when this was `before`, and has looked now.
+    /// Whether a read that started when this was `before`, and ends now, may return a state.
     pub fn allows(&self, before: &Self, found: &T) -> bool {
         let from = before.acknowledged.len().saturating_sub(1);
         self.acknowledged[from..].contains(found)

@@ -1,12 +1,14 @@
-//! Torture: servers under load while their machine fails, against a model of what was acknowledged.
+//! Torture test: servers under load while their machine fails, compared with a model of what was acknowledged.
 //!
-//! Clients ingest adverts, create keys, change alerts, have pages collected and make charged calls, some under idempotency
-//! keys; a client asks SQL statements that want more than they may have; a receiver takes the deliveries of an alert; commands import sales, train models, back up. Meanwhile faults drawn
-//! from a seed are done to the servers ([`plan`]). Whatever was acknowledged must be there, nothing may be charged or
-//! delivered twice, no answer may be wrong, and the server must be ready again after each fault.
+//! Clients ingest adverts, create keys, change alerts, collect pages and make charged calls, some under idempotency
+//! keys. One client sends SQL statements that exceed their limits, a receiver accepts the deliveries of an alert, and
+//! commands import sales, train models and make backups. At the same time, faults drawn from a seed are applied to the
+//! servers ([`plan`]). Everything acknowledged must be there, nothing may be charged or delivered twice, no response
+//! may be wrong, and the server must be ready again after each fault.
 //!
-//! `TOISE_TORTURE_SECONDS` says how long, 20 by default; `TOISE_TORTURE_SEED` repeats the faults of a run. A failure is
-//! shrunk: the run is repeated with fewer faults as long as it still fails, `TOISE_TORTURE_SHRINK` times at most.
+//! `TOISE_TORTURE_SECONDS` sets the duration, 20 by default; `TOISE_TORTURE_SEED` repeats the faults of a run. A
+//! failure is shrunk: the run is repeated with fewer faults as long as it still fails, at most `TOISE_TORTURE_SHRINK`
+//! times.
 
 mod alerts;
 mod answers;
@@ -53,18 +55,18 @@ const INGESTING: u64 = 2;
 pub const CALLING: u64 = 3;
 /// Clients that repeat their calls, each with one in flight.
 pub const REPEATING: u64 = 2;
-/// Sales in the folder: enough to train on, few enough to do so in seconds.
+/// Sales in the folder: enough for training, but few enough to train in seconds.
 const SALES: &str = "2000";
 /// Steps between two comparisons with the model.
 const COMPARE_EVERY: usize = 10;
-/// Adverts whose prices a comparison looks at, before the end.
+/// Adverts whose prices a comparison checks, before the end.
 const PRICES_LOOKED_AT: usize = 30;
 /// Adverts of a file, and the number of the first one.
 const FILE_ADVERTS: u64 = 5;
 const FILE_ADVERTS_FROM: u64 = 1_000_000;
-/// Maximum wait for an index that is repaired.
+/// Maximum wait for the repair of an index.
 const REPAIRED_WITHIN: Duration = Duration::from_secs(30);
-/// Descriptors a server may have without a fault.
+/// Limit of open files of a server without a fault.
 const DESCRIPTORS: &str = "--nofile=4096:";
 
 fn variable(name: &str, otherwise: u64) -> u64 {
@@ -144,7 +146,7 @@ async fn tortured(seed: u64, steps: impl Iterator<Item = Step>) -> Result<(), St
         sightings: Arc::new(AtomicU64::new(0)),
         began_ms: (chrono::Utc::now() - chrono::Duration::days(2)).timestamp_millis(),
     };
-    // The first call of the caller's key was the baseline's.
+    // The first call of the caller's key was that of the baseline.
     load.model.lock().unwrap().unanswered = 1;
     let portal = Arc::new(Portal::start().await);
     let clients = clients(&load, &keys, seed, (&expected, &receiver, &portal));
@@ -355,7 +357,7 @@ impl Torture {
         self.servers.faults.end();
     }
 
-    /// Limits the address space of the first server to what it has and a little more.
+    /// Limits the address space of the first server to its current size and a little more.
     fn limit_memory(&self, more_kib: u64) {
         let mapped_kib = self.servers.running[0].memory_kib("VmSize:");
         let most = (mapped_kib + more_kib) << 10;
@@ -367,7 +369,7 @@ impl Torture {
         let process = self.servers.running[0].id().to_string();
         let mut command = Command::new("prlimit");
         command.args(["--pid", &process, limit]);
-        // Where there is no prlimit, this fault is none.
+        // Without prlimit, this fault has no effect.
         let _ = command.stderr(Stdio::null()).status();
     }
 
@@ -400,7 +402,7 @@ impl Torture {
         Ok(())
     }
 
-    /// Backs up, restores, and looks for what was acknowledged before.
+    /// Makes a backup, restores it, and checks that it has everything acknowledged before.
     fn back_up(&mut self) -> Result<(), String> {
         self.files += 1;
         let archive = self.folder.join(format!("backup-{}.tar", self.files));
@@ -414,7 +416,7 @@ impl Torture {
         Ok(())
     }
 
-    /// Kills a backup; nobody else may read what it leaves.
+    /// Kills a backup; no other user may read what it leaves.
     async fn kill_backup(&mut self, after: Duration) -> Result<(), String> {
         use std::os::unix::fs::PermissionsExt;
         self.files += 1;
@@ -442,7 +444,7 @@ impl Torture {
         Ok(())
     }
 
-    /// Compares store, ledger, tables and answers with the model while clients go on.
+    /// Compares store, ledger, tables and responses with the model while clients continue.
     async fn compare(&mut self) -> Result<(), String> {
         let before = checks::acknowledged(&self.model());
         checks::compare_stored(&self.servers.data, &before)?;
@@ -459,7 +461,7 @@ impl Torture {
         self.compare_tables().await
     }
 
-    /// Compares what a server answers with the model, for some adverts.
+    /// Compares the responses of a server with the model, for some adverts.
     async fn compare_answers(&self, numbers: Vec<u64>) -> Result<(), String> {
         let (address, key) = (&self.servers.running[0].address, &self.keys.admin);
         let model = &self.load.model;

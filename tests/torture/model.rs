@@ -1,5 +1,5 @@
-//! What was acknowledged, and the clients that get it acknowledged. Whatever was answered with 200 must be there at the
-//! end; what was not may be there or not, but never twice.
+//! The model of everything acknowledged, and the clients that make the calls. The effect of a call answered with 200
+//! must be there at the end. The effect of any other call may be there or not, but never twice.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,13 +16,13 @@ use super::tables::IMPORTED_EUR_FROM;
 use crate::support::alerts::{flat, with};
 use crate::support::draw::Draw;
 
-/// Longest wait of a client for an answer.
+/// Maximum wait of a client for a response.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Pause of a client after a call that failed.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Pause of a client between two calls: the faults are to be felt, not the load.
+/// Pause of a client between two calls, so that faults matter and not the load.
 pub const BETWEEN: Duration = Duration::from_millis(8);
-/// New adverts in one of so many calls of a client; the others change prices.
+/// One call in this many has new adverts; the others change prices.
 const NEW_ONCE_IN: usize = 3;
 
 /// An advert.
@@ -30,11 +30,11 @@ const NEW_ONCE_IN: usize = 3;
 pub struct Advert {
     /// Its identifier, once acknowledged.
     pub id: Option<String>,
-    /// Its prices; a sighting that comes after a later one changes nothing.
+    /// Its prices. A sighting that arrives after a later one changes nothing.
     pub prices: History<u64>,
 }
 
-/// What was asked for and what was acknowledged.
+/// The requests, and what was acknowledged.
 #[derive(Default)]
 pub struct Model {
     /// Adverts by number.
@@ -45,11 +45,11 @@ pub struct Model {
     pub keys_asked: u64,
     /// Identifiers of charged calls.
     pub calls: Vec<String>,
-    /// Charged calls without an answer: each may have been charged once.
+    /// Charged calls without a response: each may have been charged once.
     pub unanswered: u64,
     /// Calls under an idempotency key that were acknowledged.
     pub repeated: u64,
-    /// Attempts at those beyond the first.
+    /// Their attempts after the first one.
     pub repetitions: u64,
     /// Alerts by identifier.
     pub alerts: BTreeMap<String, Alert>,
@@ -107,8 +107,7 @@ impl Client {
         self.load.model.lock().unwrap()
     }
 
-    /// Asks under an idempotency key, again and again until it is answered with success; a refusal of what
-    /// it asks for must not be, and gives null.
+    /// Repeats a request under an idempotency key until it succeeds. A refusal would be an error, and gives null.
     pub async fn insist(&mut self, method: Method, path: &str, body: &Value) -> Value {
         let name = format!("torture-{}", self.draw.bits());
         loop {
@@ -124,7 +123,8 @@ impl Client {
         }
     }
 
-    /// Asks any server; status, identifier and body of the answer, if one came. A body of null is none.
+    /// Sends a request to any server; returns status, identifier and body of the response, if one arrived. A null body
+    /// means no body.
     pub async fn ask(
         &mut self,
         method: Method,
@@ -156,7 +156,7 @@ impl Client {
             .to_str()
             .ok()?
             .replace('-', "");
-        // An answer that is cut off is none.
+        // An incomplete response does not count.
         let body: Value = answer.json().await.ok()?;
         if status >= 400 {
             self.model().refused += 1;
@@ -174,7 +174,7 @@ impl Client {
         self.load.goes_on.load(Ordering::Acquire)
     }
 
-    /// Makes charged calls, whose answer is always the same.
+    /// Makes charged calls, whose response is always the same.
     pub async fn call(mut self, expected: Value) {
         let body = charged_body();
         while self.goes_on() {
@@ -260,12 +260,12 @@ impl Client {
     }
 }
 
-/// The body of the charged call: sales that no import adds to.
+/// The body of the charged call: a search of sales that no import changes.
 pub fn charged_body() -> Value {
     json!({"size": 3, "filters": {"price_eur": {"max": IMPORTED_EUR_FROM}}})
 }
 
-/// A sighting of an advert with a new price, later than all before.
+/// A sighting of an advert with a new price, later than all earlier ones.
 pub fn sighting(load: &Load, number: u64, draw: &mut Draw) -> Value {
     let sighted = load.sightings.fetch_add(1, Ordering::AcqRel) as i64;
     let moment = chrono::DateTime::from_timestamp_millis(load.began_ms + sighted).unwrap();
@@ -282,7 +282,7 @@ pub fn sighting(load: &Load, number: u64, draw: &mut Draw) -> Value {
     )
 }
 
-/// Notes that the last price asked for was acknowledged.
+/// Records that the last requested price was acknowledged.
 pub fn acknowledge(load: &Load, number: u64, price: u64, id: Option<String>) {
     let mut model = load.model.lock().unwrap();
     let advert = model.adverts.entry(number).or_default();

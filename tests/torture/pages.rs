@@ -1,5 +1,5 @@
-//! A client that has pages collected, and the comparison of the jobs with what was acknowledged: a page that was answered,
-//! or promised, is collected or still to be collected.
+//! A client that requests pages, and the comparison of jobs with the acknowledged requests: a page that was returned or
+//! promised is collected, or still waits to be collected.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::model::{BETWEEN, Client};
 use crate::support::portal::{Portal, flat_page, query};
 
 impl Client {
-    /// Asks for pages of a portal.
+    /// Requests pages of a portal.
     pub async fn collect(mut self, portal: Arc<Portal>) {
         for number in 0.. {
             if !self.goes_on() {
@@ -32,16 +32,16 @@ impl Client {
     }
 }
 
-/// How many pages were collected, and how many are still to be.
+/// The numbers of collected pages, and of those that still wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Collected {
     /// Collected, with an advert.
     pub ended: usize,
-    /// Still to be collected, or to be tried again.
+    /// Waiting to be collected, or to be retried.
     pub waiting: usize,
 }
 
-/// Looks for the jobs of pages.
+/// Checks the jobs of pages.
 ///
 /// # Errors
 /// One is lost or was rejected, or one ended without its advert.

@@ -1,4 +1,4 @@
-//! What is done to the servers: steps drawn from a seed.
+//! The faults applied to the servers: steps drawn from a seed.
 
 use crate::support::draw::Draw;
 
@@ -13,47 +13,47 @@ pub enum Fault {
     DamagedIndex,
     /// SIGSTOP, and SIGCONT at the end.
     Stop,
-    /// Writes fail for want of space.
+    /// Writes fail because the disk is full.
     DiskFull,
-    /// The disk is remounted read-only, and again for writing at the end.
+    /// The disk is remounted read-only, and writable again at the end.
     ReadOnly,
-    /// The process may have no more than so many KiB beyond what it has; it may end, and is started again.
+    /// The memory of the process may grow by at most this many KiB. It may end, and is started again.
     Memory(u64),
     /// One write in so many fails.
     WriteErrors(i64),
-    /// One sync in so many fails; the server may end and is started again.
+    /// One sync in this many fails; the server may end and is started again.
     SyncErrors(i64),
-    /// Every write takes so many microseconds longer.
+    /// Every write is delayed by this many microseconds.
     SlowDisk(i64),
-    /// The wall clock is off by so many milliseconds, and right again at the end.
+    /// The wall clock is off by this many milliseconds, and correct again at the end.
     Clock(i64),
-    /// The wall clock is off by so many milliseconds, and right again while the server is killed.
+    /// The wall clock is off by this many milliseconds, and corrected while the server is killed.
     ClockThenKill(i64),
     /// Syncs do not return until the end.
     HungDisk,
-    /// Only so many descriptors may be open.
+    /// At most this many descriptors may be open.
     Descriptors(u64),
     /// A second server on the folder; one of the two is killed at the end.
     SecondServer,
-    /// Programs that read the files from outside.
+    /// Other programs read the files.
     ForeignReaders,
-    /// A backup, restored into a folder of its own and compared with what was acknowledged before it.
+    /// A backup, restored to a separate folder and compared with everything acknowledged before it.
     Backup,
-    /// A backup that is killed; what it leaves is for its owner alone.
+    /// A backup that is killed; only its owner may read what it leaves.
     KilledBackup,
-    /// A file of adverts ingested by the command beside the server.
+    /// A file of adverts, ingested by the command while the server runs.
     Ingest,
-    /// A file of sales imported beside the server, while the disk fails or until it is killed.
+    /// A file of sales, imported while the server runs, while the disk fails or until it is killed.
     Import,
-    /// A model trained beside the server, likewise.
+    /// A model, trained in the same way.
     Train,
     /// `toise check`.
     Check,
 }
 
 impl Fault {
-    /// Whether a server may end by itself: for want of memory, or because a sync of the ledger failed, as it may beside an
-    /// import or a training too.
+    /// Whether a server may end by itself: for lack of memory, or because a sync of the ledger failed, which may also
+    /// happen during an import or a training.
     pub fn may_end_a_server(self) -> bool {
         matches!(
             self,
@@ -95,11 +95,12 @@ impl Fault {
 pub struct Step {
     /// The fault.
     pub fault: Fault,
-    /// How long it lasts, or how long before it comes, in milliseconds.
+    /// Its duration, or the delay before it, in milliseconds.
     pub ms: u64,
 }
 
-/// Longest jump of the clock, in milliseconds: both ways together less than responses are stored for.
+/// Maximum jump of the clock, in milliseconds: both directions together are less than the time for which responses are
+/// stored.
 const JUMP_MS_MAX: usize = 11 * 3_600_000;
 
 /// Draws a step.

@@ -1,4 +1,4 @@
-//! SQL statements that want more than they may have, while the machine fails.
+//! SQL statements that exceed their limits, while the machine fails.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use serde_json::json;
 use super::model::Client;
 use crate::support::statements;
 
-/// Pause between two statements: the faults are to be felt, not the load.
+/// Pause between two statements, so that faults matter and not the load.
 const BETWEEN: Duration = Duration::from_millis(100);
-/// One statement in so many is one whose answer is known.
+/// One statement in this many has a known answer.
 const KNOWN_ONCE_IN: usize = 4;
 const KNOWN: &str = "select sum(value) as total from range(1, 1001)";
 const KNOWN_TOTAL: u64 = 500_500;
 
 impl Client {
-    /// Asks statements from the grammar, and one with a known answer between them.
+    /// Sends statements from the grammar, and sometimes one with a known answer.
     pub async fn query(mut self) {
         while self.goes_on() {
             tokio::time::sleep(BETWEEN).await;

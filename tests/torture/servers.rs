@@ -1,4 +1,4 @@
-//! The servers under torture: started, stopped, and started again when a fault ended them.
+//! The servers under test: started, stopped, and restarted after a fault ended them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader};
@@ -14,10 +14,9 @@ use super::answers::{CHARGED, PRICE};
 use super::faults::Faults;
 use crate::support::process::toise;
 
-/// Longest wait for a server to start, to end, or to be ready again.
-/// It is long, because a machine that does something else as well may be slow.
+/// Maximum wait for a server to start, to end, or to be ready again. It is long, because a busy machine may be slow.
 const WITHIN: Duration = Duration::from_secs(240);
-/// The most memory that a process ever held.
+/// The peak memory of a process.
 const MEMORY_MAX: &str = "VmHWM:";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Bytes of the log that a failure shows.
@@ -73,7 +72,7 @@ pub struct Servers {
     pub running: Vec<Running>,
     /// How often one was started.
     pub starts: usize,
-    /// The most memory one ever held, in KiB.
+    /// The peak memory of any of them, in KiB.
     pub memory_kib: u64,
     /// The longest start.
     pub longest_start: Duration,
@@ -96,12 +95,12 @@ impl Servers {
         }
     }
 
-    /// The addresses of those that run, as clients follow them.
+    /// The addresses of running servers, which clients follow.
     pub fn addresses(&self) -> watch::Receiver<Vec<String>> {
         self.addresses.subscribe()
     }
 
-    /// The end of what they logged.
+    /// The end of their logs.
     pub fn logged(&self) -> String {
         let log = std::fs::read(&self.log).unwrap_or_default();
         let end = &log[log.len().saturating_sub(LOG_BYTES)..];

@@ -1,4 +1,4 @@
-//! What a run did and what it found, as tables.
+//! The steps and results of a run, as tables.
 
 use super::Torture;
 use super::checks::Delivered;

@@ -1,5 +1,5 @@
-//! Imports and trainings beside the servers, while the disk fails or until they are killed. An import that succeeded is
-//! there in full and stays; of one that failed there is nothing, or all. A model answers as it did before.
+//! Imports and trainings while the servers run, while the disk fails or until they are killed. A successful import is
+//! complete and stays; of a failed one there is nothing or everything. A model gives the same results as before.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,30 +14,30 @@ use super::faults::Word;
 use crate::support::homes::{IN_PARIS, body};
 use crate::support::process::{errors, toise};
 
-/// Sales of an import. Their price tells its number and is above all others.
+/// Sales of an import. Their price identifies the import and is above all other prices.
 const SALES: usize = 20;
-/// Prices of imported sales are above this, in EUR; the charged call asks for others.
+/// Prices of imported sales are above this, in EUR; the charged call searches lower ones.
 pub const IMPORTED_EUR_FROM: u64 = 500_000_000;
-/// Between the prices of two imports, in EUR. Sales whose prices are equal in single precision, which tells 32 EUR apart
-/// here, are the same sales.
+/// Difference between the prices of two imports, in EUR. Sales with equal prices in single precision, whose step is 32
+/// EUR here, are the same sales.
 const IMPORTS_APART_EUR: u64 = 1_000;
-/// Days of the last sale that a training may use; each gives another model.
+/// Days of the last sale for a training; each gives a different model.
 const TRAINED_UNTIL: [&str; 2] = ["2024-06-30", "2024-12-31"];
-/// Longest time until a server has the model that is current.
+/// Maximum time until a server uses the current model.
 const TAKEN_UP_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Columns of geo-dvf that an import needs.
 const COLUMNS: &str = "id_mutation,date_mutation,nature_mutation,valeur_fonciere,code_postal,code_commune,nom_commune,\
     code_departement,id_parcelle,type_local,surface_reelle_bati,nombre_pieces_principales,longitude,latitude\n";
 
-/// What is known of imports and models.
+/// The known state of imports and models.
 #[derive(Default)]
 pub struct Tables {
-    /// Imports that are there, by number: they stay.
+    /// Completed imports, by number: they stay.
     pub imported: Vec<u64>,
     /// Imports asked for.
     asked: u64,
-    /// Imports that failed or were killed and left nothing.
+    /// Imports that failed or were killed without effect.
     pub undone: u64,
     /// Trainings that succeeded.
     pub trained: u64,
@@ -100,7 +100,7 @@ impl Torture {
             .ok_or_else(|| errors(&output))
     }
 
-    /// Compares the imports in the table with those known to be there.
+    /// Compares the imports in the table with the completed ones.
     fn compare_imports(&self, found: &BTreeMap<u64, usize>) -> Result<(), String> {
         let expected: BTreeMap<u64, usize> = self
             .tables
@@ -125,7 +125,7 @@ impl Torture {
         Ok(())
     }
 
-    /// Compares imports and model, once a server is ready: the model that is current can be opened, and answers as it did.
+    /// Compares imports and model once a server is ready: the current model can be opened, and gives the same results.
     pub(super) async fn compare_tables(&mut self) -> Result<(), String> {
         self.compare_imports(&self.stored_imports()?)?;
         let path = self.servers.data.join("models/current.json");
@@ -169,7 +169,7 @@ impl Torture {
         }
     }
 
-    /// Runs a command beside the servers while their disk fails for a while, or kills it.
+    /// Runs a command while the servers run and their disk fails for a while, or kills it.
     ///
     /// # Errors
     /// It failed or was killed.

@@ -1,8 +1,8 @@
-// A client whose types are generated from the OpenAPI document, written as its users would: on a running demo it reads
-// sales page by page, searches properties, values a home, finds an address and keeps an alert.
+// A client with types generated from the OpenAPI document, as users would write it: on a running demo it reads sales page
+// by page, searches properties, values a home, finds an address and manages an alert.
 //
-// That this file compiles under `strict` is half of the test: a line after `@ts-expect-error` must be one that the types
-// refuse, as the service does.
+// Half of the test is that this file compiles under `strict`. The types must refuse each line after `@ts-expect-error`,
+// as the service does.
 
 import assert from "node:assert/strict";
 import createClient from "openapi-fetch";
@@ -16,7 +16,7 @@ if (!address || !key) {
 }
 const api = createClient<paths>({ baseUrl: address, headers: { "x-api-key": key } });
 
-/** The body of an answer that must be good. */
+/** The body of a response that must be successful. */
 function body<T>(answer: { data?: T; error?: unknown; response: Response }): T {
     if (answer.data === undefined) {
         throw new Error(`${answer.response.url}: ${answer.response.status} ${JSON.stringify(answer.error)}`);
@@ -70,7 +70,7 @@ const home: Schemas["EstimateRequest"] = {
 const estimate = body(await api.POST("/v2/protected/estimate/property/lite", { body: home })).data;
 assert(estimate.priceRange.lower <= estimate.price && estimate.price <= estimate.priceRange.upper);
 
-// What the service refuses, the types refuse too.
+// The types refuse what the service refuses.
 // @ts-expect-error: there is no such class
 const wrong: Schemas["EstimateRequest"] = { ...home, type: "CLASS_CASTLE" };
 const refused = await api.POST("/v2/protected/estimate/property/lite", { body: wrong });
@@ -87,7 +87,7 @@ assert(place);
 const [longitude, latitude] = place.geometry.coordinates;
 assert(Math.abs(longitude! - 2.35) < 0.2 && Math.abs(latitude! - 48.86) < 0.2, JSON.stringify(place.geometry));
 
-// An alert: made once however often it is asked for under one key, changed, stopped.
+// An alert: created once although it is requested twice under one idempotency key, changed, deactivated.
 const alert: Schemas["SaveSearchPropertiesPayload"] = {
     search_query: { filterProperty: { type: ["CLASS_HOUSE"] } },
     webhook_url: "http://127.0.0.1:9/hook",

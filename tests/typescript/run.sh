@@ -1,7 +1,8 @@
 #!/bin/sh
-# A TypeScript client generated from the OpenAPI document: type-checked, and at work on a running demo. Usage:
+# Generates a TypeScript client from the OpenAPI document, type-checks it, and runs it on a demo. Usage:
 # tests/typescript/run.sh TOISE
-# Needs node and npm; generator and compiler are installed from the npm registry into TOISE_NODE (default: the cache).
+# Needs node and npm. The generator and the compiler are installed from the npm registry into TOISE_NODE (default: the
+# cache).
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 toise=$(CDPATH= cd -- "$(dirname -- "$1")" && pwd)/$(basename -- "$1")
@@ -19,7 +20,7 @@ npm install --no-package-lock --no-audit --no-fund --silent >/dev/null 2>&1 ||
 start_demo "$toise" --adverts 100 --no-model --allow-webhook-hosts 127.0.0.1
 train_on_little
 
-# In requests a field with a default may be left out; the generator takes it for one that is always there otherwise.
+# In requests a field with a default may be left out. By default, the generator would make it required.
 npx openapi-typescript "$(ready address)/openapi.json" --default-non-nullable false --output schema.d.ts
 npx tsc
 node out/client.js "$(ready address)" "$(ready key)"

@@ -6,12 +6,12 @@
 //! deliveries are sent. A delivery is therefore on disk with its identifier before its first byte is sent, and its
 //! outcome afterwards. If the process is killed in between, the delivery is sent again under the same identifier.
 //!
-//! One process per data folder dispatches at a time: the one that holds the lease `dispatcher` ([`toise_store::lease`]).
-//! Each of its transactions renews the lease; those of a process that lost it are refused, and what it planned is not
-//! sent. Leases of single deliveries are a second safeguard: an attempt without a reported outcome is due again after
-//! 30 s. Turns are triggered by commits of this process and by ends of attempts,
-//! and run every 25 ms for commits of other processes. On two cores a delivery costs about 0.1 ms of the thread and its
-//! share of a commit.
+//! One process per data folder dispatches at a time: the one that holds the lease `dispatcher`
+//! ([`toise_store::lease`]). Each of its transactions renews the lease; those of a process that lost it are refused,
+//! and what it planned is not sent. Leases of single deliveries are a second safeguard: an attempt without a reported
+//! outcome is due again after 30 s. Turns are triggered by commits of this process and by ends of attempts, and run
+//! every 25 ms for commits of other processes. On two cores a delivery costs about 0.1 ms of the thread and its share
+//! of a commit.
 
 mod attempt;
 mod destinations;

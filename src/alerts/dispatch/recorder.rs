@@ -326,8 +326,8 @@ pub(super) fn release_leases(transaction: &Transaction<'_>) -> rusqlite::Result<
     )
 }
 
-/// Shifts the times that open deliveries wait for, and since when receivers fail, after the clock was set forward by
-/// `by_ms`.
+/// Shifts the times that open deliveries wait for, and the times since which receivers have failed, after the clock was
+/// set forward by `by_ms`.
 pub(super) fn shift_waits(transaction: &Transaction<'_>, by_ms: i64) -> rusqlite::Result<usize> {
     transaction.execute(
         "UPDATE failing_endpoints SET since_ms = since_ms + ?1, last_ms = last_ms + ?1",

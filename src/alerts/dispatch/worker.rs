@@ -1,4 +1,4 @@
-//! The dispatcher's duty as a leader: receives messages, plans, commits and sends, turn after turn.
+//! What the dispatcher does while it holds the lease: turn after turn, it receives messages, plans, commits and sends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl LeaderTask for DispatchWorker {
 
     /// Takes over from the previous dispatching process.
     fn begin(&mut self, lease: &Lease) -> store::Result<()> {
-        // The previous process has shifted the waits at jumps of the clock so far.
+        // The previous process has already shifted the waits for earlier jumps of the clock.
         self.jumps = ClockJumps::watch(self.setup.clock.clone());
         let now_ms = self.setup.clock.now().timestamp_millis();
         let voided = lease.write(move |transaction| {
@@ -395,7 +395,8 @@ impl DispatchWorker {
             self.lease.clone(),
         );
         self.runtime.spawn(async move {
-            // The process may have been stopped since the commit; then the next one sends the delivery.
+            // The process may have been suspended since the commit and lost the lease; then the next one sends the
+            // delivery.
             if !lease.is_some_and(|lease| lease.is_certain()) {
                 return;
             }

@@ -39,7 +39,7 @@ const VALUE_SHARE: f64 = 0.5;
 /// A cell of a grid: index in [`CELL_DEGREES`], then row and column counted from latitude and longitude 0.
 pub(super) type GridCell = (u8, i32, i32);
 
-/// A property that a listing must have for an alert to match.
+/// A text or cell that a listing must have for an alert to match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum IndexKey {
     /// A text in a column.

@@ -315,7 +315,7 @@ struct FirstMatches {
 }
 
 impl FirstMatches {
-    /// Separates the alerts whose search one of the former records matched from the others. Reads nothing if `alerts`
+    /// Separates the alerts whose search matched one of the former records from the others. Reads nothing if `alerts`
     /// is empty.
     fn of(
         index: &mut AlertIndex,

@@ -1,11 +1,11 @@
 //! Backups: copies a data folder while the service runs, and restores a data folder from a copy.
 //!
 //! A backup is staged as a folder that is itself a data folder ([`stage`]): first the snapshot of every table with the
-//! files it names, hard-linked where the file system allows since they never change, likewise the estimator's model and
-//! the report cards, then the store through SQLite's online backup. The store comes after the tables, so that it has
-//! everything the tables show. Configuration and other files come last. A manifest lists every file with its length and
-//! BLAKE3. Only then is the stage moved to its final name, as a folder or as one tar file, so a backup that exists is
-//! complete. [`restore`] checks every byte against the manifest before a data folder appears.
+//! files it names, the estimator's model and the report cards. These files never change, so they are hard-linked where
+//! the file system allows it. Then the store is copied with SQLite's online backup. It comes after the tables, so that
+//! it has everything the tables show. Configuration and other files come last. A manifest lists every file with its
+//! length and BLAKE3. Only then is the stage moved to its final name, as a folder or as one tar file, so a backup that
+//! exists is complete. [`restore`] checks every byte against the manifest before a data folder appears.
 
 mod error;
 pub mod restore;

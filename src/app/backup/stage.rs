@@ -127,7 +127,7 @@ impl StagedBackup {
             .prefix(STAGE_PREFIX)
             .tempfile_in(&parent)
             .map_err(Error::io(&parent))?;
-        // Against a sweep by another backup.
+        // The lock keeps another backup from sweeping the draft away.
         file_lock::try_lock(draft.as_file()).map_err(|_| Error::Busy(parent.clone()))?;
         let mut out =
             tar::Builder::new(BufWriter::with_capacity(TAR_BUFFER_BYTES, draft.as_file()));
@@ -262,8 +262,8 @@ fn link_data_files(table: &Path, to: &Path, snapshot: &Snapshot) -> Result<()> {
 
 /// Links the estimator's current model, and copies the report cards.
 ///
-/// Training names a model once it is complete, and deletes older ones later. So if the named model is unchanged after
-/// linking, all its files were present, except for the moment in which a model is replaced by itself.
+/// Training makes a model current once it is complete, and deletes older ones later. So if the current model is
+/// unchanged after linking, all its files were present, except while a model is replaced by one of the same version.
 fn copy_models(models: &Path, to: &Path) -> Result<()> {
     copy_tree(&models.join(REPORT_CARDS), &to.join(REPORT_CARDS))?;
     let path = models.join(MODEL_IN_USE);
@@ -327,8 +327,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         .map_err(Error::io(to))
 }
 
-/// Copies a file or a folder with its contents; does nothing if it does not exist. A symbolic link is refused: what it
-/// leads to may be anything, and need not exist where the backup is restored.
+/// Copies a file or a folder with its contents; does nothing if it does not exist. A symbolic link is refused: its
+/// target may be anything, and need not exist where the backup is restored.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     let kind = match fs::symlink_metadata(from) {
         Ok(about) => about.file_type(),

@@ -71,7 +71,7 @@ pub enum SettingKind {
     OneOf(&'static [&'static str]),
     /// A whole number in this range, bounds included.
     Whole(u64, u64),
-    /// A probability that deduplication may decide by: from [`Thresholds::PROBABILITY_MIN`], below 1.
+    /// A probability threshold of deduplication: from [`Thresholds::PROBABILITY_MIN`], below 1.
     Probability,
     /// Host names and addresses separated by commas; empty for none.
     Hosts,
@@ -372,7 +372,7 @@ impl SettingKind {
     /// Parses a value given as text, by the environment or a flag.
     ///
     /// # Errors
-    /// What the value must be.
+    /// The value is not allowed; the message says what it must be.
     pub fn read(self, text: &str) -> Result<Value, String> {
         let value = match self {
             SettingKind::Whole(..) => parsed(text, Value::Integer),
@@ -387,7 +387,7 @@ impl SettingKind {
     /// Checks whether a value is allowed.
     ///
     /// # Errors
-    /// What the value must be.
+    /// The value is not allowed; the message says what it must be.
     pub fn check(self, value: &Value) -> Result<(), String> {
         let text = value.as_str();
         let allowed = match self {

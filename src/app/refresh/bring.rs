@@ -1,4 +1,5 @@
-//! Brings a plan about: fetches, imports, follows with the index of addresses and the model, and remembers each step.
+//! Carries out a plan: fetches and imports the data, then updates the index of addresses and the model. Records each
+//! step.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,19 +19,19 @@ use toise_opendata::import::{ImportOptions, iso};
 use toise_opendata::{Dataset, ImportTable, dpe, dvf};
 use toise_sources::{FetchedSources, FileVersion, addresses, diagnostics, sales};
 
-/// Diagnostics of a department that may be withdrawn at once, whatever their share.
+/// Number of diagnostics of a department that may always be withdrawn at once, whatever their share.
 const WITHDRAWN_MAX: usize = 100;
-/// Beyond that number, one part in this many of the diagnostics of a department may be withdrawn at once; more are taken
-/// for a fault of the source.
+/// Above [`WITHDRAWN_MAX`], at most one in this many diagnostics of a department may be withdrawn at once. More than
+/// that counts as a fault of the source.
 const WITHDRAWN_SHARE: usize = 10;
 
-/// What was done about a source.
+/// The outcome of a refresh for one source.
 #[derive(Clone, Debug, Serialize)]
 pub struct SourceOutcome {
     /// What the source had.
     #[serde(flatten)]
     pub plan: SourcePlan,
-    /// What was to be done.
+    /// The action that was planned.
     pub action: Action,
     /// Changes of the table.
     pub changes: ImportOutcome,
@@ -97,10 +98,10 @@ impl Outcome {
 
 impl Refresher<'_> {
     /// Fetches and imports what a plan found, addresses first, then trains a model if sales changed. `told` is called
-    /// after each source. What goes wrong with one source is part of the result, and the others go on.
+    /// after each source. A failure of one source is part of the result, and the other sources continue.
     ///
     /// # Errors
-    /// What is held cannot be read or written.
+    /// The record of what was imported cannot be read or written.
     pub fn bring(
         &self,
         plan: &Plan,
@@ -149,7 +150,8 @@ impl Refresher<'_> {
     ) -> Result<(), Failure> {
         let codes = &plan.address_codes;
         if !codes.is_empty() {
-            // Written first, so that the index and the sales follow even if this process is killed after the import.
+            // Written first, so that a later refresh updates the index and the sales even if this process is killed
+            // after the import.
             editions.unplaced.extend(codes.iter().cloned());
             editions.save(self.data)?;
             let base = &self.options.places.addresses;
@@ -231,7 +233,8 @@ impl Refresher<'_> {
         self.remove_withdrawn(plan, editions, outcome)
     }
 
-    /// Removes the diagnostics that the source no longer lists, of departments of which it has fewer than the table.
+    /// Removes the diagnostics that the source no longer lists. Checks the departments for which it has fewer
+    /// diagnostics than the table.
     fn remove_withdrawn(
         &self,
         plan: &Plan,
@@ -356,7 +359,7 @@ impl Refresher<'_> {
         }
     }
 
-    /// Writes what was found out about each source.
+    /// Records the outcome for each source.
     fn remember(
         &self,
         plan: &Plan,

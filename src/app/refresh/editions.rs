@@ -1,6 +1,6 @@
 //! What a data folder holds of the official sources: `editions.json`, written after each step of a refresh.
 //!
-//! It is a memory of what was imported, not a part of the data. Without it, a refresh fetches everything once more and
+//! It records what was imported and is not part of the data. Without it, a refresh fetches everything once more and
 //! changes nothing. A server reads it for its metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ pub struct Editions {
     pub sales: BTreeMap<String, FileVersion>,
     /// Diagnostics, by department.
     pub diagnostics: BTreeMap<String, HeldDiagnostics>,
-    /// Departments whose addresses changed, and whose index and sales without a position still have to follow.
+    /// Departments whose addresses changed, and whose index and sales without a position still have to be updated.
     pub unplaced: BTreeSet<String>,
     /// State of the sales that the current model was trained on; `None` if it is unknown or has changed.
     pub trained_on: Option<String>,

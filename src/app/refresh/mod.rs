@@ -1,18 +1,19 @@
 //! Keeps a data folder up to date with the official sources: `toise refresh`, `toise start` and the server's schedule.
 //!
 //! [`Refresher::plan`] asks each source which editions it has and compares them with those that are held
-//! ([`editions`]). [`Refresher::bring`] fetches and imports what is new, addresses first, so that sales and diagnostics are
-//! placed by them; then it trains a model if sales changed. Each import is one publication of its table, and what is
-//! held is written after each step: a refresh that is killed continues where it stopped, and a source that fails leaves
-//! its table as it is.
+//! ([`editions`]). [`Refresher::bring`] fetches and imports what is new. Addresses come first, because they give sales
+//! and diagnostics their positions. Then it trains a model if sales changed. Each import is one publication of its
+//! table, and `editions.json` is written after each step: a refresh that is killed continues where it stopped, and a
+//! source that fails leaves its table as it is.
 //!
-//! What vanishes from a source:
+//! What happens to records that a source no longer has:
 //!
 //! - sales: a new file replaces its department and year completely. A year or department that is no longer published
-//!   stays;
-//! - addresses: the files of a department replace it completely. A department whose file is no longer published stays;
-//! - diagnostics: stay, unless the source no longer lists their number. It is asked for its numbers when it has fewer
-//!   diagnostics of a department than the table.
+//!   stays in the table;
+//! - addresses: the files of a department replace it completely. A department whose file is no longer published stays
+//!   in the table;
+//! - diagnostics: they stay, unless the source no longer lists their number. The source is asked for its list of
+//!   numbers when it has fewer diagnostics of a department than the table.
 
 mod bring;
 pub mod editions;

@@ -23,17 +23,17 @@ const OVERLAP_DAYS: u64 = 7;
 const BATCH_DIAGNOSTICS: u64 = 1_000_000;
 /// Size of a diagnostic in a download, bytes; those of 2026 have 4 to 6 kB.
 const DIAGNOSTIC_BYTES: u64 = 5_000;
-/// A new version with less than one part in this many of what is held is taken for rubbish.
+/// A new version is refused if the held one is more than this many times as large: it is probably incomplete.
 const SHRUNK: u64 = 2;
 
 /// Rate of downloads that the estimate of the duration assumes, bytes per second.
 const DOWNLOADED_PER_S: u64 = 5_000_000;
-/// Rate of imports that it assumes, packed bytes of files per second.
+/// Assumed rate of imports, in compressed bytes of files per second.
 const IMPORTED_BYTES_PER_S: u64 = 2_000_000;
 /// The same for diagnostics, rows per second.
 const IMPORTED_DIAGNOSTICS_PER_S: u64 = 10_000;
 
-/// What a refresh does about a source.
+/// What a refresh does for a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
@@ -62,12 +62,12 @@ pub struct SourcePlan {
     pub bytes: u64,
     /// What went wrong.
     pub failures: Vec<String>,
-    /// What is no longer published, and stays.
+    /// Notes on data that are no longer published and stay in the table.
     pub notes: Vec<String>,
 }
 
 impl SourcePlan {
-    /// Returns what a refresh does about the source.
+    /// Returns what a refresh does for the source.
     pub fn action(&self) -> Action {
         if self.new > 0 {
             Action::Import
@@ -119,8 +119,8 @@ impl Plan {
 }
 
 impl Refresher<'_> {
-    /// Asks each source what it has of departments, without fetching or changing anything. A source that fails is part of
-    /// the plan.
+    /// Asks each source what it has for these departments, without fetching or changing anything. A source that fails
+    /// is part of the plan.
     ///
     /// # Errors
     /// An unknown department, or a table cannot be read.
@@ -138,7 +138,7 @@ impl Refresher<'_> {
         })
     }
 
-    /// Returns what is held. Nothing is held of a table without rows, whatever was imported once.
+    /// Returns what is held. A table without rows counts as not held, whatever was imported before.
     pub(super) fn held(&self) -> Result<Editions, Failure> {
         let mut held = Editions::load(self.data);
         let lake = Lake::open(self.data)?;
@@ -326,7 +326,7 @@ fn source_plan(
 /// Counts the files whose published version is to replace the held one.
 ///
 /// # Errors
-/// A file has shrunk so much that it is taken for rubbish.
+/// A file has shrunk so much that it is probably incomplete.
 fn due<'v>(
     files: impl Iterator<Item = (Option<&'v FileVersion>, Option<&'v FileVersion>)>,
 ) -> Result<u64, String> {

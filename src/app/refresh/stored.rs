@@ -58,7 +58,7 @@ pub(super) fn ids_of(
     Ok(found)
 }
 
-/// Calls `take` with each row group of a table; of files that may have rows of the departments, if some are named.
+/// Calls `take` with each row group of a table. If departments are named, skips files that have no rows of them.
 fn each_group(
     lake: &Lake,
     schema: &TableSchema,

@@ -1,8 +1,8 @@
 //! Measures how long each worker has been busy with its current piece of work.
 //!
 //! A worker is idle while it waits for work in one of the wait methods of its [`Pulse`](super::Pulse), however long
-//! that takes, and busy otherwise. Each turn and each message is a new piece of work. Recording it costs one reading of
-//! the clock and one store. A worker that is busy with one piece for longer than its limit hangs: a system call does
+//! that takes, and busy otherwise. Each turn and each message is a new piece of work. Recording it costs one clock read
+//! and one write to memory. A worker that is busy with one piece for longer than its limit hangs: a system call does
 //! not return, or a lock is never released.
 
 use std::pin::pin;

@@ -11,7 +11,7 @@ use super::{PANIC_WORKER, Supervisor};
 const PANIC_LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Handle that a worker calls at each of its turns and for its waits. A worker that neither waits here nor begins
-/// another turn is reported as hung in the end. Tests can make it panic here.
+/// another turn is eventually reported as hung. Tests can make it panic here.
 pub struct Pulse {
     supervisor: Supervisor,
     worker: String,

@@ -69,13 +69,13 @@ impl Dispatch {
         self.cluster.part_rows()
     }
 
-    /// Returns whether an answer has to be taken before the next part is asked.
+    /// Returns whether an answer has to be taken before the next part may be sent.
     pub fn is_full(&self) -> bool {
         let places = PARTS_PER_WORKER * self.cluster.left().len().max(1);
         self.waiting.len() >= PARTS_AHEAD * places
     }
 
-    /// Has the next part answered.
+    /// Adds the next part, to be answered by a worker unless its answer is stored.
     ///
     /// # Errors
     /// The job cannot be written as JSON.

@@ -45,8 +45,8 @@ fn digest(before: &[u8], path: &Path) -> Result<(String, u64)> {
 }
 
 impl JobFiles {
-    /// Opens the files of a job, and downloads the input if it is an object. `question` is everything besides the input
-    /// that determines the output.
+    /// Opens the files of a job, and downloads the input if it is an object. `question` is everything that determines
+    /// the output in addition to the input.
     ///
     /// # Errors
     /// A URL is wrong, or a file or an object cannot be read.

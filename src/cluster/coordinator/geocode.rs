@@ -1,4 +1,4 @@
-//! Has workers answer the rows of a file of addresses.
+//! Distributes the rows of a file of addresses to workers.
 
 use std::io;
 use std::sync::Arc;

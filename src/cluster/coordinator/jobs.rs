@@ -1,5 +1,5 @@
-//! Has workers answer bulk estimates and matches. Blocks of rows are sent in parts and come back as the same blocks of
-//! answers, so the output is identical to the local command's, byte for byte.
+//! Distributes bulk estimates and matches to workers. Blocks of rows are sent in parts and come back as the same blocks
+//! of answers, so the output is identical to the local command's, byte for byte.
 
 use arrow::array::RecordBatch;
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ fn elsewhere(error: Error) -> portfolio::Error {
     portfolio::Error::Elsewhere(Box::new(error))
 }
 
-/// Has workers answer all blocks, and passes the answers to `answers` in the order of the blocks.
+/// Distributes all blocks to workers, and passes their answers to `answers` in the order of the blocks.
 ///
 /// # Errors
 /// The rows cannot be read, no worker can answer them, or `answers` fails.

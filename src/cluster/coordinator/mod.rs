@@ -305,8 +305,8 @@ impl Cluster {
         self.changed.notify_waiters();
     }
 
-    /// Has a worker answer a part, and another one if it fails. `read` reads the answer; an answer that it cannot read
-    /// counts as a failure.
+    /// Sends a part to a worker, and to another one if that fails. `read` reads the answer; an answer that it cannot
+    /// read counts as a failure.
     ///
     /// # Errors
     /// No worker is left, or a worker says that no worker could answer.

@@ -108,7 +108,7 @@ fn for_each_leaf(plan: &Arc<dyn ExecutionPlan>, mut visit: impl FnMut(&Arc<dyn E
     });
 }
 
-/// Returns the scan of files that a leaf of a plan is; `None` for other leaves.
+/// Returns a leaf of a plan as a scan of files; `None` for other leaves.
 fn scan_of(leaf: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
     let source = leaf.downcast_ref::<DataSourceExec>();
     source.and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>())
@@ -143,7 +143,7 @@ fn obstacle_of_leaf(leaf: &Arc<dyn ExecutionPlan>) -> Option<String> {
     }
     let mut files = scan.file_groups.iter().flat_map(|group| group.files());
     files.find_map(|file| {
-        // Extensions hide rows that changed since the files were written; a plan that is sent lacks them.
+        // Extensions hide rows that changed since the files were written. Plans are sent without extensions.
         if !file.extensions.is_empty() {
             return Some("a table has changes that are not in its files".to_owned());
         }
@@ -158,7 +158,7 @@ impl Cluster {
     /// Runs a query on the workers, or here if they cannot run it.
     ///
     /// # Errors
-    /// The query fails, as it would on one machine, or no worker is left.
+    /// The query fails with an error that it would also have on one machine, or no worker is left.
     pub async fn query(
         &self,
         terms: &QueryTerms,

@@ -222,7 +222,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
             .unwrap_or_else(|| "EUR".into());
         let currency = match currency.trim() {
             "EUR" | "€" | "" => None,
-            // Themes declare their own default: the text of the page decides.
+            // Website themes declare their own default currency, so the text of the page decides.
             _ if price.is_some_and(|price| self.prices.contains(&price)) => None,
             _ if !self.prices.is_empty() => return,
             "USD" | "$" => Some("CURRENCY_USD"),

@@ -2,9 +2,9 @@
 //! structured data of the offer, and the text.
 //!
 //! A town is *written* where it has a postal code, a department or an arrondissement, and *named* where it is a name
-//! only. A written town in the title or heading overrides structured data. A name is a town if the page confirms it by a
-//! postal code or a department, or if it is the only commune of its name and no everyday word. The address of the agency
-//! confirms a name, but never gives the town itself.
+//! only. A written town in the title or heading overrides structured data. A name is a town if the page confirms it by
+//! a postal code or a department, or if it is the only commune of its name and no everyday word. The address of the
+//! agency confirms a name, but never gives the town itself.
 
 use serde_json::Value;
 
@@ -24,9 +24,10 @@ const POSITION: &str = "location.locationCoordinate.location";
 
 /// Number of digits of a postal code.
 const POSTAL_CODE_DIGITS: usize = 5;
-/// Minimum population of a commune whose name alone names it.
+/// Minimum population of a commune that its name alone identifies.
 const POPULATION_MIN: u32 = 1_000;
-/// Minimum ratio of the populations of the largest commune of a name and the next, for the name alone to name it.
+/// If several communes have one name, the name alone means the largest only if its population is at least this many
+/// times that of the next.
 const POPULATION_RATIO_MIN: u32 = 5;
 /// Minimum length of a name that is one word.
 const NAME_BYTES_MIN: usize = 3;
@@ -106,7 +107,7 @@ const NEAR: [&str; 12] = [
     "acces",
 ];
 
-/// What the page says about places besides the town: it confirms names.
+/// The postal codes and departments on the whole page, which confirm names of towns.
 struct PlaceEvidence {
     postal_codes: Vec<String>,
     departments: Vec<&'static str>,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Minimum number of rows with both values for a pair to be reported.
 const ROWS_MIN: u64 = 20;
-/// More than this number of rows in [`SHARE_OF`] must be equal.
+/// A pair is reported if its two values are equal in more than `SHARE` of [`SHARE_OF`] rows.
 const SHARE: u64 = 9;
 /// See [`SHARE`].
 const SHARE_OF: u64 = 10;

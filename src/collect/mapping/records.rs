@@ -26,7 +26,7 @@ impl RowPath {
     /// gives no records instead.
     ///
     /// # Errors
-    /// There are more than [`ITEMS_MAX`](toise_base::items::ITEMS_MAX) records, or more items in a list on the way.
+    /// There are more than [`ITEMS_MAX`](toise_base::items::ITEMS_MAX) records, or more items in a list on the path.
     pub fn records<'t>(&self, document: &'t RawValue) -> Result<Option<Vec<Record<'t>>>, String> {
         let mut found = None;
         follow(document, &self.steps, &mut found)?;

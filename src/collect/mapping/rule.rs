@@ -342,8 +342,8 @@ fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -
     Some(text)
 }
 
-/// Returns a postal code or a commune's code with the zero that it begins with, if a value has only its other four digits,
-/// as spreadsheets write it.
+/// Returns a postal code or a commune's code with the zero that it begins with, if a value has only its other four
+/// digits, as spreadsheets write it.
 fn with_zero(field: &str, value: &Value) -> Option<String> {
     if !CODES.contains(&field) {
         return None;

@@ -172,7 +172,7 @@ impl SampledFile {
     }
 }
 
-/// Returns what an advert needs and no sure rule gives, and how to give it.
+/// Returns the fields that an advert needs but no sure rule reads, and how to supply them.
 fn missing(is_sure: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
     let mut missing = Vec::new();
     if !is_sure("type") {

@@ -1,6 +1,6 @@
-//! Recognises the blocks of a page by their classes and headings: those of the site, of the agency, of similar listings,
-//! the breadcrumb, and the current letter of an energy scale. [`document`](super::document) leaves the first three out
-//! of the text.
+//! Recognises the blocks of a page by their classes and headings: those of the site, of the agency, of similar
+//! listings, the breadcrumb, and the current letter of an energy scale. [`document`](super::document) leaves the first
+//! three out of the text.
 //!
 //! A block that contains the main heading is never left out, whatever its class, nor is one of the site with a price.
 

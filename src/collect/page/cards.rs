@@ -1,5 +1,6 @@
-//! Counts the cards of listings in the text of a page: elements with a link and two of a price, an area, and a number of
-//! rooms or a class. A page of results has one for each listing; the page of a listing has at most one, about itself.
+//! Counts the cards of listings in the text of a page: elements with a link and two of a price, an area, and a number
+//! of rooms or a class. A page of results has one for each listing; the page of a listing has at most one, about
+//! itself.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Walks a tidied page once and collects its `meta` elements, headings, microdata and visible text.
 //!
-//! The text leaves out the parts of the page that are not about its listing (`blocks`), and the list of the cards in
-//! it (`cards`) tells a page of many listings from the page of one.
+//! The text leaves out the parts of the page that are not about its listing (`blocks`), and the list of the cards in it
+//! (`cards`) distinguishes a page of many listings from the page of one.
 
 use scraper::{ElementRef, Html};
 use serde_json::{Map, Value, json};
@@ -76,7 +76,7 @@ pub fn walk(html: &Html) -> PageDocument {
         document.text = walker.main;
         document.cards = walker.main_cards;
     } else if document.text.len() < MAIN_BYTES_MIN {
-        // The classes misled: the page is not only about the site.
+        // The classes are misleading: the page is not only about the site.
         document.text.clone_from(&document.whole_text);
     }
     if document.canonical.is_empty() {
@@ -118,8 +118,8 @@ struct Walker {
 }
 
 impl Walker {
-    /// Walks an element. Returns the rank of its last heading if what follows the element belongs to that heading and is
-    /// not about the listing.
+    /// Walks an element. Returns the rank of its last heading if what follows the element belongs to that heading and
+    /// is not about the listing.
     fn element(&mut self, element: ElementRef<'_>, context: BlockContext) -> Option<u8> {
         let name = element.value().name();
         if self.is_read_whole(element) {
@@ -225,8 +225,8 @@ impl Walker {
         inner
     }
 
-    /// Walks the children of an element. What follows a heading of other listings is not read, up to the next heading of
-    /// its rank. Returns its rank if nothing follows it here.
+    /// Walks the children of an element. What follows a heading of other listings is not read, up to the next heading
+    /// of its rank. Returns its rank if nothing follows it here.
     fn children(&mut self, element: ElementRef<'_>, context: BlockContext) -> Option<u8> {
         let mut foreign: Option<u8> = None;
         let mut is_last = false;
@@ -374,8 +374,8 @@ fn lines_of(element: ElementRef<'_>) -> String {
     text
 }
 
-/// Returns whether another inline element follows an inline element directly: pages set a label and its value apart by
-/// their style only, as in `<span>Chambres</span><span>3</span>`.
+/// Returns whether another inline element follows an inline element directly: pages separate a label from its value
+/// only by their style, as in `<span>Chambres</span><span>3</span>`.
 fn has_inline_neighbour(element: ElementRef<'_>) -> bool {
     let next = element.next_sibling().and_then(ElementRef::wrap);
     INLINE.contains(&element.value().name())

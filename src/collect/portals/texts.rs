@@ -12,8 +12,8 @@ pub(super) fn list(text: &str) -> Option<Vec<Value>> {
     read(text).or_else(|| read(&text.replace('\'', "\"")))
 }
 
-/// Splits a text into addresses, which exports separate by bars, white space, commas or semicolons. A comma or semicolon
-/// separates only before another address, because addresses may contain both.
+/// Splits a text into addresses, which exports separate by bars, white space, commas or semicolons. A comma or
+/// semicolon separates only before another address, because addresses may contain both.
 pub(super) fn addresses(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for part in text.split(|sign: char| sign == '|' || sign.is_whitespace()) {
@@ -70,7 +70,7 @@ pub(crate) fn has_no_single_price(text: &str) -> bool {
     let is_annuity = ["bouquet", "rente", "viager"]
         .iter()
         .any(|word| lower.contains(word));
-    // Nothing but amounts: a reduced price and the one before.
+    // Only amounts: a reduced price and the former price.
     let has_words = lower.chars().any(char::is_alphabetic);
     is_annuity || !has_words
 }

@@ -17,8 +17,8 @@ pub struct PositionColumns {
 }
 
 impl PositionColumns {
-    /// Finds the position in a schema: columns named `lon` and `lat` or the like; otherwise the first pair with a prefix,
-    /// such as `shop_lon` and `shop_lat`.
+    /// Finds the position in a schema: columns named `lon` and `lat` or the like; otherwise the first pair with a
+    /// prefix, such as `shop_lon` and `shop_lat`.
     ///
     /// # Errors
     /// There is no such pair of numbers.

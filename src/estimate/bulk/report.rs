@@ -43,7 +43,7 @@ pub struct BulkEstimateReport {
     /// Rows located by their address, by precision.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub located: Count,
-    /// Portfolio columns that were read as the field that their name means.
+    /// Portfolio columns whose field was inferred from their name.
     pub inferred_columns: Vec<InferredColumn>,
     /// Portfolio columns that were ignored.
     pub ignored_columns: Vec<String>,

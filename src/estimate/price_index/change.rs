@@ -52,7 +52,7 @@ impl<'a> PricePaths<'a> {
         }
     }
 
-    /// Returns the change from one day to another (days since 1970-01-01) for a class in the department of a rank.
+    /// Returns the change from one day to another (days since 1970-01-01) for a class in the department of this rank.
     /// `None` if one of the days is outside the months of the known sales, or the department has no sale of the class.
     pub fn change(
         &self,

@@ -196,7 +196,7 @@ impl CsvPlan {
         self.write_cell(out, &self.encoding.encode(value));
     }
 
-    /// Appends the bytes of a record, unless one of its cells has to be escaped: then all cells are written anew.
+    /// Appends the bytes of a record, unless one of its cells has to be escaped: then all cells are encoded again.
     fn copy(&self, out: &mut Vec<u8>, record: &[u8]) {
         if self.formulas == Formulas::Kept {
             out.extend_from_slice(record);

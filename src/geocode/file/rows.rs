@@ -48,8 +48,8 @@ pub struct RowCells {
 }
 
 impl RowCells {
-    /// Reads a row's cells; `cell` returns the one at a position. A text that stands for a missing value counts as empty. `None` if one is longer than any address, code or
-    /// coordinate.
+    /// Reads a row's cells; `cell` returns the one at a position. A text that stands for a missing value counts as
+    /// empty. `None` if one is longer than any address, code or coordinate.
     pub fn read<'c>(
         columns: &InputColumns,
         cell: impl Fn(usize) -> std::borrow::Cow<'c, str>,

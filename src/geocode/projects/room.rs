@@ -67,7 +67,7 @@ impl DiskRoom {
         free_bytes(&self.data).is_ok_and(|free| free < self.free_min_bytes)
     }
 
-    /// Returns the maximum bytes of a project's result, if its account has `others` bytes besides it.
+    /// Returns the maximum bytes of a project's result, if its account has `others` bytes in addition to it.
     pub(super) fn result_bytes_max(&self, others: u64) -> u64 {
         RESULT_BYTES_MAX.min(self.account_bytes_max.saturating_sub(others))
     }

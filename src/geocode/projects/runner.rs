@@ -1,8 +1,8 @@
 //! The thread that processes projects, one after the other.
 //!
-//! One process per data folder does so at a time: the one that holds the lease [`NAME`] ([`toise_store::lease`]). A turn
-//! geocodes one block, flushes the result, and then records the progress. A project is resumed with a copy of the output
-//! up to the last record, because a process that was stopped may still write to the file it has open.
+//! One process per data folder does so at a time: the one that holds the lease [`NAME`] ([`toise_store::lease`]). A
+//! turn geocodes one block, flushes the result, and then records the progress. A project is resumed with a copy of the
+//! output up to the last record, because a process that was stopped may still write to the file it has open.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};

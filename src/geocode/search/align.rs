@@ -55,7 +55,8 @@ pub struct Fit {
     pub weakest: f32,
     /// Share of the street's words that are titles and first names which the query leaves out, 0 to 1.
     pub left_out: f32,
-    /// Weight of the query's words that the street does not explain and that are not set aside: about their number.
+    /// Weight of the query's words that the street does not explain and that are not set aside: roughly the number of
+    /// these words.
     pub foreign: f32,
     /// Weight of the unexplained words that are set aside.
     pub aside: f32,

@@ -18,7 +18,7 @@ pub(super) struct DescribingWord {
     pub weight: f32,
     pub is_type: bool,
     pub is_number: bool,
-    /// Whether only the same word is like it: the suffix of a house number, or the country.
+    /// Whether only an identical word matches it: the suffix of a house number, or the country.
     pub is_exact: bool,
     /// Whether it is before the house number or after the town.
     pub is_aside: bool,

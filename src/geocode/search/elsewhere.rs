@@ -26,7 +26,8 @@ const ELSEWHERE_BEGUN_MAX: usize = 64;
 const RARITY_SHARE_MIN: f32 = 0.5;
 /// Minimum fit of a street below which words are also read as misspelled.
 const FITS: f32 = 0.9;
-/// Minimum share of the query's and the street's words that a street which contains a town's name must explain.
+/// A street whose name contains the name of a town must explain at least this share of the query's words and of its
+/// own.
 const EXPLAINED: f32 = 0.85;
 /// Parts per unit of score; scores in the same part are ordered by nearness or size.
 const SCORE_PARTS: f32 = 1e4;
@@ -76,7 +77,7 @@ impl Geocoder {
         let described = StreetQuery::new(query, &nowhere, request.autocomplete);
         let begin = candidates.len();
         let passes = if required != 0 && is_spelled {
-            // The words of a town that is spelled right are not other words misspelled.
+            // If the town is spelled correctly, its words are not misspellings of other words.
             &[Misspelled::None][..]
         } else {
             &[Misspelled::Unknown, Misspelled::Any]
@@ -280,12 +281,13 @@ impl WordLists {
     }
 }
 
-/// Returns the evidence of a street outside the places that the query names with some evidence.
+/// Returns the evidence of a street outside the places that the query names; `evidence` is that of these places.
 fn evidence_beside(evidence: f32) -> f32 {
     (0.55 - 0.75 * evidence).max(0.0)
 }
 
-/// Returns whether a street contains the words that name the place in a reading, and the query little else.
+/// Returns whether a street contains the words that name the place in a reading, and explains nearly all words of the
+/// query and of its own name.
 fn is_explained(reading: &Reading, fit: &Fit) -> bool {
     reading.used & !fit.aligned == 0 && fit.query >= EXPLAINED && fit.street >= EXPLAINED
 }

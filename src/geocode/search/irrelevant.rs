@@ -1,6 +1,7 @@
 //! Finds the words of a query that are irrelevant to street and place: post boxes, CEDEX, buildings, floors and flats.
 //!
-//! Such a word is only irrelevant with its number or letter: `Bât C`, `BP 123`, `3e étage`. `Place de la Tour` has none.
+//! Such a word is only irrelevant with its number or letter: `Bât C`, `BP 123`, `3e étage`. `Place de la Tour` has
+//! none.
 
 use super::query::{bits, opens_street};
 use crate::text::fold::Token;

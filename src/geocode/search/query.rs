@@ -39,7 +39,7 @@ const AT_THE_START: f32 = 0.95;
 /// Factor for a name that is also a street type, with more words after it: `Rue de la Gare` is rarely in the commune of
 /// Rue.
 const OPENS_A_STREET: f32 = 0.5;
-/// Factor for a town whose name the query has but for one edit, if the query has the name of another town exactly:
+/// Factor for a town whose name differs by one edit from the query, if the query has the exact name of another town:
 /// `Murs` may be Maurs.
 pub(super) const OTHER_TOWN: f32 = 0.45;
 /// Minimum evidence of a reading that is followed.
@@ -200,8 +200,8 @@ impl Query {
             && self.readings.iter().all(is_edited)
     }
 
-    /// Returns whether a reading's words are where a town is usually named: at the beginning, at the end, or beside the
-    /// postal code.
+    /// Returns whether a reading's words are where a town is usually named: at the beginning, at the end, or next to
+    /// the postal code.
     pub fn is_at_edge(&self, reading: &Reading) -> bool {
         let start = reading.used.trailing_zeros() as usize;
         let end = (u64::BITS - reading.used.leading_zeros()) as usize;
@@ -417,7 +417,7 @@ impl Query {
         }
     }
 
-    /// Finds an INSEE code that is no postal code, `48095` or `2A004`: the place it names, and its tokens as bits.
+    /// Finds an INSEE code that is not a postal code, `48095` or `2A004`: the place it names, and its tokens as bits.
     fn find_insee_code(&self, narrowing: &QueryContext<'_>) -> Option<(u32, u64)> {
         let (code, used) = (0..self.tokens.len()).find_map(|at| {
             match &self.tokens[at..] {

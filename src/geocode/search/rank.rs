@@ -17,7 +17,7 @@ const EVIDENCE_MAX: f32 = 1.12;
 const PLACE_SHARE: f32 = 0.5;
 /// Maximum score of a commune.
 const COMMUNE_BEST: f32 = 0.95;
-/// Score that a house number of the base adds, and that a missing one costs.
+/// Score added if the base has the house number, and score subtracted if it does not.
 const NUMBER_FOUND: f32 = 0.02;
 const NUMBER_MISSING: f32 = 0.06;
 /// Maximum bonus for results near the requested position, and the distance at which it falls to 1/e, metres.
@@ -34,11 +34,12 @@ const TOWN_WORD_MIN: usize = 4;
 /// Evidence that such a word adds to a postal code, and how well the name then fits.
 const TOWN_WORD: f32 = 0.15;
 const TOWN_WORD_QUALITY: f32 = 0.85;
-/// Distance beside which streets of one name are about equally probable, metres.
+/// Streets of one name that are nearer than this to the requested position are about equally probable, metres.
 const NEAR_SHARE_M: f64 = 1_000.0;
 /// Minimum score of a result.
 const SCORE_MIN: f32 = 0.2;
-/// Minimum probability of a result, before results that fit equally well share it. Less is not found.
+/// Minimum probability of a result, before results that fit equally well share it. A result below it counts as not
+/// found.
 pub(crate) const FOUND_FROM: f32 = 0.001;
 /// Reach of a named place around its position, metres: the base has no extent.
 const PLACE_REACH_M: f64 = 1_000.0;
@@ -118,7 +119,7 @@ pub struct Match {
     pub features: [f32; FEATURES],
     /// Importance, 0 to 1.
     pub importance: f32,
-    /// How far from its position the address meant may be, metres; `None` for a house number that is found and for a
+    /// How far the right address may be from its position, metres; `None` for a house number that is found and for a
     /// commune.
     pub uncertainty_m: Option<f64>,
 }
@@ -237,7 +238,7 @@ pub(super) fn rank(
     matches
 }
 
-/// Returns how far from a result the address meant may be, metres; `None` for a house number that is found and for a
+/// Returns how far the right address may be from a result, metres; `None` for a house number that is found and for a
 /// commune.
 ///
 /// A street reaches to its farthest house number, and as far as other streets and places of its name in the commune. A
@@ -522,8 +523,8 @@ fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32
     }
 }
 
-/// Returns how the commune of a candidate agrees with the query. A name that is part of the street says nothing about the
-/// commune.
+/// Returns how the commune of a candidate agrees with the query. A name that is part of the street says nothing about
+/// the commune.
 fn city_match(query: &Query, candidate: &Candidate, place: u32) -> PartMatch {
     let of_quality = |quality: f32| {
         if quality >= EXACT {

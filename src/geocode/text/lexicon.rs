@@ -311,7 +311,8 @@ pub fn is_flat(word: &str) -> bool {
     FLATS.contains(&word)
 }
 
-/// Returns whether a word begins the name of a building, which costs nothing beside a street: `résidence les Pins`.
+/// Returns whether a word begins the name of a building, which does not lower the score of a street: `résidence les
+/// Pins`.
 pub fn names_building(word: &str) -> bool {
     matches!(
         word,

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use super::fold::Token;
 
-/// Greatest Roman numeral that is read: greater ones contain an L, and single letters are rather initials.
+/// Greatest Roman numeral that is read: greater ones contain an L, and single letters are more often initials.
 const ROMAN_MAX: usize = 39;
-/// Numbers with a word of their own: value, cardinal, ordinal.
+/// Numbers that are written as one word: value, cardinal, ordinal.
 const WORDS: &[(usize, &str, &str)] = &[
     (1, "un", "premier"),
     (1, "une", "premiere"),

@@ -1,7 +1,7 @@
 //! The cache of the upstream service's answers, in the store. Every call here blocks.
 //!
-//! Errors of the cache fail no query: an answer that cannot be read is requested again, one that cannot be written is
-//! logged.
+//! An error of the cache never fails a query: an answer that cannot be read is requested again; if one cannot be
+//! written, this is logged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

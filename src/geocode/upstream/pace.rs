@@ -1,4 +1,4 @@
-//! The rate limit of requests to the upstream service: evenly spaced, at most so many per second.
+//! The rate limit of requests to the upstream service: evenly spaced, up to a maximum per second.
 //!
 //! Each request takes the next free time slot. One that would wait longer than its caller accepts takes none, so the
 //! queue in front of the service stays short. This reads no clock: callers pass the time.

@@ -51,7 +51,7 @@ impl Question {
     /// Creates the query of a reverse search.
     pub fn reverse(call: &ReverseCall) -> Self {
         let parameters = vec![
-            // CandidateInfo a decimetre.
+            // Six decimals are exact to a decimetre.
             ("lat", format!("{:.6}", call.lat)),
             ("lon", format!("{:.6}", call.lon)),
             ("limit", call.limit.to_string()),

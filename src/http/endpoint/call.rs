@@ -49,7 +49,7 @@ pub struct Call<'a> {
     pub query: &'a str,
     /// The headers.
     pub headers: &'a HeaderMap,
-    /// How the call came in.
+    /// The protocol of the call.
     pub door: Door,
     /// The client's address; `None` if this process calls itself.
     pub(crate) client: Option<IpAddr>,

@@ -90,7 +90,7 @@ async fn read_form(
         let form = Multipart::new(pieces, boundary);
         read_parts(Parts { form, held }, file_field).await
     };
-    // The error that ended the body says more than what the form lacks because of it.
+    // An error that ended the body is the cause of everything that the form lacks, so it is reported.
     match failure {
         Some(error) => Err(error),
         None => received,

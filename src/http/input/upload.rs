@@ -103,7 +103,7 @@ impl<'u> UploadPieces<'u> {
     }
 }
 
-/// Returns whether so many bytes are too few for the time spent waiting for them.
+/// Returns whether the bytes received are too few for the time spent waiting for them.
 fn is_trickle(received: usize, waited: Duration) -> bool {
     waited > PACE_AFTER && (received as u64) < waited.as_secs() * BYTES_PER_S_MIN
 }

@@ -11,8 +11,8 @@ use toise_sql::audit::Door;
 use toise_transport::client_address::{PeerAddress, client_address};
 use toise_transport::malformed::Malformed;
 
-/// The head of a request. Clients cannot set the fields from `door` on: they come from extensions, which only code of
-/// this process adds.
+/// The head of a request. Clients cannot set `door` and the fields after it: these come from extensions, which only
+/// code of this process adds.
 #[derive(Debug)]
 pub struct Head {
     /// Method.
@@ -23,7 +23,7 @@ pub struct Head {
     pub query: String,
     /// The headers.
     pub headers: HeaderMap,
-    /// How the request came in.
+    /// The protocol through which the request arrived.
     pub door: Door,
     /// The peer of the connection; `None` if this process made the request itself.
     pub peer: Option<PeerAddress>,

@@ -19,8 +19,8 @@ use toise_service::error::ApiError;
 /// The routes of every endpoint.
 pub(crate) static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
 
-/// Methods and paths of the endpoints that read no query parameters and refuse them. Geocoding ignores unknown parameters,
-/// as the public service does, and so do pages that are not in the OpenAPI document.
+/// Methods and paths of the endpoints that read no query parameters and refuse them. Geocoding ignores unknown
+/// parameters, as the public service does, and so do pages that are not in the OpenAPI document.
 static WITHOUT_QUERY: LazyLock<HashSet<(&'static Method, &'static str)>> = LazyLock::new(|| {
     resources::endpoints()
         .filter(|endpoint| !endpoint.path.starts_with(GEOCODING_PREFIX))

@@ -222,7 +222,7 @@ fn parse(body: &Value, headers: &HeaderMap, caller: Caller) -> Result<SqlRequest
     })
 }
 
-/// Converts an error of the parameters, whose message names them, to a fault.
+/// Converts an error about the parameters to a fault. The path of the fault replaces the prefix of the message.
 fn misplaced(error: SqlError) -> ApiError {
     let message = error.to_string();
     let rule = message.strip_prefix("parameters: ").unwrap_or(&message);

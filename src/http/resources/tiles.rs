@@ -27,7 +27,7 @@ use toise_tiles::{Gathering, MEDIA_TYPE, POINTS_MAX, POINTS_ZOOM, TileSource, ar
 const DATASETS: [&str; 3] = ["dvf", "dpe", "properties"];
 /// Version of the outlines; it changes with the contours in the executable.
 const OUTLINES_VERSION: u32 = 1;
-/// Query parameter with the gathering at lower zooms, and its values.
+/// Query parameter that says how rows are grouped at lower zooms, and its values.
 const GATHERING: &str = "by";
 const HEXAGONS: &str = "hexagons";
 const AREAS: &str = "areas";

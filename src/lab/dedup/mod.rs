@@ -55,7 +55,7 @@ pub struct DedupOutcome {
 pub struct MissedJoins {
     /// They shared no block key with an advert of their asset.
     pub not_met: u64,
-    /// A veto applied to each advert of their asset they were compared with.
+    /// They were vetoed against every advert of their asset with which they were compared.
     pub barred: u64,
     /// The match weight was too low.
     pub unsure: u64,

@@ -29,7 +29,8 @@ pub struct Calibration {
     pub n: u64,
     /// Share of them that belong to addresses that are not in the base.
     pub absent: f64,
-    /// Expected calibration error: mean of `|told − right|` over the bins, weighted by their results.
+    /// Expected calibration error: mean over the bins, weighted by their results, of the difference between the mean
+    /// probability and the share that is right.
     pub error: f64,
     /// The bins, ascending.
     pub bins: Vec<Bin>,

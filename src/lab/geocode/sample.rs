@@ -18,8 +18,8 @@ const PER_STREET_MAX: usize = 2;
 /// An address of the index, as it is officially written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Address {
-    /// Depends only on the seed, the street and which of the street's draws it is; seeds the random choices for the
-    /// address.
+    /// Seeds the random choices for the address. Depends only on the seed, the street and the number of the draw in
+    /// that street.
     pub key: u64,
     /// Department code.
     pub department: String,
@@ -62,7 +62,7 @@ impl Address {
 type StreetKey = (String, String);
 
 /// Draws at most `count` addresses from the departments that `is_wanted` accepts, at most two per street. Equal seeds
-/// draw equal addresses from the same index, and a larger count contains a smaller one.
+/// draw equal addresses from the same index, and a larger draw contains every smaller one.
 pub fn draw(
     segments: &[Arc<Segment>],
     is_wanted: impl Fn(&str) -> bool,

@@ -24,7 +24,7 @@ pub struct Speed {
     pub kind: &'static str,
     /// Number of queries.
     pub n: usize,
-    /// Answers a second on one core.
+    /// Answers per second on one core.
     pub per_second: f64,
     /// Answers per second of CPU time, independent of other load on the machine; `None` if the system does not report
     /// it.

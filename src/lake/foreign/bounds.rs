@@ -50,7 +50,7 @@ impl ColumnChunk<'_> {
     }
 }
 
-/// Number of bytes that a file may still decompress to.
+/// How many more bytes a file may decompress to.
 struct Budget {
     left: u64,
 }
@@ -165,8 +165,9 @@ fn read_header(
     Err(chunk.refused("a page without a readable header"))
 }
 
-/// Refuses a gzip page that becomes longer than its header says, because gzip is decompressed to its end. With the
-/// other codecs, the output buffer has the length that the header says, or a byte becomes 255 at most.
+/// Refuses a gzip page that becomes longer than its header says, because gzip is decompressed to its end. The other
+/// codecs need no such check: their output buffer has the length in the header, or they expand a byte to at most 255
+/// bytes.
 fn examine_gzip(
     file: &impl ChunkReader,
     chunk: &ColumnChunk<'_>,

@@ -114,7 +114,7 @@ impl AdvertRows {
     /// Returns the rows added since the last batch, in the schema of [`adverts`].
     ///
     /// # Errors
-    /// Unreachable with these columns; Arrow checks them anyway.
+    /// None with these columns, but Arrow checks them.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         RecordBatch::try_new(Arc::clone(adverts().arrow()), self.rows.finish())
     }

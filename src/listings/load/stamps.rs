@@ -1,11 +1,11 @@
-//! Moments that this service gives to sightings which do not say when they were made.
+//! Dates the sightings that do not say when they were made.
 //!
-//! They are ordered by a hybrid clock ([`HybridClock`]), which starts from the latest such moment in the store: a
-//! sighting that arrives later has a later moment, in all processes, even if the clock of the machine was set back a
-//! little in between. If it was set back by more than the bound of the hybrid clock, it was wrong before. The adverts with
-//! moments of that time are then dated now, before anything else is ingested: otherwise whatever is seen next would be
-//! older than what is known. Ingestion looks for such moments before each group, and a server every second, which costs one
-//! look into an index.
+//! A hybrid clock ([`HybridClock`]) gives these moments. It starts from the latest one in the store, so a sighting that
+//! arrives later gets a later moment, in all processes, even if the machine's clock was set back a little in between.
+//! If the clock was set back by more than the bound of the hybrid clock, it was ahead before. The adverts that were
+//! dated then get the current time before anything else is ingested. Otherwise the next sighting would be older than
+//! what is stored. Ingestion checks for such moments before each group, and a server every second; a check costs one
+//! index lookup.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction};
@@ -35,8 +35,8 @@ impl Listings {
         Ok(self.stamps.now_after(latest_ms.unwrap_or(i64::MIN)))
     }
 
-    /// Dates the adverts now whose last sighting got a moment from a clock that was ahead; returns their number. Adds an
-    /// entry to the audit log if there are any. Returns once durable. Blocks.
+    /// Sets the moment of the last sighting to now for adverts that got it from a clock that was ahead. Returns their
+    /// number. Adds an entry to the audit log if there are any. Returns once durable. Blocks.
     ///
     /// # Errors
     /// The store fails. What was corrected before stays corrected.

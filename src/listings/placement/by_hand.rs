@@ -1,4 +1,4 @@
-//! Merges and splits of properties that a person orders.
+//! Applies the decisions of persons to merge or split properties.
 //!
 //! Called by the CLI and by the operators' endpoints. A merge clears earlier splits between the two properties, and its
 //! adverts leave only by a split. A split outlasts all later sightings.

@@ -61,7 +61,7 @@ pub struct ExplainedAdvert {
     fingerprint: Fingerprint,
 }
 
-/// Another advert of one of the two properties, which keeps the two apart.
+/// Another advert of one of the two properties, which keeps the properties apart.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Dissenter {
@@ -73,7 +73,7 @@ pub struct Dissenter {
     pub url: Option<String>,
     /// Its title.
     pub title: Option<String>,
-    /// The compared advert that it does not go with.
+    /// The compared advert with which it may not share a property.
     pub against: FlxId,
     /// The facts that cannot both be true of one home; empty if it merely resembles that advert too little.
     pub contradictions: Vec<Contradiction>,
@@ -93,14 +93,14 @@ pub struct Explanation {
     pub verdict: DedupVerdict,
     /// The comparison of these two alone.
     pub comparison: Comparison,
-    /// Fields in which something is not compared, because many homes show it.
+    /// Fields with values that are not compared, because many homes have them.
     pub common: Vec<ComparedField>,
     /// The facts that cannot both be true of one home.
     pub contradictions: Vec<Contradiction>,
-    /// Other adverts of their properties that do not go with one of these two, and so keep them apart whatever the
-    /// comparison says; at most [`DISSENTERS_MAX`].
+    /// Other adverts of their properties that may not share a property with one of these two. They keep the two apart
+    /// whatever the comparison says. At most [`DISSENTERS_MAX`].
     pub dissenters: Vec<Dissenter>,
-    /// Adverts around the first one: each is a chance to agree by accident.
+    /// Number of adverts around the first one. The more there are, the likelier two agree by chance.
     pub adverts_around: u32,
     /// Adverts among them that share its price and surface but differ otherwise.
     pub lookalikes: u32,

@@ -205,7 +205,7 @@ impl Placement {
 
 /// Adverts under the block keys that an advert looks up.
 struct Nearby {
-    /// Those that their outlines do not rule out.
+    /// Those whose outlines may belong to the same property.
     near: Vec<i64>,
     /// All of them, with how their values agree with those of the advert.
     met: Vec<(i64, Agreements)>,

@@ -5,7 +5,7 @@
 //! ingestion places them, but in memory and with the whole store around them (`regroup`). Last, the properties whose
 //! adverts are grouped differently than before are written (`apply`). What a person merged or kept apart is kept.
 //!
-//! When whole properties become one, alerts are notified as by any merge. When a property is split, they are not: a
+//! When whole properties become one, alerts are notified as after any merge. When a property is split, they are not: a
 //! receiver has seen its adverts, only their grouping changes. The server and ingestion may run during a rebuild: a
 //! property that changes between decision and write is left unchanged and counted. A rebuild that is stopped leaves
 //! every property whole, and can be run again.

@@ -23,9 +23,9 @@ const READERS: usize = 4;
 type StoredDocument = Option<Vec<u8>>;
 
 impl Listings {
-    /// Returns the stored records under keys, in the order of the keys; `None` for properties that were merged into
-    /// another. The records are not of one snapshot: of two records that change during the call, one may be old and the
-    /// other new. Blocks.
+    /// Returns the stored records of these keys, in the given order; `None` for properties that were merged into
+    /// another. The records are not read from one snapshot: if two of them change during the call, one may be old and
+    /// the other new. Blocks.
     pub(crate) fn documents(&self, keys: &[RecordKey]) -> Result<Vec<StoredDocument>> {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_unstable_by_key(|place| keys[*place]);

@@ -1,4 +1,4 @@
-//! The handle through which all queries and changes of the listings in a data folder go.
+//! The handle for all queries and changes of the listings in a data folder.
 //!
 //! Each folder of the crate adds methods to [`Listings`].
 
@@ -34,7 +34,7 @@ pub enum Error {
     /// A stored record cannot be read, or a record cannot be stored.
     #[error(transparent)]
     Document(#[from] document::Error),
-    /// A stored advert is not the JSON text of one.
+    /// The JSON text of a stored advert is not that of an advert.
     #[error("store: {0}")]
     Json(#[from] serde_json::Error),
     /// A stored advert is not a JSON object.

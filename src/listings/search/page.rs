@@ -102,12 +102,12 @@ impl Projection {
         Ok(view.scan(engine, &prepared.predicate, interrupt, start, in_matches)?)
     }
 
-    /// Returns one page of a search. Pages after the first show the rows of the snapshot of the first. Ties are ordered by
-    /// identifier, ascending. CPU work on the calling thread and its rayon pool.
+    /// Returns one page of a search. Pages after the first show the rows of the snapshot of the first. Ties are ordered
+    /// by identifier, ascending. CPU work on the calling thread and its rayon pool.
     ///
     /// # Errors
-    /// A column or the text index cannot be read, or the query is cancelled; [`projection::Error::CursorExpired`] if the
-    /// snapshot of the previous page is gone.
+    /// A column or the text index cannot be read, or the query is cancelled; [`projection::Error::CursorExpired`] if
+    /// the snapshot of the previous page is gone.
     pub fn search(
         &self,
         request: &PropertySearchRequest,

@@ -1,8 +1,8 @@
 //! Alert preview: recent listings that an alert would have matched.
 //!
 //! It finds listings first seen within the last days whose current record passes the filter. The result approximates
-//! what the alert would have sent: an alert tests each version of a listing as it is written, so it also matches one
-//! that a later change brings into the filter.
+//! what the alert would have sent: an alert tests each version of a listing when it is written, so it also sends an
+//! older listing when a change makes it match.
 
 use std::sync::Arc;
 
@@ -82,8 +82,8 @@ fn within(column: &'static str, start_ms: i64, days: usize) -> Clause {
 }
 
 impl Projection {
-    /// Finds the listings first seen within the last `days`, today included, that a search finds. CPU work on the
-    /// calling thread and its rayon pool; words are searched in the records of adverts, which blocks.
+    /// Finds the listings that match a search and were first seen within the last `days`, including today. CPU work on
+    /// the calling thread and its rayon pool; searching words in the records of adverts blocks.
     ///
     /// # Errors
     /// A column, a record or the text index cannot be read, the words would be searched in more than

@@ -6,8 +6,8 @@
         flats = client.sales.search({"insee_code": "75111", "property_type": ["Appartement"]}, limit=500).to_pandas()
         value = client.estimate(toise.home("CLASS_FLAT", 50, lon=2.3795, lat=48.8631, rooms=2))
 
-`AsyncClient` is the same with `await`. The address and the key may also come from `TOISE_URL` and `TOISE_KEY`. Answers
-are plain dictionaries whose types are in `toise.types`; failures are the exceptions of `toise.errors`.
+`AsyncClient` has the same methods with `await`. The URL and the key may also come from `TOISE_URL` and `TOISE_KEY`.
+Responses are plain dictionaries whose types are in `toise.types`; failures are the exceptions of `toise.errors`.
 """
 
 from . import errors, executable, tables, types, webhooks

@@ -1,4 +1,4 @@
-"""`python -m toise`: the executable."""
+"""`python -m toise` runs the executable."""
 
 from .executable import main
 

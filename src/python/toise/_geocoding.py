@@ -1,5 +1,5 @@
-"""Tables for the geocoder: the columns that are read are sent under names of their own, so that results never mix with
-columns of the table, and results come back as numbers and texts.
+"""Tables for the geocoder. Columns are sent under other names, so that results are never confused with columns of the
+table. Results are returned as numbers and texts.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ NUMBERS: Final = frozenset({
     "result_distance",
     "result_uncertainty_m",
 })
-"""Columns of results that are numbers; all others are text, postal codes included."""
+"""Result columns that are numbers; all others are text, postal codes included."""
 
 
 @dataclass(frozen=True)
 class FileOptions:
-    """Which columns of a file or table are read, and which results are written.
+    """The columns of a file or table to read, and the results to write.
 
     Attributes:
-        columns: columns joined to the address, in order; all of them if there are none here.
-        result_columns: results to write, such as `result_confidence`; the usual ones if there are none here.
-        postcode, citycode, type: columns with what the result of a row must be.
-        lat, lon: columns of a position: to prefer results near it, or to reverse.
-        reverse: whether positions are looked up.
-        encoding, delimiter: of a file, where they are not to be detected.
+        columns: columns that are joined to form the address, in order; all columns if empty.
+        result_columns: results to write, such as `result_confidence`; the default ones if empty.
+        postcode, citycode, type: columns with filters for the result of a row.
+        lat, lon: columns of a position, near which results are preferred, or which is reversed.
+        reverse: whether to find addresses for positions.
+        encoding, delimiter: those of the file, if they should not be detected.
     """
 
     columns: Sequence[str] = ()
@@ -54,11 +54,11 @@ class FileOptions:
 
     @property
     def operation(self) -> Literal["search", "reverse"]:
-        """The operation, as paths and pipelines name it."""
+        """The name of the operation in paths and pipelines."""
         return "reverse" if self.reverse else "search"
 
     def fields(self) -> dict[str, Any]:
-        """The fields of a form."""
+        """Returns the fields of the form."""
         made: dict[str, Any] = {}
         for name in ("columns", "result_columns"):
             if getattr(self, name):
@@ -69,11 +69,11 @@ class FileOptions:
         return made
 
     def pipeline(self) -> dict[str, Any]:
-        """The body that describes a project."""
+        """Returns the body that sets the pipeline of a project."""
         return {"operation": self.operation, **self.fields()}
 
     def read(self, names: Iterable[str]) -> list[str]:
-        """The columns of a table that are read, without repetition."""
+        """Returns the columns of a table that are read, each once."""
         filters = [self.postcode, self.citycode, self.type, self.lat, self.lon]
         columns = list(self.columns) or ([] if self.reverse else list(names))
         return list(dict.fromkeys([*columns, *(name for name in filters if name is not None)]))
@@ -81,12 +81,12 @@ class FileOptions:
 
 @dataclass(frozen=True)
 class SentTable:
-    """Rows as the file that is sent.
+    """Rows as a file to send.
 
     Attributes:
         data: the file.
         options: the options with the names of its columns.
-        width: how many columns it has.
+        width: number of its columns.
     """
 
     data: bytes
@@ -95,7 +95,7 @@ class SentTable:
 
     @staticmethod
     def of(rows: Sequence[Mapping[str, Any]], options: FileOptions) -> SentTable:
-        """The columns of `rows` that are read. Columns are those of the first row."""
+        """Builds the file from the columns of `rows` that are read. The first row determines the columns."""
         names = options.read(rows[0] if rows else ())
         sent = {name: f"sent_{number}" for number, name in enumerate(names)}
         renamed = ({sent[name]: row.get(name) for name in names} for row in rows)
@@ -109,7 +109,7 @@ class SentTable:
         return SentTable(to_csv(renamed, list(sent.values())), changed, len(names))
 
     def results(self, answer: bytes) -> list[dict[str, Any]]:
-        """The results of each row."""
+        """Returns the results of each row."""
         reader = csv.reader(io.StringIO(answer.decode("utf-8-sig"), newline=""))
         names = next(reader)[self.width :]
         return [
@@ -129,7 +129,7 @@ def _library(frame: object) -> str:
 
 
 def frame_rows(frame: Any, options: FileOptions) -> list[dict[str, Any]]:
-    """The rows of a pandas or Polars frame, with the columns that are read."""
+    """Returns the rows of a pandas or Polars frame, with the columns that are read."""
     match _library(frame):
         case "pandas":
             names = options.read(map(str, frame.columns))
@@ -142,7 +142,7 @@ def frame_rows(frame: Any, options: FileOptions) -> list[dict[str, Any]]:
 
 
 def with_columns(frame: FrameT, results: Sequence[Mapping[str, Any]], prefix: str) -> FrameT:
-    """The frame with the results beside its rows."""
+    """Returns the frame with columns of results added."""
     whole = cast(Any, frame)
     names = list(results[0]) if results else []
     columns = {prefix + name: [row[name] for row in results] for name in names}

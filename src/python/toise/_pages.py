@@ -1,4 +1,4 @@
-"""A page of records, and how the next one is asked for."""
+"""A page of records, and the cursor for the next one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """Some records of an answer.
+    """Some records of a response.
 
     Attributes:
         items: the records.
-        cursor: where the next page starts; None when there is none.
-        total: records in all; None where they are not counted.
+        cursor: where the next page starts; None if there is none.
+        total: number of all records; None if they are not counted.
     """
 
     items: list[T]
@@ -25,17 +25,17 @@ class Page(Generic[T]):
 
     @staticmethod
     def skipping(items: list[T], cursor: str | None, take: int) -> Page[T]:
-        """A page of a list that is read with `skip` and `take`: the cursor is how many records came before."""
+        """Returns a page of a list that is read with `skip` and `take`; the cursor is the number of earlier records."""
         is_last = len(items) < take
         return Page(items, None if is_last else str(int(cursor or 0) + len(items)))
 
 
 def page_size(limit: int | None, size_max: int) -> int:
-    """Records to ask for at a time: no more than are wanted."""
+    """Returns the number of records to request at a time: no more than are wanted."""
     return size_max if limit is None else max(1, min(limit, size_max))
 
 
 def parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Consecutive parts of a list, each of `size` items at most."""
+    """Iterates over consecutive parts of a list, each of at most `size` items."""
     for start in range(0, len(items), size):
         yield items[start : start + size]

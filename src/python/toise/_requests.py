@@ -1,7 +1,7 @@
-"""What both clients share and no network is needed for: a request as a value, when it is sent again and after which
-wait, and how an answer is read.
+"""The parts of both clients that need no network: requests as values, the rules for sending them again, and reading
+responses.
 
-The one thing to know before changing it: a request is only ever repeated where that cannot do anything twice.
+The one thing to know before changing it: a request is sent again only if it cannot take effect twice.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from . import errors
 from ._version import VERSION
 
 DEFAULT_URL: Final = "http://127.0.0.1:8080"
-"""Where a demo listens."""
+"""URL of a demo."""
 CONNECT_TIMEOUT_S: Final = 5.0
-"""Time to connect."""
+"""Maximum time to connect."""
 ANSWER_TIMEOUT_S: Final = 60.0
-"""Time between two pieces of an answer; a listing's URL is answered after up to 45 s."""
+"""Maximum time between two pieces of a response; a call for a listing's URL takes up to 45 s."""
 BACKOFF_S: Final = 0.25
-"""Wait before the first retry where the service names none; it doubles each time."""
+"""Wait before the first retry if the service gives none; it doubles each time."""
 PATIENT_STATUSES: Final = frozenset({429, 502, 503, 504})
 """Statuses after which the same request may succeed."""
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
@@ -36,14 +36,15 @@ IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 
 @dataclass(frozen=True)
 class Retries:
-    """When a request is sent again.
+    """The rules for sending a request again.
 
-    Refused connections and 429 are always repeated, because nothing was done. A broken connection, 502, 503 and 504 are
-    repeated where the request cannot do anything twice: it reads, or it carries an `Idempotency-Key`.
+    After a refused connection or 429, a request is always sent again, because nothing was done. After a broken
+    connection, 502, 503 or 504, it is sent again only if it cannot take effect twice: it only reads, or it has an
+    `Idempotency-Key`.
 
     Attributes:
-        attempts_max: requests sent in all, the first included; 1 for none again.
-        wait_max_s: longest wait before one retry, in seconds; an answer that asks for more is raised at once.
+        attempts_max: maximum number of attempts, the first included; 1 means no retry.
+        wait_max_s: maximum wait before a retry, in seconds; if a response asks for more, it is raised at once.
     """
 
     attempts_max: int = 4
@@ -52,17 +53,17 @@ class Retries:
 
 @dataclass(frozen=True)
 class Request:
-    """One call: what is sent, and whether sending it twice does anything twice.
+    """One call: what is sent, and whether it can take effect twice.
 
     Attributes:
         method: HTTP method.
-        path: path of the contract, parameters filled in.
+        path: path of the contract, with its parameters filled in.
         body: JSON body, if any.
         query: query parameters; those that are None are left out.
-        is_repeatable: whether it may be sent again after it may have arrived.
+        is_repeatable: whether it may be sent again if it may already have arrived.
         idempotency_key: sent as `Idempotency-Key`, which makes the request repeatable.
         headers: further headers.
-        timeout_s: time for the answer, if it differs from that of the client.
+        timeout_s: time limit of the response, if it differs from that of the client.
     """
 
     method: str
@@ -76,31 +77,31 @@ class Request:
 
     @staticmethod
     def get(path: str, **query: Any) -> Request:
-        """A GET."""
+        """Creates a GET request."""
         return Request("GET", path, query=query)
 
     @staticmethod
     def question(path: str, body: Any) -> Request:
-        """A POST that only reads."""
+        """Creates a POST request that only reads."""
         return Request("POST", path, body)
 
     @staticmethod
     def billed(path: str, body: Any, key: str | None) -> Request:
-        """A POST that costs credits: charged once, however often it is sent."""
+        """Creates a POST request that costs credits; they are charged once, however often it is sent."""
         return Request("POST", path, body, idempotency_key=key or new_key())
 
     @staticmethod
     def change(method: str, path: str, body: Any = None) -> Request:
-        """A call that changes something each time it arrives."""
+        """Creates a call that changes something each time it arrives."""
         return Request(method, path, body, is_repeatable=False)
 
     @property
     def may_repeat(self) -> bool:
-        """Whether it may be sent again after it may have arrived."""
+        """Whether it may be sent again if it may already have arrived."""
         return self.is_repeatable or self.idempotency_key is not None
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `httpx` for it, the address left out."""
+        """Returns the arguments for `httpx`, without the URL."""
         headers = dict(self.headers)
         if self.idempotency_key is not None:
             headers[IDEMPOTENCY_HEADER] = self.idempotency_key
@@ -116,28 +117,28 @@ class Request:
 
 
 def new_key() -> str:
-    """A new idempotency key."""
+    """Creates an idempotency key."""
     return str(uuid.uuid4())
 
 
 def address(url: str | None) -> str:
-    """The address of the service: as given, or `TOISE_URL`, or that of a demo."""
+    """Returns the URL of the service: the given one, else `TOISE_URL`, else that of a demo."""
     return (url or os.environ.get("TOISE_URL") or DEFAULT_URL).rstrip("/")
 
 
 def headers(key: str | None) -> dict[str, str]:
-    """The headers of every request: the key as given, or `TOISE_KEY`."""
+    """Returns the headers of every request; the key is the given one, else `TOISE_KEY`."""
     key = key or os.environ.get("TOISE_KEY")
     return {"user-agent": f"toise-python/{VERSION}"} | ({"x-api-key": key} if key else {})
 
 
 def timeout(seconds: float) -> httpx.Timeout:
-    """The time limits of a client."""
+    """Returns the time limits of a client."""
     return httpx.Timeout(seconds, connect=CONNECT_TIMEOUT_S)
 
 
 def retry_after_s(answer: httpx.Response, now_s: float | None = None) -> float | None:
-    """Seconds of `Retry-After`, given as a number or as a date; None without one that can be read."""
+    """Returns the seconds of `Retry-After`, given as a number or as a date; None if it is missing or unreadable."""
     text = answer.headers.get("retry-after", "").strip()
     if not text:
         return None
@@ -151,13 +152,13 @@ def retry_after_s(answer: httpx.Response, now_s: float | None = None) -> float |
 
 
 def backoff_s(attempt: int) -> float:
-    """A wait where the service names none: it grows with the attempts made (from 1), with half of it left to chance."""
+    """Returns the wait if the service gives none. It grows with the attempts (from 1), and half of it is random."""
     longest: float = BACKOFF_S * 2 ** (attempt - 1)
     return longest * (0.5 + random.random() / 2)
 
 
 def wait_after_answer(request: Request, answer: httpx.Response, attempt: int, retries: Retries) -> float | None:
-    """Seconds to wait before `request` is sent again; None where the answer stands."""
+    """Returns the seconds to wait before `request` is sent again; None if the response is final."""
     if answer.status_code not in PATIENT_STATUSES or attempt >= retries.attempts_max:
         return None
     if answer.status_code != 429 and not request.may_repeat:
@@ -170,7 +171,7 @@ def wait_after_answer(request: Request, answer: httpx.Response, attempt: int, re
 def wait_after_failure(
     request: Request, failure: httpx.TransportError, attempt: int, retries: Retries
 ) -> float | None:
-    """Seconds to wait before `request` is sent again after a failed connection; None where the failure stands."""
+    """Returns the seconds to wait before `request` is sent again after a failed connection; None if it is not."""
     was_sent = not isinstance(failure, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
     is_final = isinstance(failure, httpx.UnsupportedProtocol)
     if is_final or attempt >= retries.attempts_max or (was_sent and not request.may_repeat):
@@ -179,13 +180,13 @@ def wait_after_failure(
 
 
 def failed(request: Request, failure: httpx.TransportError) -> errors.ConnectionFailed:
-    """The exception for a request without an answer."""
+    """Returns the exception for a request without a response."""
     reason = str(failure) or type(failure).__name__
     return errors.ConnectionFailed(f"{request.method} {request.path}: {reason}")
 
 
 def refused(answer: httpx.Response) -> errors.ApiError | None:
-    """The exception for an answer whose body was read, or None for a success."""
+    """Returns the exception for a response whose body was read; None for a success."""
     if answer.status_code < 400:
         return None
     try:

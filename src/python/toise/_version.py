@@ -5,5 +5,5 @@ from importlib.metadata import PackageNotFoundError, version
 try:
     VERSION = version("toise")
 except PackageNotFoundError:
-    # Run from the source tree, without having been installed.
+    # The package runs from the source tree and is not installed.
     VERSION = "0+source"

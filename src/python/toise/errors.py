@@ -1,7 +1,7 @@
-"""What can go wrong: one exception per kind of answer, each with the body the service sent.
+"""The exceptions: one per kind of error response, with the body that the service sent.
 
-`ApiError` and its subclasses are answers of the service; `ConnectionFailed` means that there was none. Everything here
-derives from `ToiseError`.
+`ApiError` and its subclasses are responses of the service; `ConnectionFailed` means that there was none. All of them
+derive from `ToiseError`.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ __all__ = [
 ]
 
 QUOTA_CODE = 10006
-"""The code of a monthly quota that is used up; it shares its status with the rate limit."""
+"""The code of an exceeded monthly quota, which has the same status as the rate limit."""
 
 
 class ToiseError(Exception):
-    """Anything this package raises on purpose."""
+    """Base of all exceptions that this package raises."""
 
 
 class ConnectionFailed(ToiseError):
-    """No answer came: the service could not be reached, or the connection broke. The cause is in `__cause__`."""
+    """No response: the service could not be reached, or the connection broke. The cause is in `__cause__`."""
 
 
 class ApiError(ToiseError):
@@ -46,11 +46,11 @@ class ApiError(ToiseError):
 
     Attributes:
         status: HTTP status, 400 or more.
-        code: code of the contract, such as 10002; 0 if the body carried none, as that of a proxy.
-        message: what the service said; for an invalid request, the JSON path of the fault and what is allowed there.
-        body: the whole body: a decoded JSON value, or text where it was none.
-        request_id: the `x-request-id` to quote in a report, if the answer had one.
-        retry_after_s: seconds after which to try again, if the answer said.
+        code: code of the contract, such as 10002; 0 if the body has none, for example from a proxy.
+        message: message of the service; for an invalid request, the JSON path of the fault and what is allowed there.
+        body: the whole body: a decoded JSON value, or text if it is not JSON.
+        request_id: the `x-request-id` to quote in a report, if the response has one.
+        retry_after_s: seconds after which to try again, if the response gives them.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ApiError(ToiseError):
 
 
 class InvalidRequest(ApiError):
-    """400, 405, 408, 413, 415 or 422: the request is not readable or not valid; sending it again will not help."""
+    """400, 405, 408, 413, 415 or 422: the request cannot be read or is invalid. Sending it again will not help."""
 
 
 class AuthenticationFailed(ApiError):
@@ -81,7 +81,7 @@ class AuthenticationFailed(ApiError):
 
 
 class NotGranted(ApiError):
-    """403: the key works, and is not granted this endpoint."""
+    """403: the key is valid but has no grant for this endpoint."""
 
 
 class NotFound(ApiError):
@@ -89,11 +89,11 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """409: the idempotency key was used for another request, or a file project is not in the state for this."""
+    """409: the idempotency key was used for another request, or the state of the project does not allow the call."""
 
 
 class RateLimited(ApiError):
-    """429, code 10005: too many calls at a time, still after all retries."""
+    """429, code 10005: too many calls at a time, even after all retries."""
 
 
 class QuotaExceeded(RateLimited):
@@ -101,14 +101,14 @@ class QuotaExceeded(RateLimited):
 
 
 class ServiceFailed(ApiError):
-    """500 or more: a failure or an overload of the service, still after all retries."""
+    """500 or more: the service failed or is overloaded, even after all retries."""
 
 
 class PageRejected(ApiError):
-    """422 on a listing's URL: the page gives no listing. It must not be asked for again.
+    """422 for a listing's URL: the page gives no listing. Do not request it again.
 
     Attributes:
-        reason: why, in a word, such as `not_a_listing`.
+        reason: the reason as a word, such as `not_a_listing`.
     """
 
     def __init__(self, status: int, body: Any, **about: Any) -> None:
@@ -120,10 +120,10 @@ class PageRejected(ApiError):
 
 
 class StillCollecting(ToiseError):
-    """A page is still being collected after the time that was given to it; ask again later, it costs nothing.
+    """A page is still being collected after the maximum wait. Call again later; this costs nothing.
 
     Attributes:
-        retry_after_s: seconds after which the service suggests to ask again.
+        retry_after_s: seconds after which to call again, as the service suggests.
     """
 
     def __init__(self, retry_after_s: float) -> None:
@@ -137,7 +137,7 @@ class WebhookRefused(ToiseError):
 
 @dataclass(frozen=True)
 class ItemError:
-    """Why one item of a call with many items failed. It stands in the place of the item's result and is not raised.
+    """The error of one item of a call with many items. It is in the place of the item's result and is not raised.
 
     Attributes:
         index: place of the item among those sent, from 0.
@@ -151,7 +151,7 @@ class ItemError:
 
     @staticmethod
     def of(index: int, error: ErrorError) -> ItemError:
-        """The error of the contract as a value."""
+        """Creates it from an error of the contract."""
         return ItemError(index, error["code"], error["message"])
 
 
@@ -162,11 +162,11 @@ STATUSES: dict[int, type[ApiError]] = {
     409: Conflict,
     429: RateLimited,
 }
-"""The exception of each status that has one of its own."""
+"""The exceptions of statuses that have their own."""
 
 
 def of_answer(status: int, body: Any, request_id: str | None, retry_after_s: float | None) -> ApiError:
-    """The exception for an answer with a status of 400 or more."""
+    """Returns the exception for a response with a status of 400 or more."""
     kind = STATUSES.get(status, ServiceFailed if status >= 500 else InvalidRequest)
     if status == 422 and isinstance(body, dict) and "data" in body:
         kind = PageRejected

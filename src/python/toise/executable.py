@@ -1,6 +1,6 @@
 """The `toise` executable that comes in the same wheel.
 
-`python -m toise …` runs it, and `path()` finds it for a program of yours.
+`python -m toise …` runs it, and `path()` returns its path for your own programs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME = "toise" + (sysconfig.get_config_var("EXE") or "")
 
 
 def path() -> Path:
-    """Where the executable is: as `TOISE` says, else where pip put it, else in `PATH`.
+    """Returns the path of the executable: that in `TOISE`, else where pip put it, else the one in `PATH`.
 
     Raises:
         FileNotFoundError: it is in none of these places.
@@ -43,7 +43,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def main() -> None:
-    """Runs the executable in the place of this process."""
+    """Replaces this process with the executable."""
     try:
         arguments = [str(path()), *sys.argv[1:]]
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""A home to be valued, from keywords."""
+"""Builds the request for the value of a home from keywords."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ def home(
     furniture: str | None = None,
     **characteristics: bool,
 ) -> EstimateRequest:
-    """The request that values a home.
+    """Returns the request for the value of a home.
 
     Args:
         kind: flat or house.
         surface: living surface, m².
         lon, lat: position, degrees; or give an address.
         address: address in one line, with postal code and commune.
-        rooms: main rooms; 0 where it is not known.
-        bedrooms: bedrooms; one less than the rooms where it is not given.
-        land_surface: of a house, m².
+        rooms: main rooms; 0 if unknown.
+        bedrooms: bedrooms; by default one less than the rooms.
+        land_surface: land of a house, m².
         construction_year: year.
         general_conditions: `GENERAL_CONDITION_…`.
         energy, climate: classes, as a letter or as in the contract.
         floor, total_floor: storey of the home, and storeys of the building.
         furniture: `FURNITURE_…`.
-        characteristics: what it has, such as `hasLift=True`.
+        characteristics: characteristics of the home, such as `hasLift=True`.
 
     Raises:
         ValueError: there is neither a position nor an address.

@@ -4,8 +4,8 @@ Columns are named as in SQL: the path of a field in snake case, so that `habitat
 column `habitation_surface_total`. Lists, such as the adverts of a property, stay one column. Records that lack a field
 have null there.
 
-Needs `pip install 'toise[arrow]'`, `'toise[pandas]'` or `'toise[polars]'`; a missing package is named when it is first
-needed.
+Needs `pip install 'toise[arrow]'`, `'toise[pandas]'` or `'toise[polars]'`. The import error of a missing package names
+it when it is first needed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def column_name(path: Sequence[str]) -> str:
-    """The column of a field: `["habitation", "roomCount"]` is `habitation_room_count`."""
+    """Returns the column of a field: `habitation_room_count` for `["habitation", "roomCount"]`."""
     return "_".join(_HUMP.sub("_", part).lower() for part in path)
 
 
 def flattened(record: Mapping[str, Any]) -> dict[str, Any]:
-    """One record with the fields of records within it as columns of its own; lists are kept as they are.
+    """Returns a record with the fields of nested records as separate columns; lists are kept unchanged.
 
-    A GeoJSON feature gives its properties, and `lon` and `lat`.
+    For a GeoJSON feature, returns its properties, and `lon` and `lat`.
     """
     if record.get("type") == "Feature":
         lon, lat = record["geometry"]["coordinates"][:2]
@@ -53,33 +53,33 @@ def flattened(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def to_arrow(records: Iterable[Mapping[str, Any]]) -> pyarrow.Table:
-    """Records as an Arrow table. Numbers that are whole in one record and not in another become floats."""
+    """Returns records as an Arrow table. A column with whole and other numbers has floats."""
     import pyarrow
 
     rows = [flattened(record) for record in records]
-    # In the order in which they are first seen: an Arrow table made of rows would take those of the first row only.
+    # The names of all rows, in order of first occurrence: `from_pylist` would take only those of the first row.
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pyarrow.table({name: pyarrow.array([row.get(name) for row in rows]) for name in names})
 
 
 def to_pandas(records: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
-    """Records as a pandas frame."""
+    """Returns records as a pandas frame."""
     import pandas
 
     return pandas.DataFrame([flattened(record) for record in records])
 
 
 def to_polars(records: Iterable[Mapping[str, Any]]) -> polars.DataFrame:
-    """Records as a Polars frame. Types follow from all records, not from the first ones."""
+    """Returns records as a Polars frame. Types are derived from all records, not only from the first ones."""
     import polars
 
     rows = [flattened(record) for record in records]
-    # Not strict, since JSON writes a price now as 2400 and now as 2412.5: whole numbers become floats then.
+    # Not strict, because JSON may write prices as 2400 and 2412.5: whole numbers then become floats.
     return polars.DataFrame(rows, infer_schema_length=None, strict=False)
 
 
 def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> bytes:
-    """The given columns of rows as CSV in UTF-8; what is missing is empty."""
+    """Returns the given columns of rows as CSV in UTF-8; missing values are empty."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)
@@ -89,7 +89,7 @@ def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> bytes:
 
 
 def _cell(value: Any) -> Any:
-    """A value as a cell: null is empty, and whole numbers that a missing neighbour made floats are whole again."""
+    """Returns a value as a cell: null is empty, and whole numbers that pandas made floats are whole again."""
     if isinstance(value, float):
         return "" if math.isnan(value) else int(value) if value.is_integer() else value
     return "" if value is None else value

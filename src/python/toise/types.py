@@ -1,8 +1,8 @@
-"""Types of what the service takes and answers, made from its OpenAPI document by
+"""Types of the requests and responses of the service, generated from its OpenAPI document by
 `src/python/generate.py`.
 
-Every record is a plain `dict`; these types tell checkers and editors which keys it has. A key that is not always there
-is `NotRequired`.
+Every record is a plain `dict`; these types describe its keys to type checkers and editors. A key that may be missing is
+`NotRequired`.
 """
 
 from __future__ import annotations

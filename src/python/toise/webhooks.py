@@ -1,7 +1,7 @@
-"""Receiving deliveries of alerts: check that one comes from the service, then read it.
+"""Verifies that a delivery of an alert comes from the service, and reads it.
 
-The signature is that of Standard Webhooks: HMAC-SHA256 over `id.timestamp.body` under the secret of the account. It is
-made over the bytes of the body as they arrived, so hand over those and not a decoded value written again.
+The signature is that of Standard Webhooks: HMAC-SHA256 of `id.timestamp.body` under the secret of the account. It
+covers the bytes of the body as they arrived, so pass these, and not a decoded value that was written again.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ SIGNATURE_HEADER: Final = "webhook-signature"
 KEY_HEADER: Final = "x-webhook-key"
 NEXT_KEY_HEADER: Final = "x-webhook-key-next"
 TOLERANCE_S: Final = 300
-"""Most seconds between the clock of the service and ours."""
+"""Maximum difference between the clock of the service and ours, in seconds."""
 SECRET_PREFIX: Final = "whsec_"
 VERSION_PREFIX: Final = "v1,"
 
 
 @dataclass(frozen=True)
 class ReceivedDelivery:
-    """A delivery that is what it says it is.
+    """A verified delivery.
 
     Attributes:
-        id: identifier, the same over all attempts. Remember it: the same delivery may come more than once.
+        id: identifier, the same for all attempts. Remember it: the same delivery may arrive more than once.
         timestamp_s: when this attempt was made, seconds since 1970.
-        about: `"properties"` or `"adverts"`, or `"unknown"` for a delivery that names no record.
-        body: the decoded body; `body["data"]` has the lists `created` and `updated`.
+        about: `"properties"` or `"adverts"`, or `"unknown"` for a delivery without records.
+        body: the decoded body; `body["data"]` contains the lists `created` and `updated`.
     """
 
     id: str
@@ -50,12 +50,12 @@ class ReceivedDelivery:
 
 
 class WebhookVerifier:
-    """Checks deliveries under the secrets of an account (`toise accounts show`).
+    """Verifies deliveries with the secrets of an account (`toise accounts show`).
 
     Args:
         secrets: the signing secret (`whsec_…`); several while one is being replaced.
-        key: the webhook key of the account, if `x-webhook-key` is to be checked too.
-        tolerance_s: most seconds between the clock of the service and ours.
+        key: the webhook key of the account, to check `x-webhook-key` too.
+        tolerance_s: maximum difference between the clock of the service and ours, in seconds.
 
     Raises:
         ValueError: a secret is not `whsec_` and base64, or there is none.
@@ -74,15 +74,15 @@ class WebhookVerifier:
     def verify(
         self, body: bytes, headers: Mapping[str, str], *, now_s: float | None = None
     ) -> ReceivedDelivery:
-        """Checks one delivery and reads it.
+        """Verifies one delivery and reads it.
 
         Args:
             body: the bytes of the body as they arrived.
-            headers: the headers, names in any case.
-            now_s: the present, seconds since 1970; the system's clock by default.
+            headers: the headers, with names in any case.
+            now_s: the current time, seconds since 1970; by default that of the system.
 
         Raises:
-            WebhookRefused: the key, time or signature is wrong, or the signed body is no delivery.
+            WebhookRefused: the key, time or signature is wrong, or the signed body is not a delivery.
         """
         found = {name.lower(): value for name, value in headers.items()}
         keys = [found.get(name, "") for name in (KEY_HEADER, NEXT_KEY_HEADER)]
@@ -97,7 +97,7 @@ class WebhookVerifier:
             raise WebhookRefused(f"{TIMESTAMP_HEADER} is more than {self._tolerance_s:g} s from now")
         given = found.get(SIGNATURE_HEADER, "").split(" ")
         expected = [signature(secret, identifier, timestamp, body) for secret in self._secrets]
-        # Every pair is compared, so that the time taken tells nothing.
+        # Every pair is compared, so that the time taken reveals nothing.
         answers = [_same(one, right) for one in given for right in expected]
         if not any(answers):
             raise WebhookRefused("no signature matches: the secret differs, or the body was changed")
@@ -105,7 +105,7 @@ class WebhookVerifier:
 
 
 def signature(secret: bytes, identifier: str, timestamp: str, body: bytes) -> str:
-    """The signature of a delivery under a decoded secret, as it stands in `webhook-signature`."""
+    """Returns the signature of a delivery under a decoded secret, as in `webhook-signature`."""
     signed = b".".join([identifier.encode(), timestamp.encode(), body])
     digest = hmac.new(secret, signed, hashlib.sha256).digest()
     return VERSION_PREFIX + base64.b64encode(digest).decode()

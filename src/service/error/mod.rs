@@ -137,8 +137,8 @@ fn at_writer(address: Option<&str>) -> String {
 
 impl ApiError {
     /// Wraps an internal failure. If a file of the store was replaced or deleted, the service is about to stop; if the
-    /// disk is full or read-only, it waits for space; if a table is damaged, it waits for the operator. The error is then
-    /// [`ApiError::NotReady`] and is logged here.
+    /// disk is full or read-only, it waits for space; if a table is damaged, it waits for the operator. The error is
+    /// then [`ApiError::NotReady`] and is logged here.
     pub fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         let error = error.into();
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);

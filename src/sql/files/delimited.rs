@@ -1,8 +1,8 @@
 //! Converts delimited text to a Parquet file whose types are decided over all rows.
 //!
 //! The text is read twice: once to see what the cells of each column have in common, once to write them. A column is of
-//! whole numbers, numbers, days or moments if all its cells are; otherwise it is text. Codes stay text: a column whose name
-//! says that it holds codes, and one in which a number begins with a zero or has more digits than an integer.
+//! whole numbers, numbers, days or moments if all its cells are; otherwise it is text. Codes stay text: a column whose
+//! name says that it holds codes, and one in which a number begins with a zero or has more digits than an integer.
 
 use std::io::{BufRead, Read};
 use std::sync::Arc;
@@ -255,8 +255,8 @@ fn explain(error: csv::Error) -> String {
     }
 }
 
-/// Converts a text; `open` opens it, and is called twice, and `form` gets to
-/// know the delimiter. Returns the Parquet file, and what a person may want to know.
+/// Converts a text. `open` opens it and is called twice; the delimiter is recorded in `form`. Returns the Parquet file,
+/// and notes for the user.
 ///
 /// # Errors
 /// The text cannot be read, has no rows, or has rows of another width than its header.

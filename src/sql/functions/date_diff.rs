@@ -35,7 +35,7 @@ enum Part {
     Quarters,
     Months,
     Weeks,
-    /// Of this many microseconds.
+    /// Parts of equal length, in microseconds.
     Equal(i64),
 }
 

@@ -19,7 +19,7 @@ use datafusion::logical_expr::planner::ExprPlanner;
 /// Adds all functions of this module to a session.
 ///
 /// # Errors
-/// No error depends on the query: every extended function exists.
+/// An extended function does not exist in the engine, which cannot happen.
 pub(crate) fn register(context: &SessionContext) -> Result<()> {
     for function in date_parts::functions() {
         context.register_udf(function);

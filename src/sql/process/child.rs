@@ -42,7 +42,8 @@ const BLOCKING_THREADS: usize = 4;
 const PIECE_BYTES: usize = 1 << 20;
 /// Time on the processor that a query may take beyond its time limit times its threads.
 const PROCESSOR_GRACE: Duration = Duration::from_secs(2);
-/// Memory beyond that of the query after which a process is spent: it has kept too much.
+/// Memory that a process may keep after a query, in addition to its own. A process that keeps more runs no further
+/// query.
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// What runs queries in this process.

@@ -1,5 +1,4 @@
-//! Queries of others run in processes of their own, so that no statement can take the memory or the threads of the
-//! server.
+//! Queries of keys run in separate processes, so that no statement can take the memory or the threads of the server.
 //!
 //! The server starts its own executable again with a hidden command ([`Launch`]) and keeps a few such processes ready
 //! (`pool`). One process runs one query at a time: it receives the text, the parameters, the versions of the tables

@@ -22,8 +22,8 @@ use crate::limits::Limit;
 
 /// Processes that wait for a query.
 const IDLE_MAX: usize = 2;
-/// Bytes of an answer that wait in the pipe, so that a process goes on while the server passes them on. This is the most
-/// that Linux allows without privileges.
+/// Bytes of an answer that wait in the pipe, so that a process goes on while the server passes them on. This is the
+/// most that Linux allows without privileges.
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: i32 = 1 << 20;
 /// Last messages of a process that are kept, to explain its end.
@@ -82,7 +82,8 @@ impl Pool {
         }
         handle.spawn(async move {
             match QueryProcess::start(&inner.launch).await {
-                // Behind those that have run a query: they have more open and know which other machines answer.
+                // New processes are used last: those that have run a query have more files open and know which other
+                // machines answer.
                 Ok(process) => inner.idle.lock().insert(0, process),
                 Err(error) => tracing::error!(%error, "cannot start a process for queries"),
             }

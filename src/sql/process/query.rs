@@ -61,7 +61,7 @@ pub(crate) struct RemoteQuery {
     batches: Option<StreamDecoder>,
 }
 
-/// What comes from a process.
+/// A message from a process that runs a query.
 pub(crate) enum Arrived {
     /// The query runs: its columns, and whether other machines answered it, if it was large enough for them.
     Opened(SchemaRef, Option<bool>),

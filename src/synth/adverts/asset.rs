@@ -1,4 +1,4 @@
-//! Draws the true assets on the market, which portals then show with errors.
+//! Draws the real homes, plots and buildings on the market. Portals then describe them with errors.
 
 use crate::communes::{SynthAddress, SynthCommune};
 use crate::dvf::price;
@@ -295,8 +295,8 @@ impl SynthAsset {
             lot.surface_m2 =
                 ((self.surface_m2 + stream.between(-3, 3) as f64) * 10.0).round() / 10.0;
         }
-        // Two flats per floor, mirrored or with different plans; two flats with the same plan, floor and price would be
-        // one flat.
+        // Two flats per floor, mirrored or with different plans; nothing would distinguish two flats with the same
+        // plan, floor and price.
         lot.floors = self.floors.max(6);
         lot.floor = Some(1 + rank as i32 / 2);
         let per_floor = 1.0 + 0.008 * f64::from(rank);

@@ -116,7 +116,7 @@ pub struct Noise {
     pub boilerplate: f64,
     /// The URL has parameters of the search that led to it.
     pub tracked: f64,
-    /// A group of assets continues with a programme and some of its flats.
+    /// A group of assets contains a new-build programme and some of its flats.
     pub programme: f64,
     /// An advert of a new home does not say so in its general conditions.
     pub new_build_unsaid: f64,

@@ -2,15 +2,15 @@
 //! found in real adverts.
 //!
 //! Assets come in groups of 21 with 32 adverts, so N adverts describe about 2/3 N assets. Some groups contain twins
-//! (two flats of a building, described alike by one agency) and the flats of a programme. [`asset`] draws the truth,
-//! [`seller`] its seller, `lifecycle` when it is seen and at what price, [`portal`] and [`descriptions`] what a portal
-//! shows; [`level`] sets the noise, and `files` writes the result.
+//! (two flats of a building that one agency describes in the same words) and the flats of a programme. [`asset`] draws
+//! the asset and [`seller`] draws its seller. `lifecycle` draws when the asset is seen and at what price. [`portal`]
+//! and [`descriptions`] draw what a portal shows. [`level`] sets the noise, and `files` writes the result.
 //!
 //! The level `thin` shares none of this: it is one city, drawn from measured tables by `thin`.
 //!
 //! Order: the sightings of a block of 2,048 adverts are in time order, and blocks are ordered by when their assets come
-//! to the market. The sightings of one asset are therefore in time order, and the whole file approximately. Everything
-//! is derived from the seed, with any number of threads; memory is limited to a few blocks.
+//! to the market. The sightings of one asset are therefore in time order, and the whole file is nearly so. The same
+//! seed gives the same bytes with any number of threads. Memory is limited to a few blocks.
 
 pub mod asset;
 pub mod descriptions;
@@ -296,7 +296,7 @@ impl MarketGenerator {
                     shift.to_s = shift.from_s + stream.between(10, 90) * DAY_S;
                 }
             }
-            // An asset that comes to the market at the very end is still seen once.
+            // An asset that comes to the market in the last hour is still seen once.
             shift.from_s = shift.from_s.min(self.request.until_s - 3_600);
             shift.to_s = shift.to_s.max(shift.from_s + 3_600);
             last = Some((portal, shift));
@@ -350,8 +350,8 @@ fn shuffled(stream: &mut Stream) -> [u8; ASSETS_PER_GROUP as usize] {
     counts
 }
 
-/// Draws towns until they contain enough inhabitants. Villages, where few homes are alike, would make deduplication look
-/// better than it is.
+/// Draws towns until they contain enough inhabitants. Villages, where few homes are alike, would make deduplication
+/// look better than it is.
 fn dense(request: &AdvertsRequest) -> Vec<&'static str> {
     let wanted = request.adverts as f64 / ADVERTS_PER_INHABITANT;
     let mut drawn: Vec<(f64, &SynthCommune)> = communes::all()

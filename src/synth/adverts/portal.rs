@@ -51,8 +51,8 @@ pub struct PortalListing<'a> {
     pub first: bool,
 }
 
-/// Draws whether something happens. Draws no random number if the share is 0, so that a level without it keeps its
-/// output.
+/// Draws whether something happens. Draws no random number if the share is 0, so that a kind of noise added later does
+/// not change the output of levels that do not use it.
 fn happens(stream: &mut Stream, share: f64) -> bool {
     share > 0.0 && stream.chance(share)
 }
@@ -337,8 +337,8 @@ impl PortalListing<'_> {
     }
 }
 
-/// Updates the advert to a later sighting. Only the fields set here differ between sightings of an advert, and callers
-/// that read only the changes rely on it.
+/// Updates the advert to a later sighting. Only the fields set here differ between sightings of an advert. Callers that
+/// read only the changes rely on that.
 pub fn apply_sighting(advert: &mut Advert, first_s: i64, sighting: &SynthSighting) {
     let moment = |seconds: i64| chrono::DateTime::from_timestamp(seconds, 0).map(Timestamp::new);
     // A house whose living area is not shown has land, too, but its price is not that of the land.

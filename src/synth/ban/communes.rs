@@ -14,7 +14,7 @@ use toise_geo::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
 
 /// Addresses of the country, about as many as the national base holds.
 pub const NATIONAL_ADDRESSES: u64 = 26_000_000;
-/// Exponent of the population to which addresses are proportional.
+/// The number of addresses is proportional to the population to this power.
 const POPULATION_EXPONENT: f64 = 0.9;
 /// Addresses of Paris per inhabitant, as a share of what other cities have.
 const PARIS_SHARE: f64 = 0.2;
@@ -22,7 +22,7 @@ const PARIS_SHARE: f64 = 0.2;
 const REACH_SHARE: f64 = 0.55;
 /// Minimum and maximum reach, metres.
 const REACH_M: (f64, f64) = (350.0, 4_000.0);
-/// Maximum communes after which roads are named: the nearest ones of the department.
+/// Maximum number of communes that give their names to roads of a commune: the nearest ones of the department.
 const NEIGHBOURS: usize = 6;
 
 /// Metres per degree of latitude.
@@ -58,8 +58,8 @@ pub struct BanCommune {
     pub neighbours: Vec<&'static str>,
 }
 
-/// Returns the communes of each department with their shares of `addresses`, or of the whole country's. Leaves out
-/// communes without inhabitants.
+/// Returns the communes of each department with their shares of `addresses`, or of [`NATIONAL_ADDRESSES`] if it is
+/// `None`. Leaves out communes without inhabitants.
 pub fn communes(
     wanted: &[String],
     addresses: Option<u64>,

@@ -1,4 +1,4 @@
-//! A made-up national address base: a file of addresses and one of named places for each department, in the official
+//! A synthetic national address base: a file of addresses and one of named places for each department, in the official
 //! format.
 //!
 //! Communes, postal codes, populations and former communes are the real ones of [`toise_geo::places`]; streets, house
@@ -11,7 +11,8 @@
 //! written.
 //!
 //! Structure: [`communes`] divides the addresses among communes; [`streets`] draws the streets of a commune with
-//! [`names`], which compose what [`words`], [`types`] and [`regions`] list; [`houses`] numbers a street; [`rows`] writes.
+//! [`names`], which compose what [`words`], [`types`] and [`regions`] list; [`houses`] numbers a street; [`rows`]
+//! writes.
 
 pub mod afnor;
 pub mod communes;
@@ -80,11 +81,11 @@ impl DepartmentFiles {
         format!("lieux-dits-{}-beta.csv", self.department)
     }
 
-    /// Writes the file of addresses; items are streets. `progress` is called with the number of addresses since the last
-    /// call.
+    /// Writes the file of addresses; items are streets. `progress` is called with the number of addresses since the
+    /// last call.
     ///
     /// # Errors
-    /// Whatever `out` refuses.
+    /// `out` cannot be written.
     pub fn write_addresses(
         &self,
         out: &mut dyn Write,
@@ -107,7 +108,7 @@ impl DepartmentFiles {
     /// Writes the file of named places; an item is a row.
     ///
     /// # Errors
-    /// Whatever `out` refuses.
+    /// `out` cannot be written.
     pub fn write_places(&self, out: &mut dyn Write) -> io::Result<Summary> {
         let mut writing = Writing::new(out, rows::PLACE_COLUMNS);
         for commune in &self.communes {

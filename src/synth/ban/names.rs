@@ -213,7 +213,7 @@ fn compound(region: &Region, stream: &mut Stream) -> String {
     }
 }
 
-/// Draws the name of a hamlet, as it is used alone.
+/// Draws the name of a hamlet as it stands alone, not in the name of a street.
 fn hamlet(region: &Region, stream: &mut Stream) -> String {
     let masculine = stream.chance(0.5);
     let form = |pair: (&'static str, &'static str)| if masculine { pair.0 } else { pair.1 };
@@ -262,7 +262,7 @@ pub fn of(name: &str) -> String {
     }
 }
 
-/// Returns the name as it is used alone: "des Lilas" becomes "Les Lilas".
+/// Returns a name without the preposition that links it to the type of a street: "des Lilas" becomes "Les Lilas".
 fn without_preposition(name: &str) -> String {
     for (long, short) in [
         ("du ", "Le "),

@@ -61,7 +61,7 @@ pub struct BanStreet {
     pub middle: (f64, f64),
     /// Whether its numbers are metres from its beginning.
     pub is_metric: bool,
-    /// Seed of its own stream of random numbers.
+    /// Seed of the random numbers for this street.
     pub seed: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Metrics: a name and help text, declared next to the code that records them. The first use registers a metric.
+//! Metrics: a name and help text, declared next to the code that records them. A metric is registered when it is first
+//! used.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,7 +1,7 @@
 //! The folder in which examples run: a small data folder in `toise-data`, and the files that the examples name.
 //!
-//! An example runs as it is printed, except that its sizes are smaller, that its absolute folders are inside this one, and
-//! that an identifier stands where it says KEY_ID or PROPERTY_ID.
+//! An example runs as printed, with three exceptions: its sizes are smaller, its absolute folders are inside this one,
+//! and an identifier replaces KEY_ID or PROPERTY_ID.
 
 use std::cell::Cell;
 use std::fs;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::support::homes::{IN_PARIS, trained};
 use crate::support::process::{errors, executable, run};
 
-/// Rows that stand for the thousands and millions of an example.
+/// Number of rows that replaces the thousands and millions of an example.
 const FEW: &str = "300";
 /// Options whose number is a size.
 const SIZES: [&str; 4] = ["--dvf", "--dpe", "--adverts", "--portfolio"];
@@ -32,7 +32,7 @@ const SHOWN: [&str; 2] = [
     "019bb126-cee2-7a45-a98c-3cba58e89b2d",
     "019bb6ce-f773-7d05-a48a-7dc4b4225d13",
 ];
-/// Adverts of `export.csv`: a mapping is suggested from as many.
+/// Adverts of `export.csv`: enough for the suggestion of a mapping.
 const EXPORTED: usize = 40;
 /// Header of the tax office's raw files.
 const RAW_HEADER: &str = "Identifiant de document|Reference document|1 Articles CGI|2 Articles CGI|3 Articles CGI|4 Articles CGI|\
@@ -50,7 +50,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Makes the data folder and the files.
+    /// Creates the data folder and the files.
     pub fn build() -> Self {
         let stage = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -77,7 +77,7 @@ impl Stage {
         stage
     }
 
-    /// Returns a copy, so that what the examples of one page leave behind does not matter to another's.
+    /// Returns a copy, so that the examples of one page do not affect those of another.
     pub fn copy(&self) -> Self {
         let copy = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -236,7 +236,7 @@ impl Stage {
         self.shell("cat made/adverts-synth.ndjson named.ndjson > adverts.ndjson && gzip -kf adverts.ndjson && toise ingest adverts.ndjson");
     }
 
-    /// Returns an example as it runs here.
+    /// Returns an example with these changes.
     pub fn prepared(&self, example: &str) -> String {
         let mut command = example.to_owned();
         for (printed, here) in [

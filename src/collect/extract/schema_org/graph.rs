@@ -31,7 +31,7 @@ pub(super) type Node = Map<String, Value>;
 /// The nodes of a page.
 #[derive(Default)]
 pub(super) struct Graph<'v> {
-    /// The nodes, each with whether it may be the listing; nodes below a property of `ELSEWHERE` may not.
+    /// Each node, and whether it may be the listing; nodes below a property of `ELSEWHERE` may not.
     pub(super) nodes: Vec<(&'v Node, bool)>,
     by_id: HashMap<&'v str, &'v Node>,
 }
@@ -91,9 +91,10 @@ impl<'v> Graph<'v> {
         }
         let mut of_best = candidates.iter().filter(|(rank, _)| *rank == best);
         let (_, first) = of_best.next()?;
-        // The same listing often occurs twice, for two consumers; both nodes then have the same name.
+        // Pages often describe their listing twice, for different readers of the data; both nodes then have the same
+        // name.
         if of_best.any(|(_, other)| other.get("name") != first.get("name")) {
-            // Similar listings may be products too; the page is of the one that it is named after.
+            // Similar listings may be products too; the page is about the one whose name is in its title or heading.
             let mut of_page = candidates
                 .iter()
                 .filter(|(rank, node)| *rank == best && is_named_after(page, node))
@@ -125,7 +126,7 @@ impl<'v> Graph<'v> {
 }
 
 const OFFER: usize = 3;
-/// Minimum length of a name that tells a listing from others, bytes.
+/// Minimum length of a name that distinguishes a listing from others, bytes.
 const NAME_BYTES_MIN: usize = 8;
 
 /// Returns whether the title or heading of a page contains the name of a node.

@@ -10,7 +10,7 @@ use super::tokens::Token;
 pub const ACTIVE: char = '\u{e000}';
 /// Maximum distance in tokens between an emission value and the word CO2.
 const CARBON_REACH: usize = 4;
-/// Maximum distance in tokens between two letters of a scale, which may have their limits beside them.
+/// Maximum distance in tokens between two letters of a scale, which may have their limits next to them.
 const SCALE_REACH: usize = 12;
 /// Minimum number of letters of a scale.
 const SCALE_LETTERS_MIN: usize = 3;
@@ -287,7 +287,7 @@ fn without_scales(tokens: &[Token]) -> (Vec<Token>, Vec<(EnergyLabel, char)>) {
         {
             active.push((label, class));
         }
-        // What lies between the letters stays: it may be the score.
+        // The text between the letters stays: it may be the score.
         let last = letters.last().copied().unwrap_or(at);
         let between = (at..=last).filter(|place| !letters.contains(place));
         kept.push(Token::Break);

@@ -236,7 +236,7 @@ fn read_money(tokens: &[Token], part: TextTrust, findings: &mut PageFindings, or
 /// owner if the text says how often they are paid. Charges of a condominium in a rental are the tenant's.
 pub fn read_charges(texts: &[&str], findings: &mut PageFindings, origin: FieldOrigin) {
     let rent = findings.get(PRICE).and_then(Value::as_f64);
-    // As much as the rent, an amount is the rent itself.
+    // An amount as large as the rent is the rent itself, not charges.
     let is_plausible = |yearly: f64| rent.is_none_or(|rent| yearly < rent * MONTHS);
     if is_rent(findings) {
         let of_condominium = findings.remove(CONDOMINIUM_FEES);

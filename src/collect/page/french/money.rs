@@ -182,8 +182,8 @@ fn is_all_in(context: &[Token]) -> bool {
         .any(|token| words.iter().any(|word| token.is(word)))
 }
 
-/// Returns whether the words after an amount make it one of charges: `50 € de charges`, but not `50 € charges comprises`
-/// or `850 € charges 50 €`.
+/// Returns whether the words after an amount make it one of charges: `50 € de charges`, but not `50 € charges
+/// comprises` or `850 € charges 50 €`.
 fn charges_follow(after: &[Token]) -> bool {
     let joins = |token: &&Token| {
         matches!(token, Token::Sign('/'))

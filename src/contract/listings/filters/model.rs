@@ -84,7 +84,7 @@ pub enum FieldType {
     LatLng(&'static str),
     /// An object whose `location` is such a box or circle.
     Point(&'static str),
-    /// Name of a town: ignored beside other conditions of its object, refused if it is the only one.
+    /// Name of a town: ignored if its object has other conditions, refused if it is the only one.
     TownName,
 }
 

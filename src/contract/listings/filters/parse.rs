@@ -1,8 +1,8 @@
 //! Parses a filter in document order up to its first fault, and translates it to the engine's filter.
 //!
 //! Fields are combined with AND, entries of a list with OR. An empty list, a range without bounds and an object without
-//! keys produce no clause. An entry without keys matches everything, so its whole list produces no clause. An entry that
-//! gives only the name of a town is refused, because names are not searched and it would match everything too.
+//! keys produce no clause. An entry without keys matches everything, so its whole list produces no clause. An entry
+//! that gives only the name of a town is refused, because names are not searched and it would match everything too.
 
 use serde_json::Value;
 

@@ -11,9 +11,9 @@ use toise_dedup::{Agreements, Fingerprint, Surroundings, may_be_same};
 
 /// The adverts that share a block with a stored one.
 pub(in crate::placement) struct AdvertsAround {
-    /// The fingerprint of the stored advert without common marks, which is compared.
+    /// The fingerprint of the stored advert, without common marks; comparisons use this one.
     pub compared: Fingerprint,
-    /// Adverts that their outlines do not rule out.
+    /// Adverts whose outlines do not rule them out.
     pub near: Vec<i64>,
     /// The other adverts.
     pub ruled_out: Vec<i64>,

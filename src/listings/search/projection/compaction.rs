@@ -91,7 +91,8 @@ pub fn compact(
 /// with the number of records read and with the number of rows written. Blocks; returns once the write is durable.
 ///
 /// # Errors
-/// The table cannot be written, or another process is writing it; a record is damaged, which a rebuilt table would lack.
+/// The table cannot be written, or another process is writing it; a record is damaged, which a rebuilt table would
+/// lack.
 pub fn rebuild(
     listings: &Listings,
     lake: &Lake,

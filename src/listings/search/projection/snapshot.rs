@@ -34,9 +34,9 @@ pub struct SearchSnapshot {
 }
 
 impl SearchSnapshot {
-    /// What a cursor says about the snapshot of its page. Rows in the order of a column are the same in every snapshot that
-    /// holds the same changes, in another process and after a restart too. Scores also depend on the segments of the text
-    /// index, so pages by relevance need this very snapshot.
+    /// What a cursor says about the snapshot of its page. Rows in the order of a column are the same in every snapshot
+    /// that holds the same changes, in another process and after a restart too. Scores also depend on the segments of
+    /// the text index, so pages by relevance need this very snapshot.
     pub(crate) fn cursor_state(&self, is_by_relevance: bool) -> u64 {
         if is_by_relevance {
             self.number | BY_RELEVANCE
@@ -45,7 +45,8 @@ impl SearchSnapshot {
         }
     }
 
-    /// Whether the next page can be cut from this snapshot, given what [`Self::cursor_state`] returned for the page before.
+    /// Whether the next page can be cut from this snapshot, given what [`Self::cursor_state`] returned for the page
+    /// before.
     fn continues(&self, state: u64) -> bool {
         self.cursor_state(state & BY_RELEVANCE != 0) == state
     }

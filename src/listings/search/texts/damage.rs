@@ -13,7 +13,7 @@ use super::{Error, FOLDER, NumberedIndex, Result, TextIndex, latest, name};
 const ASIDE: &str = "damaged";
 /// File of an index that lists its segments.
 const LIST: &str = "meta.json";
-/// Maximum attempts at an index that another process writes meanwhile.
+/// Maximum attempts at an index to which another process writes at the same time.
 const ATTEMPTS: usize = 5;
 
 /// Runs work on an index; a panic becomes an error.
@@ -62,7 +62,7 @@ pub fn verify(data: &Path) -> Result<()> {
     }
 }
 
-/// Verifies the files of the index in a folder, which may be written meanwhile.
+/// Verifies the files of the index in a folder, which may be written at the same time.
 pub(super) fn verify_index(folder: &Path) -> Result<()> {
     let list = folder.join(LIST);
     let mut result = Ok(());

@@ -44,9 +44,9 @@ use toise_engine::cancellation::Interrupt;
 pub const FOLDER: &str = "index/properties";
 /// Folder name of an index that is being rebuilt.
 const DRAFT: &str = "draft";
-/// Lock file held by the process that rebuilds one.
+/// Lock file held by the process that rebuilds an index.
 const LOCK: &str = "rebuild.lock";
-/// Changes per commit when an index catches up on many.
+/// Changes per commit while an index catches up on many changes.
 const COMMIT_EVERY: usize = 20 * CHANGES_MAX;
 
 /// Errors of reading or writing the text index.
@@ -117,8 +117,8 @@ struct NumberedIndex {
 }
 
 impl TextSearch {
-    /// Opens the index of a data folder. A damaged index is set aside and replaced by an empty one. If the folder cannot
-    /// be used, there is no index until [`TextSearch::repair`] succeeds.
+    /// Opens the index of a data folder. A damaged index is set aside and replaced by an empty one. If the folder
+    /// cannot be used, there is no index until [`TextSearch::repair`] succeeds.
     pub fn open(data: &Path) -> Self {
         let search = Self {
             folder: data.join(FOLDER),
@@ -145,8 +145,8 @@ impl TextSearch {
         Ok(())
     }
 
-    /// Verifies the files of the index after it was opened and after a failure. If they are damaged, sets them aside and
-    /// continues with an empty index. Blocks while it reads the whole index.
+    /// Verifies the files of the index after it was opened and after a failure. If they are damaged, sets them aside
+    /// and continues with an empty index. Blocks while it reads the whole index.
     ///
     /// # Errors
     /// The folder cannot be used.
@@ -268,7 +268,8 @@ impl TextSearch {
         delete_before(&self.folder, number)
     }
 
-    /// Runs work on the index. A panic in its library becomes an error, and after either the files are verified.
+    /// Runs work on the index. A panic in its library becomes an error. After a panic or an error, the files are
+    /// verified.
     fn guarded(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
         let result = damage::caught(work);
         if matches!(result, Err(Error::Index(_) | Error::Damaged(_))) {

@@ -1,8 +1,8 @@
-//! Takes the text index over from a process that writes it no longer, although it has not ended: it was stopped.
+//! Takes over the text index from a process that was stopped: it has not ended, but it no longer writes.
 //!
 //! The lock of the index library lasts as long as its process, so the lock stays where it is: the last commit gets the
-//! next number, under which this process may write. Its files are immutable and are linked, which costs milliseconds. The
-//! stopped process switches to the new index when it is continued.
+//! next number, under which this process may write. Its files are immutable and are linked, which costs milliseconds.
+//! The stopped process switches to the new index when it is continued.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use super::{DRAFT, Error, Result, name, publish, rebuild_lock};
 
-/// Time without a commit after which the index is taken over, while changes wait for one. Longer than a lease, because a
-/// large merge may delay a commit.
+/// Time without a commit after which the index is taken over, while changes wait for one. Longer than a lease, because
+/// a large merge may delay a commit.
 pub(super) const SILENT_MAX: Duration = Duration::from_secs(30);
 /// File of an index that lists its segments, replaced by each commit.
 const LIST: &str = "meta.json";
@@ -53,8 +53,8 @@ impl AwaitedCommit {
     }
 }
 
-/// Gives the last commit of an index the next number. Does nothing if another process rebuilds the index, or if its writer
-/// commits in the meantime.
+/// Gives the last commit of an index the next number. Does nothing if another process rebuilds the index, or if its
+/// writer commits in the meantime.
 ///
 /// # Errors
 /// The folder cannot be written.

@@ -1,1 +1,1 @@
-"""The client, written once: `src/python/generate.py` makes its other form."""
+"""The client. `src/python/generate.py` makes the other version of it from this one."""

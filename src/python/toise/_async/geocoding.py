@@ -1,4 +1,4 @@
-"""Addresses to positions and back: one, many, tables and files."""
+"""Turns addresses into positions and back: single ones, batches, tables and files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ BATCH_MAX: Final = 100
 ROWS_MAX: Final = 20_000
 """Rows sent at a time; a file may have ten times as many."""
 FILE_BYTES_MAX: Final = 50 << 20
-"""Longest file that is answered at once; longer ones become projects."""
+"""Maximum length of a file that is geocoded in one call; longer ones become projects."""
 FILE_TIMEOUT_S: Final = 600.0
 BLOCK_BYTES: Final = 1 << 20
 PROJECT_WAIT_S: Final = 6 * 3600.0
-"""Time given to a project by default."""
+"""Default maximum wait for a project."""
 POLL_S: Final = 2.0
-"""Time between two looks at a project."""
+"""Interval at which the status of a project is read."""
 
 FrameT = TypeVar("FrameT")
 Kind = Literal["housenumber", "street", "locality", "municipality"]
@@ -57,16 +57,16 @@ class AsyncGeocoding:
         explain: bool = False,
         extra: Iterable[Literal["iris", "parcel"]] = (),
     ) -> list[types.Address]:
-        """Addresses for a text, or for its parts, the best first. `properties.score` is the probability of being right.
+        """Finds addresses for a text or its parts, best first. `properties.score` is the probability that one is right.
 
         Args:
-            q: the address as written; or give the parts by name.
-            postcode, citycode, type: what results must be.
-            lat, lon: a position to prefer results near.
-            limit: most results, 1 to 50.
+            q: the address as written; or give its parts separately.
+            postcode, citycode, type: filters of the results.
+            lat, lon: a position; results near it are preferred.
+            limit: maximum number of results, 1 to 50.
             autocomplete: whether the end is still being typed.
-            explain: whether `properties` say how the result came about.
-            extra: `iris`, `parcel` or both, to be added to the properties.
+            explain: whether `properties` explain how the result was found.
+            extra: `iris`, `parcel` or both, to add to the properties.
         """
         request = Request.get(
             f"{self._transport.geocoding}/search",
@@ -98,7 +98,7 @@ class AsyncGeocoding:
         type: Kind | None = None,
         extra: Iterable[Literal["iris", "parcel"]] = (),
     ) -> list[types.Address]:
-        """The addresses around a position, the nearest first; `properties.distance` is in metres."""
+        """Finds the addresses around a position, nearest first; `properties.distance` is in metres."""
         request = Request.get(
             f"{self._transport.geocoding}/reverse",
             lat=lat,
@@ -115,7 +115,7 @@ class AsyncGeocoding:
     async def batch(
         self, requests: Sequence[types.GeocodingBatchRequestRequestsItem]
     ) -> list[types.AddressCollection | ItemError]:
-        """Any number of searches and reverse searches, answered in order."""
+        """Runs any number of searches and reverse searches; returns their results in order."""
         found: list[types.AddressCollection | ItemError] = []
         for part in parts(requests, BATCH_MAX):
             request = Request.question(f"{self._transport.geocoding}/batch", {"requests": list(part)})
@@ -125,11 +125,11 @@ class AsyncGeocoding:
         return found
 
     async def csv(self, data: bytes, options: FileOptions | None = None) -> bytes:
-        """A CSV file with the columns of results after its own, which stay as they are to the byte.
+        """Geocodes a CSV file. Returns it byte for byte, with the columns of results added.
 
         Args:
             data: the file, at most 50 MiB and 200,000 rows.
-            options: which columns are read and which results are written.
+            options: the columns to read and the results to write.
         """
         options = options or FileOptions()
         request = Request("POST", f"{self._transport.geocoding}/{options.operation}/csv", timeout_s=FILE_TIMEOUT_S)
@@ -140,9 +140,9 @@ class AsyncGeocoding:
     async def rows(
         self, rows: Sequence[Mapping[str, Any]], options: FileOptions | None = None
     ) -> list[dict[str, Any]]:
-        """What the geocoder finds for rows of a table: one dictionary of results for each row, in order.
+        """Geocodes the rows of a table. Returns one dictionary of results for each row, in order.
 
-        Positions and scores are numbers, everything else is text; what was not found is None.
+        Positions and scores are numbers, all other values are text; values that were not found are None.
         """
         options = options or FileOptions()
         found: list[dict[str, Any]] = []
@@ -152,15 +152,15 @@ class AsyncGeocoding:
         return found
 
     async def frame(self, frame: FrameT, options: FileOptions | None = None, *, prefix: str = "") -> FrameT:
-        """A pandas or Polars frame with the columns of results added.
+        """Returns a pandas or Polars frame with columns of results added.
 
         Args:
-            frame: the rows; its index stays.
-            options: which columns are read and which results are added.
-            prefix: put before the names of the added columns.
+            frame: the rows; its index is kept.
+            options: the columns to read and the results to add.
+            prefix: prefix of the names of the added columns.
 
         Raises:
-            ValueError: the frame has a column of that name already.
+            ValueError: the frame already has a column of that name.
         """
         rows = _geocoding.frame_rows(frame, options or FileOptions())
         return _geocoding.with_columns(frame, await self.rows(rows, options), prefix)
@@ -173,7 +173,7 @@ class AsyncGeocoding:
         *,
         wait_s: float = PROJECT_WAIT_S,
     ) -> pathlib.Path:
-        """Geocodes a CSV file into another. A file of more than 50 MiB becomes a project, which this waits for."""
+        """Geocodes a CSV file into another. For a file of more than 50 MiB, runs a project and waits for it."""
         source, target = pathlib.Path(source), pathlib.Path(target)
         options = options or FileOptions()
         if source.stat().st_size <= FILE_BYTES_MAX:
@@ -192,7 +192,7 @@ class AsyncGeocoding:
 
 
 class AsyncGeocodingProjects:
-    """Files that are geocoded in the background: create, describe, upload, start, wait, download."""
+    """Projects geocode files in the background: create, set the pipeline, upload, start, wait, download."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -202,16 +202,16 @@ class AsyncGeocodingProjects:
         return f"{self._transport.geocoding}/async/projects"
 
     async def create(self) -> types.GeocodingProjectCreateAnswerData:
-        """A new project: its `id`, and the `token` with which its output is read."""
+        """Creates a project; returns its `id`, and the `token` for its output."""
         request = Request.change("POST", self._root)
         return cast(types.GeocodingProjectCreateAnswerData, await self._transport.data(request))
 
     async def set_pipeline(self, project_id: str, options: FileOptions) -> None:
-        """Says which columns are read and which results are written."""
+        """Sets the columns to read and the results to write."""
         await self._transport.data(Request("PUT", f"{self._root}/{project_id}/pipeline", options.pipeline()))
 
     async def upload(self, project_id: str, source: str | pathlib.Path) -> None:
-        """Sends the file, of at most 1 GiB, without holding it in memory."""
+        """Uploads a file of at most 1 GiB, without holding it in memory."""
         request = Request(
             "PUT",
             f"{self._root}/{project_id}/input-file",
@@ -222,11 +222,11 @@ class AsyncGeocodingProjects:
         await self._transport.send(request, content=_blocks(pathlib.Path(source)))
 
     async def start(self, project_id: str) -> None:
-        """Puts the project in line."""
+        """Queues the project."""
         await self._transport.data(Request.billed(f"{self._root}/{project_id}/start", None, None))
 
     async def status(self, project_id: str) -> types.GeocodingProjectPipelineAnswerData:
-        """Where the project is, with the rows done."""
+        """Returns the status of the project, with the number of processed rows."""
         request = Request.get(f"{self._root}/{project_id}")
         return cast(types.GeocodingProjectPipelineAnswerData, await self._transport.data(request))
 
@@ -236,7 +236,7 @@ class AsyncGeocodingProjects:
         """Waits until the project is completed.
 
         Raises:
-            ToiseError: it failed, or is not done after `wait_s`.
+            ToiseError: it failed, or is not completed after `wait_s`.
         """
         end_s = monotonic() + wait_s
         while True:
@@ -262,7 +262,7 @@ class AsyncGeocodingProjects:
         return target
 
     async def delete(self, project_id: str) -> None:
-        """Deletes the project with its files."""
+        """Deletes the project and its files."""
         await self._transport.send(Request("DELETE", f"{self._root}/{project_id}"))
 
 

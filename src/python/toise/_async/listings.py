@@ -22,19 +22,19 @@ PAGE_MAX: Final = 100
 LITE_PAGE_MAX: Final = 25
 IDS_MAX: Final = 100
 COLLECT_WAIT_S: Final = 120.0
-"""Time given to a page to be collected."""
+"""Default maximum wait for the collection of a page."""
 COLLECT_TIMEOUT_S: Final = 75.0
-"""The service answers for a listing's URL within 45 s."""
+"""The service answers a call for a listing's URL within 45 s."""
 
 
 Reason = Literal[
     "STILL_ONLINE", "NOT_ONLINE_ANYMORE", "WRONG_DATA", "WRONG_LOCATION", "DUPLICATE", "WRONG_AGENCY", "OTHER"
 ]
-"""What is wrong with a record."""
+"""The reason of a report."""
 
 
 class _Listings:
-    """What properties and adverts have in common."""
+    """The calls that properties and adverts have in common."""
 
     def __init__(self, transport: AsyncTransport, kind: str) -> None:
         self._transport = transport
@@ -62,14 +62,14 @@ class _Listings:
     async def check(
         self, flx_id: str, *, idempotency_key: str | None = None
     ) -> types.AdvertsCheckAnswerData:
-        """Has the pages of a record visited again; costs one credit. Read the record again some minutes later."""
+        """Schedules a check of the pages of a record. Costs one credit. Read the record again some minutes later."""
         request = Request.billed(f"{self._root}/{flx_id}/check", None, idempotency_key)
         return cast(types.AdvertsCheckAnswerData, await self._transport.data(request))
 
     async def report(
         self, flx_id: str, reason: Reason, comment: str | None = None
     ) -> types.AdvertsReportAnswerData:
-        """Reports what is wrong with a record. `OTHER` needs a comment."""
+        """Reports that a record is wrong. `OTHER` needs a comment."""
         body = {"reason": reason} | ({} if comment is None else {"comment": comment})
         request = Request.change("POST", f"{self._root}/{flx_id}/report", body)
         return cast(types.AdvertsReportAnswerData, await self._transport.data(request))
@@ -92,15 +92,15 @@ class AsyncProperties(_Listings):
         order_by: types.EnumSearchRequestOrderBy = "DESC",
         limit: int | None = None,
     ) -> AsyncPages[types.Property]:
-        """Properties that pass a filter, page by page. No record comes twice, also while others are written.
+        """Finds the properties that pass a filter, page by page. No record is returned twice, even if others change.
 
         Args:
             filter: conditions that must all hold.
             keywords: words that must all occur in title, description or tags.
-            full_texts: words any of which may occur, typing errors and inflections included.
-            sort_by: what the order follows.
-            order_by: up or down.
-            limit: most records; None for all.
+            full_texts: texts of which at least one must match, with typing errors and inflections allowed.
+            sort_by: the value to sort by.
+            order_by: ascending or descending.
+            limit: maximum number of records; None for all.
         """
         return self._search("search", _query(filter, keywords, full_texts), sort_by, order_by, limit, PAGE_MAX)
 
@@ -114,7 +114,7 @@ class AsyncProperties(_Listings):
         order_by: types.EnumSearchRequestOrderBy = "DESC",
         limit: int | None = None,
     ) -> AsyncPages[types.LiteProperty]:
-        """As `search`, with the few fields that a list shows."""
+        """Like `search`, with only the few fields that a list shows."""
         query = _query(filter, keywords, full_texts)
         return self._search("search/lite", query, sort_by, order_by, limit, LITE_PAGE_MAX)
 
@@ -142,7 +142,7 @@ class AsyncProperties(_Listings):
         keywords: Iterable[str] = (),
         full_texts: Iterable[str] = (),
     ) -> int:
-        """How many properties a search finds."""
+        """Returns the number of properties that a search finds."""
         body = {"search": _query(filter, keywords, full_texts)}
         data = await self._transport.data(Request.question(f"{self._root}/search/count", body))
         return int(data["count"])
@@ -155,24 +155,24 @@ class AsyncProperties(_Listings):
         keywords: Iterable[str] = (),
         full_texts: Iterable[str] = (),
     ) -> types.AnalyticsPropertySearchAnswerData:
-        """Least, greatest, mean, quartiles, deviation and histogram over what a search finds."""
+        """Returns minimum, maximum, mean, quartiles, deviation and histogram of the properties that a search finds."""
         body = {"search": _query(filter, keywords, full_texts), "studiedData": studied}
         request = Request.question(f"{ROOT}/analytics/property/search", body)
         return cast(types.AnalyticsPropertySearchAnswerData, await self._transport.data(request))
 
     async def get(self, flx_id: str) -> types.Property:
-        """One property. Costs one credit."""
+        """Returns one property. Costs one credit."""
         return cast(types.Property, await self._transport.data(Request.get(f"{self._root}/{flx_id}")))
 
     async def get_by_advert(self, advert_flx_id: str) -> types.Property:
-        """The property that holds an advert. Costs one credit."""
+        """Returns the property that contains an advert. Costs one credit."""
         request = Request.get(f"{self._root}/advert/{advert_flx_id}")
         return cast(types.Property, await self._transport.data(request))
 
     async def get_many(
         self, flx_ids: Iterable[str], *, idempotency_key: str | None = None
     ) -> list[types.Property]:
-        """Properties by identifier, in the order asked for; unknown ones are left out. One credit each."""
+        """Returns properties by identifier, in the given order; unknown ones are left out. Costs one credit each."""
         found: list[types.Property] = []
         for number, part in enumerate(parts(list(flx_ids), IDS_MAX)):
             key = None if idempotency_key is None else f"{idempotency_key}-{number}"
@@ -181,7 +181,7 @@ class AsyncProperties(_Listings):
         return found
 
     async def similar(self, flx_id: str, size: int = 10) -> list[types.Property]:
-        """Properties of the same class and offer near one, the most alike first."""
+        """Returns properties of the same class and offer near a property, the most similar first."""
         body = {"flxId": flx_id, "similarityStrategy": "SEARCH", "size": size}
         request = Request.question(f"{self._root}/similars", body)
         return cast(list[types.Property], await self._transport.data(request))
@@ -189,30 +189,30 @@ class AsyncProperties(_Listings):
     async def by_url(
         self, url: str, *, wait_s: float = COLLECT_WAIT_S, idempotency_key: str | None = None
     ) -> types.Property:
-        """The property behind the address of a listing, collected from its portal if need be. Costs one credit.
+        """Returns the property of a listing's URL, collected from its portal if needed. Costs one credit.
 
         Raises:
-            PageRejected: the page gives no listing; do not ask for it again.
-            StillCollecting: it is not there after `wait_s`; asking again costs nothing until it is.
+            PageRejected: the page gives no listing; do not request it again.
+            StillCollecting: the page is not collected after `wait_s`; calls cost nothing until it is.
         """
         return cast(types.Property, await self._by_url(url, wait_s, idempotency_key))
 
 
 class AsyncAdverts(_Listings):
-    """Adverts: one per listing of a portal. They are reached by identifier, by URL and through alerts."""
+    """Adverts: one per listing of a portal. They are found by identifier, by URL and through alerts."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         super().__init__(transport, "adverts")
         self.alerts = AsyncAdvertAlerts(transport)
 
     async def get(self, flx_id: str) -> types.Advert:
-        """One advert."""
+        """Returns one advert."""
         return cast(types.Advert, await self._transport.data(Request.get(f"{self._root}/{flx_id}")))
 
     async def by_url(
         self, url: str, *, wait_s: float = COLLECT_WAIT_S, idempotency_key: str | None = None
     ) -> types.Advert:
-        """The advert at an address, collected from its portal if need be. As `AsyncProperties.by_url`."""
+        """Returns the advert of a URL, collected from its portal if needed. Like `AsyncProperties.by_url`."""
         return cast(types.Advert, await self._by_url(url, wait_s, idempotency_key))
 
 

@@ -39,13 +39,13 @@ class AsyncOpenData(Generic[FiltersT, RecordT, MatchFiltersT, TargetsT, MatchT, 
         sort_order: Literal["asc", "desc"] = "desc",
         limit: int | None = None,
     ) -> AsyncPages[RecordT]:
-        """Records that pass all filters, page by page; `total()` counts all of them exactly.
+        """Finds the records that pass all filters, page by page; `total()` is their exact number.
 
         Args:
             filters: conditions that must all hold.
-            sort_by: column of the order; by default the date, and then records come newest first.
-            sort_order: up or down.
-            limit: most records; None for all.
+            sort_by: column to sort by; by default the date, newest first.
+            sort_order: ascending or descending.
+            limit: maximum number of records; None for all.
         """
         body: dict[str, Any] = {"sortOrder": sort_order, "size": page_size(limit, PAGE_MAX)}
         if filters:
@@ -68,12 +68,12 @@ class AsyncOpenData(Generic[FiltersT, RecordT, MatchFiltersT, TargetsT, MatchT, 
         *,
         size: int = 5,
     ) -> MatchAnswerT:
-        """The records that a description may mean, the likeliest first.
+        """Finds the records that a description may refer to, the likeliest first.
 
         Args:
-            filters: what is certain; other records are left out.
-            scoring_targets: what is roughly known; it orders the candidates.
-            size: most candidates, 1 to 20.
+            filters: what you know for certain; other records are left out.
+            scoring_targets: what you know roughly; it ranks the candidates.
+            size: maximum number of candidates, 1 to 20.
         """
         body: dict[str, Any] = {"size": size}
         if filters:
@@ -84,7 +84,7 @@ class AsyncOpenData(Generic[FiltersT, RecordT, MatchFiltersT, TargetsT, MatchT, 
         return cast(MatchAnswerT, answer.json())
 
     async def match_many(self, descriptions: Sequence[MatchT]) -> list[MatchAnswerT]:
-        """Matches any number of descriptions, answered in order; a faulty one refuses all of them."""
+        """Matches any number of descriptions, in order. If one is invalid, all of them are refused."""
         found: list[MatchAnswerT] = []
         for part in parts(descriptions, MATCHES_MAX):
             request = Request.question(f"{self._root}/match/_many", {"items": list(part)})

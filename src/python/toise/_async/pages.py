@@ -1,4 +1,4 @@
-"""Answers that come in pages, as one iterator of records."""
+"""Paged responses, as one iterator of records."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ T = TypeVar("T")
 class AsyncPages(Generic[T]):
     """The records of a search, read page by page while they are iterated.
 
-    Nothing is asked before the first record is wanted. Iterating again asks again.
+    No request is sent before the first record is read. Iterating again sends the requests again.
 
     Args:
-        fetch: the page behind a cursor; the first one behind None.
-        limit: most records given; None for all.
+        fetch: function that returns the page at a cursor; the first page for None.
+        limit: maximum number of records; None for all.
     """
 
     def __init__(self, fetch: Callable[[str | None], Awaitable[Page[T]]], limit: int | None) -> None:
@@ -37,7 +37,7 @@ class AsyncPages(Generic[T]):
         self._first: Page[T] | None = None
 
     async def pages(self) -> AsyncIterator[list[T]]:
-        """The pages as lists of records."""
+        """Iterates over the pages as lists of records."""
         left = self._limit
         cursor: str | None = None
         while left is None or left > 0:
@@ -53,7 +53,7 @@ class AsyncPages(Generic[T]):
     async def _page(self, cursor: str | None) -> Page[T]:
         if cursor is not None:
             return await self._fetch(cursor)
-        # The first page may be here already, because the total was asked for. It is given once.
+        # The first page may already be loaded, because the total was requested. It is returned once.
         first, self._first = self._first, None
         return first if first is not None else await self._fetch(None)
 
@@ -63,25 +63,25 @@ class AsyncPages(Generic[T]):
                 yield item
 
     async def total(self) -> int | None:
-        """How many records match in all, whatever the limit; None where the service does not count them."""
+        """Returns the number of all matching records, whatever the limit; None if the service does not count them."""
         if self._first is None:
             self._first = await self._fetch(None)
         return self._first.total
 
     async def records(self) -> list[T]:
-        """All records as a list."""
+        """Returns all records as a list."""
         return [record async for record in self]
 
     async def to_arrow(self) -> pyarrow.Table:
-        """All records as an Arrow table; `toise.tables` says how columns are named."""
+        """Returns all records as an Arrow table; `toise.tables` explains the names of columns."""
         return tables.to_arrow(await self._rows())
 
     async def to_pandas(self) -> pandas.DataFrame:
-        """All records as a pandas frame."""
+        """Returns all records as a pandas frame."""
         return tables.to_pandas(await self._rows())
 
     async def to_polars(self) -> polars.DataFrame:
-        """All records as a Polars frame."""
+        """Returns all records as a Polars frame."""
         return tables.to_polars(await self._rows())
 
     async def _rows(self) -> list[Mapping[str, Any]]:

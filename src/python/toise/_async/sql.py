@@ -26,23 +26,23 @@ MEDIA_TYPES: Final = {
     "ndjson": "application/x-ndjson",
     "json": "application/json",
 }
-"""Formats of an answer, which are also the endings of files."""
+"""Formats of a response, which are also file extensions."""
 MEMORY_BYTES_MAX: Final = 64 << 20
-"""Bytes of an Arrow answer held in memory; what is longer goes through a temporary file."""
+"""Maximum bytes of an Arrow response in memory; a longer one goes through a temporary file."""
 BLOCK_BYTES: Final = 1 << 20
 QUERY_TIMEOUT_S: Final = 150.0
-"""A query may take two minutes before its first byte leaves (`sql.time_s`)."""
+"""A query may take two minutes before it sends its first byte (`sql.time_s`)."""
 
 
 class AsyncSql:
-    """A query that has not been run. Each method runs it once; needs a key with the scope `sql`.
+    """A query that was not run yet. Each method runs it once. Needs a key with the scope `sql`.
 
     Args:
         transport: connections to the service.
         query: one read-only statement.
         parameters: values of `$1` (a list) or of `$name` (a dictionary).
-        limits: limits of this query below those of the key: `rows`, `bytes`, `memory_mib`, `time_s`.
-        is_compressed: whether Arrow leaves the service compressed (zstd): less to send, more to compute.
+        limits: limits of this query, lower than those of the key: `rows`, `bytes`, `memory_mib`, `time_s`.
+        is_compressed: whether the service compresses Arrow (zstd): fewer bytes, more computation.
     """
 
     def __init__(
@@ -69,18 +69,18 @@ class AsyncSql:
         return Request("POST", PATH, body, headers={"accept": MEDIA_TYPES[form]}, timeout_s=QUERY_TIMEOUT_S)
 
     async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
-        """The rows as dictionaries, while they arrive."""
+        """Iterates over the rows as dictionaries, while they arrive."""
         async with self._transport.stream(self._request("ndjson")) as answer:
             async for line in answer.aiter_lines():
                 if line:
                     yield json.loads(line)
 
     async def rows(self) -> list[dict[str, Any]]:
-        """All rows as dictionaries."""
+        """Returns all rows as dictionaries."""
         return [row async for row in self]
 
     async def batches(self) -> AsyncIterator[pyarrow.RecordBatch]:
-        """The rows as Arrow record batches, in bounded memory."""
+        """Iterates over the rows as Arrow record batches, in bounded memory."""
         import pyarrow.ipc
 
         with tempfile.SpooledTemporaryFile(max_size=MEMORY_BYTES_MAX) as spool:
@@ -91,7 +91,7 @@ class AsyncSql:
                     yield batch
 
     async def to_arrow(self) -> pyarrow.Table:
-        """All rows as an Arrow table; the columns are there even if no row is."""
+        """Returns all rows as an Arrow table; it has the columns even if there are no rows."""
         import pyarrow.ipc
 
         with tempfile.SpooledTemporaryFile(max_size=MEMORY_BYTES_MAX) as spool:
@@ -101,21 +101,21 @@ class AsyncSql:
                 return reader.read_all()
 
     async def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas frame."""
+        """Returns all rows as a pandas frame."""
         return cast("pandas.DataFrame", (await self.to_arrow()).to_pandas())
 
     async def to_polars(self) -> polars.DataFrame:
-        """All rows as a Polars frame."""
+        """Returns all rows as a Polars frame."""
         import polars
 
         return cast("polars.DataFrame", polars.from_arrow(await self.to_arrow()))
 
     async def save(self, path: str | pathlib.Path, form: str | None = None) -> pathlib.Path:
-        """Writes all rows to a file, which appears when it is complete.
+        """Writes all rows to a file, which appears once it is complete.
 
         Args:
-            path: the file; its ending gives the format.
-            form: `parquet`, `csv`, `ndjson`, `json` or `arrow`, if the ending does not say.
+            path: the file; its extension gives the format.
+            form: `parquet`, `csv`, `ndjson`, `json` or `arrow`, if the extension does not give it.
         """
         path = pathlib.Path(path)
         form = form or path.suffix.removeprefix(".")

@@ -19,9 +19,9 @@ class AsyncTransport:
     """One connection pool to one service.
 
     Args:
-        http: the connections; closed by whoever made them.
-        retries: when a request is sent again.
-        geocoding: path or address under which the geocoder answers.
+        http: the `httpx` client; its creator closes it.
+        retries: the rules for sending a request again.
+        geocoding: path or URL of the geocoder.
     """
 
     def __init__(self, http: httpx.AsyncClient, retries: Retries, geocoding: str) -> None:
@@ -30,11 +30,11 @@ class AsyncTransport:
         self.geocoding = geocoding
 
     async def send(self, request: Request, **arguments: Any) -> httpx.Response:
-        """The answer to a request, its body read. Further arguments go to `httpx`.
+        """Sends a request and returns the response with its body. Passes further arguments to `httpx`.
 
         Raises:
             ApiError: the service answered with an error.
-            ConnectionFailed: there was no answer.
+            ConnectionFailed: there was no response.
         """
         attempt = 1
         while True:
@@ -55,16 +55,16 @@ class AsyncTransport:
             attempt += 1
 
     async def data(self, request: Request) -> Any:
-        """What the answer has under `data`."""
+        """Sends a request and returns the `data` of the response."""
         return (await self.send(request)).json()["data"]
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[httpx.Response]:
-        """The answer to a request, its body to be read by the caller. It is retried until the first byte, not after.
+        """Sends a request and returns the response; the caller reads its body. Retries only before the first byte.
 
         Raises:
             ApiError: the service answered with an error.
-            ConnectionFailed: there was no answer, or it broke off.
+            ConnectionFailed: there was no response, or the connection broke.
         """
         attempt = 1
         while True:

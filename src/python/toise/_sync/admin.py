@@ -1,5 +1,5 @@
 # Made from _async/admin.py by src/python/generate.py; change that file instead.
-"""What operators do over HTTP; needs a key with the scope `admin`."""
+"""Operators' calls over HTTP; they need a key with the scope `admin`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGE_MAX: Final = 100
 
 
 class Admin:
-    """Adverts in; which are of one home; accounts, keys, usage; deliveries given up; reports, the model, jobs."""
+    """Ingests adverts, decides which are of one home, and manages accounts, keys, dead letters, reports and jobs."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -29,13 +29,13 @@ class Admin:
     def ingest(
         self, adverts: Sequence[Mapping[str, Any]], *, mapping: str | None = None
     ) -> list[types.AdvertOutcome]:
-        """Ingests any number of adverts and says of each, in order, what became of it.
+        """Ingests any number of adverts and returns the outcome of each, in order.
 
-        Each is on disk when this returns. Sending the same again does no harm.
+        All are on disk when this returns. Sending the same adverts again does no harm.
 
         Args:
-            adverts: adverts of the contract, or rows of any shape if there is a mapping.
-            mapping: name of the mapping by which rows become adverts.
+            adverts: adverts in the form of the contract, or rows of any shape with a mapping.
+            mapping: name of the mapping that turns rows into adverts.
         """
         outcomes: list[types.AdvertOutcome] = []
         for part in parts(adverts, ADVERTS_MAX):
@@ -45,30 +45,30 @@ class Admin:
         return outcomes
 
     def accounts(self) -> list[types.Account]:
-        """All accounts."""
+        """Returns all accounts."""
         return cast(list[types.Account], self._transport.data(Request.get(f"{ROOT}/accounts")))
 
     def create_account(self, name: str) -> types.AccountWithSecret:
-        """A new account, with its signing secret."""
+        """Creates an account and returns it with its signing secret."""
         request = Request.change("POST", f"{ROOT}/accounts", {"name": name})
         return cast(types.AccountWithSecret, self._transport.data(request))
 
     def account(self, account_id: str) -> types.Account:
-        """One account."""
+        """Returns one account."""
         return cast(types.Account, self._transport.data(Request.get(f"{ROOT}/accounts/{account_id}")))
 
     def rotate_secret(self, account_id: str) -> types.AccountWithSecret:
-        """A new signing secret; the former one signs beside it for 24 hours."""
+        """Creates a new signing secret. For 24 hours, the former one signs too."""
         request = Request.change("POST", f"{ROOT}/accounts/{account_id}/secrets/rotate")
         return cast(types.AccountWithSecret, self._transport.data(request))
 
     def keys(self, account_id: str | None = None) -> list[types.Key]:
-        """All keys, or those of an account."""
+        """Returns all keys, or those of an account."""
         request = Request.get(f"{ROOT}/keys", account_id=account_id)
         return cast(list[types.Key], self._transport.data(request))
 
     def create_key(self, request: types.KeyRequest) -> types.NewKey:
-        """A new key. It is shown this once."""
+        """Creates a key. Its text is returned only here."""
         made = self._transport.data(Request.change("POST", f"{ROOT}/keys", request))
         return cast(types.NewKey, made)
 
@@ -78,30 +78,30 @@ class Admin:
         return cast(types.Key, self._transport.data(request))
 
     def revoke_key(self, key_id: str) -> None:
-        """Revokes a key, for good."""
+        """Revokes a key permanently."""
         self._transport.send(Request("DELETE", f"{ROOT}/keys/{key_id}"))
 
     def usage(
         self, from_date: date | str | None = None, to_date: date | str | None = None
     ) -> list[types.AccountUsage]:
-        """Credits and calls of every account; both days are included."""
+        """Returns the credits and calls of every account; both days are included."""
         days = {"from_date": _day(from_date), "to_date": _day(to_date)}
         request = Request.get(f"{ROOT}/usage", **days)
         return cast(list[types.AccountUsage], self._transport.data(request))
 
     def candidates(self, limit: int = 20) -> types.CandidatePairs:
-        """Pairs of properties that are perhaps one home, the likeliest first; at most 100."""
+        """Returns pairs of properties that may be one home, the likeliest first; at most 100."""
         request = Request.get(f"{ROOT}/properties/candidates", limit=limit)
         return cast(types.CandidatePairs, self._transport.data(request))
 
     def merge(self, property_id: str, other_id: str) -> types.DecidedProperty:
-        """Declares that two properties are one home; the older identifier stays, and is returned."""
+        """Declares that two properties are one home. The older identifier stays and is returned."""
         body = {"propertyFlxId": other_id}
         request = Request.change("POST", f"{ROOT}/properties/{property_id}/merge", body)
         return cast(types.DecidedProperty, self._transport.data(request))
 
     def keep_apart(self, property_id: str, other_id: str) -> types.KeptApart:
-        """Declares that two properties are different homes: they are never merged, and no longer listed."""
+        """Declares that two properties are different homes: they are never merged, and the pair is no longer listed."""
         body = {"propertyFlxId": other_id}
         request = Request.change("POST", f"{ROOT}/properties/{property_id}/keep-apart", body)
         return cast(types.KeptApart, self._transport.data(request))
@@ -113,21 +113,21 @@ class Admin:
         return cast(types.DecidedProperty, self._transport.data(request))
 
     def reports(self, *, skip: int = 0, take: int = 20) -> list[types.OperationReport]:
-        """Reports of imports and ingestions, newest first."""
+        """Returns reports of imports and ingestions, newest first."""
         request = Request.get(f"{ROOT}/reports", skip=skip, take=take)
         return cast(list[types.OperationReport], self._transport.data(request))
 
     def model(self) -> types.ModelInUse:
-        """The model that values homes, and the report card written last."""
+        """Returns the model that values homes, and its newest report card."""
         return cast(types.ModelInUse, self._transport.data(Request.get(f"{ROOT}/model")))
 
     def jobs(self, *, skip: int = 0, take: int = 20) -> list[types.Job]:
-        """Pages that are collected or were lately, newest first."""
+        """Returns pages that are being collected or were collected recently, newest first."""
         request = Request.get(f"{ROOT}/jobs", skip=skip, take=take)
         return cast(list[types.Job], self._transport.data(request))
 
     def dead_letters(self, *, limit: int | None = None) -> Pages[Any]:
-        """Deliveries that were given up, of every account."""
+        """Returns the deliveries of all accounts that were given up."""
         take = page_size(limit, PAGE_MAX)
 
         def fetch(cursor: str | None) -> Page[Any]:
@@ -137,7 +137,7 @@ class Admin:
         return Pages(fetch, limit)
 
     def retry_delivery(self, delivery_id: str) -> types.RetriedDelivery:
-        """Sends a delivery that was given up again."""
+        """Sends again a delivery that was given up."""
         request = Request.change("POST", f"{ROOT}/alerts/dead-letters/{delivery_id}/retry")
         return cast(types.RetriedDelivery, self._transport.data(request))
 

@@ -44,13 +44,13 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
         match: Sequence[MatchT] = cast("Sequence[Any]", ("ALERT_MATCH_CREATED",)),
         metadata: Mapping[str, Any] | None = None,
     ) -> str:
-        """Saves an alert and gives its identifier. It is active at once and judges what is written from now on.
+        """Saves an alert and returns its identifier. It is active at once and tests everything written from then on.
 
         Args:
-            name: label.
+            name: name of the alert.
             filter: conditions of the first match.
             webhook_url: public https address that deliveries are posted to.
-            match: what is reported.
+            match: kinds of matches to report.
             metadata: repeated in every delivery under `context`.
         """
         payload: dict[str, Any] = {
@@ -65,7 +65,7 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
         return str(data["alert_id"])
 
     def create_many(self, alerts: Sequence[PayloadT]) -> list[str | ItemError]:
-        """Saves any number of alerts. In the place of each is its identifier, or why it was refused."""
+        """Saves any number of alerts. Returns, for each in order, its identifier or the reason why it was refused."""
         made: list[str | ItemError] = []
         for part in parts(alerts, ALERTS_MAX):
             request = Request.change("PUT", f"{self._root}/many", {"alerts": list(part)})
@@ -75,11 +75,11 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
         return made
 
     def all(self, *, limit: int | None = None) -> Pages[AlertT]:
-        """The account's alerts, ended ones included."""
+        """Returns the alerts of the account, ended ones included."""
         return self._pages(f"{self._root}/all", limit)
 
     def get(self, alert_id: str) -> AlertT:
-        """One alert."""
+        """Returns one alert."""
         return cast(AlertT, self._transport.data(Request.get(f"{self._root}/{alert_id}")))
 
     def update(
@@ -92,7 +92,7 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
         match: Sequence[MatchT] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Changes what is given and leaves the rest. The alert is active afterwards and keeps its history."""
+        """Changes the given values of an alert. The alert is active afterwards and keeps its history."""
         change: dict[str, Any] = {
             "search_name": name,
             "search_query": None if filter is None else {self._filter_name: filter},
@@ -112,19 +112,19 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
         self._transport.data(Request.get(f"{self._root}/{alert_id}/activate"))
 
     def history(self, alert_id: str, *, limit: int | None = None) -> Pages[RecordT]:
-        """What an alert matched, newest first."""
+        """Returns the records that an alert matched, newest first."""
         return self._pages(f"{self._root}/history/{alert_id}", limit)
 
     def deliveries(
         self, alert_id: str, *, status: types.DeliveryStatus | None = None, limit: int | None = None
     ) -> Pages[types.Delivery]:
-        """What became of each delivery of an alert, newest first."""
+        """Returns the deliveries of an alert with their status, newest first."""
         return self._pages(f"{self._root}/{alert_id}/deliveries", limit, status=status)
 
     def replay(
         self, alert_id: str, start: date | str, end: date | str, *, items_max: int | None = None
     ) -> types.Replay:
-        """Posts again what an alert matched between two moments, in new deliveries."""
+        """Sends the matches of an alert between two moments again, in new deliveries."""
         body: dict[str, Any] = {"from": _moment(start), "to": _moment(end)}
         if items_max is not None:
             body["max_items"] = items_max
@@ -132,7 +132,7 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
         return cast(types.Replay, self._transport.data(request))
 
     def preview(self, filter: FilterT, *, days: int = 30) -> PreviewT:
-        """What an alert would have matched during the last days: how many on each, and the ten latest."""
+        """Returns what an alert would have matched during the last days: the number per day, and the ten latest."""
         body = {"search_query": {self._filter_name: filter}, "days": days}
         return cast(PreviewT, self._transport.data(Request.question(f"{self._root}/preview", body)))
 
@@ -156,7 +156,7 @@ class PropertyAlerts(
         types.PropertyAlertsPreviewAnswerData,
     ]
 ):
-    """Alerts on properties; deliveries name properties by identifier."""
+    """Alerts on properties; deliveries contain their identifiers."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport, "properties", "filterProperty")
@@ -172,14 +172,14 @@ class AdvertAlerts(
         types.AdvertAlertsPreviewAnswerData,
     ]
 ):
-    """Alerts on adverts; deliveries carry whole adverts."""
+    """Alerts on adverts; deliveries contain whole adverts."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport, "adverts", "filterAd")
 
 
 def _moment(value: date | str) -> str:
-    """A moment as the service reads it; one without a time zone is in UTC."""
+    """Formats a moment for the service; one without a time zone is in UTC."""
     if isinstance(value, datetime):
         return value.isoformat() + ("Z" if value.tzinfo is None else "")
     return value.isoformat() if isinstance(value, date) else value

@@ -1,5 +1,5 @@
 # Made from _async/client.py by src/python/generate.py; change that file instead.
-"""The client: one object per service and key, with what can be asked in groups."""
+"""The client: one object per service and key, with its calls in groups."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Client:
     """An blocking client. Close it, or use it in a `with` statement.
 
     Args:
-        url: address of the service; else `TOISE_URL`, else that of a demo.
-        key: API key; else `TOISE_KEY`. Without one only what is public can be asked.
-        geocoding_url: where the geocoder answers, if not under the address of the service.
-        timeout_s: seconds between two pieces of an answer.
-        retries: when a request is sent again.
-        http: connections of your own, for a proxy or a test; they need the address and the key, and stay open.
+        url: URL of the service; by default `TOISE_URL`, else that of a demo.
+        key: API key; by default `TOISE_KEY`. Without a key, only public calls work.
+        geocoding_url: URL of the geocoder, if it is not under the URL of the service.
+        timeout_s: maximum seconds between two pieces of a response.
+        retries: the rules for sending a request again.
+        http: your own `httpx` client, for a proxy or a test. It must have the URL and the key, and is not closed.
 
     Attributes:
-        properties: search, read, collect, check and report properties, and alerts on them.
-        adverts: the same for adverts, but for search.
+        properties: searches, reads, collects, checks and reports properties, and manages alerts on them.
+        adverts: the same for adverts, except search.
         sales: recorded sales.
         diagnostics: energy diagnostics.
         geocoding: addresses.
-        admin: what operators do.
+        admin: operators' calls.
     """
 
     def __init__(
@@ -84,18 +84,18 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes the connections, unless they were given."""
+        """Closes the connections, unless you passed your own."""
         if self._is_own:
             self._http.close()
 
     def estimate(
         self, home: types.EstimateRequest, *, idempotency_key: str | None = None
     ) -> types.Estimate:
-        """The value of a home (`toise.home` makes one of keywords). Costs one credit, however often it is retried.
+        """Returns the value of a home (`toise.home` builds one from keywords). Costs one credit, even if it is retried.
 
         Args:
             home: the home.
-            idempotency_key: under which the same call within 24 hours costs nothing more; a new one by default.
+            idempotency_key: the same call with this key costs nothing more for 24 hours; a new key by default.
         """
         request = Request.billed(f"{ROOT}/estimate/property/lite", home, idempotency_key)
         return cast(types.Estimate, self._transport.data(request))
@@ -103,7 +103,7 @@ class Client:
     def estimate_many(
         self, homes: Sequence[types.EstimateRequest], *, idempotency_key: str | None = None
     ) -> list[types.Estimate | ItemError]:
-        """The values of any number of homes, in order. A home that cannot be valued has its error in its place."""
+        """Returns the values of any number of homes, in order, with an error for each home without a value."""
         values: list[types.Estimate | ItemError] = []
         for number, part in enumerate(parts(homes, HOMES_MAX)):
             key = None if idempotency_key is None else f"{idempotency_key}-{number}"
@@ -116,7 +116,7 @@ class Client:
     def market(
         self, request: types.AnalyticsMarketRequest
     ) -> list[types.AnalyticsMarketAnswerDataItem]:
-        """Market indicators, one row for each place, class and period: prices, index, stock, rents."""
+        """Returns market indicators, one row for each place, class and period: prices, index, stock, rents."""
         asked = Request.question(f"{ROOT}/analytics/market", request)
         return cast(list[types.AnalyticsMarketAnswerDataItem], self._transport.data(asked))
 
@@ -128,40 +128,40 @@ class Client:
         limits: Mapping[str, int] | None = None,
         is_compressed: bool = False,
     ) -> Sql:
-        """A read-only query, to be run by the methods of what this gives. Needs the scope `sql`.
+        """Creates a read-only query; the methods of the returned object run it. Needs the scope `sql`.
 
         Args:
             query: one statement.
             parameters: values of `$1` (a list) or of `$name` (a dictionary).
-            limits: `rows`, `bytes`, `memory_mib` and `time_s`, below those of the key.
-            is_compressed: whether Arrow leaves the service compressed (zstd), for slow networks.
+            limits: `rows`, `bytes`, `memory_mib` and `time_s`, lower than those of the key.
+            is_compressed: whether the service compresses Arrow (zstd), for slow networks.
         """
         return Sql(self._transport, query, parameters, limits, is_compressed)
 
     def consumption(
         self, from_date: date | str | None = None, to_date: date | str | None = None
     ) -> types.Consumption:
-        """Credits and calls of the key's account, by type; both days are included, the current month by default."""
+        """Returns the account's credits and calls by type. Both days are included; by default, the current month."""
         request = Request.get(f"{ROOT}/consumption", **_days(from_date, to_date))
         return cast(types.Consumption, self._transport.data(request))
 
     def consumption_by_day(
         self, from_date: date | str | None = None, to_date: date | str | None = None
     ) -> list[types.DayUsage]:
-        """As `consumption`, day by day; at most 366 days. Days without any are left out."""
+        """Like `consumption`, but by day; at most 366 days. Days without consumption are left out."""
         request = Request.get(f"{ROOT}/consumption/days", **_days(from_date, to_date))
         return cast(list[types.DayUsage], self._transport.data(request))
 
     def portals(self) -> list[str]:
-        """The portals whose listings can be collected."""
+        """Returns the portals whose listings can be collected."""
         return cast(list[str], self._transport.data(Request.get("/portals")))
 
     def version(self) -> str:
-        """The version of the service."""
+        """Returns the version of the service."""
         return str((self._transport.data(Request.get("/version")))["version"])
 
     def is_ready(self) -> bool:
-        """Whether the service takes requests; asked once."""
+        """Returns whether the service accepts requests. Sends one request, without retries."""
         try:
             return (self._http.get("/healthz")).status_code == 200
         except httpx.TransportError:
@@ -169,7 +169,7 @@ class Client:
 
 
 def _days(from_date: date | str | None, to_date: date | str | None) -> dict[str, str | None]:
-    """The bounds of a period as parameters."""
+    """Returns the bounds of a period as query parameters."""
     return {
         name: day.isoformat() if isinstance(day, date) else day
         for name, day in (("from_date", from_date), ("to_date", to_date))
