@@ -84,6 +84,7 @@ mod journeys {
     mod crash_ledger;
     mod damaged_files;
     mod deciding;
+    mod doctor;
     mod dying_workers;
     mod empty_files;
     #[cfg(unix)]
@@ -97,6 +98,7 @@ mod journeys {
     mod geocoding;
     #[cfg(target_os = "linux")]
     mod hanging_disk;
+    mod help;
     mod hostile_sql;
     mod ingesting;
     mod maintenance;

@@ -8,7 +8,7 @@
 //! blocks.
 
 use chrono::{DateTime, Utc};
-use rusqlite::Row;
+use rusqlite::{OptionalExtension, Row};
 use serde_json::{Value, json};
 
 use super::answers::moment as written;
@@ -145,6 +145,21 @@ pub fn latest(store: &Store, before: Option<i64>, take: usize) -> store::Result<
             ))?
             .query_map((before.unwrap_or(i64::MAX), take), entry)?
             .collect()
+    })
+}
+
+/// Returns the latest entry about an act of the command line that succeeded.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn last_done(store: &Store, action: &str) -> store::Result<Option<AuditEntry>> {
+    store.read(|connection| {
+        let sql =
+            format!("{SELECT} WHERE action = ?1 AND outcome = ?2 ORDER BY entry DESC LIMIT 1");
+        connection
+            .prepare_cached(&sql)?
+            .query_row((action, DONE), entry)
+            .optional()
     })
 }
 

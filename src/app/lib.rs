@@ -7,6 +7,7 @@ pub mod compose;
 pub mod config;
 pub mod contours;
 pub(crate) mod disk;
+pub mod doctor;
 pub mod dumps;
 pub mod importing;
 mod merges;
@@ -22,6 +23,9 @@ mod sweep;
 pub mod training;
 pub mod verify;
 mod waiting_rows;
+
+/// The data folder of commands that name none.
+pub const DEFAULT_DATA: &str = "./toise-data";
 
 /// Why the service could not be composed or run, as a message for the operator.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -17,8 +17,8 @@ use crate::config::Config;
 use crate::disk::DiskCheck;
 use crate::replica::{self, ReplicaData};
 use crate::{
-    Failure, contours, merges, open_files, publishing, readiness, refreshing, sweep, verify,
-    waiting_rows,
+    Failure, contours, doctor, merges, open_files, publishing, readiness, refreshing, sweep,
+    verify, waiting_rows,
 };
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
@@ -86,6 +86,13 @@ pub fn serve(
         None => None,
     };
     run_service(data, config, async |app| {
+        let store = app.store.clone();
+        // After `on_ready`, which may create keys.
+        let on_ready = |addresses: &Addresses| {
+            on_ready(addresses)?;
+            doctor::log_findings(data, config, Some(&store));
+            Ok(())
+        };
         listen(config, tls, app, on_ready).await
     })
 }
@@ -411,7 +418,10 @@ async fn listen(
 
 async fn bind(wanted: &str) -> Result<TcpListener, Failure> {
     let listener = toise_transport::listener::listen(wanted).await;
-    listener.map_err(|error| format!("cannot listen on {wanted}: {error}").into())
+    listener.map_err(|error| {
+        let help = "another address, such as a free port of this machine: --listen 127.0.0.1:0";
+        format!("cannot listen on {wanted}: {error}; {help}").into()
+    })
 }
 
 /// Resolves at SIGTERM or Ctrl-C.

@@ -212,6 +212,10 @@ fn print_list(common: &Common, accounts: &[Account]) {
         println!("{}", Value::from(answers.collect::<Vec<_>>()));
         return;
     }
+    if accounts.is_empty() {
+        println!("none; the first key creates one: toise keys create");
+        return;
+    }
     let mut table = crate::table();
     table.set_header(["account id", "name", "created"]);
     for account in accounts {

@@ -32,7 +32,8 @@ pub struct AuditArgs {
 
 /// Runs `audit`.
 pub fn run(common: &Common, arguments: &AuditArgs) -> CommandResult {
-    let store = Store::open_existing(&common.data)?.ok_or("the data folder has no store")?;
+    let store = Store::open_existing(&common.data)?
+        .ok_or("the data folder has no accounts yet; create a key: toise keys create")?;
     let entries = audit::latest(&store, arguments.before, arguments.take as usize)?;
     let state = audit::verify(&store)?;
     if common.json {

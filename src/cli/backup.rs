@@ -56,9 +56,10 @@ pub fn run(common: &Common, arguments: &BackupArgs) -> CommandResult {
 }
 
 fn take(common: &Common, arguments: &BackupArgs, clock: &Clock) -> Result<Manifest, Failure> {
-    let bar = Progress::new(common.json).bytes("reading", None);
+    let bar = Progress::new(common.json).bytes("reading", Some(0));
     let stage = StagedBackup::take(&common.data, &arguments.to, clock, &bar)?;
     bar.set_message("verifying");
+    bar.inc_length(stage.bytes());
     verify::files(stage.folder(), &|bytes| bar.inc(bytes))?;
     let manifest = stage.publish()?;
     bar.finish_and_clear();

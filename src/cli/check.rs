@@ -12,7 +12,6 @@ use toise_app::verify;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geocode::folder as addresses;
-use toise_lake::Lake;
 use toise_lake::check::TableCheck;
 use toise_listings::Listings;
 use toise_listings::placement::quality::MergeCounts;
@@ -40,7 +39,7 @@ pub struct CheckArgs {
 
 /// Runs `check`.
 pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
-    let lake = Lake::open_existing(&common.data)?;
+    let lake = common.lake()?;
     let mut tables = Vec::new();
     for table in LakeTable::chosen(&arguments.tables) {
         let schema = table.schema();
@@ -126,7 +125,8 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     }
     if of_store > 0 {
         return Err(format!(
-            "the store is damaged in {of_store} places; restore it from a backup, or ingest the adverts named again"
+            "the store is damaged in {of_store} places; ingest the adverts named again, or restore a backup: toise restore \
+             BACKUP --data NEW"
         )
         .into());
     }
@@ -134,13 +134,13 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     files.dedup();
     if files.is_empty() && !index.is_empty() {
         return Err(
-            "the index of addresses is damaged; a server rebuilds it when it starts, and so does `toise import ban`"
+            "the index of addresses is damaged; a server rebuilds it when it starts: toise serve"
                 .into(),
         );
     }
     if files.is_empty() && texts.is_err() {
         return Err(
-            "the text index is damaged; a server rebuilds it when it starts, and so does `toise compact --rebuild`"
+            "the text index is damaged; a server rebuilds it when it starts, and so does: toise compact --rebuild"
                 .into(),
         );
     }
@@ -148,8 +148,8 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         return Ok(model.map(drop)?);
     }
     Err(format!(
-        "damaged: {}; restore from a backup, or delete the table's folders (lake/_TABLE and lake/TABLE) and import it again \
-         (properties and adverts: `toise compact --rebuild`)",
+        "damaged: {}; properties and adverts are rebuilt by: toise compact --rebuild; for other tables, delete their folders \
+         (lake/_TABLE and lake/TABLE) and import them again, or restore a backup: toise restore BACKUP --data NEW",
         files.join(", ")
     )
     .into())

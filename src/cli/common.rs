@@ -1,14 +1,18 @@
 //! Options that every command accepts, and the configuration, listings and memory budget they lead to.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::Args;
 
+use super::result::Failure;
+use toise_app::DEFAULT_DATA;
 use toise_app::compose::configured_listings;
 use toise_app::config::{ConfigSources, EffectiveConfig, Flag};
 use toise_base::clock::Clock;
 use toise_base::formula::Formulas;
 use toise_engine::Budget;
+use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_store::Store;
 
@@ -19,7 +23,7 @@ pub struct Common {
     #[arg(
         long,
         global = true,
-        default_value = "./toise-data",
+        default_value = DEFAULT_DATA,
         value_name = "DIR",
         env = "TOISE_DATA"
     )]
@@ -80,10 +84,25 @@ impl Common {
             return Ok(());
         }
         Err(format!(
-            "no data folder at {}: `toise demo` makes one with synthetic data, `toise import dvf --departments 48` one \
-             with recorded sales; --data DIR or TOISE_DATA names another",
+            "no data folder at {}: --data DIR or TOISE_DATA names another; to make one with invented data: toise demo; \
+             with open data: toise start --departments 48",
             self.data.display()
         ))
+    }
+
+    /// Opens the tables of the data folder.
+    ///
+    /// # Errors
+    /// Nothing was imported yet, or the folder cannot be read.
+    pub(crate) fn lake(&self) -> Result<Lake, Failure> {
+        match Lake::open_existing(&self.data) {
+            Err(toise_lake::Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                let data = self.data.display();
+                let message = "holds no tables; import the open data of a department";
+                Err(format!("{data} {message}: toise start --departments 48").into())
+            }
+            opened => Ok(opened?),
+        }
     }
 
     /// Loads the configuration in effect, including the values set by flags.

@@ -95,11 +95,11 @@ pub fn run(common: &Common, arguments: &CompactArgs) -> CommandResult {
     let listings = listings.map(|store| Listings::new(store, Clock::system()));
     let keep_versions = common.configuration(Vec::new())?.config.lake.keep_versions;
     if arguments.rebuild {
-        let listings = listings.ok_or("nothing to rebuild from: the data folder has no store")?;
+        let listings = listings.ok_or("nothing to rebuild from: the data folder has no store; ingest adverts: toise ingest FILE")?;
         let lake = Lake::open(&common.data)?.keeping(keep_versions);
         return rebuild(common, &listings, &lake, &arguments.tables);
     }
-    let lake = Lake::open_existing(&common.data)?.keeping(keep_versions);
+    let lake = common.lake()?.keeping(keep_versions);
     if arguments.delta {
         return rebuild_delta_logs(common, &lake, &arguments.tables);
     }

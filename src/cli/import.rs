@@ -248,7 +248,10 @@ fn import_ban(
     let report = import(common, ImportTable::Ban, &fetched, &options, shared)?;
     verdict(&arguments.files, &report)?;
     let started = Instant::now();
-    let bar = progress.rows("index of addresses", 0);
+    let bar = progress.rows(
+        "index of addresses",
+        report.outcome.as_ref().map_or(0, |outcome| outcome.total),
+    );
     let manifest = index::rebuild(&common.data, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
     if !common.json {
@@ -325,7 +328,8 @@ fn fetch_dpe(
 fn require_departments(shared: &SharedArgs) -> CommandResult {
     if shared.departments.is_empty() {
         return Err(
-            "name files to import, or --departments to fetch from the official source".into(),
+            "name files to import, or departments to fetch from the official source: --departments 48"
+                .into(),
         );
     }
     Ok(())

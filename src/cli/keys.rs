@@ -458,6 +458,10 @@ fn day(moment: Option<DateTime<Utc>>) -> String {
 }
 
 fn print_table(records: &[KeyRecord], clock: &Clock) {
+    if records.is_empty() {
+        println!("none; create one: toise keys create");
+        return;
+    }
     let mut table = crate::table();
     table.set_header([
         "key id",

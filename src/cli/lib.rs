@@ -14,6 +14,7 @@ mod compact;
 mod completions;
 mod config;
 pub mod demo;
+mod doctor;
 mod estimate;
 pub mod evaluate;
 pub mod evaluate_dedup;
@@ -21,6 +22,7 @@ pub mod evaluate_estimate;
 mod explain;
 mod gc;
 mod geocode;
+mod groups;
 pub mod import;
 mod indicators;
 mod ingest;
@@ -53,17 +55,17 @@ mod worker;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use result::{PARTIAL_FAILURE, PartialFailure};
 
 pub use common::Common;
 pub use result::CommandResult;
-pub use table_style::table;
+pub use table_style::{FittedTable, table};
 
 /// Open engine for French property data.
 #[derive(Parser, Debug)]
-#[command(name = "toise", version, about, long_about = None)]
+#[command(name = "toise", version)]
 struct Toise {
     #[command(flatten)]
     common: Common,
@@ -73,32 +75,32 @@ struct Toise {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Import recorded sales, diagnostics or addresses, from files or the official sources
+    /// Import sales, diagnostics or addresses, from files or the sources
     Import(import::ImportArgs),
-    /// Import what the official sources have published since the last time
+    /// Import what the official sources have published since last time
     Refresh(refresh::RefreshArgs),
-    /// Import the open data of departments from the official sources, train a model and serve
+    /// Import the open data of departments, train a model and serve
     Start(start::StartArgs),
     /// Ingest adverts from files or standard input
     Ingest(ingest::IngestArgs),
     /// Show a property, or undo a wrong merge
     Properties(properties::PropertiesArgs),
-    /// List portals with extraction rules, or show what the rules find on a page
+    /// List portals with extraction rules, or try the rules on a page
     Portals(portals::PortalsArgs),
     /// List pages being collected and pages collected recently
     Jobs(jobs::JobsArgs),
-    /// List the reports of accounts about wrong listings, and resolve them
+    /// List reports of accounts about wrong listings, and resolve them
     Reports(reports::ReportsArgs),
-    /// Explain why two adverts are, or are not, taken for the same asset
+    /// Explain why two adverts are, or are not, taken for one asset
     Explain(explain::ExplainArgs),
-    /// Create a lake of synthetic data on the first run, serve it and print sample requests
+    /// Serve invented data, created on the first run, with requests to try
     Demo(demo::DemoArgs),
-    /// Serve the API over HTTP
+    /// Serve the API and the console over HTTP
     Serve(serve::ServeArgs),
-    /// Work on shares of bulk commands and queries from other machines
+    /// Work on shares of bulk commands and queries of other machines
     #[cfg(feature = "cluster")]
     Worker(worker::WorkerArgs),
-    /// Serve the tools of the Model Context Protocol to an agent, on standard input and output
+    /// Serve the tools of the Model Context Protocol to an agent
     Mcp(mcp::McpArgs),
     /// Run a read-only SQL query
     Sql(sql::SqlArgs),
@@ -113,17 +115,19 @@ enum Command {
     Market(market::MarketArgs),
     /// Value a portfolio of homes in bulk
     Estimate(estimate::EstimateArgs),
-    /// Train the estimator on the recorded sales of the lake
+    /// Train the estimator on the recorded sales
     Train(train::TrainArgs),
     /// Measure the estimator on later sales, or the merges of adverts
     Evaluate(evaluate::EvaluateArgs),
-    /// Verify every byte of the lake and the model, and every record of the store
+    /// Show what the data folder holds, what is missing and what to do next
+    Doctor(doctor::DoctorArgs),
+    /// Verify every byte of the tables and the model, and the store
     Check(check::CheckArgs),
-    /// Compact tables: merge the files that imports leave, for faster queries
+    /// Merge the files that imports leave, for faster queries
     Compact(compact::CompactArgs),
-    /// Create and show accounts, replace their signing secrets, report consumption
+    /// Create accounts, replace their secrets, report consumption
     Accounts(accounts::AccountsArgs),
-    /// Show the deliveries of alerts, retry dead letters, replay matches
+    /// Show deliveries of alerts, retry dead letters, replay matches
     Alerts(alerts::AlertsArgs),
     /// Receive webhook deliveries, to try alerts
     Webhook(webhook::WebhookArgs),
@@ -133,11 +137,11 @@ enum Command {
     Audit(audit::AuditArgs),
     /// Print the configuration in effect, with the origin of each value
     Config(config::ConfigArgs),
-    /// Back up the store, tables and model to a folder or a tar file, also while the server is running
+    /// Back up the data folder, also while the server is running
     Backup(backup::BackupArgs),
-    /// Publish the data folder to object storage, for replicas, also while the server is running
+    /// Publish the data folder to object storage, for replicas
     Publish(publish::PublishArgs),
-    /// Delete objects from object storage that no kept snapshot names
+    /// Delete objects that no kept snapshot names from object storage
     Gc(gc::GcArgs),
     /// Restore a data folder from a backup
     Restore(restore::RestoreArgs),
@@ -148,7 +152,7 @@ enum Command {
     /// Print the version
     #[command(after_help = "Example:\n\n  toise version --json")]
     Version,
-    /// Generate synthetic sales and diagnostics in the official file formats, and synthetic adverts
+    /// Generate synthetic sales, diagnostics and adverts
     Synth(synth::SynthOptions),
 }
 
@@ -171,6 +175,7 @@ impl Command {
             | Command::Gc(_)
             | Command::Completions(_)
             | Command::Man(_)
+            | Command::Doctor(_)
             | Command::Version => false,
             Command::Sql(arguments) => arguments.reads_folder(),
             Command::Mcp(arguments) => arguments.reads_folder(),
@@ -204,7 +209,12 @@ pub fn main() -> ExitCode {
         eprintln!("warning: memory dumps of this process cannot be forbidden: {error}");
     }
     end_quietly_on_closed_output();
-    let toise = Toise::parse();
+    let mut command_line = groups::grouped(Toise::command());
+    let matches = command_line.clone().get_matches();
+    let toise = match Toise::from_arg_matches(&matches) {
+        Ok(toise) => toise,
+        Err(error) => error.format(&mut command_line).exit(),
+    };
     match run(&toise.common, toise.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -257,6 +267,7 @@ fn run(common: &Common, command: Command) -> CommandResult {
         Command::Estimate(arguments) => estimate::run(common, &arguments),
         Command::Train(arguments) => train::run(common, &arguments),
         Command::Evaluate(arguments) => evaluate::run(common, &arguments),
+        Command::Doctor(arguments) => doctor::run(common, &arguments),
         Command::Check(arguments) => check::run(common, &arguments),
         Command::Compact(arguments) => compact::run(common, &arguments),
         Command::Accounts(arguments) => accounts::run(common, &arguments),

@@ -171,6 +171,9 @@ pub fn run(common: &Common, arguments: &MarketArgs) -> CommandResult {
     for note in &report.notes {
         eprintln!("{note}");
     }
+    if report.rows.num_rows() == 0 {
+        eprintln!("nothing is known of these places; what the data folder holds: toise doctor");
+    }
     if let Some(path) = &arguments.plot {
         let (drawn, all) = plot::draw(&report.rows, path)?;
         eprintln!("drew {drawn} of {all} lines into {}", path.display());

@@ -163,7 +163,6 @@ fn show(common: &Common, url: &str, portal: Option<String>, extraction: &Extract
         return;
     }
     let mut table = crate::table();
-    table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
     table.set_header(["field", "found in", "value"]);
     for (path, found) in extraction.findings.iter() {
         table.add_row([

@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use clap::Args;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
 use super::import::department;
 use super::result::{PartialFailure, listed_codes};
 use super::sources::PlaceArgs;
-use super::{CommandResult, Common};
+use super::{CommandResult, Common, FittedTable};
 use toise_app::refresh::{
     Action, Outcome, Plan, RefreshOptions, Refresher, SourceOutcome, Training, held_departments,
 };
@@ -124,7 +124,7 @@ fn wanted(
         codes = held_departments(&common.data)?;
     }
     if codes.is_empty() {
-        return Err("the data folder holds no open data; name --departments".into());
+        return Err("the data folder holds no open data; name --departments: toise refresh --departments 48".into());
     }
     Ok(codes)
 }
@@ -169,7 +169,7 @@ fn verdict(failures: &[String], has_only_failures: bool) -> CommandResult {
 }
 
 /// Formats what the sources have.
-pub(super) fn plan_table(plan: &Plan) -> Table {
+pub(super) fn plan_table(plan: &Plan) -> FittedTable {
     let mut table = crate::table();
     table.set_header(["source", "held", "available", "new", "download", "action"]);
     for source in &plan.sources {

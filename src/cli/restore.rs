@@ -11,8 +11,9 @@ use toise_app::backup::restore::StagedRestore;
 use toise_app::verify;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
-use toise_geocode::folder as index;
+use toise_geocode::{folder as index, table};
 use toise_lake::Lake;
+use toise_lake::snapshot::Snapshot;
 use toise_store::{self as store, Store};
 
 /// Arguments of `restore`.
@@ -39,17 +40,27 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
         // Opening the lake creates the shared folders.
         Lake::open_existing(&restored.folder())?;
     }
-    verify::files(&restored.folder(), &|_| {})?;
-    // A backup holds the table of addresses, not the index derived from it.
-    index::rebuild(&restored.folder(), &|_| {})?;
-    let manifest = restored.publish()?;
+    bar.set_message("verifying");
+    bar.inc_length(bar.length().unwrap_or_default());
+    verify::files(&restored.folder(), &|bytes| bar.inc(bytes))?;
     bar.finish_and_clear();
+    // A backup holds the table of addresses, not the index derived from it.
+    let bar = Progress::new(common.json).rows("index of addresses", addresses(&restored.folder())?);
+    index::rebuild(&restored.folder(), &|rows| bar.inc(rows))?;
+    bar.finish_and_clear();
+    let manifest = restored.publish()?;
     if let Err(error) = note(&common.data, &arguments.from) {
         // This is no error: the folder is complete, and the store may not open because its master key is elsewhere.
         eprintln!("the restore is not recorded in the audit log of the restored folder: {error}");
     }
     report(common, "data", &common.data, &manifest);
     Ok(())
+}
+
+/// Returns the number of addresses in a data folder.
+fn addresses(data: &Path) -> Result<u64, toise_lake::Error> {
+    let folder = Lake::folder_in(data, table::schema());
+    Ok(Snapshot::load(&folder)?.rows())
 }
 
 /// Appends the restore to the audit log of the restored store, if there is one.

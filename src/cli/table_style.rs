@@ -1,10 +1,44 @@
-//! The style of the tables that commands print.
+//! The tables that commands print, in one style. On a terminal they fit its width: what is too wide is wrapped, and what has
+//! too many columns for that is printed row by row.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Table, TableComponent};
+use comfy_table::{ContentArrangement, Table, TableComponent};
+
+/// Characters that a column of a wrapped table has at least, with the space around it.
+const COLUMN_CHARS_MIN: usize = 12;
+
+/// A table that fits the terminal it is printed to. Without a terminal it is as wide as its content.
+#[derive(Debug)]
+pub struct FittedTable(Table);
+
+impl Deref for FittedTable {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        &self.0
+    }
+}
+
+impl DerefMut for FittedTable {
+    fn deref_mut(&mut self) -> &mut Table {
+        &mut self.0
+    }
+}
+
+impl fmt::Display for FittedTable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.width() {
+            Some(width) => out.write_str(&fitted(&self.0, width)),
+            None => self.0.fmt(out),
+        }
+    }
+}
 
 /// Creates an empty table in the style of every command: lines around the header only.
-pub fn table() -> Table {
+pub fn table() -> FittedTable {
     let mut table = Table::new();
     table
         .load_preset(UTF8_HORIZONTAL_ONLY)
@@ -12,5 +46,71 @@ pub fn table() -> Table {
         .remove_style(TableComponent::MiddleIntersections)
         .remove_style(TableComponent::LeftBorderIntersections)
         .remove_style(TableComponent::RightBorderIntersections);
-    table
+    FittedTable(table)
+}
+
+/// Formats a table for a terminal of so many characters.
+fn fitted(table: &Table, width: u16) -> String {
+    let columns = usize::from(width);
+    let whole = table.to_string();
+    if whole.lines().all(|line| line.chars().count() <= columns) {
+        return whole;
+    }
+    let named = table.header().map_or(0, |header| header.cell_count());
+    if named * COLUMN_CHARS_MIN > columns {
+        return row_by_row(table);
+    }
+    let mut wrapped = table.clone();
+    wrapped
+        .set_width(width)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    wrapped.to_string()
+}
+
+/// Formats each row as lines of a name and a value, without those that are empty.
+fn row_by_row(table: &Table) -> String {
+    let header = table.header().map(|row| row.cell_iter());
+    let names: Vec<String> = header
+        .into_iter()
+        .flatten()
+        .map(|cell| cell.content())
+        .collect();
+    let longest = names.iter().map(|name| name.chars().count()).max();
+    let longest = longest.unwrap_or_default();
+    let rows = table.row_iter().map(|row| {
+        let named = names.iter().zip(row.cell_iter());
+        let lines = named
+            .map(|(name, cell)| (name, cell.content()))
+            .filter(|(_, content)| !content.is_empty())
+            .map(|(name, content)| format!("{name:longest$}  {content}"));
+        lines.collect::<Vec<_>>().join("\n")
+    });
+    rows.collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_columns(columns: usize) -> FittedTable {
+        let mut made = table();
+        made.set_header((0..columns).map(|column| format!("column {column}")));
+        made.add_row((0..columns).map(|column| format!("a value of column {column}, in words")));
+        made
+    }
+
+    #[test]
+    fn a_table_fits_its_terminal() {
+        let is_fitting =
+            |text: &str, width: usize| text.lines().all(|line| line.chars().count() <= width);
+        let narrow = of_columns(2);
+        assert_eq!(fitted(&narrow, 100), narrow.to_string());
+        let wrapped = fitted(&narrow, 40);
+        assert!(is_fitting(&wrapped, 40), "{wrapped}");
+        assert!(wrapped.contains("column 1"), "{wrapped}");
+        let rows = fitted(&of_columns(10), 80);
+        assert!(is_fitting(&rows, 80), "{rows}");
+        assert_eq!(rows.lines().count(), 10, "{rows}");
+        assert!(rows.starts_with("column 0  a value of column 0"), "{rows}");
+    }
 }

@@ -2,11 +2,11 @@
 
 use chrono::NaiveDate;
 use clap::Args;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 use indicatif::HumanCount;
 use serde_json::json;
 
-use super::{CommandResult, Common};
+use super::{CommandResult, Common, FittedTable};
 use toise_app::training;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -68,7 +68,7 @@ pub fn train_lake(
 }
 
 /// Formats the funnel as a table.
-fn table(funnel: &Funnel) -> Table {
+fn table(funnel: &Funnel) -> FittedTable {
     let mut table = crate::table();
     table.set_header(["rule", "sales left"]);
     for step in &funnel.steps {

@@ -83,6 +83,34 @@ fn damaged(path: &Path, reason: impl ToString) -> Error {
     }
 }
 
+/// Reads which model in a folder of models is current; `None` if there is none.
+fn current(folder: &Path) -> Result<Option<CurrentModel>, Error> {
+    let path = folder.join(CURRENT);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io(&path)(error)),
+    };
+    let current = serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
+    Ok(Some(current))
+}
+
+/// Reads the description of a model in a folder of models.
+fn describe(folder: &Path, current: &CurrentModel) -> Result<ModelManifest, Error> {
+    let path = folder.join(&current.version).join(DESCRIPTION);
+    let text = fs::read(&path).map_err(io(&path))?;
+    if blake3::hash(&text).to_hex().as_str() != current.description {
+        return Err(damaged(&path, "it does not match its digest"));
+    }
+    let description: ModelManifest =
+        serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
+    if description.format != FORMAT {
+        let reason = format!("format {}, this version reads {FORMAT}", description.format);
+        return Err(damaged(&path, reason));
+    }
+    Ok(description)
+}
+
 impl Model {
     /// Opens the current model in a folder of models. Reads every sale and verifies its digest: one to two seconds for
     /// three million.
@@ -90,33 +118,26 @@ impl Model {
     /// # Errors
     /// There is no model, or it cannot be read.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let path = folder.join(CURRENT);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let folder = folder.display().to_string();
-                return Err(Error::Missing { folder });
-            }
-            Err(error) => return Err(io(&path)(error)),
-        };
-        let current: CurrentModel =
-            serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
-        Self::read(&folder.join(current.version), &current.description)
+        let current = current(folder)?.ok_or_else(|| Error::Missing {
+            folder: folder.display().to_string(),
+        })?;
+        let description = describe(folder, &current)?;
+        Self::read(&folder.join(current.version), description)
     }
 
-    /// Reads the model in a folder. Its `model.json` must match `digest`.
-    fn read(folder: &Path, digest: &str) -> Result<Self, Error> {
+    /// Reads the description of the current model in a folder of models, not its sales or trees: a small file. `None` if
+    /// there is no model.
+    ///
+    /// # Errors
+    /// The description cannot be read.
+    pub fn describe(folder: &Path) -> Result<Option<ModelMetadata>, Error> {
+        let described = current(folder)?.map(|current| describe(folder, &current));
+        Ok(described.transpose()?.map(|model| model.metadata))
+    }
+
+    /// Reads the model in a folder, whose description was read.
+    fn read(folder: &Path, description: ModelManifest) -> Result<Self, Error> {
         let path = folder.join(DESCRIPTION);
-        let text = fs::read(&path).map_err(io(&path))?;
-        if blake3::hash(&text).to_hex().as_str() != digest {
-            return Err(damaged(&path, "it does not match its digest"));
-        }
-        let description: ModelManifest =
-            serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
-        if description.format != FORMAT {
-            let reason = format!("format {}, this version reads {FORMAT}", description.format);
-            return Err(damaged(&path, reason));
-        }
         let file = |name: &str| -> Result<Option<Vec<u8>>, Error> {
             let path = folder.join(name);
             let Some((_, digest)) = description.files.iter().find(|(file, _)| file == name) else {

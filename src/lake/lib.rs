@@ -42,6 +42,6 @@ pub mod write;
 
 pub use error::Error;
 pub use folder::Lake;
-pub use provenance::Provenance;
+pub use provenance::{INVENTED_LICENCE, Provenance};
 pub use rows::{ImportOutcome, RowSink, Slice};
 pub use stored_rows::StoredRows;

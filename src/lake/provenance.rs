@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Licence of rows that were generated.
+pub const INVENTED_LICENCE: &str = "invented data, free of rights";
+
 /// The source of some rows; kept in the snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {

@@ -5,13 +5,10 @@ use std::path::Path;
 
 use super::{Summary, SynthRequest, reader};
 use toise_base::progress::Progress;
-use toise_lake::Lake;
+use toise_lake::{INVENTED_LICENCE, Lake};
 use toise_opendata::import::{ImportOptions, import_reader};
 use toise_opendata::report::ImportReport;
 use toise_opendata::source::SourceFormat;
-
-/// Licence of synthetic rows.
-pub const LICENCE: &str = "invented data, free of rights";
 
 /// Generates the requested data and imports it; returns once it is published.
 ///
@@ -43,7 +40,7 @@ pub fn generate_into_lake(
         &mut report,
     )?;
     bar.finish_and_clear();
-    imported.source.licence = LICENCE.into();
+    imported.source.licence = INVENTED_LICENCE.into();
     import.publish(vec![imported.source], Vec::new())?;
     Ok(delivered.summary())
 }

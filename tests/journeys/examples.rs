@@ -119,8 +119,13 @@ fn gather_help(path: &[String], found: &mut Vec<Source>) {
         name: [&["toise".to_owned()][..], path].concat().join(" "),
         examples: examples_of_help(&help),
     });
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    for line in listed.take_while(|line| !line.is_empty()) {
+    // `toise --help` lists its commands in groups, the others under one title.
+    let (first, last) = match path {
+        [] => ("Data:", "Options:"),
+        _ => ("Commands:", ""),
+    };
+    let listed = help.lines().skip_while(|line| *line != first).skip(1);
+    for line in listed.take_while(|line| *line != last) {
         let is_name = line.starts_with("  ") && !line.starts_with("   ");
         let name = line
             .split_whitespace()

@@ -50,7 +50,7 @@ fn commands_that_read_a_missing_folder_fail_and_say_how_to_make_one() {
         let start = format!("error: no data folder at {}: ", missing.display());
         assert!(told.contains(&start), "{arguments:?}: {told}");
         assert!(
-            told.contains("toise import") && told.contains("--data"),
+            told.contains("toise start") && told.contains("--data"),
             "{told}"
         );
         assert!(!missing.exists(), "{arguments:?} made it");

@@ -79,6 +79,7 @@ impl StagedBackup {
         for name in COMPANIONS {
             copy_tree(&data.join(name), &root.join(name))?;
         }
+        progress.inc_length(bytes_in(root)?);
         let mut files = Vec::new();
         list(root, "", &mut files, progress)?;
         let manifest = Manifest {
@@ -95,6 +96,11 @@ impl StagedBackup {
             manifest,
             _lock: lock,
         })
+    }
+
+    /// Returns the length of all files.
+    pub fn bytes(&self) -> u64 {
+        self.manifest.bytes()
     }
 
     /// Returns the staged backup, which is itself a data folder, for checks before publication.
@@ -350,6 +356,19 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
         copy_tree(&entry.path(), &to.join(entry.file_name()))?;
     }
     sync_folder(to)
+}
+
+/// Returns the length of all files under a folder.
+fn bytes_in(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
+        let path = entry.map_err(Error::io(folder))?.path();
+        bytes += match path.is_dir() {
+            true => bytes_in(&path)?,
+            false => fs::metadata(&path).map_err(Error::io(&path))?.len(),
+        };
+    }
+    Ok(bytes)
 }
 
 /// Lists the files under a folder in name order, with their lengths and digests. Reads every file completely.

@@ -11,8 +11,8 @@ use super::plan::{DiagnosticsBatch, Plan, SourcePlan};
 use super::{Action, Refresher, Training, held_departments, stored};
 use crate::{Failure, contours, importing, training};
 use toise_estimate::{model, store};
-use toise_geocode::folder as index;
 use toise_geocode::resolve::LazyGeocoder;
+use toise_geocode::{folder as index, table};
 use toise_lake::{ImportOutcome, Lake};
 use toise_net::discard;
 use toise_opendata::import::{ImportOptions, iso};
@@ -168,7 +168,9 @@ impl Refresher<'_> {
         if editions.unplaced.is_empty() {
             return Ok(());
         }
-        let bar = self.options.progress.rows("index of addresses", 0);
+        let lake = Lake::open(self.data)?;
+        let rows = lake.snapshot(table::schema())?.rows();
+        let bar = self.options.progress.rows("index of addresses", rows);
         index::rebuild(self.data, &|rows| bar.inc(rows))?;
         bar.finish_and_clear();
         let unplaced = Vec::from_iter(editions.unplaced.clone());

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use clap::Args;
-use comfy_table::Table;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
@@ -14,7 +13,7 @@ use super::ingestion::{self, IngestedGroupings};
 use crate::dedup::{self, DedupOutcome, Grouping, Mistake};
 use toise_cli::result::Failure;
 use toise_cli::synth::NoiseLevel;
-use toise_cli::{CommandResult, Common};
+use toise_cli::{CommandResult, Common, FittedTable};
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::InseeCode;
 use toise_synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
@@ -179,7 +178,7 @@ fn complete(advert: &mut Advert) {
 }
 
 /// Builds the table of a report, one row per noise level.
-fn table_of(report: &DedupReport) -> Table {
+fn table_of(report: &DedupReport) -> FittedTable {
     let mut table = toise_cli::table();
     table.set_header([
         "level",

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 
 use chrono::SecondsFormat;
 use clap::Args;
-use comfy_table::Table;
 use serde_json::json;
 
 use super::align;
 use crate::geocode::{self, GeocodeOptions, GeocodeReport};
 use toise_base::clock::Clock;
 use toise_base::reports::FOLDER;
-use toise_cli::{CommandResult, Common};
+use toise_cli::{CommandResult, Common, FittedTable};
 use toise_geocode::folder;
 
 /// Default number of wrong answers of each class in the report.
@@ -95,7 +94,7 @@ fn percent(share: f64) -> String {
     format!("{:.2}", 100.0 * share)
 }
 
-fn show(mut table: Table, left: usize) {
+fn show(mut table: FittedTable, left: usize) {
     align(&mut table, left);
     println!("{table}\n");
 }

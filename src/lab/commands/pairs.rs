@@ -7,14 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use comfy_table::Table;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{align, listings};
 use crate::dedup::fit::WeightFitter;
 use toise_cli::result::Failure;
-use toise_cli::{CommandResult, Common};
+use toise_cli::{CommandResult, Common, FittedTable};
 use toise_dedup::weights::ComparedField;
 use toise_dedup::{Comparison, DedupVerdict};
 use toise_listings::Listings;
@@ -259,7 +258,7 @@ pub(super) fn add_to_fit(
 
 impl PairReport {
     /// Formats the counts as a table.
-    pub(super) fn table(&self) -> Table {
+    pub(super) fn table(&self) -> FittedTable {
         let mut table = toise_cli::table();
         table.set_header([
             "pairs",
