@@ -1,5 +1,5 @@
-//! The retry policy: the limits of the client, and the wait before another attempt, which is what the server demands or
-//! otherwise exponential backoff with jitter.
+//! The retry policy: the limits of the client, and the wait before another attempt: the one that the server demands, or
+//! else an exponential backoff with jitter.
 
 use std::time::{Duration, Instant};
 

@@ -24,7 +24,7 @@ pub struct PlannedQuery<'q> {
 
 /// The outcome of sending a query to other machines.
 pub enum Distributed {
-    /// They answered it: these are its rows, which have arrived or can no longer be lost by the failure of a machine.
+    /// They answered it. These are its rows, which have arrived or can no longer be lost if a machine fails.
     Answered(SendableRecordBatchStream),
     /// It was large enough for them, but this machine has to run it.
     Impossible,

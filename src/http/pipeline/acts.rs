@@ -78,8 +78,8 @@ pub(super) async fn end(
     append(app, act).await
 }
 
-/// Logs that a valid key was refused what only operators may do, up to a bound. Nothing was done, so the refusal stands
-/// even if it cannot be logged.
+/// Logs that a valid key was refused an act of operators, up to a bound. Nothing was done, so the refusal stands even
+/// if it cannot be logged.
 pub(super) async fn refused(
     app: &App,
     act: Act,

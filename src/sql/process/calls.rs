@@ -1,6 +1,5 @@
-//! What a process that runs queries lets the server compute: functions that need a model or the index of addresses,
-//! and tables that are computed from caches of the server. A call carries one batch of arguments and waits for the
-//! answer.
+//! Calls to the server from a process that runs queries. The server computes functions that need a model or the index
+//! of addresses, and tables that depend on its caches. A call carries one batch of arguments and waits for the answer.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! The side of a process that runs queries: it reads orders from standard input, and writes what it finds to standard
-//! output, until the server closes its end.
+//! Runs queries in a separate process: reads orders from standard input, and writes the results to standard output,
+//! until the server closes its end.
 //!
 //! One thread does nothing but read, so the process ends as soon as the server goes away. The operating system bounds
 //! memory and time on the processor, and ends a process that exceeds them.
@@ -260,8 +260,8 @@ impl QueryRunner {
         Ok(at)
     }
 
-    /// Starts a query, on other machines if there are any and it is large enough: returns its rows, and whether they
-    /// answered it.
+    /// Starts a query, on other machines if there are any and the query is large enough. Returns its rows, and whether
+    /// the other machines answered it.
     async fn rows(
         &self,
         session: &Session,

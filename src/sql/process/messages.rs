@@ -76,7 +76,8 @@ pub(super) struct TableOrder {
 pub(super) struct ChangesOrder {
     /// Number of the last change of the store that they include.
     pub through: i64,
-    /// Rows of each data file of which a part of the body says which are hidden; `None` for a file without any.
+    /// For each data file with hidden rows, its number of rows: a part of the body has one bit for each. `None` for
+    /// other files.
     pub hidden: Vec<Option<usize>>,
 }
 

@@ -22,7 +22,7 @@ use crate::limits::Limit;
 
 /// Processes that wait for a query.
 const IDLE_MAX: usize = 2;
-/// Bytes of an answer that wait in the pipe, so that a process goes on while the server passes them on. This is the
+/// Bytes of an answer that wait in the pipe, so that a process continues while the server passes them on. This is the
 /// most that Linux allows without privileges.
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: i32 = 1 << 20;

@@ -34,9 +34,9 @@ pub struct SearchSnapshot {
 }
 
 impl SearchSnapshot {
-    /// What a cursor says about the snapshot of its page. Rows in the order of a column are the same in every snapshot
-    /// that holds the same changes, in another process and after a restart too. Scores also depend on the segments of
-    /// the text index, so pages by relevance need this very snapshot.
+    /// The part of a cursor that identifies the snapshot of its page. Rows in the order of a column are the same in
+    /// every snapshot that holds the same changes, in another process and after a restart too. Scores also depend on
+    /// the segments of the text index, so pages by relevance need this very snapshot.
     pub(crate) fn cursor_state(&self, is_by_relevance: bool) -> u64 {
         if is_by_relevance {
             self.number | BY_RELEVANCE
