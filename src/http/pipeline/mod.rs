@@ -58,6 +58,10 @@ impl From<ApiResponse> for UnbilledResponse {
     }
 }
 
+/// Pause before a call without a valid key is refused for the rate of its address. The call counts as running during
+/// the pause, so that an address that sends on thousands of streams gets only some thousand responses a second.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(100);
+
 /// Handles a request. Every response has a request id, and every request is logged and counted.
 pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::Response {
     let started = Instant::now();
@@ -132,6 +136,9 @@ async fn failed(
 ) -> Response<Bytes> {
     if matches!(error, ApiError::Overloaded) {
         app.metrics.record_refusal(Refusal::Overload);
+    }
+    if matches!(error, ApiError::TooManyUnkeyed(_)) {
+        tokio::time::sleep(REFUSAL_PAUSE).await;
     }
     let bytes_max = trace
         .endpoint
