@@ -14,7 +14,7 @@ export function FilterChips({ fields, usual, parameters, set }) {
   const shown = fields.filter(isShown).sort((one, other) => order(one) - order(other));
   const others = fields.filter((field) => field.name in FIELD_NAMES && !isShown(field));
   return html`<div class="chips" role="group" aria-label=${word("filters")}>
-    ${shown.map((field) => html`<${Chip} key=${field.name} field=${field} parameters=${parameters} set=${set}
+    ${shown.map((field) => html`<${Chip} key=${field.name} isOpened=${added.at(-1) === field.name} field=${field} parameters=${parameters} set=${set}
       onRemove=${() => { set(cleared(field)); setAdded(added.filter((one) => one !== field.name)); }} canRemove=${isSet(field, parameters) || added.includes(field.name)} />`)}
     ${others.length > 0 && html`<${Popover} className="chip" label=${word("addFilter")} content="picker" button=${html`<${Icon} name="plus" small /><span>${word("addFilter")}</span>`}>
       ${(close) => html`<${Others} fields=${others} onPick=${(field) => { close(); setAdded([...added, field.name]); }} />`}<//>`}
@@ -30,10 +30,10 @@ function Others({ fields, onPick }) {
     <div class="menu">${found.map(([name, field]) => html`<button type="button" title=${field.about} onClick=${() => onPick(field)}>${name}</button>`)}</div>`;
 }
 
-function Chip({ field, parameters, set, onRemove, canRemove }) {
+function Chip({ field, parameters, set, onRemove, canRemove, isOpened }) {
   const label = spoken(field.name);
   const holds = isSet(field, parameters);
-  return html`<${Popover} className=${holds ? "chip set" : "chip"} label=${holds ? `${label}: ${summaryOf(field, parameters)}` : label} content="control"
+  return html`<${Popover} className=${holds ? "chip set" : "chip"} label=${holds ? `${label}: ${summaryOf(field, parameters)}` : label} content="control" isOpened=${isOpened}
     button=${html`<span>${label}${holds && html`: <b>${summaryOf(field, parameters)}</b>`}</span><${Icon} name="down" small />`}>
     ${(close) => html`<div class="form"><h3>${label}</h3>
       <${Control} field=${field} label=${label} parameters=${parameters} set=${set} />

@@ -44,7 +44,6 @@ async function makeMap(container, view, inset) {
     made.once("style.load", resolve);
     if (isStyle) made.once("error", () => made.style?.loaded() || made.setStyle(baseStyle(outlines)));
   });
-  container.querySelector(".maplibregl-ctrl-attrib")?.removeAttribute("open");
   return made;
 }
 

@@ -46,7 +46,7 @@ export const pointFigure = (set) => Object.keys(set.vector_layers.find((layer) =
 export function dataLayers(set, by, figure) {
   const [halo] = colours("--halo");
   return [
-    { id: by, type: "fill", source: "data", "source-layer": by, paint: { "fill-color": coloured(figure), "fill-opacity": 0.82, "fill-outline-color": "rgba(0,0,0,0)" } },
+    { id: by, type: "fill", source: "data", "source-layer": by, paint: { "fill-color": coloured(figure), "fill-opacity": ["case", ["has", figure], 0.82, 0.3], "fill-outline-color": "rgba(0,0,0,0)" } },
     {
       id: "points", type: "circle", source: "data", "source-layer": "points",
       paint: {
@@ -64,7 +64,7 @@ export function spotLayer() {
   return {
     id: "spots", type: "circle", source: "spots",
     paint: {
-      "circle-color": ["case", isLit, accent, halo], "circle-radius": ["case", isLit, 9, 5.5],
+      "circle-color": ["case", isLit, accent, halo], "circle-radius": ["case", isLit, 9, 5],
       "circle-stroke-color": ["case", isLit, halo, accent], "circle-stroke-width": 2.5,
     },
   };

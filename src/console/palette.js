@@ -28,7 +28,10 @@ export function Palette({ screens, onClose }) {
   const [nth, setNth] = useState(0);
   const place = useRef(null);
   const places = useCompletions(text);
-  useEffect(() => place.current.showModal(), []);
+  useEffect(() => {
+    place.current.showModal();
+    place.current.querySelector("input").focus();
+  }, []);
   const commands = [
     ["sun", word("theme.toLight"), () => chooseTheme("light")], ["moon", word("theme.toDark"), () => chooseTheme("dark")],
     ["language", word("language"), switchLanguage], ["code", word("asCurl"), copyCall], ["leave", word("leave"), end],

@@ -80,9 +80,9 @@ let popovers = 0;
 
 /**
  * A button and what it opens, placed below the button, or above it without room there. `side` opens to the right of it.
- * `children` may be a function of what closes it.
+ * `children` may be a function of what closes it; `isOpened` opens it from the start.
  */
-export function Popover({ button, label, className = "", content = "", side = false, children }) {
+export function Popover({ button, label, className = "", content = "", side = false, isOpened = false, children }) {
   const [id] = useState(() => `popover-${(popovers += 1)}`);
   const [isOpen, setOpen] = useState(false);
   const place = useRef(null);
@@ -101,6 +101,7 @@ export function Popover({ button, label, className = "", content = "", side = fa
       place.current.querySelector("input, select, button, a")?.focus();
     });
   };
+  useEffect(() => { if (isOpened) place.current.showPopover(); }, []);
   const close = () => place.current.hidePopover();
   return html`<button type="button" ref=${opener} class=${className} aria-expanded=${String(isOpen)} popovertarget=${id} aria-label=${label}>${button}</button>
     <div id=${id} ref=${place} popover="auto" class=${content} role="group" aria-label=${label} onToggle=${put}>

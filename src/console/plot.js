@@ -1,7 +1,7 @@
 /** Plots in the page's colours: lines and bars over time by uPlot, and pictures of single figures in SVG. */
 
 import uPlot from "./vendor/uplot.mjs";
-import { html, useEffect, useRef } from "./parts.js";
+import { html, useEffect, useRef, useState } from "./parts.js";
 import { day, euros, number, short, tick, word } from "./language.js";
 import { colours, useTheme } from "./theme.js";
 
@@ -14,23 +14,28 @@ const spoken = (value, apart) => (Math.abs(value) >= 100_000 ? short(value) : nu
 
 /**
  * `times` in milliseconds; each line `{label, values, isBars}` with as many values, null where there is none. `from0` begins
- * the value axis at 0, `isStepped` holds each value until the next one.
+ * the value axis at 0, `isStepped` holds each value until the next one. The head says what the lines are, and the values under
+ * the pointer.
  */
 export function LinePlot({ title, times, lines, isStepped, from0 = false, height = HEIGHT }) {
   const place = useRef(null);
   const theme = useTheme();
+  const [nth, setNth] = useState(null);
   useEffect(() => {
     const [quiet, line, ...strokes] = colours("--quiet", "--line", ...COLOURS);
     const { fontFamily } = getComputedStyle(document.body);
     const axis = { stroke: quiet, font: `11px ${fontFamily}`, grid: { stroke: line, width: 1 }, ticks: { show: false }, gap: 6 };
     const paths = (one) => (one.isBars ? uPlot.paths.bars({ size: [0.7, 40], radius: 0.15 }) : isStepped ? uPlot.paths.stepped({ align: 1 }) : undefined);
     const fill = (stroke, one) => (one.isBars ? stroke : lines.length === 1 ? stroke.replace("rgb(", "rgba(").replace(")", ", 0.1)") : undefined);
-    const series = lines.map((one, nth) => ({
-      label: one.label, stroke: strokes[nth % strokes.length], width: one.isBars ? 0 : 2, paths: paths(one), fill: fill(strokes[nth % strokes.length], one),
-      spanGaps: true, points: { show: !one.isBars && times.length < 3 }, value: (_, value) => (value === null ? "–" : number(value, 1)),
+    const series = lines.map((one, at) => ({
+      label: one.label, stroke: strokes[at % strokes.length], width: one.isBars ? 0 : 2, paths: paths(one), fill: fill(strokes[at % strokes.length], one),
+      spanGaps: true, dash: at > 0 ? [5, 4] : undefined, points: { show: !one.isBars && times.length < 3 },
     }));
     const size = () => ({ width: place.current.clientWidth, height });
-    const isFrom0 = from0 || lines.some((one) => one.isBars);
+    const isBarred = lines.some((one) => one.isBars);
+    const isFrom0 = from0 || isBarred;
+    // Half a bar has room at each end.
+    const apart = times.length > 1 ? (times[1] - times[0]) / 1000 : 86_400;
     const range = (_, least, most) => {
       if (least === null || (least === 0 && most === 0)) return [0, 1];
       const [low, high] = uPlot.rangeNum(least, most, 0.1, true);
@@ -38,14 +43,15 @@ export function LinePlot({ title, times, lines, isStepped, from0 = false, height
     };
     const plot = new uPlot(
       {
-        ...size(), cursor: { points: { size: 7 }, y: false },
+        ...size(), legend: { show: false }, padding: [8, 20, 0, 0], cursor: { points: { size: 7 }, y: false, drag: { x: false, y: false } },
+        hooks: { setCursor: [(drawn) => setNth(drawn.cursor.idx ?? null)] },
         axes: [
-          { ...axis, space: 70, grid: { show: false }, values: (_, ticks, nth, space, apart) => ticks.map((seconds) => tick(seconds, apart)) },
-          { ...axis, size: (_, values) => 14 + CHARACTER * Math.max(2, ...(values ?? []).map((value) => value.length)),
-            values: (_, ticks, nth, space, apart) => ticks.map((value) => spoken(value, apart)) },
+          { ...axis, space: 70, size: 24, grid: { show: false }, values: (_, ticks, at, space, apart) => ticks.map((seconds) => tick(seconds, apart)) },
+          { ...axis, size: (_, values) => 10 + CHARACTER * Math.max(2, ...(values ?? []).map((value) => value.length)),
+            values: (_, ticks, at, space, apart) => ticks.map((value) => spoken(value, apart)) },
         ],
-        scales: { y: { range } },
-        series: [{ label: word("date"), value: (_, seconds) => (seconds ? day(seconds * 1000) : "–") }, ...series],
+        scales: { x: { range: isBarred ? (_, least, most) => [least - apart / 2, most + apart / 2] : undefined }, y: { range } },
+        series: [{}, ...series],
       },
       [times.map((time) => time / 1000), ...lines.map((one) => one.values)],
       place.current,
@@ -57,7 +63,12 @@ export function LinePlot({ title, times, lines, isStepped, from0 = false, height
       plot.destroy();
     };
   }, [JSON.stringify([times, lines]), theme]);
-  return html`<div class="plotted"><h3>${title}</h3><div class="plot" ref=${place} role="img" aria-label=${title}></div></div>`;
+  const isPointed = nth !== null && times[nth] !== undefined;
+  const reading = (one) => (isPointed ? ` ${one.values[nth] === null ? "–" : number(one.values[nth], one.values[nth] < 100 ? 1 : 0)}` : "");
+  return html`<div class="plotted"><div class="row spread"><h3>${title}</h3><span class="reading">
+      ${isPointed && html`<span>${day(times[nth])}</span>`}
+      ${(lines.length > 1 || isPointed) && lines.map((one, at) => html`<span class="key n${at}">${lines.length > 1 && one.label}<b class="number">${reading(one)}</b></span>`)}</span></div>
+    <div class="plot" ref=${place} role="img" aria-label=${title}></div></div>`;
 }
 
 /**

@@ -57,6 +57,7 @@ function DatasetMap({ name, parameters, set }) {
   const figure = figures.includes(parameters.figure) ? parameters.figure : figures[0];
   const view = parameters.zoom && { lon: Number(parameters.lon), lat: Number(parameters.lat), zoom: Number(parameters.zoom) };
   const inset = useInset();
+  const [isTall, setTall] = useState(false);
   const [opened, setOpened] = useState(null);
   const [listed, setListed] = useState([]);
   const [lit, setLit] = useState(null);
@@ -77,9 +78,10 @@ function DatasetMap({ name, parameters, set }) {
   };
   return html`<div class="mapscreen">
     <${MapView} dataset=${name} by=${by} figure=${figure} filters=${filters && dataset.toTiles(filters)} view=${view} inset=${inset} isReady=${Boolean(fields.value)}
-      spots=${spots} lit=${lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen}
+      spots=${spots} lit=${opened?.record ? dataset.card(opened.record).id : lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen}
       onMove=${(to) => set({ lat: to.lat.toFixed(5), lon: to.lon.toFixed(5), zoom: to.zoom.toFixed(2) })} />
-    <section class="panel" aria-label=${word("results")}>
+    <section class=${isTall ? "panel tall" : "panel"} aria-label=${word("results")}>
+      <button type="button" class="grab" aria-label=${word("resize")} aria-expanded=${String(isTall)} onClick=${() => setTall(!isTall)}></button>
       <div class="panelhead">
         ${may("geocoding") && html`<${AddressField} label=${word("goTo")} onPick=${goTo} />`}
         <${Segments} label=${word("dataset")} value=${name} values=${Object.keys(DATASETS).map((one) => [one, word(`${one}.short`)])}
@@ -135,6 +137,7 @@ function Results({ name, filters, view, lit, onLit, onList, onPick, alert, onCle
     setMore((before) => ({ pages: [...before.pages, ...page.records], cursor: page.cursor }));
   };
   return html`<div class="row spread count"><p role="status">${first.value ? html`<b>${number(first.value.total)}</b> ${word(metres ? "resultsHere" : "resultsAll")}` : word("loading")}</p>
+      ${!alert && first.value && html`<span>${word("newestFirst")}</span>`}
       ${alert && html`<a class="button compact" href=${alert}><${Icon} name="alerts" small />${word("newAlert")}</a>`}</div>
     <div class="results" ref=${list} tabindex="-1"><${Waiting} of=${first} lines=${9} />
       ${first.value && records.length === 0 && html`<${Empty} icon="search" title=${word("nothing")} text=${word(onClear ? "nothingFiltered" : metres ? "nothingNear" : `${name}.none`)}>

@@ -2,7 +2,8 @@
 
 import { may } from "../api.js";
 import { DATASETS } from "../datasets.js";
-import { day, euros, word } from "../language.js";
+import { spoken, spokenValue } from "../filters.js";
+import { addressOf, day, euros, number, squareMetres, word } from "../language.js";
 import { Badge, Icon, Outside, html } from "../parts.js";
 import { LinePlot } from "../plot.js";
 
@@ -22,8 +23,22 @@ export const Card = ({ card, isLit, onLit, onPick }) => html`<li><button type="b
   <span class="sums">${card.price && html`<b class="number">${card.price}</b>`}${card.figure && html`<span class="number quiet">${card.figure}</span>`}
     <span class="nowrap quiet">${change(card.prices)} ${card.date}</span></span></button></li>`;
 
-/** Simple values of a record that its head does not show. */
-const simple = (record) => Object.entries(record).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value) && value !== "");
+/** Types of sales that are homes, which can be valued. */
+const HOMES = ["Appartement", "Maison"];
+
+/** A value of a record as people write it. */
+function shown(field, value) {
+  if (typeof value === "boolean") return word(`value.${value}`);
+  if (typeof value === "number" && /price|cout|cost/i.test(field)) return euros(value);
+  if (typeof value === "number" && /surface/i.test(field)) return squareMetres(value, 1);
+  if (typeof value === "number") return number(value, 4);
+  if (field === "address") return addressOf(value);
+  return /^\d{4}-\d\d-\d\dT/.test(value) ? day(value) : spokenValue(value);
+}
+
+/** Simple values of a record, by the names that the filters have. */
+const simple = (record) => Object.entries(record).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value) && value !== "")
+  .map(([field, value]) => [spoken(field), shown(field, value)]);
 
 export function Record({ name, record, close }) {
   const card = DATASETS[name].card(record);
@@ -38,9 +53,9 @@ export function Record({ name, record, close }) {
     <div class="sheetbody">
       <div class="row spread"><span class="row tight"><${Face} card=${card} /><span class="quiet">${card.place}${card.facts && html`<br />${card.facts}`}</span></span>
         <span class="sums">${card.price && html`<b class="number">${card.price}</b>`}<span class="number quiet">${card.figure}</span></span></div>
-      ${lat && may("ai") && html`<a class="button primary" href="#/home?${home}">${word("estimate")}</a>`}
+      ${lat && may("ai") && (name !== "dvf" || HOMES.includes(record.property_type)) && html`<a class="button primary" href="#/home?${home}">${word("estimate")}</a>`}
       ${name === "properties" && html`<${Listing} home=${record} />`}
-      <details open=${name !== "properties"}><summary>${word("details")}</summary><dl class="facts">${simple(record).map(([field, value]) => html`<dt>${field}</dt><dd>${String(value)}</dd>`)}</dl></details>
+      <details open=${name !== "properties"}><summary>${word("details")}</summary><dl class="facts">${simple(record).map(([field, value]) => html`<dt>${field}</dt><dd>${value}</dd>`)}</dl></details>
     </div></div>`;
 }
 
