@@ -2,7 +2,8 @@
 
 import { call } from "./api.js";
 import { spokenValue, merged } from "./filters.js";
-import { addressOf, day, euros, perM2, squareMetres, word } from "./language.js";
+import { addressOf } from "./addresses.js";
+import { day, euros, perM2, squareMetres, word } from "./language.js";
 
 const PAGE = 25;
 

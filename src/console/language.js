@@ -80,21 +80,6 @@ export const perM2 = (value) => (value === null || value === undefined ? "" : `$
 /** A distance in metres or kilometres. */
 export const distance = (metres) => (metres < 1000 ? `${number(metres)}\u00a0m` : `${number(metres / 1000, 1)}\u00a0km`);
 
-const SMALL_WORDS = new Set(["de", "du", "des", "la", "le", "les", "et", "en", "sur", "sous", "aux", "au", "a", "d", "l"]);
-const STREETS = { av: "Avenue", bd: "Boulevard", rue: "Rue", che: "Chemin", chem: "Chemin", imp: "Impasse", pl: "Place", all: "Allée", rte: "Route", sq: "Square", crs: "Cours", qu: "Quai", quai: "Quai", res: "Résidence", lot: "Lotissement", trav: "Traverse", fg: "Faubourg", pas: "Passage", ld: "Lieu-dit" };
-
-/** An address of the tax office, which writes capitals and short forms, as people write it. */
-export function addressOf(text) {
-  if (!text || text !== text.toUpperCase()) return text ?? "";
-  const words = text.toLowerCase().split(/\s+/);
-  const first = words.findIndex((one) => /^[a-zà-ÿ]{2,}/.test(one));
-  return words.map((one, nth) => {
-    if (nth === first && STREETS[one]) return STREETS[one];
-    if (nth > first && first >= 0 && SMALL_WORDS.has(one)) return one;
-    return one.replace(/(^|[-'’])([a-zà-ÿ])/g, (_, before, letter) => before + letter.toUpperCase());
-  }).join(" ").replace(/ ([ld]) (?=[aeiouyhàâéèêîôûæœ])/gi, " $1’");
-}
-
 /** A moment on an axis whose ticks are so many seconds apart. */
 export function tick(seconds, apart) {
   const day = 86_400;

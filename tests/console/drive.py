@@ -163,9 +163,9 @@ with sync_playwright() as playwright:
     expect(page).to_have_url(re.compile(r"f\.main_rooms\.min=3"))
     page.get_by_role("button", name="Remove").click()
     expect(page).not_to_have_url(re.compile(r"f\.main_rooms"))
-    # Communes in place of hexagons, over the outlines.
+    # Departments in place of hexagons, over the outlines.
     with page.expect_response(lambda answer: "/tiles/dvf/" in answer.url and "by=areas" in answer.url) as tiles:
-        page.get_by_role("button", name="Communes").click()
+        page.get_by_role("button", name="Departments").click()
     assert tiles.value.ok, tiles.value.status
     look(page, "map", faults)
     # A commune is completed while it is typed, and its market opens.
@@ -264,16 +264,16 @@ with sync_playwright() as playwright:
     expect(rows.get_by_role("row").nth(1)).to_be_visible()
     look(page, "query", faults)
     editor = page.get_by_role("textbox", name="SQL")
-    editor.fill("select city\nfrom dvf whre")
+    editor.fill("select city,\nnothing_like_it from dvf")
     editor.press("Control+Enter")
     expect(page.get_by_role("alert")).to_contain_text("Line 2", timeout=WAIT_MS)
     editor.fill("drop table dvf")
     editor.press("Control+Enter")
     expect(page.get_by_role("alert")).to_contain_text("only queries", timeout=WAIT_MS)
     editor.fill("select count(*) as homes from dvf")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     page.reload()
-    page.get_by_role("button", name="Saved").click()
+    page.get_by_role("button", name="Saved", exact=True).click()
     page.get_by_role("button", name="select count(*) as homes from dvf").click()
     expect(editor).to_have_value("select count(*) as homes from dvf")
     with page.expect_download(timeout=WAIT_MS) as download:

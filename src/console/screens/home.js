@@ -2,7 +2,8 @@
 
 import { call, may } from "../api.js";
 import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf } from "../dwelling.js";
-import { addressOf, day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
+import { addressOf } from "../addresses.js";
+import { day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
 import { MapView, hasMap } from "../map.js";
 import { Badge, Empty, Head, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useRested, useState } from "../parts.js";
 import { AddressField, context, placeIcon, positionOf } from "../places.js";

@@ -13,6 +13,8 @@ import { AddressField } from "../places.js";
 import { placeOf } from "../dwelling.js";
 import { Card, Record } from "./record.js";
 
+/** Areas are departments below this zoom, and communes from it on. */
+const COMMUNES_ZOOM = 8;
 /** A click finds what lies within this many metres. */
 const NEAR_M = 60;
 /** Results are those of the place from this zoom on, within about what the map shows, pixels and metres. */
@@ -96,7 +98,8 @@ function DatasetMap({ name, parameters, set }) {
             onClear=${given && (() => set(withoutFilters(parameters)))} />`}
     </section>
     <div class="maptools">
-      <${Segments} label=${word("gathered")} value=${by} values=${["hexagons", "areas"].map((one) => [one, word(one)])} onChange=${(one) => set({ by: one })} />
+      <${Segments} label=${word("gathered")} value=${by} onChange=${(one) => set({ by: one })}
+        values=${[["hexagons", word("hexagons")], ["areas", word(view && view.zoom >= COMMUNES_ZOOM ? "communes" : "departments")]]} />
       ${figures.length > 1 && html`<${Segments} label=${word("colour")} value=${figure} values=${figures.map((one) => [one, word(`figure.${one}.short`)])} onChange=${(one) => set({ figure: one })} />`}
       <${Popover} className="compact" content="menu" label=${word("overseas")} button=${html`<${Icon} name="globe" small /><span class="wide">${word("overseas")}</span>`}>
         ${(close) => html`<button type="button" onClick=${() => { close(); set({ lat: "", lon: "", zoom: "" }); }}>${word("mainland")}</button>

@@ -95,16 +95,19 @@ export function Pairs() {
     // After the last one, those that were put off come again.
     3: () => pair && !isBusy.current && setPassed(left.length > 1 ? [...passed, keyOf(pair)] : []),
   };
+  // A key means the pair on the screen, also before effects of the newest drawing have run.
+  const newest = useRef(acts);
+  newest.current = acts;
   useEffect(() => {
     const press = (event) => {
-      const isTyping = event.target.closest?.("input, select, textarea");
-      if (isTyping || event.repeat || event.ctrlKey || event.metaKey || event.altKey || !(event.key in acts)) return;
+      const isTyping = event.target.closest?.("input, select, textarea, dialog");
+      if (isTyping || event.repeat || event.ctrlKey || event.metaKey || event.altKey || !(event.key in newest.current)) return;
       event.preventDefault();
-      acts[event.key]();
+      newest.current[event.key]();
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
-  });
+  }, []);
   return html`<div class="page">
     <${Head} title=${word("pairsTitle")} about=${word("pairsHint")}><p role="status">${asked.value && `${number(waiting)} ${word("pairsWaiting")}. `}
       ${told && (told.fault ? html`<span class="fault">${told.fault}</span>` : told.text)}</p><//>

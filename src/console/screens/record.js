@@ -3,7 +3,8 @@
 import { may } from "../api.js";
 import { DATASETS } from "../datasets.js";
 import { spoken, spokenValue } from "../filters.js";
-import { addressOf, day, euros, number, squareMetres, word } from "../language.js";
+import { addressOf } from "../addresses.js";
+import { day, euros, number, squareMetres, word } from "../language.js";
 import { Badge, Icon, Outside, html } from "../parts.js";
 import { LinePlot } from "../plot.js";
 

@@ -64,11 +64,12 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 40] = files![
+static OWN: [PageFile; 41] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
     "app.js": "text/javascript",
+    "addresses.js": "text/javascript",
     "api.js": "text/javascript",
     "datasets.js": "text/javascript",
     "dwelling.js": "text/javascript",
