@@ -3,25 +3,20 @@
 import { begin, may, onSession, resume, who } from "./api.js";
 import { language, onLanguage, word } from "./language.js";
 import { Palette } from "./palette.js";
-import { html, render, useEffect, useState } from "./parts.js";
+import { Waiting, html, render, useEffect, useLoaded, useState } from "./parts.js";
 import { Rail } from "./rail.js";
 import { Toasts, toast } from "./toasts.js";
 import { Entry } from "./screens/entry.js";
-import { Market } from "./screens/market.js";
-import { Home } from "./screens/home.js";
-import { Alerts } from "./screens/alerts.js";
-import { Operations } from "./screens/operations.js";
-import { Pairs } from "./screens/pairs.js";
-import { Query } from "./screens/query.js";
 
-/** Every screen, and the scope that its calls need. Keys without it are not offered the screen. */
+/** Every screen with the scope that its calls need; keys without it are not offered the screen. A screen is loaded when it is
+    first shown, so that no other waits for the map. */
 const SCREENS = {
-  map: { Screen: Market, scope: "search" },
-  home: { Screen: Home, scope: "ai" },
-  alerts: { Screen: Alerts, scope: "alerts" },
-  query: { Screen: Query, scope: "sql" },
-  operations: { Screen: Operations },
-  pairs: { Screen: Pairs, scope: "admin" },
+  map: { load: () => import("./screens/market.js"), name: "Market", scope: "search" },
+  home: { load: () => import("./screens/home.js"), name: "Home", scope: "ai" },
+  alerts: { load: () => import("./screens/alerts.js"), name: "Alerts", scope: "alerts" },
+  query: { load: () => import("./screens/query.js"), name: "Query", scope: "sql" },
+  operations: { load: () => import("./screens/operations.js"), name: "Operations" },
+  pairs: { load: () => import("./screens/pairs.js"), name: "Pairs", scope: "admin" },
 };
 
 /** Names of the screens of the session's key. */
@@ -40,6 +35,12 @@ function writeAddress(screen, parameters, isNew) {
   const address = `#/${screen}${kept.length ? `?${new URLSearchParams(kept)}` : ""}`;
   if (isNew) location.hash = address;
   else history.replaceState(null, "", address);
+}
+
+function Shown({ screen, parameters, set }) {
+  const made = useLoaded(() => SCREENS[screen].load(), []);
+  const Screen = made.value?.[SCREENS[screen].name];
+  return Screen ? html`<${Screen} parameters=${parameters} set=${set} />` : html`<div class="page"><${Waiting} of=${made} lines=${6} /></div>`;
 }
 
 function Console() {
@@ -72,16 +73,17 @@ function Console() {
     writeAddress(screen, next, isNew);
     setAddress({ screen, parameters: next });
   };
-  const { Screen } = SCREENS[screen];
   document.title = `${word(screen)} · toise`;
   return html`<div class="shell">
     <a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.getElementById("content").focus(); }}>${word("skip")}</a>
     <${Rail} screens=${offered()} screen=${screen} onSearch=${() => setPaletteOpen(true)} />
-    <main id="content" tabindex="-1"><${Screen} key=${screen + language} parameters=${parameters} set=${set} /></main>
+    <main id="content" tabindex="-1"><${Shown} key=${screen + language} screen=${screen} parameters=${parameters} set=${set} /></main>
     ${isPaletteOpen && html`<${Palette} screens=${offered()} onClose=${() => setPaletteOpen(false)} />`}
     <${Toasts} /></div>`;
 }
 
+// The first screen is loaded while the session begins.
+(SCREENS[/^#\/(\w+)/.exec(location.hash)?.[1]] ?? SCREENS.map).load();
 // A link may carry a code, which is worth a session once; it leaves the address at once.
 const code = /^#code=(\w+)$/.exec(location.hash)?.[1];
 if (code) history.replaceState(null, "", location.pathname);

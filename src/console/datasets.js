@@ -33,7 +33,7 @@ export const DATASETS = {
     usual: ["property_type", "price_eur", "surface_m2", "transaction_date"],
     toTiles: (filters) => filters, near: around, search: openData("dvf", "transaction_date"),
     card: (sale) => ({
-      id: sale.id, title: addressOf(sale.address) || sale.city, place: joined(sale.address && sale.city, spokenValue(sale.property_type)),
+      id: sale.id, title: addressOf(sale.address) || sale.city, place: joined(spokenValue(sale.property_type), sale.address && sale.city),
       facts: joined(squareMetres(sale.surface_m2), roomsOf(sale.main_rooms)), price: euros(sale.price_eur), figure: perM2(sale.price_per_m2_living_eur), date: day(sale.transaction_date),
       icon: kindIcon(sale.property_type),
     }),

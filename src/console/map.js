@@ -72,15 +72,21 @@ function figuresShown(made, by, figure, ofPoint) {
   return [...read(by, figure), ...read("points", ofPoint)];
 }
 
+/** The map as a picture; its canvas can be read only while it is drawn. */
+const picture = (made) => new Promise((resolve) => {
+  made.once("render", () => made.getCanvas().toBlob(resolve, "image/png"));
+  made.triggerRepaint();
+});
+
 /**
  * `dataset` and `filters` choose the tiles, `by` and `figure` how they are gathered and coloured. `onMove` receives centre and
  * zoom; `onPick` the position, the identifier of a point that was hit, and the commune or department there. `spots` are the
  * results of a list, `{id, at: [lon, lat], label}`; `lit` is the identifier of the one to mark, `onLit` receives the one under
  * the pointer. `home` is the position of a pin. `isFitted` brings pin and spots into view. `inset` are the pixels at each side
  * that panels cover. `onFigures` receives what the colours on the screen stand for. `isReady` is false while filters are not
- * known yet. A key that may not read tiles sees no map.
+ * known yet. `handle` is a reference that receives `save`, which gives the map as a picture.
  */
-export function MapView({ dataset, filters, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, onMove, onPick, onLit, onFigures }) {
+export function MapView({ dataset, filters, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, onMove, onPick, onLit, onFigures }) {
   const place = useRef(null);
   const map = useRef(null);
   const handlers = useRef({});
@@ -127,6 +133,7 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, home,
       pending.then((made) => made?.remove());
     };
   }, []);
+  if (handle) handle.current = { save: () => map.current.then((made) => made && picture(made)) };
   const whenMade = (act) => {
     let isWanted = true;
     let undo = null;
@@ -235,5 +242,5 @@ export function Legend({ figure, figures }) {
     <svg viewBox="0 0 224 44" width="224" height="44" aria-hidden="true"><defs><linearGradient id="ramp">${ramp.map((colour, nth) => html`<stop offset=${`${(100 * nth) / (ramp.length - 1)}%`} stop-color=${colour}></stop>`)}</linearGradient></defs>
       ${bars.map((count, nth) => html`<rect class="bar" x=${nth * 8 + 1} width="6" rx="1" y=${30 - 28 * Math.sqrt(count / most)} height=${28 * Math.sqrt(count / most)}></rect>`)}
       <rect y="32" width="224" height="10" rx="3" fill="url(#ramp)"></rect></svg>
-    <div class="scale">${steps.map((step) => html`<span>${figure === "energy" ? "ABCDEFG"[step - 1] : number(step)}${UNITS[figure] ?? ""}</span>`)}</div></figure>`;
+    <div class="scale">${steps.map((step, nth) => html`<span>${figure === "energy" ? "ABCDEFG"[step - 1] : number(step)}${nth === steps.length - 1 ? UNITS[figure] ?? "" : ""}</span>`)}</div></figure>`;
 }

@@ -4,7 +4,7 @@ import { colours } from "./theme.js";
 
 /** Values of a figure at which its colours stand. */
 export const STEPS = {
-  price_per_m2: [1000, 2000, 3500, 6000, 11000],
+  price_per_m2: [1000, 2000, 3500, 6000, 9500, 14000],
   poor_share: [5, 10, 20, 35, 50],
   over_sold: [-10, 0, 10, 20, 35],
   energy: [1, 2, 3, 4, 5, 6, 7],
@@ -13,12 +13,12 @@ export const UNITS = { price_per_m2: "\u00a0€", poor_share: "\u00a0%", over_so
 /** Colours at the steps. More is darker on a light ground and brighter on a dark one; all can be told apart by the colour-blind. */
 const RAMPS = {
   light: {
-    price_per_m2: ["#cfe8ea", "#86c5d0", "#3d93b5", "#2a5c9a", "#241f63"],
+    price_per_m2: ["#cfe8ea", "#8ccad3", "#449ab8", "#2f65a3", "#45398a", "#6d1a5c"],
     poor_share: ["#fbe9cf", "#f7c588", "#ea9048", "#c8562a", "#822516"],
     over_sold: ["#3b74b4", "#d9dde3", "#f2b48c", "#d9694a", "#962b2b"],
   },
   dark: {
-    price_per_m2: ["#1d3a55", "#22637f", "#2b97a0", "#74cf9f", "#f2f08f"],
+    price_per_m2: ["#1d3a55", "#1f6480", "#2a969f", "#69c592", "#d9e07f", "#fff7d6"],
     poor_share: ["#3b2a22", "#7a4526", "#bf6a2f", "#f09d52", "#ffe0a8"],
     over_sold: ["#5d9be0", "#4a505b", "#a9684d", "#e2805f", "#ffb79d"],
   },

@@ -393,4 +393,8 @@ export const WORDS = {
   near: ["Near {address}", "Près de {address}"],
   newestFirst: ["newest first", "plus récents d’abord"],
   resize: ["Larger or smaller", "Agrandir ou réduire"],
+  share: ["Share", "Partager"],
+  copyLink: ["Copy the link", "Copier le lien"],
+  linkCopied: ["Link copied", "Lien copié"],
+  savePicture: ["Save the map as PNG", "Enregistrer la carte en PNG"],
 };

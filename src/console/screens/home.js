@@ -35,7 +35,9 @@ export function Home({ parameters, set }) {
     const position = positionOf(text);
     if (position) return pick(position);
     // The value of the place before would look like that of this address.
-    pick({});
+    setFault(null);
+    setCandidates([]);
+    set({ ...NOWHERE, town: "" });
     if (!may("geocoding")) return setFault(word("positionOnly"));
     try {
       const { features } = await call("GET", `/geocoding/search?limit=${CANDIDATES}&q=${encodeURIComponent(text)}`);
@@ -52,7 +54,7 @@ export function Home({ parameters, set }) {
     if (!at || parameters.city || !may("geocoding")) return { city: parameters.city };
     const found = await call("GET", `/geocoding/reverse?limit=1&lat=${at.lat}&lon=${at.lon}`, undefined, { signal, isQuiet: true });
     const near = found.features[0]?.properties;
-    return { city: near?.citycode, near: near?.label };
+    return { city: near?.citycode, near: near && near.type !== "municipality" ? near.label : null };
   }, [parameters.lat, parameters.lon, parameters.city]);
   const spots = comparables.map(({ id, location, address, price_eur: price }) => ({ id, at: [location.lon, location.lat], label: `${addressOf(address)} · ${euros(price)}` }));
   const map = hasMap() && html`<div class="card flush mapcard"><${MapView} view=${at && { ...at, zoom: 15 }} isFitted=${Boolean(at)} home=${at ? [at.lon, at.lat] : undefined} spots=${isHome ? spots : []}

@@ -11,6 +11,8 @@ import { MarketSheet } from "../marketsheet.js";
 import { Empty, Icon, Popover, Segments, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 import { AddressField } from "../places.js";
 import { placeOf } from "../dwelling.js";
+import { saveFile } from "../files.js";
+import { attempt } from "../toasts.js";
 import { Card, Record } from "./record.js";
 
 /** Areas are departments below this zoom, and communes from it on. */
@@ -59,6 +61,7 @@ function DatasetMap({ name, parameters, set }) {
   const figure = figures.includes(parameters.figure) ? parameters.figure : figures[0];
   const view = parameters.zoom && { lon: Number(parameters.lon), lat: Number(parameters.lat), zoom: Number(parameters.zoom) };
   const inset = useInset();
+  const handle = useRef(null);
   const [isTall, setTall] = useState(false);
   const [opened, setOpened] = useState(null);
   const [listed, setListed] = useState([]);
@@ -79,7 +82,7 @@ function DatasetMap({ name, parameters, set }) {
     set({ lat, lon, zoom: PLACE_ZOOM[feature.properties.type] ?? PLACE_ZOOM.street });
   };
   return html`<div class="mapscreen">
-    <${MapView} dataset=${name} by=${by} figure=${figure} filters=${filters && dataset.toTiles(filters)} view=${view} inset=${inset} isReady=${Boolean(fields.value)}
+    <${MapView} dataset=${name} by=${by} figure=${figure} filters=${filters && dataset.toTiles(filters)} view=${view} inset=${inset} handle=${handle} isReady=${Boolean(fields.value)}
       spots=${spots} lit=${opened?.record ? dataset.card(opened.record).id : lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen}
       onMove=${(to) => set({ lat: to.lat.toFixed(5), lon: to.lon.toFixed(5), zoom: to.zoom.toFixed(2) })} />
     <section class=${isTall ? "panel tall" : "panel"} aria-label=${word("results")}>
@@ -104,6 +107,9 @@ function DatasetMap({ name, parameters, set }) {
       <${Popover} className="compact" content="menu" label=${word("overseas")} button=${html`<${Icon} name="globe" small /><span class="wide">${word("overseas")}</span>`}>
         ${(close) => html`<button type="button" onClick=${() => { close(); set({ lat: "", lon: "", zoom: "" }); }}>${word("mainland")}</button>
           ${Object.entries(OVERSEAS).map(([place, [lon, lat, zoom]]) => html`<button type="button" onClick=${() => { close(); set({ lon, lat, zoom }); }}>${place}</button>`)}`}<//>
+      <${Popover} className="compact" content="menu" label=${word("share")} button=${html`<${Icon} name="link" small /><span class="wide">${word("share")}</span>`}>
+        ${(close) => html`<button type="button" onClick=${() => { close(); attempt(() => navigator.clipboard.writeText(location.href), word("linkCopied")); }}><${Icon} name="link" small />${word("copyLink")}</button>
+          <button type="button" onClick=${() => { close(); attempt(async () => saveFile(await handle.current.save(), "toise.png")); }}><${Icon} name="download" small />${word("savePicture")}</button>`}<//>
     </div>
     <${Legend} figure=${figure} figures=${onScreen} />
   </div>`;

@@ -1,6 +1,7 @@
 /** SQL: tables and columns, an editor, rows as a table or a plot, and as a file. */
 
 import { call, callRaw } from "../api.js";
+import { saveFile } from "../files.js";
 import { number, word } from "../language.js";
 import { Badge, Empty, Head, Icon, Note, Popover, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
@@ -60,9 +61,7 @@ export function Query({ parameters, set }) {
   };
   const download = (format, ending) => attempt(async () => {
     const answer = await callRaw("POST", PATH, { query: text, format });
-    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(await answer.blob()), download: `toise.${ending}` });
-    link.click();
-    URL.revokeObjectURL(link.href);
+    saveFile(await answer.blob(), `toise.${ending}`);
   }, word("isDownloaded", { name: `toise.${ending}` }));
   const keep = (next) => {
     localStorage.setItem(KEPT, JSON.stringify(next));

@@ -64,7 +64,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 41] = files![
+static OWN: [PageFile; 42] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -75,6 +75,7 @@ static OWN: [PageFile; 41] = files![
     "dwelling.js": "text/javascript",
     "evidence.js": "text/javascript",
     "fieldnames.js": "text/javascript",
+    "files.js": "text/javascript",
     "filterchips.js": "text/javascript",
     "filters.js": "text/javascript",
     "icons.js": "text/javascript",
