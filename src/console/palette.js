@@ -1,8 +1,9 @@
-/** The palette (Ctrl-K): goes to a screen, an address or a commune, or runs a command, by what is typed. */
+/** The palette (Ctrl-K): goes to a screen, an address, a commune or an alert, or runs a command, by what is typed. */
 
+import { allAlerts } from "./alertlist.js";
 import { end, may } from "./api.js";
 import { switchLanguage, word } from "./language.js";
-import { Icon, html, useEffect, useRef, useState } from "./parts.js";
+import { Icon, html, useEffect, useLoaded, useRef, useState } from "./parts.js";
 import { context, placeIcon, useCompletions } from "./places.js";
 import { copyCall } from "./rail.js";
 import { placeOf } from "./dwelling.js";
@@ -28,6 +29,7 @@ export function Palette({ screens, onClose }) {
   const [nth, setNth] = useState(0);
   const place = useRef(null);
   const places = useCompletions(text);
+  const alerts = useLoaded((signal) => (may("alerts") ? allAlerts(signal, true) : Promise.resolve([])), []);
   useEffect(() => {
     place.current.showModal();
     place.current.querySelector("input").focus();
@@ -41,6 +43,7 @@ export function Palette({ screens, onClose }) {
   const groups = [
     [word("screens"), matching(screens.map((name) => [name, word(name), go(name)]))],
     [word("places"), canOpen ? places.map((one) => [placeIcon(one), one.properties.label, opens(one), context(one)]) : []],
+    [word("alerts"), text.trim() ? matching((alerts.value ?? []).map((one) => ["alerts", one.search_name, go("alerts", { alert: one.alert_id })])) : []],
     [word("commands"), matching(commands)],
   ].filter(([, list]) => list.length > 0);
   const all = groups.flatMap(([, list]) => list);

@@ -124,7 +124,6 @@ export const WORDS = {
   "part.epcEnergy": ["Energy class", "Classe énergétique"],
   "part.constructionYear": ["Year of construction", "Année de construction"],
   "part.date": ["Change of prices since", "Évolution des prix depuis"],
-  "part.hasTerrace": ["Terrace", "Terrasse"],
   pairsTitle: ["One home or two?", "Un bien ou deux ?"],
   pairsWaiting: ["pairs of adverts wait for a decision", "paires d’annonces attendent une décision"],
   sameHome: ["Same home", "Même bien"],
@@ -397,4 +396,5 @@ export const WORDS = {
   copyLink: ["Copy the link", "Copier le lien"],
   linkCopied: ["Link copied", "Lien copié"],
   savePicture: ["Save the map as PNG", "Enregistrer la carte en PNG"],
+  unfelt: ["No effect on this value: {names}. The model has not learned one from its sales.", "Sans effet sur cette valeur : {names}. Le modèle n’en a appris aucun de ses ventes."],
 };

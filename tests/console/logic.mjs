@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { addressOf } from "../../src/console/addresses.js";
-import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf } from "../../src/console/dwelling.js";
+import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, unfelt } from "../../src/console/dwelling.js";
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
 import { readRows } from "../../src/console/rows.js";
 
@@ -43,6 +43,9 @@ test("what if sends what was chosen: class, floor and features of a flat, land o
   assert.deepEqual(flat.habitation.climate, { epcEnergy: "ENERGY_CLASSIFICATION_C" });
   assert.deepEqual(flat.habitation.features, { propertyFloor: 0 });
   assert.deepEqual(flat.habitation.characteristics, { hasTerrace: true, hasLift: true });
+  assert.equal(estimateOf(at, { has: "Pool" }).habitation.characteristics, undefined, "a flat is not asked for with a pool");
+  assert.deepEqual(unfelt({ energy: "C", floor: "2" }, { epcEnergy: 0 }), ["energyClass", "floor"]);
+  assert.deepEqual(unfelt({ energy: "C", floor: "2" }, { epcEnergy: 900, hasLift: -300 }), []);
   assert.equal(flat.land, undefined);
   const house = estimateOf(at, { type: "CLASS_HOUSE", energy: "Z", floor: "3", land: "300" });
   assert.deepEqual(house.land, { surface: 300 });

@@ -1,11 +1,12 @@
 /** Alerts: saved searches whose new matches go to a webhook. The list, and one alert followed to what its receiver answered. */
 
+import { KINDS, allAlerts } from "../alertlist.js";
 import { call } from "../api.js";
 import { described } from "../filters.js";
 import { ago, day, moment, number, word } from "../language.js";
 import { Badge, Empty, Head, Icon, Json, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { attempt } from "../toasts.js";
-import { KINDS, Match } from "./match.js";
+import { Match } from "./match.js";
 import { NewAlert } from "./newalert.js";
 
 /** How often deliveries are looked at again, milliseconds. */
@@ -25,13 +26,7 @@ const hostOf = (address) => {
 };
 
 export function Alerts({ parameters, set }) {
-  const alerts = useLoaded(async (signal) => {
-    const all = Object.entries(KINDS).map(async ([kind, { base }]) => {
-      const { data } = await call("GET", `${base}/all?take=100`, undefined, { signal });
-      return data.map((alert) => ({ ...alert, kind }));
-    });
-    return (await Promise.all(all)).flat();
-  }, []);
+  const alerts = useLoaded((signal) => allAlerts(signal), []);
   const open = (alert) => set({ alert: alert.alert_id, new: "" }, true);
   const list = alerts.value ?? [];
   const chosen = list.find((alert) => alert.alert_id === parameters.alert);

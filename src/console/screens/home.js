@@ -1,7 +1,7 @@
 /** One home: found by its address or a click, valued, with what was sold, diagnosed and offered around it. */
 
 import { call, may } from "../api.js";
-import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf } from "../dwelling.js";
+import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf, unfelt } from "../dwelling.js";
 import { addressOf } from "../addresses.js";
 import { day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
 import { MapView, hasMap } from "../map.js";
@@ -93,6 +93,8 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
   const difference = value ? value.price - first.current.price : 0;
   const comparables = value?.metadata.comparables ?? [];
   const dots = comparables.map((sale) => ({ id: sale.id, price: (sale.price / sale.surface) * value.surface, label: `${addressOf(value.places.get(sale.id)?.address) || word("sale")} · ${perM2(sale.price / sale.surface)}` }));
+  const silent = value ? unfelt(parameters, value.metadata.contributions) : [];
+  const nameOf = (name) => (name.startsWith("has") ? word(`feature.${name.slice(3)}`) : word(`part.${name}`).replace("part.", ""));
   const parts = Object.entries(value?.metadata.contributions ?? {}).filter(([, amount]) => amount !== 0);
   return html`<div class="valued">
     <div class="stack"><section class="card value" aria-label=${word("value")} aria-busy=${String(Boolean(asked.isLoading))}>
@@ -104,11 +106,12 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
           ${difference !== 0 && html`<span class=${difference > 0 ? "up" : "down"}>${difference > 0 ? "+" : ""}${euros(difference)} ${word("thanFirst")}</span>`}</p></div>
         <${IntervalBar} value=${value.price} lower=${value.priceRange.lower} upper=${value.priceRange.upper} dots=${dots} lit=${lit} onHover=${onLit} />
         <p class="quiet"><small>${word("intervalAbout", { share: number(value.metadata.coverage * 100) })}${dots.length > 0 ? ` ${word("dotsAbout", { surface: squareMetres(value.surface) })}` : ""}</small></p>
-        ${value.metadata.warning && html`<${Note} kind="warn">${word(`warning.${value.metadata.warning}`)}${value.metadata.nearest_sale_m !== undefined ? ` ${word("nearestSale", { distance: distance(value.metadata.nearest_sale_m) })}` : ""}<//>`}
+        ${value.metadata.warning && html`<${Note} kind="warn">${word(`warning.${value.metadata.warning}`)}${value.metadata.nearest_sale_m > 0 ? ` ${word("nearestSale", { distance: distance(value.metadata.nearest_sale_m) })}` : ""}<//>`}
+        ${silent.length > 0 && html`<${Note}>${word("unfelt", { names: silent.map((name) => word(name).toLowerCase()).join(", ") })}<//>`}
         ${!parameters.surface && html`<${Note}>${word("assumed", { surface: squareMetres(USUAL.surface), rooms: USUAL.rooms })}<//>`}`}
     </section>
     ${value && html`<section class="card"><h2>${word("contributions")}</h2>
-      <${Waterfall} show=${euros} total=${[word("value"), value.price]} parts=${parts.map(([name, amount]) => [word(`part.${name}`).replace("part.", ""), amount])} /></section>`}</div>
+      <${Waterfall} show=${euros} total=${[word("value"), value.price]} parts=${parts.map(([name, amount]) => [nameOf(name), amount])} /></section>`}</div>
     <${WhatIf} parameters=${parameters} set=${set} onReset=${difference !== 0 && (() => set(first.current.parameters))} />
     ${value && html`<section class="card"><h2>${word("comparables")}</h2>
       <${Table} rows=${comparables} onHover=${(sale) => onLit(sale?.id ?? null)} isLit=${(sale) => sale.id === lit} empty=${word("noComparables")} columns=${[

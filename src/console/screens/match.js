@@ -1,13 +1,8 @@
-/** The kinds of alerts, and what one of their matches looks like in a list. */
+/** What a match of an alert looks like in a list. */
 
 import { euros, squareMetres, word } from "../language.js";
 import { Outside, html } from "../parts.js";
 
-/** The two kinds of alerts: where they are, and what one of its matches is called and costs. */
-export const KINDS = {
-  properties: { base: "/v2/protected/properties/search/alerts", price: (home) => home.price?.latest?.value },
-  adverts: { base: "/v2/protected/adverts/search/alerts", price: (advert) => advert.currentPrice?.value },
-};
 /** A home or advert that an alert found. */
 export const Match = ({ match, price }) => html`<li class="row spread match"><span class="what"><b><${Outside} href=${match.url ?? match.adverts?.[0]?.url}>${match.title ?? match.adverts?.[0]?.title ?? word("home")}<//></b>
   <small class="quiet">${[[match.location?.postalCode, match.location?.city].filter(Boolean).join(" "), squareMetres(match.habitation?.surface?.total)].filter(Boolean).join(" · ")}</small></span>

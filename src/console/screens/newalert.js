@@ -1,6 +1,7 @@
 /** A new alert: a search, tried on the last days, and where its matches go. The filters are in the address, so that a search
     of the map can be taken over. */
 
+import { KINDS } from "../alertlist.js";
 import { call } from "../api.js";
 import { FilterChips } from "../filterchips.js";
 import { filtersOf, merged, useFields, withoutFilters } from "../filters.js";
@@ -8,7 +9,7 @@ import { number, word } from "../language.js";
 import { Field, Head, Icon, Note, Waiting, html, useLoaded, useRested, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { toast } from "../toasts.js";
-import { KINDS, Match } from "./match.js";
+import { Match } from "./match.js";
 
 /** Where alerts are made: on properties, which the map shows. */
 const { base: BASE, price } = KINDS.properties;

@@ -4,7 +4,7 @@ import { call, callRaw } from "../api.js";
 import { saveFile } from "../files.js";
 import { number, word } from "../language.js";
 import { Badge, Empty, Head, Icon, Note, Popover, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
-import { LinePlot } from "../plot.js";
+import { Bars, LinePlot } from "../plot.js";
 import { readRows } from "../rows.js";
 import { attempt, toast } from "../toasts.js";
 
@@ -22,6 +22,8 @@ const EXAMPLES = [
 ];
 // Formulas in the texts of adverts must not run in the spreadsheet that opens the file.
 const FILES = [["safe-csv", "csv"], ["parquet", "parquet"], ["geojson", "geojson"]];
+/** Rows that are drawn as bars. */
+const BARS_MAX = 40;
 const KEPT = "toise-queries";
 /** Queries that the browser keeps. */
 const KEPT_MAX = 50;
@@ -140,20 +142,22 @@ function Schema({ columns, onPick }) {
 
 const shown = (value) => (value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
-/** The rows of an answer as a table, and as a plot where the first column is a time and others are numbers. */
+/** The rows of an answer as a table; as a plot where the first column is a time and others are numbers, or as bars of the last
+    number where the rows are few. */
 function Rows({ of }) {
   const { rows, isWhole, seconds } = of;
   const names = Object.keys(rows[0] ?? {});
   const times = rows.map((row) => Date.parse(row[names[0]]));
   const numeric = names.slice(1).filter((name) => rows.every((row) => row[name] === null || typeof row[name] === "number"));
   const isTime = typeof rows[0]?.[names[0]] === "string" && /^\d{4}-\d\d/.test(rows[0][names[0]]) && times.every(Number.isFinite);
-  const canPlot = isTime && numeric.length > 0 && rows.length > 1;
-  const [view, setView] = useState(canPlot ? "chart" : "table");
-  useEffect(() => setView(canPlot ? "chart" : "table"), [of]);
+  const canBar = !isTime && numeric.length > 0 && rows.length > 1 && rows.length <= BARS_MAX && rows.every((row) => row[numeric.at(-1)] >= 0);
+  const canPlot = (isTime && numeric.length > 0 && rows.length > 1) || canBar;
+  const [view, setView] = useState(isTime && canPlot ? "chart" : "table");
+  useEffect(() => setView(isTime && canPlot ? "chart" : "table"), [of]);
   const order = times.map((_, nth) => nth).sort((one, other) => times[one] - times[other]);
   return html`<section class="card" aria-label=${word("results")}><div class="row spread"><p role="status"><b>${number(rows.length)}</b> ${word("rows")} · ${number(seconds, 2)} s${!isWhole ? ` · ${word("firstRows")}` : ""}</p>
     ${canPlot && html`<${Segments} label=${word("results")} value=${view} onChange=${setView} values=${["chart", "table"].map((one) => [one, html`<${Icon} name=${one} small /> ${word(one)}`])} />`}</div>
-    ${canPlot && view === "chart"
-      ? html`<${LinePlot} height=${280} title=${numeric.slice(0, 3).join(", ")} times=${order.map((nth) => times[nth])} lines=${numeric.slice(0, 3).map((name) => ({ label: name, values: order.map((nth) => rows[nth][name]) }))} />`
+    ${canBar && view === "chart" ? html`<div class="plotted"><h3>${numeric.at(-1)}</h3><${Bars} show=${(value) => number(value, 1)} rows=${rows.map((row) => [shown(row[names[0]]), row[numeric.at(-1)]])} /></div>`
+      : canPlot && view === "chart" ? html`<${LinePlot} height=${280} title=${numeric.slice(0, 3).join(", ")} times=${order.map((nth) => times[nth])} lines=${numeric.slice(0, 3).map((name) => ({ label: name, values: order.map((nth) => rows[nth][name]) }))} />`
       : html`<${Table} rows=${rows} columns=${names.map((name) => [name, (row) => shown(row[name]), typeof rows[0][name] === "number"])} />`}</section>`;
 }

@@ -47,7 +47,9 @@ export function Record({ name, record, close }) {
   const surface = record.surface_m2 ?? record.surface_habitable_logement ?? record.habitation?.surface?.total;
   const rooms = record.main_rooms ?? record.habitation?.roomCount;
   const type = /house|maison/i.test(record.type ?? record.property_type ?? record.type_batiment ?? "") ? "CLASS_HOUSE" : "";
-  const home = new URLSearchParams(Object.entries({ lat, lon, surface: surface && Math.round(surface), rooms, type }).filter(([, value]) => value));
+  const land = type && (record.land_surface_m2 ?? record.land?.surface);
+  const energy = record.etiquette_dpe ?? record.habitation?.climate?.epcEnergy?.split("_").pop();
+  const home = new URLSearchParams(Object.entries({ lat, lon, surface: surface && Math.round(surface), rooms, type, land, energy }).filter(([, value]) => value));
   return html`<div class="sheet" role="region" aria-label=${card.title}>
     <div class="row tight sheethead"><button type="button" class="quiet square compact" aria-label=${word("back")} onClick=${close}><${Icon} name="back" /></button>
       <h2>${card.title}</h2></div>

@@ -55,7 +55,7 @@ export function WhatIf({ parameters, set, onReset }) {
     <div><span class="label" id="energy-label">${word("energyClass")}</span>
       <div class="energies" role="group" aria-labelledby="energy-label">${ENERGY_CLASSES.map((one) => html`<button type="button" class="face energy ${one}" aria-pressed=${String(parameters.energy === one)}
         onClick=${() => set({ energy: parameters.energy === one ? "" : one })}>${one}</button>`)}</div></div>
-    <div class="chips" role="group" aria-label=${word("features")}>${FEATURES.map((one) => html`<button type="button" class="chip" aria-pressed=${String(has.includes(one))}
+    <div class="chips" role="group" aria-label=${word("features")}>${FEATURES[type].map((one) => html`<button type="button" class="chip" aria-pressed=${String(has.includes(one))}
       onClick=${() => toggle(one)}>${has.includes(one) && html`<${Icon} name="check" small />`}${word(`feature.${one}`)}</button>`)}</div>
     <p class="quiet"><small>${word("unknownAbout")}</small></p>
   </section>`;

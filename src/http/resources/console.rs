@@ -64,12 +64,13 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 42] = files![
+static OWN: [PageFile; 43] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
     "app.js": "text/javascript",
     "addresses.js": "text/javascript",
+    "alertlist.js": "text/javascript",
     "api.js": "text/javascript",
     "datasets.js": "text/javascript",
     "dwelling.js": "text/javascript",
