@@ -41,9 +41,12 @@ export const euros = (value) =>
     ? ""
     : new Intl.NumberFormat(locale(), { style: "currency", currency: "EUR", maximumFractionDigits: 0 }).format(value);
 
-/** The day of a moment. */
-export const day = (value) =>
-  value ? new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeZone: "Europe/Paris" }).format(new Date(value)) : "";
+/** The day of a moment; a text that is none stays as it is. */
+export function day(value) {
+  if (!value) return "";
+  const at = new Date(value);
+  return Number.isNaN(at.getTime()) ? String(value) : new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeZone: "Europe/Paris" }).format(at);
+}
 
 /** A moment, to the minute. */
 export const moment = (value) =>

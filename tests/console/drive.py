@@ -167,6 +167,12 @@ with sync_playwright() as playwright:
     with page.expect_response(lambda answer: "/tiles/dvf/" in answer.url and "by=areas" in answer.url) as tiles:
         page.get_by_role("button", name="Departments").click()
     assert tiles.value.ok, tiles.value.status
+    # One year in place of all.
+    years = page.get_by_role("group", name="Years")
+    years.get_by_role("button", name="2024").click()
+    expect(page).to_have_url(re.compile(r"f\.transaction_date\.from=2024-01-01.*to=2024-12-31"))
+    years.get_by_role("button", name="All").click()
+    expect(page).not_to_have_url(re.compile(r"f\.transaction_date"))
     look(page, "map", faults)
     # A commune is completed while it is typed, and its market opens.
     place = page.get_by_role("combobox", name="Go to an address or commune")
@@ -301,6 +307,8 @@ with sync_playwright() as playwright:
     desk = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB").new_page()
     desk.set_default_timeout(WAIT_MS)
     desk.on("pageerror", lambda error: faults.append(str(error)))
+    # A limit that is refused is asked for on purpose.
+    desk.on("console", lambda line: line.type == "error" and not judging and "422" not in line.text and faults.append(line.text))
     desk.on("dialog", lambda dialog: dialog.accept())
     desk.goto(address + "/console/")
     expect(desk.get_by_label("API key")).to_be_visible()
@@ -335,6 +343,8 @@ with sync_playwright() as playwright:
     look(desk, "keys", faults)
     row.get_by_role("button", name="Revoke").click()
     expect(row).to_contain_text("revoked")
+    desk.get_by_role("button", name="Audit").click()
+    expect(desk.get_by_role("row").nth(1)).to_contain_text("key")
 
     # Two pairs that are perhaps one home: one is decided by a button, the other by a key; the next is there at once.
     adverts = [thin(nth, 300_000 + nth // 2) for nth in range(4)]

@@ -13,6 +13,7 @@ import { AddressField } from "../places.js";
 import { placeOf } from "../dwelling.js";
 import { saveFile } from "../files.js";
 import { attempt } from "../toasts.js";
+import { Years } from "../years.js";
 import { Card, Record } from "./record.js";
 
 /** Areas are departments below this zoom, and communes from it on. */
@@ -111,7 +112,8 @@ function DatasetMap({ name, parameters, set }) {
         ${(close) => html`<button type="button" onClick=${() => { close(); attempt(() => navigator.clipboard.writeText(location.href), word("linkCopied")); }}><${Icon} name="link" small />${word("copyLink")}</button>
           <button type="button" onClick=${() => { close(); attempt(async () => saveFile(await handle.current.save(), "toise.png")); }}><${Icon} name="download" small />${word("savePicture")}</button>`}<//>
     </div>
-    <${Legend} figure=${figure} figures=${onScreen} />
+    <div class="mapfoot"><${Legend} figure=${figure} figures=${onScreen} />
+      ${dataset.dated && html`<${Years} field=${dataset.dated} dates=${dataset.dates} parameters=${parameters} set=${set} />`}</div>
   </div>`;
 }
 
@@ -145,7 +147,7 @@ function Results({ name, filters, view, lit, onLit, onList, onPick, alert, onCle
     const page = await dataset.search(filters, near, cursor);
     setMore((before) => ({ pages: [...before.pages, ...page.records], cursor: page.cursor }));
   };
-  return html`<div class="row spread count"><p role="status">${first.value ? html`<b>${number(first.value.total)}</b> ${word(metres ? "resultsHere" : "resultsAll")}` : word("loading")}</p>
+  return html`<div class="row spread count"><p role="status">${first.value ? html`<b>${number(first.value.total)}</b> ${word(metres ? "resultsHere" : "resultsAll")}` : first.isLoading && word("loading")}</p>
       ${!alert && first.value && html`<span>${word("newestFirst")}</span>`}
       ${alert && html`<a class="button compact" href=${alert}><${Icon} name="alerts" small />${word("newAlert")}</a>`}</div>
     <div class="results" ref=${list} tabindex="-1"><${Waiting} of=${first} lines=${9} />

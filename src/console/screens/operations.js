@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000;
 const MIB = 2 ** 20;
 
 /** Parts of the screen, of which operators see all and others their credits. */
-const PARTS = { health: () => html`<${Health} />`, usage: () => html`<${Usage} />`, data: () => html`<${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`, keys: () => html`<${Keys} /><${Accounts} />` };
+const PARTS = { health: () => html`<${Health} />`, usage: () => html`<${Usage} />`, data: () => html`<${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`, keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />` };
 
 export function Operations({ parameters, set }) {
   const names = may("admin") ? Object.keys(PARTS) : ["usage"];
@@ -148,4 +148,13 @@ function Jobs() {
     ${asked.value && html`<${Table} rows=${asked.value.data} empty=${word("jobsEmpty")} columns=${[
       [word("created"), (job) => html`<span class="nowrap" title=${moment(job.created_at)}>${ago(job.created_at)}</span>`], [word("page"), (job) => job.url], [word("status"), (job) => html`<${Badge}>${job.status}<//>`],
       [word("attempts"), (job) => job.attempts, true], [word("reason"), (job) => job.reason ?? ""]]} />`}</section>`;
+}
+
+/** The newest entries of the audit log. */
+function Audit() {
+  const asked = useLoaded((signal) => call("GET", `${ADMIN}/audit?take=50`, undefined, { signal }), []);
+  return html`<section class="card"><h2>${word("audit")}</h2><p class="quiet">${word("auditAbout")}</p><${Waiting} of=${asked} />
+    ${asked.value && html`<${Table} rows=${asked.value.data} columns=${[
+      [word("date"), (entry) => html`<span class="nowrap" title=${moment(entry.at)}>${ago(entry.at)}</span>`], [word("actor"), (entry) => entry.actor], [word("action"), (entry) => entry.action],
+      [word("subject"), (entry) => html`<code>${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${entry.outcome}<//>`]]} />`}</section>`;
 }

@@ -64,7 +64,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 43] = files![
+static OWN: [PageFile; 44] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -94,6 +94,7 @@ static OWN: [PageFile; 43] = files![
     "theme.js": "text/javascript",
     "toasts.js": "text/javascript",
     "words.js": "text/javascript",
+    "years.js": "text/javascript",
     "screens/alerts.js": "text/javascript",
     "screens/entry.js": "text/javascript",
     "screens/home.js": "text/javascript",
