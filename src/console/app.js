@@ -4,7 +4,7 @@ import { begin, may, onSession, resume, who } from "./api.js";
 import { language, onLanguage, word } from "./language.js";
 import { Palette } from "./palette.js";
 import { Waiting, html, render, useEffect, useLoaded, useState } from "./parts.js";
-import { Rail } from "./rail.js";
+import { Rail, screenName } from "./rail.js";
 import { Toasts, toast } from "./toasts.js";
 import { Entry } from "./screens/entry.js";
 
@@ -73,7 +73,7 @@ function Console() {
     writeAddress(screen, next, isNew);
     setAddress({ screen, parameters: next });
   };
-  document.title = `${word(screen)} · toise`;
+  document.title = `${screenName(screen)} · toise`;
   return html`<div class="shell">
     <a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.getElementById("content").focus(); }}>${word("skip")}</a>
     <${Rail} screens=${offered()} screen=${screen} onSearch=${() => setPaletteOpen(true)} />

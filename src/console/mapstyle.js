@@ -18,7 +18,7 @@ const RAMPS = {
     over_sold: ["#3b74b4", "#d9dde3", "#f2b48c", "#d9694a", "#962b2b"],
   },
   dark: {
-    price_per_m2: ["#1d3a55", "#1f6480", "#2a969f", "#69c592", "#d9e07f", "#fff7d6"],
+    price_per_m2: ["#1d3a55", "#1f6480", "#2a969f", "#57b893", "#a3d07c", "#f2e58a"],
     poor_share: ["#3b2a22", "#7a4526", "#bf6a2f", "#f09d52", "#ffe0a8"],
     over_sold: ["#5d9be0", "#4a505b", "#a9684d", "#e2805f", "#ffb79d"],
   },

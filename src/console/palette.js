@@ -5,7 +5,7 @@ import { end, may } from "./api.js";
 import { switchLanguage, word } from "./language.js";
 import { Icon, html, useEffect, useLoaded, useRef, useState } from "./parts.js";
 import { context, placeIcon, useCompletions } from "./places.js";
-import { copyCall } from "./rail.js";
+import { copyCall, screenName } from "./rail.js";
 import { placeOf } from "./dwelling.js";
 import { chooseTheme } from "./theme.js";
 
@@ -41,7 +41,7 @@ export function Palette({ screens, onClose }) {
   const matching = (list) => list.filter(([, label]) => plain(label).includes(plain(text.trim())));
   const canOpen = may("ai") || may("search");
   const groups = [
-    [word("screens"), matching(screens.map((name) => [name, word(name), go(name)]))],
+    [word("screens"), matching(screens.map((name) => [name, screenName(name), go(name)]))],
     [word("places"), canOpen ? places.map((one) => [placeIcon(one), one.properties.label, opens(one), context(one)]) : []],
     [word("alerts"), text.trim() ? matching((alerts.value ?? []).map((one) => ["alerts", one.search_name, go("alerts", { alert: one.alert_id })])) : []],
     [word("commands"), matching(commands)],

@@ -1,6 +1,6 @@
 /** The rail: the screens of the key, the palette, and a menu of what belongs to the session. On a phone it is a bar. */
 
-import { asCurl, end, lastCall, who } from "./api.js";
+import { asCurl, end, lastCall, may, who } from "./api.js";
 import { Mark } from "./icons.js";
 import { language, switchLanguage, word } from "./language.js";
 import { Icon, Popover, Segments, html, useState } from "./parts.js";
@@ -14,6 +14,9 @@ export async function copyCall() {
   return toast(word("callCopied"));
 }
 
+/** The name of a screen; keys without the scope of operators see only their usage in that of operations. */
+export const screenName = (name) => word(name === "operations" && !may("admin") ? "usage" : name);
+
 export const isApple = /Mac|iPhone|iPad/.test(navigator.platform);
 
 export function Rail({ screens, screen, onSearch }) {
@@ -21,7 +24,7 @@ export function Rail({ screens, screen, onSearch }) {
     <a class="brand" href=${`#/${screens[0]}`} aria-label="toise"><${Mark} /></a>
     <button type="button" class="item search" onClick=${onSearch} title=${isApple ? "⌘K" : "Ctrl+K"}><${Icon} name="search" /><span>${word("search")}</span></button>
     <nav aria-label="toise">${screens.map((name) => html`<a class="item" href=${`#/${name}`} aria-current=${name === screen ? "page" : undefined}>
-      <${Icon} name=${name} /><span>${word(name)}</span></a>`)}</nav>
+      <${Icon} name=${name} /><span>${screenName(name)}</span></a>`)}</nav>
     <span class="spring"></span>
     <${Popover} className="item" content="menu" side label=${word("menu")} button=${html`<${Icon} name="account" /><span>${word("menu")}</span>`}>
       ${(close) => html`<${SessionMenu} close=${close} onSearch=${onSearch} />`}<//>

@@ -296,7 +296,7 @@ with sync_playwright() as playwright:
     hall.goto(address + "/console/")
     hall.get_by_label("API key").fill(few["data"]["key"])
     hall.get_by_role("button", name="Open the console").click()
-    expect(hall.get_by_role("navigation").get_by_role("link")).to_have_text(["Map", "Operations"])
+    expect(hall.get_by_role("navigation").get_by_role("link")).to_have_text(["Map", "Usage"])
     expect(hall.get_by_role("region", name="results").get_by_role("listitem").first).to_be_visible()
     for screen in ("home", "alerts", "query", "pairs", "map?dataset=properties", "map?dataset=dpe", "operations"):
         hall.goto(f"{address}/console/#/{screen}")
