@@ -1,7 +1,7 @@
 /** Addresses completed while they are typed, by the geocoder. Used by the screens of a home and of the map, and by the palette. */
 
 import { call, may } from "./api.js";
-import { Icon, html, useLoaded, useRef, useRested, useState } from "./parts.js";
+import { Icon, html, useLoaded, useRested, useState } from "./parts.js";
 import { word } from "./language.js";
 
 /** Characters from which on completions are asked for, and results at most. */
@@ -13,7 +13,7 @@ const REST_MS = 180;
 const POSITION = /^\s*(-?\d{1,2}\.\d+)[,;\s]+(-?\d{1,3}\.\d+)\s*$/;
 
 /** Results of the geocoder for a text whose end may still be missing. */
-export const completions = (text, signal) =>
+const completions = (text, signal) =>
   call("GET", `/geocoding/search?autocomplete=1&limit=${RESULTS_MAX}&q=${encodeURIComponent(text)}`, undefined, { signal, isQuiet: true })
     .then(({ features }) => features);
 
@@ -37,6 +37,8 @@ export const context = ({ properties }) =>
 
 export const placeIcon = ({ properties }) => (properties.type === "municipality" ? "town" : "pin");
 
+let fields = 0;
+
 /**
  * A field for an address. `onPick` receives the result that was chosen; `onText` the text, if Enter was pressed without a
  * choice. `given` is what it shows at first.
@@ -46,7 +48,7 @@ export function AddressField({ label, given = "", onPick, onText, isLarge = fals
   const [shownFor, setShownFor] = useState(given);
   const [isOpen, setOpen] = useState(false);
   const [nth, setNth] = useState(-1);
-  const list = useRef(`places-${Math.random().toString(36).slice(2)}`);
+  const [list] = useState(() => `places-${(fields += 1)}`);
   if (given !== shownFor) {
     setShownFor(given);
     setText(given);
@@ -74,10 +76,10 @@ export function AddressField({ label, given = "", onPick, onText, isLarge = fals
   return html`<div class=${isLarge ? "completion large" : "completion"}>
     <div class="within"><${Icon} name="search" />
       <input name="address" type="search" role="combobox" autocomplete="off" spellcheck="false" aria-label=${label} placeholder=${label}
-        aria-expanded=${String(isShown)} aria-controls=${list.current} aria-autocomplete="list" aria-activedescendant=${isShown && nth >= 0 ? `${list.current}-${nth}` : undefined}
+        aria-expanded=${String(isShown)} aria-controls=${list} aria-autocomplete="list" aria-activedescendant=${isShown && nth >= 0 ? `${list}-${nth}` : undefined}
         value=${text} onInput=${(event) => { setText(event.target.value); setOpen(true); setNth(-1); }} onKeyDown=${onKey} onBlur=${() => setTimeout(() => setOpen(false), 150)} /></div>
-    <ul id=${list.current} class="options" role="listbox" aria-label=${word("places")} hidden=${!isShown}>${isShown && found.map((feature, at) => html`
-      <li role="option" id=${`${list.current}-${at}`} aria-selected=${String(at === nth)} onMouseDown=${(event) => event.preventDefault()}
+    <ul id=${list} class="options" role="listbox" aria-label=${word("places")} hidden=${!isShown}>${isShown && found.map((feature, at) => html`
+      <li role="option" id=${`${list}-${at}`} aria-selected=${String(at === nth)} onMouseDown=${(event) => event.preventDefault()}
         onClick=${() => pick(feature)} onMouseMove=${() => setNth(at)}><${Icon} name=${placeIcon(feature)} /><span>${feature.properties.label}</span>
         <small>${context(feature)}</small></li>`)}</ul></div>`;
 }

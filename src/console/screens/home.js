@@ -71,7 +71,7 @@ export function Home({ parameters, set }) {
     ${isHome && html`<p class="printed">${parameters.label} · ${word(parameters.type === "CLASS_HOUSE" ? "house" : "flat")}, ${number(Number(parameters.surface || USUAL.surface))} m²,${" "}
       ${number(Number(parameters.rooms || USUAL.rooms))} ${word("rooms").toLowerCase()} · ${number(at.lat, 5)}, ${number(at.lon, 5)} · ${word("printed")} ${day(Date.now())}</p>`}
     ${isHome ? html`<${Valued} key=${`${parameters.lat} ${parameters.lon}`} at=${at} parameters=${parameters} set=${set} onComparables=${setComparables} lit=${lit} onLit=${setLit} map=${map} />`
-      : html`${!parameters.town && html`<div class="card"><${Empty} icon="home" title=${word("homeEmpty")} text=${word(hasMap() ? "homeEmptyText" : "homeEmptyNoMap")} /></div>`}${map}`}
+      : html`${!parameters.town && candidates.length === 0 && html`<div class="card"><${Empty} icon="home" title=${word("homeEmpty")} text=${word(hasMap() ? "homeEmptyText" : "homeEmptyNoMap")} /></div>`}${map}`}
     ${at && html`<${Prices} city=${place.value?.city} type=${parameters.type || USUAL.type} />`}
     ${isHome && may("search") && html`<${Around} at=${at} />`}
   </div>`;

@@ -96,8 +96,8 @@ function DatasetMap({ name, parameters, set }) {
         ${fields.value && html`<${FilterChips} fields=${fields.value} usual=${dataset.usual} parameters=${parameters} set=${set} />`}
       </div>
       ${opened?.record ? html`<${Record} name=${name} record=${opened.record} close=${() => setOpened(null)} />`
-        : opened?.area ? html`<${Place} area=${opened.area} close=${() => setOpened(null)} />`
-        : fields.value && html`<${Results} key=${name} name=${name} filters=${filters} view=${view} lit=${lit} onLit=${setLit} onList=${setListed}
+        : opened?.area && html`<${Place} area=${opened.area} close=${() => setOpened(null)} />`}
+      ${fields.value && html`<${Results} isHidden=${Boolean(opened)} key=${name} name=${name} filters=${filters} view=${view} lit=${lit} onLit=${setLit} onList=${setListed}
             onPick=${(record) => setOpened({ record })} alert=${name === "properties" && may("alerts") && `#/alerts?new=1&${new URLSearchParams(onlyFilters(parameters))}`}
             onClear=${given && (() => set(withoutFilters(parameters)))} />`}
     </section>
@@ -124,7 +124,7 @@ const Place = ({ area, close }) => html`<div class="sheet" role="region" aria-la
   <${MarketSheet} key=${area.code} area=${area} /></div>`;
 
 /** What is around the map's centre, newest first; more by the cursor. */
-function Results({ name, filters, view, lit, onLit, onList, onPick, alert, onClear }) {
+function Results({ name, isHidden, filters, view, lit, onLit, onList, onPick, alert, onClear }) {
   const dataset = DATASETS[name];
   const [more, setMore] = useState({ pages: [], cursor: undefined });
   const list = useRef(null);
@@ -147,12 +147,13 @@ function Results({ name, filters, view, lit, onLit, onList, onPick, alert, onCle
     const page = await dataset.search(filters, near, cursor);
     setMore((before) => ({ pages: [...before.pages, ...page.records], cursor: page.cursor }));
   };
-  return html`<div class="row spread count"><p role="status">${first.value ? html`<b>${number(first.value.total)}</b> ${word(metres ? "resultsHere" : "resultsAll")}` : first.isLoading && word("loading")}</p>
+  // What was read and scrolled to stays while a record is open.
+  return html`<div class="list" hidden=${isHidden}><div class="row spread count"><p role="status">${first.value ? html`<b>${number(first.value.total)}</b> ${word(metres ? "resultsHere" : "resultsAll")}` : first.isLoading && word("loading")}</p>
       ${!alert && first.value && html`<span>${word("newestFirst")}</span>`}
       ${alert && html`<a class="button compact" href=${alert}><${Icon} name="alerts" small />${word("newAlert")}</a>`}</div>
     <div class="results" ref=${list} tabindex="-1"><${Waiting} of=${first} lines=${9} />
       ${first.value && records.length === 0 && html`<${Empty} icon="search" title=${word("nothing")} text=${word(onClear ? "nothingFiltered" : metres ? "nothingNear" : `${name}.none`)}>
         ${onClear && html`<button type="button" onClick=${onClear}>${word("clearFilters")}</button>`}<//>`}
       <ul class="cards">${records.map((record) => html`<${Card} key=${dataset.card(record).id} card=${dataset.card(record)} isLit=${dataset.card(record).id === lit} onLit=${onLit} onPick=${() => onPick(record)} />`)}</ul>
-      ${cursor && html`<button type="button" class="more" onClick=${next}>${word("more")}</button>`}</div>`;
+      ${cursor && html`<button type="button" class="more" onClick=${next}>${word("more")}</button>`}</div></div>`;
 }

@@ -5,6 +5,7 @@ import { saveFile } from "../files.js";
 import { number, word } from "../language.js";
 import { Badge, Empty, Head, Icon, Note, Popover, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 import { Bars, LinePlot } from "../plot.js";
+import { isApple } from "../rail.js";
 import { readRows } from "../rows.js";
 import { attempt, toast } from "../toasts.js";
 
@@ -94,7 +95,7 @@ export function Query({ parameters, set }) {
       <div class="bench">
         <form class="card flush" onSubmit=${(event) => { event.preventDefault(); run(); }}>
           <${Editor} place=${editor} text=${text} onText=${setText} onRun=${run} fault=${fault} />
-          <div class="row spread bar"><span class="row"><button class="primary"><${Icon} name="play" small />${word("run")} <kbd>Ctrl ↵</kbd></button>
+          <div class="row spread bar"><span class="row"><button class="primary"><${Icon} name="play" small />${word("run")} <kbd>${isApple ? "⌘" : "Ctrl"} ↵</kbd></button>
             <button type="button" onClick=${save}><${Icon} name="save" small />${word("save")}</button></span>
             <span class="row">${FILES.map(([format, ending]) => html`<button type="button" class="compact" aria-label=${`${word("download")} ${ending}`} onClick=${() => download(format, ending)}><${Icon} name="download" small />${ending}</button>`)}</span></div>
         </form>
