@@ -1,8 +1,8 @@
 /** The datasets of the map: how each is asked for, and how one of its records reads on a card. */
 
+import { addressOf } from "./addresses.js";
 import { call } from "./api.js";
 import { spokenValue, merged } from "./filters.js";
-import { addressOf } from "./addresses.js";
 import { day, euros, perM2, squareMetres, word } from "./language.js";
 
 const PAGE = 25;

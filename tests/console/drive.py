@@ -212,6 +212,13 @@ with sync_playwright() as playwright:
     expect(page.get_by_text("Its centre is not a home")).to_be_visible(timeout=WAIT_MS)
     expect(page.get_by_text("Estimated value")).to_have_count(0)
 
+    # A weak address is a question, and what was typed stays.
+    field.fill("12 rue Inconnue, Mende")
+    field.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("Which place is meant?", timeout=WAIT_MS)
+    expect(field).to_have_value("12 rue Inconnue, Mende")
+    expect(page.get_by_text("Estimated value")).to_have_count(0)
+
     # The palette goes to screens and communes, and runs commands.
     palette = page.get_by_role("combobox", name="Search or run a command")
     page.keyboard.press("Control+k")

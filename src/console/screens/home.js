@@ -1,8 +1,8 @@
 /** One home: found by its address or a click, valued, with what was sold, diagnosed and offered around it. */
 
+import { addressOf } from "../addresses.js";
 import { call, may } from "../api.js";
 import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf, unfelt } from "../dwelling.js";
-import { addressOf } from "../addresses.js";
 import { day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
 import { MapView, hasMap } from "../map.js";
 import { Badge, Empty, Head, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useRested, useState } from "../parts.js";
@@ -21,11 +21,13 @@ const CONFIDENCE = { HIGH: "good", MEDIUM: "accent", LOW: "warn" };
 
 export function Home({ parameters, set }) {
   const [fault, setFault] = useState(null);
-  // Places that may be meant, where none is surely.
+  // The text that was asked for and is no sure address, and the places that it may mean.
+  const [asked, setAsked] = useState("");
   const [candidates, setCandidates] = useState([]);
   const [comparables, setComparables] = useState([]);
   const [lit, setLit] = useState(null);
   const pick = (place) => {
+    setAsked("");
     setFault(null);
     setCandidates([]);
     set({ ...NOWHERE, town: "", ...place }, true);
@@ -35,6 +37,7 @@ export function Home({ parameters, set }) {
     const position = positionOf(text);
     if (position) return pick(position);
     // The value of the place before would look like that of this address.
+    setAsked(text);
     setFault(null);
     setCandidates([]);
     set({ ...NOWHERE, town: "" });
@@ -61,7 +64,7 @@ export function Home({ parameters, set }) {
     dataset="dvf" lit=${lit} onLit=${setLit} onPick=${({ lat, lon, id }) => id || pick({ lat: lat.toFixed(6), lon: lon.toFixed(6) })} /></div>`;
   return html`<div class="page home">
     <${Head} title=${word("home")} about=${word("homeAbout")}>${isHome && html`<button type="button" onClick=${() => print()}><${Icon} name="print" />${word("print")}</button>`}<//>
-    <${AddressField} isLarge label=${word(may("geocoding") ? "enterAddress" : "enterPosition")} given=${parameters.label ?? ""} onPick=${choose} onText=${find} />
+    <${AddressField} isLarge label=${word(may("geocoding") ? "enterAddress" : "enterPosition")} given=${parameters.label || asked} onPick=${choose} onText=${find} />
     ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}
     ${candidates.length > 0 && html`<${Note} kind="warn" role="alert"><b>${word("meant")}</b><ul class="candidates">${candidates.map((one) => html`<li>
       <button type="button" onClick=${() => choose(one)}><${Icon} name=${placeIcon(one)} small />${one.properties.label}</button>
@@ -86,7 +89,10 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
     return { ...data, places, surface: body.habitation.surface.total };
   }, [JSON.stringify(body)]);
   const value = asked.value;
-  useEffect(() => onComparables(value ? [...value.places.values()] : []), [value]);
+  useEffect(() => {
+    onComparables(value ? [...value.places.values()] : []);
+    return () => onComparables([]);
+  }, [value]);
   // The first value of the place, with which what-if compares.
   const first = useRef(null);
   if (value && !first.current) first.current = { price: value.price, parameters: Object.fromEntries(DESCRIBED.map((name) => [name, parameters[name] ?? ""])) };

@@ -1,7 +1,7 @@
 /** Around a home: the price path of its commune and department, and what was sold, diagnosed and offered near it. */
 
-import { call, may } from "../api.js";
 import { addressOf } from "../addresses.js";
+import { call, may } from "../api.js";
 import { day, euros, number, perM2, squareMetres, word } from "../language.js";
 import { marketOf, periodsOf, series } from "../marketsheet.js";
 import { spokenValue } from "../filters.js";

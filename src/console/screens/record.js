@@ -1,9 +1,9 @@
 /** A record of the map: as a card in the list, and opened with everything that is known of it. */
 
+import { addressOf } from "../addresses.js";
 import { may } from "../api.js";
 import { DATASETS } from "../datasets.js";
 import { spoken, spokenValue } from "../filters.js";
-import { addressOf } from "../addresses.js";
 import { day, euros, number, squareMetres, word } from "../language.js";
 import { Badge, Icon, Outside, html } from "../parts.js";
 import { LinePlot } from "../plot.js";
