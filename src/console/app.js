@@ -1,25 +1,32 @@
-/** The console: which screen an address shows, and what stands around every screen. */
+/** The console: which screen an address shows, and the shell around every screen. */
 
-import { begin, end, may, onSession, resume, who } from "./api.js";
-import { language, switchLanguage, word } from "./language.js";
-import { CurlButton, html, render, useEffect, useState } from "./parts.js";
+import { begin, may, onSession, resume, who } from "./api.js";
+import { language, onLanguage, word } from "./language.js";
+import { Palette } from "./palette.js";
+import { Waiting, html, render, useEffect, useLoaded, useState } from "./parts.js";
+import { Rail, screenName } from "./rail.js";
+import { Toasts, toast } from "./toasts.js";
 import { Entry } from "./screens/entry.js";
-import { Market } from "./screens/market.js";
-import { Home } from "./screens/home.js";
-import { Alerts } from "./screens/alerts.js";
-import { Operations } from "./screens/operations.js";
-import { Pairs } from "./screens/pairs.js";
-import { Query } from "./screens/query.js";
 
-const SCREENS = { map: Market, home: Home, alerts: Alerts, operations: Operations, pairs: Pairs, query: Query };
-/** Screens of operators alone, which other keys are not offered. */
-const OF_OPERATORS = ["pairs"];
-const THEME = "toise-theme";
+/** Every screen with the scope that its calls need; keys without it are not offered the screen. A screen is loaded when it is
+    first shown, so that no other waits for the map. */
+const SCREENS = {
+  map: { load: () => import("./screens/market.js"), name: "Market", scope: "search" },
+  home: { load: () => import("./screens/home.js"), name: "Home", scope: "ai" },
+  alerts: { load: () => import("./screens/alerts.js"), name: "Alerts", scope: "alerts" },
+  query: { load: () => import("./screens/query.js"), name: "Query", scope: "sql" },
+  operations: { load: () => import("./screens/operations.js"), name: "Operations" },
+  pairs: { load: () => import("./screens/pairs.js"), name: "Pairs", scope: "admin" },
+};
 
-/** Screen and parameters of the address: `#/map?dataset=dvf&…`. */
+/** Names of the screens of the session's key. */
+const offered = () => Object.keys(SCREENS).filter((name) => !SCREENS[name].scope || may(SCREENS[name].scope));
+
+/** Screen and parameters of the address: `#/map?dataset=dvf&…`. A screen that is not offered gives way to the first one. */
 function readAddress() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return { screen: path in SCREENS ? path : "map", parameters: Object.fromEntries(new URLSearchParams(query)) };
+  const names = offered();
+  return names.includes(path) ? { screen: path, parameters: Object.fromEntries(new URLSearchParams(query)) } : { screen: names[0], parameters: {} };
 }
 
 /** Changes parameters of the address; an empty one is left out. */
@@ -30,55 +37,55 @@ function writeAddress(screen, parameters, isNew) {
   else history.replaceState(null, "", address);
 }
 
-function applyTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  localStorage.setItem(THEME, theme);
+function Shown({ screen, parameters, set }) {
+  const made = useLoaded(() => SCREENS[screen].load(), []);
+  const Screen = made.value?.[SCREENS[screen].name];
+  return Screen ? html`<${Screen} parameters=${parameters} set=${set} />` : html`<div class="page"><${Waiting} of=${made} lines=${6} /></div>`;
 }
 
 function Console() {
   const [, redraw] = useState(0);
   const [address, setAddress] = useState(readAddress);
-  useEffect(() => onSession(() => redraw((round) => round + 1)), []);
+  const [isPaletteOpen, setPaletteOpen] = useState(false);
   useEffect(() => {
+    const again = () => redraw((round) => round + 1);
     const follow = () => setAddress(readAddress());
+    const stop = [onSession(() => { follow(); again(); }), onLanguage(again)];
+    const onKey = (event) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || !who()) return;
+      event.preventDefault();
+      setPaletteOpen(true);
+    };
     addEventListener("hashchange", follow);
-    return () => removeEventListener("hashchange", follow);
+    addEventListener("keydown", onKey);
+    return () => {
+      stop.forEach((one) => one());
+      removeEventListener("hashchange", follow);
+      removeEventListener("keydown", onKey);
+    };
   }, []);
+  if (!who()) return html`<${Entry} /><${Toasts} />`;
   const { screen, parameters } = address;
   const set = (changed, isNew = false) => {
     // A screen that is being left must not call the reader back.
     if (readAddress().screen !== screen) return;
-    const next = { ...parameters, ...changed };
+    const next = { ...readAddress().parameters, ...changed };
     writeAddress(screen, next, isNew);
     setAddress({ screen, parameters: next });
   };
-  const isDark = () => document.documentElement.dataset.theme === "dark" ||
-    (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-  const Screen = SCREENS[screen];
-  return html`
+  document.title = `${screenName(screen)} · toise`;
+  return html`<div class="shell">
     <a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.getElementById("content").focus(); }}>${word("skip")}</a>
-    <header>
-      <strong>toise</strong>
-      ${who() && html`<nav aria-label="toise">${Object.keys(SCREENS).filter((name) => may("admin") || !OF_OPERATORS.includes(name)).map((name) => html`<a
-        href="#/${name}" aria-current=${name === screen ? "page" : undefined}>${word(name)}</a>`)}</nav>`}
-      <span class="tools">
-        ${who() && html`<${CurlButton} />`}
-        <button type="button" class="plain" onClick=${() => applyTheme(isDark() ? "light" : "dark")}>${word("lightDark")}</button>
-        <button type="button" class="plain" lang=${language === "fr" ? "en" : "fr"}
-          onClick=${() => { switchLanguage(); redraw((round) => round + 1); }}>${word("language")}</button>
-        ${who() && html`<button type="button" class="plain" onClick=${end}>${word("leave")}</button>`}
-      </span>
-    </header>
-    <main id="content" tabindex="-1">
-      ${who() && html`<h1 class="hidden">${word(screen)}</h1>`}
-      ${who() ? html`<${Screen} key=${screen + language} parameters=${parameters} set=${set} />` : html`<${Entry} />`}
-    </main>`;
+    <${Rail} screens=${offered()} screen=${screen} onSearch=${() => setPaletteOpen(true)} />
+    <main id="content" tabindex="-1"><${Shown} key=${screen + language} screen=${screen} parameters=${parameters} set=${set} /></main>
+    ${isPaletteOpen && html`<${Palette} screens=${offered()} onClose=${() => setPaletteOpen(false)} />`}
+    <${Toasts} /></div>`;
 }
 
-const theme = localStorage.getItem(THEME);
-if (theme) document.documentElement.dataset.theme = theme;
+// The first screen is loaded while the session begins.
+(SCREENS[/^#\/(\w+)/.exec(location.hash)?.[1]] ?? SCREENS.map).load();
 // A link may carry a code, which is worth a session once; it leaves the address at once.
 const code = /^#code=(\w+)$/.exec(location.hash)?.[1];
 if (code) history.replaceState(null, "", location.pathname);
-const begun = code ? begin({ code }).catch(() => resume()) : resume();
+const begun = code ? begin({ code }).catch(() => resume().then(() => who() || toast(word("codeUsed"), true))) : resume();
 begun.finally(() => render(html`<${Console} />`, document.getElementById("app")));

@@ -21,18 +21,43 @@ export function isSure({ properties }, text) {
   return properties.confidence === "HIGH" && wanted.includes(properties.type);
 }
 
+/** What a home of each class may have: the name of the contract's field, without `has`. What nobody said is neither yes nor no. */
+export const FEATURES = {
+  CLASS_FLAT: ["Balcony", "Terrace", "Lift", "Parking", "Garage", "Cellar"],
+  CLASS_HOUSE: ["Balcony", "Terrace", "Parking", "Garage", "Cellar", "Pool"],
+};
+/** Classes of an energy diagnostic. */
+export const ENERGY_CLASSES = ["A", "B", "C", "D", "E", "F", "G"];
+
 /** The body of an estimate of a place with the parameters of the address. What nobody said stays out of it. */
 export function estimateOf(at, parameters) {
   const given = (name, usual) => Number(parameters[name] || usual);
   const rooms = given("rooms", USUAL.rooms);
+  const type = parameters.type || USUAL.type;
+  const isFlat = type === USUAL.type;
+  const features = (parameters.has ?? "").split(",").filter((one) => FEATURES[type].includes(one));
   return {
     location: { locationCoordinate: { location: [at.lon, at.lat] } },
-    type: parameters.type || USUAL.type, offer: { type: "OFFER_BUY" },
-    habitation: { surface: { total: given("surface", USUAL.surface) }, roomCount: rooms, bedroomCount: given("bedrooms", bedroomsOf(rooms)) },
+    type, offer: { type: "OFFER_BUY" },
+    habitation: {
+      surface: { total: given("surface", USUAL.surface) }, roomCount: rooms, bedroomCount: Math.min(rooms, given("bedrooms", bedroomsOf(rooms))),
+      ...(ENERGY_CLASSES.includes(parameters.energy) && { climate: { epcEnergy: `ENERGY_CLASSIFICATION_${parameters.energy}` } }),
+      ...(isFlat && parameters.floor && { features: { propertyFloor: Number(parameters.floor) } }),
+      ...(features.length > 0 && { characteristics: Object.fromEntries(features.map((one) => [`has${one}`, true])) }),
+    },
+    ...(!isFlat && parameters.land && { land: { surface: Number(parameters.land) } }),
   };
 }
 
 /** What the form shows before anything is said: the estimate needs these. */
 export const USUAL = { type: "CLASS_FLAT", surface: 60, rooms: 3 };
+/** Parameters of the address that describe the home, and not where it is. */
+export const DESCRIBED = ["type", "surface", "rooms", "bedrooms", "floor", "energy", "land", "has"];
 /** Bedrooms of a home with so many rooms: all but the living room. */
 export const bedroomsOf = (rooms) => Math.max(0, rooms - 1);
+
+/** What was chosen and leaves a value as it is, because its model has learned no effect of it: `energyClass`, `floor`. */
+export const unfelt = (parameters, contributions) => [
+  ...(parameters.energy && !contributions.epcEnergy ? ["energyClass"] : []),
+  ...(parameters.floor && parameters.type !== "CLASS_HOUSE" && !contributions.hasLift ? ["floor"] : []),
+];

@@ -1,9 +1,9 @@
-/** Filters made from the OpenAPI document: one control for each thing that the contract can filter by. */
+/** Filters made from the OpenAPI document: one field for each thing that the contract can filter by. filterchips.js draws them. */
 
-import { Field, Typed, html, useLoaded, useState } from "./parts.js";
 import { call } from "./api.js";
 import { FIELD_NAMES, commonStart } from "./fieldnames.js";
-import { language, word } from "./language.js";
+import { language, number, day, word } from "./language.js";
+import { useLoaded } from "./parts.js";
 
 /** How deep filters are nested at most. */
 const DEPTH_MAX = 6;
@@ -62,9 +62,9 @@ export function useFields(path, inner) {
   }, [path]);
 }
 
-const parameter = (field, bound) => PREFIX + field.name + (bound ? `.${bound}` : "");
+export const parameter = (field, bound) => PREFIX + field.name + (bound ? `.${bound}` : "");
 const named = (field) => (field.bounds ? field.bounds.map((bound) => parameter(field, bound)) : [parameter(field)]);
-const isSet = (field, parameters) => named(field).some((name) => parameters[name]);
+export const isSet = (field, parameters) => named(field).some((name) => parameters[name]);
 
 function valueOf(field, parameters) {
   const text = parameters[parameter(field)];
@@ -95,7 +95,7 @@ export function filtersOf(fields, parameters) {
   return given.length ? given.map(nested).reduce(merged) : undefined;
 }
 
-/** Parameters of an address without its filters, for going over to other data. */
+/** Parameters of an address without its filters, for a change to other data. */
 export const withoutFilters = (parameters) =>
   Object.fromEntries(Object.keys(parameters).filter((name) => name.startsWith(PREFIX)).map((name) => [name, ""]));
 
@@ -104,62 +104,52 @@ export const onlyFilters = (parameters) =>
   Object.fromEntries(Object.entries(parameters).filter(([name, value]) => name.startsWith(PREFIX) && value));
 
 /** A name of the contract for people: that of the console, else words apart, the first in capitals. */
-function spoken(name) {
+export function spoken(name) {
   const known = FIELD_NAMES[name];
   if (known) return known[language === "fr" ? 1 : 0];
   const words = name.split(".").slice(-2).join(" ").replaceAll("_", " ").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-const spokenValue = (value, values = [value]) => {
+export const spokenValue = (value, values = [value]) => {
   const known = word(`value.${value}`);
   return known === `value.${value}` ? String(value).slice(commonStart(values).length).replaceAll("_", " ") : known;
 };
 
-/** The controls: the usual fields and those in use, and a list of the others that the console has a name for. `usual` are
-    names of fields. */
-export function Filters({ fields, usual, parameters, set }) {
-  const [added, setAdded] = useState([]);
-  const isShown = (field) => usual.includes(field.name) || added.includes(field.name) || isSet(field, parameters);
-  const order = (field) => (usual.indexOf(field.name) + usual.length + 1) % (usual.length + 1);
-  const shown = fields.filter(isShown).sort((one, other) => order(one) - order(other));
-  const others = fields.filter((field) => field.name in FIELD_NAMES && !isShown(field));
-  others.sort((one, other) => spoken(one.name).localeCompare(spoken(other.name)));
-  return html`${shown.map((field) => html`<${Control} key=${field.name} field=${field} parameters=${parameters} set=${set} />`)}
-    ${others.length > 0 && html`<${Field} label=${word("moreFilters")}><select value="" onChange=${(event) => {
-      setAdded([...added, event.target.value]);
-      event.target.value = "";
-    }}><option value="">–</option>${others.map((field) => html`<option value=${field.name} title=${field.about}>${spoken(field.name)}</option>`)}</select><//>`}`;
-}
+/** Units of the fields whose name does not say it. */
+const UNITS = [[/price.*(per|PerArea|_m2)/i, "\u00a0€/m²"], [/price/i, "\u00a0€"], [/surface/i, "\u00a0m²"]];
 
-function Control({ field, parameters, set }) {
-  const label = spoken(field.name);
-  const name = parameter(field);
-  const change = (event) => set({ [event.target.name]: event.target.value });
+/** The unit of a field's numbers; empty without one. */
+export const unitOf = (field) => (field.kind === "range" ? UNITS.find(([pattern]) => pattern.test(field.name))?.[1] ?? "" : "");
+
+/** What a filter asks for, in a few words. */
+export function summaryOf(field, parameters) {
   if (field.bounds) {
-    const type = field.kind === "days" ? "date" : "number";
-    return html`<fieldset title=${field.about}><legend>${label}</legend>${field.bounds.map((bound, nth) => html`<${Typed}
-      type=${type} step="any" name=${parameter(field, bound)} given=${parameters[parameter(field, bound)] ?? ""} onChange=${change}
-      placeholder=${word(nth ? "max" : "min")} aria-label=${`${label}: ${word(nth ? "max" : "min")}`} />`)}</fieldset>`;
+    const [from, to] = field.bounds.map((bound) => parameters[parameter(field, bound)])
+      .map((given) => given && (field.kind === "days" ? day(given) : number(Number(given), 2)));
+    const unit = unitOf(field);
+    return from && to ? `${from} – ${to}${unit}` : from ? `≥ ${from}${unit}` : `≤ ${to}${unit}`;
   }
-  if (field.kind === "choice") return html`<${Choice} field=${field} label=${label} chosen=${parameters[name]?.split(",") ?? []} set=${set} />`;
-  if (field.kind === "one" || field.kind === "flag") {
-    const values = field.values ?? ["true", "false"];
-    return html`<${Field} label=${label}><select name=${name} title=${field.about} value=${parameters[name] ?? ""} onChange=${change}>
-      <option value="">–</option>${values.map((value) => html`<option value=${value}>${spokenValue(value, values)}</option>`)}</select><//>`;
-  }
-  return html`<${Field} label=${label}><${Typed} name=${name} title=${field.about} given=${parameters[name] ?? ""} onChange=${change}
-    type=${field.kind === "number" ? "number" : "text"} step="any" pattern=${field.pattern} size="10" /><//>`;
+  const given = parameters[parameter(field)];
+  const chosen = field.kind === "choice" || field.kind === "texts" ? given.split(",") : [given];
+  return chosen.map((value) => spokenValue(value, field.values)).join(", ");
 }
 
-/** Several of a few values. */
-function Choice({ field, label, chosen, set }) {
-  const toggle = (value) => {
-    const next = chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value];
-    set({ [parameter(field)]: next.join(",") });
-  };
-  return html`<details class="choice" title=${field.about} lang=${language}>
-    <summary><span>${label}</span> ${chosen.length ? chosen.map((value) => spokenValue(value, field.values)).join(", ") : "–"}</summary>
-    <fieldset><legend class="hidden">${label}</legend>${field.values.map((value) => html`<label><input type="checkbox" value=${value}
-      checked=${chosen.includes(value)} onChange=${() => toggle(value)} /> ${spokenValue(value, field.values)}</label>`)}</fieldset></details>`;
+/** Parameters without the filter of a field. */
+export const cleared = (field) => Object.fromEntries(named(field).map((name) => [name, ""]));
+
+const isRange = (value) => typeof value === "object" && value !== null && Object.keys(value).every((name) => ["min", "max", "from", "to"].includes(name));
+
+/** Filters as the contract writes them, as `[name, value]` for people. */
+export function described(filters, path = []) {
+  if (filters === null || filters === undefined) return [];
+  const field = { name: path.join("."), kind: "range" };
+  if (isRange(filters)) {
+    const [from, to] = [filters.min ?? filters.from, filters.max ?? filters.to].map((end) => (typeof end === "number" ? number(end, 2) : end && day(end)));
+    return [[spoken(field.name), `${from && to ? `${from} – ${to}` : from ? `≥ ${from}` : `≤ ${to}`}${typeof (filters.min ?? filters.max) === "number" ? unitOf(field) : ""}`]];
+  }
+  if (Array.isArray(filters) && filters.every((one) => typeof one !== "object")) return [[spoken(field.name), filters.map((one) => spokenValue(one)).join(", ")]];
+  if (Array.isArray(filters)) return filters.flatMap((one) => described(one, path));
+  if (typeof filters === "object") return Object.entries(filters).flatMap(([name, inner]) => described(inner, [...path, name]));
+  return [[spoken(field.name), spokenValue(String(filters))]];
 }

@@ -1,111 +1,42 @@
 /** The map: tiles of a dataset over the outlines of departments and communes, or over the base map that the settings name. */
 
 import * as maplibre from "./vendor/maplibre-gl.mjs";
-import { html, useEffect, useRef, useTheme } from "./parts.js";
-import { Refusal, call, who } from "./api.js";
-import { number, word } from "./language.js";
+import { call, may, who } from "./api.js";
+import { euros, number, word } from "./language.js";
+import { STEPS, UNITS, basePaint, baseStyle, dataLayers, figuresOf, pointFigure, rampOf, spotLayer } from "./mapstyle.js";
+import { html, useEffect, useRef, useState } from "./parts.js";
+import { useTheme } from "./theme.js";
 
 const FRANCE = [[-5.2, 41.3], [9.6, 51.1]];
-/** Colours of a figure from low to high, readable in both themes and by the colour-blind (viridis). */
-const RAMP = ["#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"];
-const STEPS = {
-  price_per_m2: [1500, 2500, 4000, 7000, 11000],
-  poor_share: [5, 10, 20, 35, 50],
-  over_sold: [-10, 0, 10, 20, 35],
-  energy: [1, 2.5, 4, 5.5, 7],
-};
-const UNITS = { price_per_m2: " €", poor_share: " %", over_sold: " %" };
+/** Room around what is brought into view, pixels. */
+const MARGIN = 32;
+const ZOOM_MAX = 18;
 /** Layers of the data, below the outlines' lines or above them. */
 const DATA_LAYERS = ["points", "hexagons", "areas"];
 const BELOW = "commune-lines";
-
-const coloured = (figure) => [
-  "case", ["has", figure],
-  ["interpolate", ["linear"], ["get", figure], ...STEPS[figure].flatMap((step, nth) => [step, RAMP[nth]])],
-  "#888",
-];
-
-/** Figures of a dataset that colour areas, the usual one first. */
-export const figuresOf = (dataset, by) =>
-  dataset === "dpe" ? ["poor_share"] : dataset === "properties" && by === "areas" ? ["price_per_m2", "over_sold"] : ["price_per_m2"];
-
-/** The layers of a tile set; `by` is `hexagons` or `areas`, `figure` what colours them. */
-function layers(set, by, figure) {
-  const fields = set.vector_layers.find((layer) => layer.id === "points").fields;
-  const ofPoint = Object.keys(fields).find((name) => name in STEPS);
-  return [
-    {
-      id: by, type: "fill", source: "data", "source-layer": by,
-      paint: { "fill-color": coloured(figure), "fill-opacity": 0.65 },
-    },
-    {
-      id: "points", type: "circle", source: "data", "source-layer": "points",
-      paint: {
-        "circle-color": coloured(ofPoint), "circle-stroke-color": "#fff", "circle-stroke-width": 1,
-        "circle-radius": ["interpolate", ["linear"], ["zoom"], 14, 4, 18, 9],
-      },
-    },
-  ];
-}
-
-/** Paint of the base map in the page's colours. */
-function basePaint() {
-  const style = getComputedStyle(document.documentElement);
-  const colour = (name) => style.getPropertyValue(name).trim();
-  return {
-    sea: { "background-color": colour("--sea") },
-    land: { "fill-color": colour("--land") },
-    "commune-lines": { "line-color": colour("--border"), "line-width": 0.6 },
-    "department-lines": { "line-color": colour("--border"), "line-width": ["interpolate", ["linear"], ["zoom"], 4, 0.6, 9, 1.8] },
-    "commune-labels": { "text-color": colour("--text"), "text-halo-color": colour("--land"), "text-halo-width": 1.4 },
-    "department-labels": { "text-color": colour("--quiet"), "text-halo-color": colour("--land"), "text-halo-width": 1.4 },
-  };
-}
-
-/** The style of the base map: outlines, and below them the map of another service, if the settings name one. */
-function baseStyle(outlines, raster) {
-  const paint = basePaint();
-  const label = (kind, size, zooms) => ({
-    id: `${kind}-labels`, type: "symbol", source: "outlines", "source-layer": "labels", ...zooms,
-    filter: ["==", ["get", "kind"], kind], paint: paint[`${kind}-labels`],
-    // Without glyphs in the style, MapLibre draws letters from the fonts of the system.
-    layout: {
-      "text-field": ["get", "name"], "text-font": ["sans-serif"], "text-size": size, "text-max-width": 8,
-      "symbol-sort-key": ["-", 0, ["get", "population"]],
-    },
-  });
-  const line = (id, source, minzoom) => ({ id, type: "line", source: "outlines", "source-layer": source, minzoom, paint: paint[id] });
-  return {
-    version: 8,
-    sources: {
-      outlines: { type: "vector", tiles: outlines.tiles.map((path) => location.origin + path), maxzoom: outlines.maxzoom, attribution: outlines.attribution },
-      ...(raster && { base: { type: "raster", tiles: [raster.address], tileSize: 256 } }),
-    },
-    layers: [
-      { id: "sea", type: "background", paint: paint.sea },
-      ...(raster ? [{ id: "base", type: "raster", source: "base" }]
-        : [{ id: "land", type: "fill", source: "outlines", "source-layer": "departments", paint: paint.land }]),
-      line("commune-lines", "communes", 8),
-      line("department-lines", "departments", 0),
-      ...(raster ? [] : [label("commune", ["interpolate", ["linear"], ["zoom"], 5, 11, 12, 14], {}), label("department", 12, { minzoom: 6, maxzoom: 9 })]),
-    ],
-  };
-}
+/** Colour of the pin of a home. */
+const PIN = "#d1432f";
+const PLACES = ["commune-areas", "department-areas"];
 
 const isTiles = (address) => address.includes("{z}");
 const escaped = (text) => text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
+const fit = (map, bounds, maxZoom = ZOOM_MAX) => map.fitBounds(bounds, { padding: Math.min(MARGIN, map.getContainer().clientWidth / 20), maxZoom, animate: false });
 
 /** A map in an element, once the outlines are known; a base map by style has the data alone over it. */
-async function makeMap(container, view) {
+async function makeMap(container, view, inset) {
   const base = who()?.base_map;
   const outlines = await call("GET", "/v2/protected/tiles/outlines", undefined, { isQuiet: true });
   const isStyle = base && !isTiles(base.address);
   const made = new maplibre.Map({
-    container, attributionControl: false, maxZoom: 18, style: isStyle ? base.address : baseStyle(outlines, base),
-    ...(view ? { center: [view.lon, view.lat], zoom: view.zoom } : { bounds: FRANCE }),
+    container, attributionControl: false, maxZoom: ZOOM_MAX, dragRotate: false, pitchWithRotate: false, style: isStyle ? base.address : baseStyle(outlines, base),
+    ...(view && { center: [view.lon, view.lat], zoom: view.zoom }),
   });
-  made.addControl(new maplibre.NavigationControl({ showCompass: false }));
-  made.addControl(new maplibre.ScaleControl());
+  made.touchZoomRotate.disableRotation();
+  if (inset) made.setPadding(inset);
+  if (view) made.jumpTo({ center: [view.lon, view.lat], zoom: view.zoom });
+  else fit(made, FRANCE);
+  made.addControl(new maplibre.NavigationControl({ showCompass: false }), "top-right");
+  made.addControl(new maplibre.ScaleControl(), "bottom-right");
   made.addControl(new maplibre.AttributionControl({ compact: true, customAttribution: base && escaped(base.attribution) }));
   made.getCanvas().setAttribute("aria-label", word("map"));
   // The data do not wait for the base map's tiles; a style that does not come is replaced by the outlines.
@@ -116,26 +47,57 @@ async function makeMap(container, view) {
   return made;
 }
 
-/** A map that the service refuses stays empty; the screen beside it says why. */
-const absent = (error) => {
-  if (!(error instanceof Refusal)) throw error;
-  return null;
-};
+/** What is under a pixel: a point of the data or of the list, an area of the data, and the commune or department there. */
+function under(made, point) {
+  const known = (ids) => ids.filter((id) => made.getLayer(id));
+  const first = (ids) => (known(ids).length ? made.queryRenderedFeatures(point, { layers: known(ids) })[0]?.properties : undefined);
+  const around = [[point.x - 4, point.y - 4], [point.x + 4, point.y + 4]];
+  const near = known(["spots", "points"]);
+  const spot = near.length ? made.queryRenderedFeatures(around, { layers: near })[0]?.properties : undefined;
+  return { spot, area: first(["areas", "hexagons"]), place: first(PLACES) };
+}
+
+/** The name and figures that a pointer reads. */
+function said({ spot, area, place }, figure) {
+  if (spot) return spot.label ?? (spot.price_per_m2 ? `${euros(spot.price_per_m2)}/m²` : "");
+  const shown = area?.[figure] === undefined ? "" : figure === "price_per_m2" ? `${euros(area[figure])}/m²` : `${number(area[figure], 1)}${UNITS[figure]}`;
+  const count = area?.count === undefined ? "" : `${number(area.count)} ${word("results")}`;
+  return [area?.name ?? place?.name, shown, count].filter(Boolean).join(" · ");
+}
+
+/** Values of the figure on the screen with their numbers of rows: `[value, count]`. */
+function figuresShown(made, by, figure, ofPoint) {
+  const read = (id, name) => (made.getLayer(id) ? made.queryRenderedFeatures({ layers: [id] }) : [])
+    .filter(({ properties }) => properties[name] !== undefined).map(({ properties }) => [properties[name], properties.count ?? 1]);
+  return [...read(by, figure), ...read("points", ofPoint)];
+}
+
+/** The map as a picture; its canvas can be read only while it is drawn. */
+const picture = (made) => new Promise((resolve) => {
+  made.once("render", () => made.getCanvas().toBlob(resolve, "image/png"));
+  made.triggerRepaint();
+});
 
 /**
- * `dataset` and `filters` choose the tiles, `by` and `figure` how they are gathered and coloured; `onMove` is told the
- * centre and zoom; `onPick` the position and the identifier, if a point was hit, or what is known of an area; `marks` are
- * positions `[lon, lat]` to show, the first of them larger, all in view if `isFitted`; `isReady` is false while filters are not known yet.
+ * `dataset` and `filters` choose the tiles, `by` and `figure` how they are gathered and coloured. `onMove` receives centre and
+ * zoom; `onPick` the position, the identifier of a point that was hit, and the commune or department there. `spots` are the
+ * results of a list, `{id, at: [lon, lat], label}`; `lit` is the identifier of the one to mark, `onLit` receives the one under
+ * the pointer. `home` is the position of a pin. `isFitted` brings pin and spots into view. `inset` are the pixels at each side
+ * that panels cover. `onFigures` receives what the colours on the screen stand for. `isReady` is false while filters are not
+ * known yet. `handle` is a reference that receives `save`, which gives the map as a picture.
  */
-export function MapView({ dataset, filters, by = "hexagons", figure, view, onMove, onPick, marks, isFitted = false, isReady = true }) {
+export function MapView({ dataset, filters, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, onMove, onPick, onLit, onFigures }) {
   const place = useRef(null);
   const map = useRef(null);
   const handlers = useRef({});
   const theme = useTheme();
-  handlers.current = { onMove, onPick };
+  const [fault, setFault] = useState(null);
+  const shown = figure ?? figuresOf(dataset, by)[0];
+  handlers.current = { ...handlers.current, onMove, onPick, onLit, onFigures, by, figure: shown };
   useEffect(() => {
     let isWanted = true;
-    map.current = makeMap(place.current, view).then((made) => {
+    const tip = new maplibre.Popup({ closeButton: false, closeOnClick: false, className: "tip", offset: 12 });
+    map.current = makeMap(place.current, view, inset).then((made) => {
       if (!isWanted) {
         made.remove();
         return null;
@@ -146,22 +108,51 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, onMov
         if (isWanted) handlers.current.onMove?.({ lon: lng, lat, zoom: made.getZoom() });
       });
       made.on("click", (event) => {
-        const known = ["points", "areas"].filter((id) => made.getLayer(id));
-        const [hit] = known.length ? made.queryRenderedFeatures(event.point, { layers: known }) : [];
-        handlers.current.onPick?.({ lon: event.lngLat.lng, lat: event.lngLat.lat, id: hit?.properties.id, area: hit?.properties.code && hit.properties });
+        const { spot, area, place: outline } = under(made, event.point);
+        handlers.current.onPick?.({ lon: event.lngLat.lng, lat: event.lngLat.lat, id: spot?.id, area: area?.code ? area : outline && { ...outline, isBare: true } });
       });
+      made.on("mousemove", (event) => {
+        const found = under(made, event.point);
+        const text = said(found, handlers.current.figure);
+        made.getCanvas().style.cursor = found.spot || text ? "pointer" : "";
+        handlers.current.onLit?.(found.spot?.id ?? null);
+        for (const id of ["commune-lit", "department-lit"]) if (made.getLayer(id)) made.setFilter(id, ["==", ["get", "code"], found.spot ? "" : found.place?.code ?? ""]);
+        if (text) tip.setLngLat(event.lngLat).setText(text).addTo(made);
+        else tip.remove();
+      });
+      made.on("mouseout", () => { tip.remove(); handlers.current.onLit?.(null); });
+      made.on("idle", () => isWanted && handlers.current.onFigures?.(figuresShown(made, handlers.current.by, handlers.current.figure, handlers.current.ofPoint)));
       return made;
-    }).catch(absent);
+    }).catch((error) => {
+      if (isWanted) setFault(error.message);
+      return null;
+    });
     const pending = map.current;
     return () => {
       isWanted = false;
       pending.then((made) => made?.remove());
     };
   }, []);
-  // An address may lead elsewhere; one that the map wrote itself is rounded.
-  useEffect(() => {
+  if (handle) handle.current = { save: () => map.current.then((made) => made && picture(made)) };
+  const whenMade = (act) => {
+    let isWanted = true;
+    let undo = null;
     map.current.then((made) => {
-      if (!made || !view) return;
+      if (isWanted && made) undo = act(made, () => isWanted);
+    });
+    return () => {
+      isWanted = false;
+      undo?.();
+    };
+  };
+  useEffect(() => whenMade((made) => { if (inset) made.setPadding(inset); }), [JSON.stringify(inset)]);
+  // An address may lead elsewhere; one that the map wrote itself is rounded.
+  const isFirst = useRef(true);
+  useEffect(() => {
+    const wasFirst = isFirst.current;
+    isFirst.current = false;
+    return whenMade((made) => {
+      if (!view) return void (wasFirst || isFitted || fit(made, FRANCE));
       const { lng, lat } = made.getCenter();
       const isThere = Math.abs(lng - view.lon) < 1e-4 && Math.abs(lat - view.lat) < 1e-4 && Math.abs(made.getZoom() - view.zoom) < 0.02;
       if (!isThere && !isFitted) made.jumpTo({ center: [view.lon, view.lat], zoom: view.zoom });
@@ -169,60 +160,87 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, onMov
   }, [view?.lon, view?.lat, view?.zoom]);
   useEffect(() => {
     if (!dataset || !isReady) return undefined;
-    let isWanted = true;
-    const chosen = figure ?? figuresOf(dataset, by)[0];
-    Promise.all([call("GET", `/v2/protected/tiles/${dataset}`, undefined, { isQuiet: true }), map.current]).then(([set, made]) => {
-      if (!isWanted || !made) return;
-      for (const id of DATA_LAYERS) if (made.getLayer(id)) made.removeLayer(id);
-      if (made.getSource("data")) made.removeSource("data");
-      const more = `&by=${by}${filters ? `&filters=${encodeURIComponent(JSON.stringify(filters))}` : ""}`;
-      const tiles = set.tiles.map((path) => location.origin + path + more);
-      made.addSource("data", { type: "vector", tiles, minzoom: set.minzoom, maxzoom: set.maxzoom });
-      const [fill, points] = layers(set, by, chosen);
-      made.addLayer(fill, made.getLayer(BELOW) ? BELOW : undefined);
-      made.addLayer(points, made.getLayer("commune-labels") ? "commune-labels" : undefined);
-    }).catch(absent);
-    return () => {
-      isWanted = false;
-    };
-  }, [dataset, JSON.stringify(filters), by, figure, isReady]);
-  useEffect(() => {
-    map.current.then((made) => {
-      for (const [id, paint] of Object.entries(basePaint())) {
-        if (made?.getLayer(id)) for (const [name, value] of Object.entries(paint)) made.setPaintProperty(id, name, value);
-      }
+    return whenMade((made, isWanted) => {
+      call("GET", `/v2/protected/tiles/${dataset}`, undefined, { isQuiet: true }).then((set) => {
+        if (!isWanted()) return;
+        for (const id of DATA_LAYERS) if (made.getLayer(id)) made.removeLayer(id);
+        if (made.getSource("data")) made.removeSource("data");
+        const more = `&by=${by}${filters ? `&filters=${encodeURIComponent(JSON.stringify(filters))}` : ""}`;
+        const tiles = set.tiles.map((path) => location.origin + path + more);
+        made.addSource("data", { type: "vector", tiles, minzoom: set.minzoom, maxzoom: set.maxzoom });
+        const [fill, points] = dataLayers(set, by, shown);
+        made.addLayer(fill, made.getLayer(BELOW) ? BELOW : undefined);
+        made.addLayer(points, made.getLayer("spots") ? "spots" : made.getLayer("commune-labels") ? "commune-labels" : undefined);
+        handlers.current.ofPoint = pointFigure(set);
+      }, (error) => isWanted() && setFault(error.message));
     });
-  }, [theme]);
-  useEffect(() => {
-    let shown = [];
-    let isWanted = true;
-    let fit = null;
+  }, [dataset, JSON.stringify(filters), by, shown, isReady, theme]);
+  useEffect(() => whenMade((made) => {
+    for (const [id, paint] of Object.entries(basePaint())) {
+      if (made.getLayer(id)) for (const [name, value] of Object.entries(paint)) made.setPaintProperty(id, name, value);
+    }
+    if (made.getLayer("spots")) for (const [name, value] of Object.entries(spotLayer().paint)) made.setPaintProperty("spots", name, value);
+  }), [theme]);
+  useEffect(() => whenMade((made) => {
+    const features = spots.map(({ id, at, label }) => ({ type: "Feature", geometry: { type: "Point", coordinates: at }, properties: { id, label } }));
+    const data = { type: "FeatureCollection", features };
+    if (made.getSource("spots")) made.getSource("spots").setData(data);
+    else {
+      made.addSource("spots", { type: "geojson", data, promoteId: "id" });
+      made.addLayer(spotLayer(), made.getLayer("commune-labels") ? "commune-labels" : undefined);
+    }
+    const pin = home && new maplibre.Marker({ color: PIN }).setLngLat(home).addTo(made);
+    pin?.getElement().setAttribute("aria-hidden", "true");
+    const around = new maplibre.LngLatBounds();
+    for (const at of [...(home ? [home] : []), ...spots.map((one) => one.at)]) around.extend(at);
+    const bring = () => {
+      made.resize();
+      if (isFitted && !around.isEmpty()) fit(made, around, 15);
+    };
+    bring();
+    // On paper the map has another shape.
     const paper = matchMedia("print");
-    map.current.then((made) => {
-      if (!isWanted || !made) return;
-      shown = (marks ?? []).map((at, nth) => new maplibre.Marker({ scale: nth ? 0.6 : 1, color: nth ? "#9a3412" : "#0b5cad" }).setLngLat(at).addTo(made));
-      for (const mark of shown) mark.getElement().setAttribute("aria-hidden", "true");
-      const around = new maplibre.LngLatBounds();
-      for (const at of marks ?? []) around.extend(at);
-      fit = () => {
-        made.resize();
-        if (isFitted && shown.length > 1) made.fitBounds(around, { padding: 50, maxZoom: 15, animate: false });
-      };
-      fit();
-      // On paper the map has another shape.
-      paper.addEventListener("change", fit);
-    });
+    paper.addEventListener("change", bring);
     return () => {
-      isWanted = false;
-      paper.removeEventListener("change", fit);
-      shown.forEach((mark) => mark.remove());
+      paper.removeEventListener("change", bring);
+      pin?.remove();
     };
-  }, [JSON.stringify(marks)]);
-  return html`<div class="map" ref=${place} role="region" aria-label=${word("map")}></div>`;
+  }), [JSON.stringify(spots), JSON.stringify(home)]);
+  useEffect(() => whenMade((made) => {
+    if (!lit || !made.getSource("spots")) return undefined;
+    const feature = { source: "spots", id: lit };
+    made.setFeatureState(feature, { lit: true });
+    return () => made.getSource("spots") && made.removeFeatureState(feature);
+  }), [lit, JSON.stringify(spots)]);
+  return html`<div class="map" ref=${place} role="region" aria-label=${word("map")}></div>
+    ${fault && html`<p class="mapfault fault" role="alert">${fault}</p>`}`;
 }
 
-/** What the colours mean. */
-export function Legend({ figure }) {
-  return html`<figure class="legend"><figcaption>${word(`figure.${figure}`)}</figcaption>${STEPS[figure].map((step, nth) => html`<span>
-    <svg width="14" height="14" aria-hidden="true"><rect width="14" height="14" fill=${RAMP[nth]}></rect></svg> ${number(step)}${UNITS[figure]}</span>`)}</figure>`;
+/** Whether the session's key may see a map. */
+export const hasMap = () => may("search");
+
+/** Bars of the histogram over the ramp. */
+const BARS = 28;
+
+/** Where a value stands on a ramp, from 0 to 1. */
+function placeOn(steps, value) {
+  if (value <= steps[0]) return 0;
+  const nth = steps.findIndex((step) => value < step);
+  if (nth < 0) return 1;
+  return (nth - 1 + (value - steps[nth - 1]) / (steps[nth] - steps[nth - 1])) / (steps.length - 1);
+}
+
+/** What the colours mean, and how many rows on the screen have which. */
+export function Legend({ figure, figures }) {
+  useTheme();
+  const steps = STEPS[figure];
+  const ramp = rampOf(figure);
+  const bars = Array.from({ length: BARS }, () => 0);
+  for (const [value, count] of figures) bars[Math.min(BARS - 1, Math.floor(placeOn(steps, value) * BARS))] += count;
+  const most = Math.max(...bars, 1);
+  return html`<figure class="legend"><figcaption>${word(`figure.${figure}`)}</figcaption>
+    <svg viewBox="0 0 224 44" width="224" height="44" aria-hidden="true"><defs><linearGradient id="ramp">${ramp.map((colour, nth) => html`<stop offset=${`${(100 * nth) / (ramp.length - 1)}%`} stop-color=${colour}></stop>`)}</linearGradient></defs>
+      ${bars.map((count, nth) => html`<rect class="bar" x=${nth * 8 + 1} width="6" rx="1" y=${30 - 28 * Math.sqrt(count / most)} height=${28 * Math.sqrt(count / most)}></rect>`)}
+      <rect y="32" width="224" height="10" rx="3" fill="url(#ramp)"></rect></svg>
+    <div class="scale">${steps.map((step, nth) => html`<span>${figure === "energy" ? "ABCDEFG"[step - 1] : number(step)}${nth === steps.length - 1 ? UNITS[figure] ?? "" : ""}</span>`)}</div></figure>`;
 }

@@ -1,14 +1,16 @@
-/** Parts that screens share: markup by htm and Preact, loading, tables, fields, the copy of the last call. */
+/** Parts that screens share: markup by htm and Preact, loading, empty states, tables, fields, popovers. */
 
 import { html, useCallback, useEffect, useRef, useState } from "./vendor/preact.mjs";
-import { asCurl, lastCall, may } from "./api.js";
+import { Icon } from "./icons.js";
 import { word } from "./language.js";
 
-export { h, html, render, useCallback, useEffect, useMemo, useRef, useState } from "./vendor/preact.mjs";
+export { html, render, useCallback, useEffect, useMemo, useRef, useState } from "./vendor/preact.mjs";
+export { Icon } from "./icons.js";
 
 /**
  * Runs an asynchronous function when its dependencies change, and gives what it returned, its error, and a function that
- * runs it again. A result that arrives after a newer question is dropped, and its request is cancelled.
+ * runs it again. The former value stays until the next one arrives. A result that arrives after a newer question is dropped,
+ * and its request is cancelled.
  */
 export function useLoaded(load, dependencies) {
   const [state, setState] = useState({ isLoading: true });
@@ -25,45 +27,40 @@ export function useLoaded(load, dependencies) {
   return { ...state, again: useCallback(() => setRound((before) => before + 1), []) };
 }
 
-/** The theme in use, `light` or `dark`; what draws on a canvas draws again when it changes. */
-export function useTheme() {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const now = () => document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
-  const [theme, setTheme] = useState(now);
+/** A value that follows another once it has rested for some milliseconds. */
+export function useRested(value, rest) {
+  const [rested, setRested] = useState(value);
+  const text = JSON.stringify(value);
   useEffect(() => {
-    const follow = () => setTheme(now());
-    const watcher = new MutationObserver(follow);
-    watcher.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-    dark.addEventListener("change", follow);
-    return () => {
-      watcher.disconnect();
-      dark.removeEventListener("change", follow);
-    };
-  }, []);
-  return theme;
+    const timer = setTimeout(() => setRested(value), rest);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return rested;
 }
 
-/** What stands in place of a result that is not there: that it loads, or why it does not. */
-export const Waiting = ({ of }) =>
+/** Gray lines in place of what is loading. */
+export const Skeleton = ({ lines = 4 }) => html`<div class="skeleton" role="progressbar" aria-label=${word("loading")}>
+  ${Array.from({ length: lines }, () => html`<span></span>`)}</div>`;
+
+/** A sentence that needs attention: `kind` is `info`, `warn` or `bad`. */
+export const Note = ({ kind = "info", children, role }) => html`<div class="note ${kind}" role=${role}>
+  <${Icon} name=${kind === "info" ? "info" : "warn"} /><div>${children}</div></div>`;
+
+/** What replaces a result that is not there: that it loads, or why it failed. */
+export const Waiting = ({ of, lines }) =>
   of.error
-    ? html`<p class="fault" role="alert">${of.error.message}</p>`
-    : of.isLoading && !of.value && html`<p class="quiet" role="status">${word("loading")}</p>`;
+    ? html`<${Note} kind="bad" role="alert">${of.error.message}<//>`
+    : of.isLoading && !of.value && html`<${Skeleton} lines=${lines} />`;
 
-/** Copies the call that the screen has just made. */
-export function CurlButton() {
-  const [isCopied, setCopied] = useState(false);
-  const copy = async () => {
-    if (!lastCall) return;
-    await navigator.clipboard.writeText(asCurl(lastCall));
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1500);
-  };
-  return html`<button type="button" class="plain" onClick=${copy}>${isCopied ? word("copied") : word("asCurl")}</button>`;
-}
+/** A screen or list without content: what it is for, and the button that starts it. */
+export const Empty = ({ icon, title, text, children }) => html`<div class="empty">
+  <${Icon} name=${icon} /><h3>${title}</h3>${text && html`<p>${text}</p>`}${children}</div>`;
 
-/** A screen that a key without the scope does not see. */
-export const Granted = ({ scope, children }) =>
-  may(scope) ? children : html`<p class="fault" role="alert">${word("notGranted")} <code>${scope}</code>.</p>`;
+export const Badge = ({ kind = "", children }) => html`<span class="badge ${kind}">${children}</span>`;
+
+/** The head of a screen: its title, what it is for, and its buttons. */
+export const Head = ({ title, about, children }) => html`<header><div><h1>${title}</h1>${about && html`<p>${about}</p>`}</div>
+  <div class="row noprint">${children}</div></header>`;
 
 /** A labelled field; `children` is the control. */
 export const Field = ({ label, children }) => html`<label class="field"><span>${label}</span>${children}</label>`;
@@ -73,6 +70,42 @@ export function Typed({ given, ...attributes }) {
   const [typed, setTyped] = useState({});
   const value = typed.over === given ? typed.text : given;
   return html`<input ...${attributes} value=${value} onInput=${(event) => setTyped({ over: given, text: event.target.value })} />`;
+}
+
+/** Buttons of which one is pressed: `[value, label]`. */
+export const Segments = ({ label, values, value, onChange }) => html`<div class="segments" role="group" aria-label=${label}>
+  ${values.map(([one, shown]) => html`<button type="button" aria-pressed=${String(one === value)} onClick=${() => onChange(one)}>${shown}</button>`)}</div>`;
+
+let popovers = 0;
+
+/**
+ * A button and what it opens, placed below the button, or above it without room there. `side` opens to the right of it.
+ * `children` may be a function of what closes it; `isOpened` opens it from the start.
+ */
+export function Popover({ button, label, className = "", content = "", side = false, isOpened = false, children }) {
+  const [id] = useState(() => `popover-${(popovers += 1)}`);
+  const [isOpen, setOpen] = useState(false);
+  const place = useRef(null);
+  const opener = useRef(null);
+  const put = (event) => {
+    setOpen(event.newState === "open");
+    if (event.newState !== "open") return;
+    requestAnimationFrame(() => {
+      const from = opener.current.getBoundingClientRect();
+      const { width, height } = place.current.getBoundingClientRect();
+      const left = side && innerWidth > 700 ? from.right + 8 : from.left;
+      const below = side && innerWidth > 700 ? from.bottom - height : from.bottom + 6;
+      const top = below + height > innerHeight - 8 ? Math.max(8, from.top - height - 6) : below;
+      place.current.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
+      place.current.style.top = `${Math.max(8, side && innerWidth > 700 ? below : top)}px`;
+      place.current.querySelector("input, select, button, a")?.focus();
+    });
+  };
+  useEffect(() => { if (isOpened) place.current.showPopover(); }, []);
+  const close = () => place.current.hidePopover();
+  return html`<button type="button" ref=${opener} class=${className} aria-expanded=${String(isOpen)} popovertarget=${id} aria-label=${label}>${button}</button>
+    <div id=${id} ref=${place} popover="auto" class=${content} role="group" aria-label=${label} onToggle=${put}>
+      ${isOpen && (typeof children === "function" ? children(close) : children)}</div>`;
 }
 
 /** What may be wider than the page: it then scrolls by itself, also by the keyboard. */
@@ -90,24 +123,31 @@ function Scroll({ label, children }) {
     aria-label=${isWide ? label ?? word("rows") : undefined}>${children}</div>`;
 }
 
-/** A table: columns of `[title, cell, isNumber]`; a row is a button if `onPick` is given. */
-export const Table = ({ columns, rows, onPick, caption }) => html`
+/**
+ * A table: columns of `[title, cell, isNumber]`. A row is a button if `onPick` is given; `onHover` receives the row under the
+ * pointer, or null; `isLit` marks rows.
+ */
+export const Table = ({ columns, rows, onPick, onHover, isLit, caption, empty = word("nothing") }) =>
+  rows.length === 0 ? html`<p class="quiet">${empty}</p>` : html`
   <${Scroll} label=${caption}>
     <table>
       ${caption && html`<caption>${caption}</caption>`}
-      <thead><tr>${columns.map(([title, , isNumber]) => html`<th scope="col" class=${isNumber ? "number" : ""}>${title}</th>`)}</tr></thead>
+      <thead><tr>${columns.map(([title, , isNumber]) => html`<th scope="col" class=${isNumber ? "number" : ""}>${title || html`<span class="hidden">${word("actions")}</span>`}</th>`)}</tr></thead>
       <tbody>
         ${rows.map((row) => html`<tr
-          class=${onPick ? "pickable" : ""} tabindex=${onPick ? 0 : undefined} onClick=${onPick && (() => onPick(row))}
+          class=${`${onPick || onHover ? "pickable" : ""} ${isLit?.(row) ? "lit" : ""}`} tabindex=${onPick ? 0 : undefined} onClick=${onPick && (() => onPick(row))}
+          onMouseEnter=${onHover && (() => onHover(row))} onMouseLeave=${onHover && (() => onHover(null))}
           onKeyDown=${onPick && ((event) => event.key === "Enter" && onPick(row))}
         >${columns.map(([, cell, isNumber]) => html`<td class=${isNumber ? "number" : ""}>${cell(row)}</td>`)}</tr>`)}
       </tbody>
     </table>
-  <//>
-  ${rows.length === 0 && html`<p class="quiet">${word("nothing")}</p>`}`;
+  <//>`;
 
 /** A link out, only to web pages: an advert may name any address. */
 export const Outside = ({ href, children }) =>
   /^https?:\/\//i.test(href ?? "")
     ? html`<a href=${href} rel="noreferrer noopener" target="_blank">${children}</a>`
     : html`<span>${children}</span>`;
+
+/** What the service says, for those who want it whole. */
+export const Json = ({ of }) => html`<details><summary>${word("details")}</summary><pre class="long">${JSON.stringify(of, null, 1)}</pre></details>`;

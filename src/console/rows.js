@@ -1,7 +1,7 @@
 /** Reads the rows of an answer while it arrives. */
 
 /**
- * Reads rows of NDJSON, one object a line, up to a maximum, and then hangs up. Gives the rows and whether they are all.
+ * Reads rows of NDJSON, one object a line, up to a maximum, and then cancels the answer. Gives the rows and whether they are all.
  */
 export async function readRows(body, most) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf } from "../../src/console/dwelling.js";
+import { addressOf } from "../../src/console/addresses.js";
+import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, unfelt } from "../../src/console/dwelling.js";
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
 import { readRows } from "../../src/console/rows.js";
 
@@ -34,6 +35,30 @@ test("an estimate is asked with what was said and what the contract requires, an
   assert.deepEqual([told.type, told.habitation], ["CLASS_HOUSE", { surface: { total: 95 }, roomCount: 5, bedroomCount: 3 }]);
   assert.equal(estimateOf(at, { rooms: "1", bedrooms: "0" }).habitation.bedroomCount, 0);
   assert.equal(bedroomsOf(0), 0);
+});
+
+test("what if sends what was chosen: class, floor and features of a flat, land of a house", () => {
+  const at = { lat: 44.5, lon: 3.5 };
+  const flat = estimateOf(at, { energy: "C", floor: "0", has: "Terrace,Lift,Nonsense", land: "300" });
+  assert.deepEqual(flat.habitation.climate, { epcEnergy: "ENERGY_CLASSIFICATION_C" });
+  assert.deepEqual(flat.habitation.features, { propertyFloor: 0 });
+  assert.deepEqual(flat.habitation.characteristics, { hasTerrace: true, hasLift: true });
+  assert.equal(estimateOf(at, { has: "Pool" }).habitation.characteristics, undefined, "a flat is not asked for with a pool");
+  assert.deepEqual(unfelt({ energy: "C", floor: "2" }, { epcEnergy: 0 }), ["energyClass", "floor"]);
+  assert.deepEqual(unfelt({ energy: "C", floor: "2" }, { epcEnergy: 900, hasLift: -300 }), []);
+  assert.equal(flat.land, undefined);
+  const house = estimateOf(at, { type: "CLASS_HOUSE", energy: "Z", floor: "3", land: "300" });
+  assert.deepEqual(house.land, { surface: 300 });
+  assert.deepEqual(Object.keys(house.habitation), ["surface", "roomCount", "bedroomCount"]);
+  assert.equal(estimateOf(at, { rooms: "2", bedrooms: "5" }).habitation.bedroomCount, 2, "there are not more bedrooms than rooms");
+});
+
+test("addresses in capitals are written as people write them, and others stay", () => {
+  assert.equal(addressOf("348 AV FRANCOIS NARDI"), "348 Avenue Francois Nardi");
+  assert.equal(addressOf("9027 CHE DE L HUBAC"), "9027 Chemin de l’Hubac");
+  assert.equal(addressOf("7B RUE JEANNE D ARC"), "7b Rue Jeanne d’Arc");
+  assert.equal(addressOf("12 Rue Droite 48000 Mende"), "12 Rue Droite 48000 Mende");
+  assert.equal(addressOf(undefined), "");
 });
 
 const streamOf = (texts) => new ReadableStream({

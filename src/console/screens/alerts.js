@@ -1,119 +1,97 @@
-/** Alerts: made from a search, tried on the past, and followed to what the receiver answered. */
+/** Alerts: saved searches whose new matches go to a webhook. The list, and one alert followed to what its receiver answered. */
 
+import { KINDS, allAlerts } from "../alertlist.js";
 import { call } from "../api.js";
-import { Filters, filtersOf, merged, useFields, withoutFilters } from "../filters.js";
-import { day, euros, number, word } from "../language.js";
-import { Field, Granted, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
-import { LinePlot } from "../plot.js";
+import { described } from "../filters.js";
+import { ago, day, moment, number, word } from "../language.js";
+import { Badge, Empty, Head, Icon, Json, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { attempt } from "../toasts.js";
+import { Match } from "./match.js";
+import { NewAlert } from "./newalert.js";
 
-/** The two kinds of alerts: where they are, and what one of its matches is called and costs. */
-const KINDS = {
-  properties: { base: "/v2/protected/properties/search/alerts", price: (home) => home.price?.latest?.value },
-  adverts: { base: "/v2/protected/adverts/search/alerts", price: (advert) => advert.currentPrice?.value },
-};
-/** Where alerts are made: on properties, which the map shows. */
-const BASE = KINDS.properties.base;
-/** What an alert asks for unless its filters say otherwise, and the filters that come first. */
-const HOMES_FOR_SALE = { offer: [{ type: "OFFER_BUY" }] };
-const USUAL = ["type", "location.postalCode", "price.latest.value"];
 /** How often deliveries are looked at again, milliseconds. */
 const TAIL_MS = 2_000;
+/** Days of matches that are sent again, and matches at most. */
+const REPLAY_DAYS = 7;
+const REPLAY_MAX = 100;
+const DAY_MS = 86_400_000;
+const STATUS = { DELIVERED: "good", PENDING: "accent", FAILED: "warn", DEAD: "bad" };
+
+const hostOf = (address) => {
+  try {
+    return new URL(address).host;
+  } catch {
+    return address;
+  }
+};
 
 export function Alerts({ parameters, set }) {
-  const alerts = useLoaded(async (signal) => {
-    const all = Object.entries(KINDS).map(async ([kind, { base }]) => {
-      const { data } = await call("GET", `${base}/all?take=100`, undefined, { signal });
-      return data.map((alert) => ({ ...alert, kind }));
-    });
-    return (await Promise.all(all)).flat();
-  }, []);
-  const open = (alert) => set({ alert: alert.alert_id }, true);
+  const alerts = useLoaded((signal) => allAlerts(signal), []);
+  const open = (alert) => set({ alert: alert.alert_id, new: "" }, true);
   const list = alerts.value ?? [];
   const chosen = list.find((alert) => alert.alert_id === parameters.alert);
-  return html`<${Granted} scope="alerts">
-    <${NewAlert} parameters=${parameters} set=${set} onMade=${alerts.again} />
-    <${Waiting} of=${alerts} />
-    <${Table} caption=${word("alerts")} rows=${list} onPick=${open} columns=${[
-      [word("name"), (alert) => alert.search_name], [word("kind"), (alert) => word(alert.kind)], [word("status"), (alert) => word(alert.activated ? "active" : "pause")],
-      [word("webhook"), (alert) => alert.webhook_url], [word("date"), (alert) => day(alert.created_at)]]} />
-    ${chosen && html`<${Followed} key=${chosen.alert_id} alert=${chosen} onChange=${alerts.again} />`}
-  <//>`;
+  const create = () => set({ new: 1, alert: "" }, true);
+  if (parameters.new) {
+    return html`<div class="page"><${NewAlert} parameters=${parameters} set=${set} onMade=${alerts.again} /></div>`;
+  }
+  return html`<div class="page">
+    <${Head} title=${word("alerts")} about=${word("alertsAbout")}><button type="button" class="primary" onClick=${create}><${Icon} name="plus" />${word("newAlertShort")}</button><//>
+    <${Waiting} of=${alerts} lines=${6} />
+    ${alerts.value && list.length === 0 && html`<div class="card"><${Empty} icon="alerts" title=${word("alertsEmpty")} text=${word("alertsEmptyText")}>
+      <button type="button" onClick=${create}>${word("alertsStart")}</button><//></div>`}
+    ${list.length > 0 && html`<div class=${chosen ? "split chosen" : "split"}>
+      <ul class="choices" aria-label=${word("alerts")}>${list.map((alert) => html`<li key=${alert.alert_id}><button type="button" class="choice" aria-pressed=${String(alert === chosen)} onClick=${() => open(alert)}>
+        <span class="row spread"><b>${alert.search_name}</b><${Badge} kind=${alert.activated ? "good dot" : "dot"}>${word(alert.activated ? "active" : "paused")}<//></span>
+        <span class="quiet">${word(alert.kind)} · ${hostOf(alert.webhook_url)}</span><span class="quiet">${word("created")} ${day(alert.created_at)}</span></button></li>`)}</ul>
+      ${chosen ? html`<${Followed} key=${chosen.alert_id} alert=${chosen} onChange=${alerts.again} />` : html`<div class="card placeholder"><${Empty} icon="alerts" title=${word("chooseAlert")} /></div>`}
+    </div>`}
+  </div>`;
 }
 
-/** A search and where its matches go. The filters are in the address, so that a search of the map can be taken over. */
-function NewAlert({ parameters, set, onMade }) {
-  const [shown, setShown] = useState({});
-  const fields = useFields("/v2/protected/properties/search", ["search", "filterProperty"]);
-  const read = (form) => {
-    const given = fields.value && filtersOf(fields.value, parameters);
-    const filterProperty = given ? merged(HOMES_FOR_SALE, given) : HOMES_FOR_SALE;
-    return { of: Object.fromEntries(new FormData(form)), search_query: { filterProperty } };
-  };
-  const attempt = (act) => async (event) => {
-    event.preventDefault();
-    const form = event.target.form ?? event.target;
-    try {
-      setShown(await act(read(form), form));
-    } catch (error) {
-      setShown({ fault: error.message });
-    }
-  };
-  const preview = attempt(async ({ search_query }) => ({ preview: (await call("POST", `${BASE}/preview`, { search_query, days: 30 })).data }));
-  const create = attempt(async ({ of, search_query }, form) => {
-    const match = ["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"];
-    await call("PUT", BASE, { search_query, match, search_name: of.name, webhook_url: of.url });
-    form.reset();
-    set(withoutFilters(parameters));
-    onMade();
-    return {};
-  });
-  const days = shown.preview?.per_day ?? [];
-  return html`<form class="filters" onSubmit=${create}>
-    <${Field} label=${word("name")}><input name="name" required maxlength="100" /><//>
-    <${Waiting} of=${fields} />
-    ${fields.value && html`<${Filters} fields=${fields.value} usual=${USUAL} parameters=${parameters} set=${set} />`}
-    <${Field} label=${word("webhook")}><input name="url" type="url" required size="30" /><//>
-    <button type="button" onClick=${preview}>${word("preview")}</button><button>${word("create")}</button>
-    ${shown.fault && html`<p class="fault" role="alert">${shown.fault}</p>`}
-    ${shown.preview && html`<p role="status">${number(shown.preview.count)} ${word("matches")}</p>
-      <${LinePlot} title=${`${word("matches")}, ${word("perDay")}`} times=${days.map((one) => Date.parse(one.date))}
-        lines=${[{ label: word("matches"), values: days.map((one) => one.count) }]} />`}
-  </form>`;
-}
-
-/** One alert: what it matched, and its deliveries as they happen. */
+/** One alert: its search, its deliveries as they happen, and what it matched. */
 function Followed({ alert, onChange }) {
   const { base, price } = KINDS[alert.kind];
   const path = `${base}/${alert.alert_id}`;
+  const [isBusy, setBusy] = useState(false);
   const history = useLoaded((signal) => call("GET", `${base}/history/${alert.alert_id}?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
   const deliveries = useLoaded((signal) => call("GET", `${path}/deliveries?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
   useEffect(() => {
     const timer = setInterval(() => { deliveries.again(); history.again(); }, TAIL_MS);
     return () => clearInterval(timer);
   }, []);
-  const toggle = async () => {
+  const run = (act, done) => async () => {
+    setBusy(true);
+    await attempt(act, done);
+    setBusy(false);
+  };
+  const toggle = run(async () => {
     await (alert.activated ? call("DELETE", path) : call("GET", `${path}/activate`));
     onChange();
-  };
-  const replay = async () => {
+  }, word(alert.activated ? "isPaused" : "isResumed", { name: alert.search_name }));
+  const replay = run(async () => {
     const now = new Date();
-    const from = new Date(now - 7 * 86_400_000);
-    await call("POST", `${path}/replay`, { from: from.toISOString(), to: now.toISOString(), max_items: 100 });
+    await call("POST", `${path}/replay`, { from: new Date(now - REPLAY_DAYS * DAY_MS).toISOString(), to: now.toISOString(), max_items: REPLAY_MAX });
     deliveries.again();
-  };
-  return html`<section><h2>${alert.search_name}</h2>
-    <button type="button" onClick=${toggle}>${word(alert.activated ? "pause" : "resume")}</button>
-    <button type="button" onClick=${replay}>${word("retry")} (7 ${word("days")})</button>
-    <pre class="long">${JSON.stringify(alert.search_query, null, 1)}</pre>
-    <h3>${word("deliveries")}</h3><${Waiting} of=${deliveries} />
-    <${Table} rows=${deliveries.value?.data ?? []} columns=${[
-      [word("date"), (one) => one.created_at], [word("status"), (one) => one.status],
-      [word("attempts"), (one) => one.attempts, true], [word("answer"), (one) => one.last_error ?? one.last_status ?? ""],
-      [word("rows"), (one) => one.items, true],
-      ["", (one) => html`<details><summary>JSON</summary><pre class="long">${JSON.stringify(one, null, 1)}</pre></details>`]]} />
-    <h3>${word("matches")}</h3>
-    <${Table} rows=${history.value?.data ?? []} columns=${[
-      [word("name"), (match) => match.title ?? match.adverts?.[0]?.title], [word("address"), (match) => match.location?.city],
-      [word("price"), (match) => euros(price(match)), true]]} />
+  }, word("isReplayed", { days: REPLAY_DAYS }));
+  const sent = deliveries.value?.data ?? [];
+  const matches = history.value?.data ?? [];
+  return html`<section class="card" aria-label=${alert.search_name}>
+    <div class="row spread"><h2>${alert.search_name}</h2><span class="row">
+      <button type="button" disabled=${isBusy} onClick=${replay}><${Icon} name="replay" />${word("replay", { days: REPLAY_DAYS })}</button>
+      <button type="button" disabled=${isBusy} onClick=${toggle}><${Icon} name=${alert.activated ? "pause" : "play"} />${word(alert.activated ? "pause" : "resume")}</button></span></div>
+    <div class="chips">${described(alert.search_query.filterProperty ?? alert.search_query.filterAdvert).map(([name, value]) => html`<${Badge}>${name}: ${value}<//>`)}</div>
+    <p class="quiet">${word("goesTo")} <code>${alert.webhook_url}</code></p>
+    <h3>${word("deliveries")}</h3>
+    <${Waiting} of=${deliveries} />
+    ${deliveries.value && sent.length === 0 && html`<p class="quiet">${word("noDeliveries")}</p>`}
+    <ol class="timeline">${sent.map((one) => html`<li key=${one.delivery_id ?? one.created_at} class=${STATUS[one.status?.toUpperCase()] ?? ""}>
+      <div class="row spread"><span><b>${word(one.items === 1 ? "oneMatch" : "someMatches", { count: number(one.items) })}</b> <${Badge} kind=${STATUS[one.status?.toUpperCase()] ?? ""}>${word(`delivery.${one.status?.toUpperCase()}`)}<//></span>
+        <time class="quiet nowrap" datetime=${one.created_at} title=${moment(one.created_at)}>${ago(one.created_at)}</time></div>
+      <p class="quiet"><small>${word(one.attempts === 1 ? "oneAttempt" : "attemptsMade", { count: number(one.attempts) })}${one.last_error ?? one.last_status ? ` · ${word("answer")}: ${one.last_error ?? one.last_status}` : ""}</small></p>
+      <${Json} of=${one} /></li>`)}</ol>
+    <h3>${word("matches")}${matches.length > 0 ? ` (${number(matches.length)})` : ""}</h3>
+    ${history.value && matches.length === 0 && html`<p class="quiet">${word("noMatches")}</p>`}
+    <ul>${matches.slice(0, 20).map((match) => html`<${Match} match=${match} price=${price} />`)}</ul>
+    <${Json} of=${alert} />
   </section>`;
 }

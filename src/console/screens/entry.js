@@ -1,8 +1,9 @@
 /** Getting in: a key becomes a session. */
 
 import { begin } from "../api.js";
-import { word } from "../language.js";
-import { Field, html, useState } from "../parts.js";
+import { Mark } from "../icons.js";
+import { language, switchLanguage, word } from "../language.js";
+import { Field, Note, html, useState } from "../parts.js";
 
 export function Entry() {
   const [fault, setFault] = useState(null);
@@ -14,11 +15,12 @@ export function Entry() {
       setFault(error.message);
     }
   };
-  return html`<form class="entry" onSubmit=${submit}>
-    <h1>toise</h1>
-    <${Field} label=${word("key")}><input name="key" type="password" required autocomplete="off" spellcheck="false" autofocus /><//>
-    <p class="quiet">${word("keyHint")}</p>
-    ${fault && html`<p class="fault" role="alert">${fault}</p>`}
-    <button>${word("enter")}</button>
-  </form>`;
+  return html`<main class="gate" id="content" tabindex="-1"><form class="card entry" onSubmit=${submit}>
+    <div class="row brandline"><${Mark} /><h1>toise</h1></div>
+    <p class="quiet">${word("entryAbout")}</p>
+    <${Field} label=${word("key")}><input name="key" type="password" required autocomplete="off" spellcheck="false" autofocus placeholder="toise_live_…" /><//>
+    ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}
+    <button class="primary">${word("enter")}</button>
+    <p class="quiet"><small>${word("keyHint")} ${word("keyWhere")} <code>toise keys create</code></small></p>
+    </form><button type="button" class="quiet" lang=${language === "fr" ? "en" : "fr"} onClick=${switchLanguage}>${word("language")}</button></main>`;
 }

@@ -1,175 +1,146 @@
 /** One home: found by its address or a click, valued, with what was sold, diagnosed and offered around it. */
 
+import { addressOf } from "../addresses.js";
 import { call, may } from "../api.js";
-import { NOWHERE, USUAL, bedroomsOf, estimateOf, isSure, placeOf } from "../dwelling.js";
-import { day, euros, number, word } from "../language.js";
-import { MapView } from "../map.js";
-import { Field, Granted, Outside, Table, Typed, Waiting, html, useLoaded, useState } from "../parts.js";
-import { LinePlot, Waterfall } from "../plot.js";
+import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf, unfelt } from "../dwelling.js";
+import { day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
+import { MapView, hasMap } from "../map.js";
+import { Badge, Empty, Head, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useRested, useState } from "../parts.js";
+import { AddressField, context, placeIcon, positionOf } from "../places.js";
+import { IntervalBar, Waterfall } from "../plot.js";
+import { Around, Prices } from "./homearound.js";
+import { WhatIf } from "./whatif.js";
 
-/** Sales and diagnostics of the building and its neighbours lie within this many metres; adverts, which are placed less
-    exactly, within this many kilometres. */
-const NEAR_M = 150;
-const ADVERTS_KM = 1;
 /** Sales beside the comparables, on the map. */
 const COMPARABLES_KM = "5km";
 /** Results of the geocoder that are asked about where none is sure. */
 const CANDIDATES = 5;
-const TYPES = [["CLASS_FLAT", "flat"], ["CLASS_HOUSE", "house"]];
+/** Rest after a change before a value is asked for, milliseconds. */
+const REST_MS = 250;
+const CONFIDENCE = { HIGH: "good", MEDIUM: "accent", LOW: "warn" };
 
 export function Home({ parameters, set }) {
   const [fault, setFault] = useState(null);
-  // Places that may be meant, where none is surely.
+  // The text that was asked for and is no sure address, and the places that it may mean.
+  const [asked, setAsked] = useState("");
   const [candidates, setCandidates] = useState([]);
-  const [marks, setMarks] = useState([]);
-  const find = async (event) => {
-    event.preventDefault();
-    const text = new FormData(event.target).get("address");
+  const [comparables, setComparables] = useState([]);
+  const [lit, setLit] = useState(null);
+  const pick = (place) => {
+    setAsked("");
     setFault(null);
     setCandidates([]);
+    set({ ...NOWHERE, town: "", ...place }, true);
+  };
+  const choose = (feature) => pick({ ...placeOf(feature), town: feature.properties.type === "municipality" ? 1 : "" });
+  const find = async (text) => {
+    const position = positionOf(text);
+    if (position) return pick(position);
+    // The value of the place before would look like that of this address.
+    setAsked(text);
+    setFault(null);
+    setCandidates([]);
+    set({ ...NOWHERE, town: "" });
+    if (!may("geocoding")) return setFault(word("positionOnly"));
     try {
       const { features } = await call("GET", `/geocoding/search?limit=${CANDIDATES}&q=${encodeURIComponent(text)}`);
-      const [first] = features;
-      if (!first) throw new Error(word("nothing"));
-      if (isSure(first, text)) return set(placeOf(first), true);
-      setCandidates(features);
+      if (features.length === 0) return setFault(word("nothing"));
+      return isSure(features[0], text) ? pick(placeOf(features[0])) : setCandidates(features);
     } catch (error) {
-      setFault(error.message);
+      return setFault(error.message);
     }
-    // The value of the place before would look like that of this address.
-    set(NOWHERE, true);
-  };
-  const pick = (place) => {
-    setFault(null);
-    setCandidates([]);
-    set(place, true);
   };
   const at = parameters.lat && { lat: Number(parameters.lat), lon: Number(parameters.lon) };
-  // The commune of a click, for its prices.
+  const isHome = at && !parameters.town;
+  // The commune of a click, for its prices, and the address next to it.
   const place = useLoaded(async (signal) => {
-    if (!at || parameters.city) return parameters.city ?? null;
+    if (!at || parameters.city || !may("geocoding")) return { city: parameters.city };
     const found = await call("GET", `/geocoding/reverse?limit=1&lat=${at.lat}&lon=${at.lon}`, undefined, { signal, isQuiet: true });
-    return found.features[0]?.properties.citycode ?? null;
+    const near = found.features[0]?.properties;
+    return { city: near?.citycode, near: near && near.type !== "municipality" ? near.label : null };
   }, [parameters.lat, parameters.lon, parameters.city]);
-  return html`<div class="home">
-    <form class="filters" onSubmit=${find}>
-      <${Field} label=${word("address")}><input name="address" size="40" required placeholder=${word("enterAddress")} /><//>
-      <button>${word("search")}</button>
-      <${Choice} name="type" label=${word("type")} parameters=${parameters} set=${set} values=${TYPES.map(([value, label]) => [value, word(label)])} />
-      <${Amount} name="surface" label=${word("surface")} parameters=${parameters} set=${set} usual=${USUAL.surface} />
-      <${Amount} name="rooms" label=${word("rooms")} parameters=${parameters} set=${set} usual=${USUAL.rooms} />
-      <${Amount} name="bedrooms" label=${word("bedrooms")} least="0" parameters=${parameters} set=${set} usual=${bedroomsOf(Number(parameters.rooms || USUAL.rooms))} />
-      <button type="button" class="plain" onClick=${() => print()}>${word("print")}</button>
-    </form>
-    ${fault && html`<p class="fault" role="alert">${fault}</p>`}
-    ${candidates.length > 0 && html`<div role="alert"><p>${word("meant")}</p><ul class="candidates">${candidates.map((one) => html`<li>
-      <button type="button" class="plain" onClick=${() => pick(placeOf(one))}>${one.properties.label}</button>
-      <small>${word(`confidence.${one.properties.confidence}`)}</small></li>`)}</ul></div>`}
-    ${parameters.label && html`<p>${word("understood")} <b>${parameters.label}</b></p>`}
-    ${at && html`<p class="printed">${word(parameters.type === "CLASS_HOUSE" ? "house" : "flat")}, ${number(Number(parameters.surface || USUAL.surface))} m²,${" "}
+  const spots = comparables.map(({ id, location, address, price_eur: price }) => ({ id, at: [location.lon, location.lat], label: `${addressOf(address)} · ${euros(price)}` }));
+  const map = hasMap() && html`<div class="card flush mapcard"><${MapView} view=${at && { ...at, zoom: 15 }} isFitted=${Boolean(at)} home=${at ? [at.lon, at.lat] : undefined} spots=${isHome ? spots : []}
+    dataset="dvf" lit=${lit} onLit=${setLit} onPick=${({ lat, lon, id }) => id || pick({ lat: lat.toFixed(6), lon: lon.toFixed(6) })} /></div>`;
+  return html`<div class="page home">
+    <${Head} title=${word("home")} about=${word("homeAbout")}>${isHome && html`<button type="button" onClick=${() => print()}><${Icon} name="print" />${word("print")}</button>`}<//>
+    <${AddressField} isLarge label=${word(may("geocoding") ? "enterAddress" : "enterPosition")} given=${parameters.label || asked} onPick=${choose} onText=${find} />
+    ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}
+    ${candidates.length > 0 && html`<${Note} kind="warn" role="alert"><b>${word("meant")}</b><ul class="candidates">${candidates.map((one) => html`<li>
+      <button type="button" onClick=${() => choose(one)}><${Icon} name=${placeIcon(one)} small />${one.properties.label}</button>
+      <small class="quiet">${context(one)} · ${word(`confidence.${one.properties.confidence}`)}</small></li>`)}</ul><//>`}
+    ${parameters.town && at && html`<${Note}><b>${parameters.label}</b> ${word("townOnly")}<//>`}
+    ${isHome && !parameters.label && html`<p class="quiet">${place.value?.near ? word("near", { address: place.value.near }) : `${number(at.lat, 5)}, ${number(at.lon, 5)}`}</p>`}
+    ${isHome && html`<p class="printed">${parameters.label} · ${word(parameters.type === "CLASS_HOUSE" ? "house" : "flat")}, ${number(Number(parameters.surface || USUAL.surface))} m²,${" "}
       ${number(Number(parameters.rooms || USUAL.rooms))} ${word("rooms").toLowerCase()} · ${number(at.lat, 5)}, ${number(at.lon, 5)} · ${word("printed")} ${day(Date.now())}</p>`}
-    <div class="mapped"><${MapView} key=${`${parameters.lat} ${parameters.lon}`} view=${at && { ...at, zoom: 15 }} isFitted=${true} marks=${at ? [[at.lon, at.lat], ...marks] : []} dataset="dvf"
-      onPick=${({ lat, lon }) => pick({ ...NOWHERE, lat: lat.toFixed(6), lon: lon.toFixed(6) })} /></div>
-    ${at && html`<${Valued} at=${at} parameters=${parameters} onComparables=${setMarks} />`}
-    ${at && html`<${Prices} city=${place.value} type=${parameters.type || USUAL.type} /><${Around} at=${at} />`}
+    ${isHome ? html`<${Valued} key=${`${parameters.lat} ${parameters.lon}`} at=${at} parameters=${parameters} set=${set} onComparables=${setComparables} lit=${lit} onLit=${setLit} map=${map} />`
+      : html`${!parameters.town && candidates.length === 0 && html`<div class="card"><${Empty} icon="home" title=${word("homeEmpty")} text=${word(hasMap() ? "homeEmptyText" : "homeEmptyNoMap")} /></div>`}${map}`}
+    ${at && html`<${Prices} city=${place.value?.city} type=${parameters.type || USUAL.type} />`}
+    ${isHome && may("search") && html`<${Around} at=${at} />`}
   </div>`;
 }
 
-const Choice = ({ name, label, parameters, set, values }) => html`<${Field} label=${label}>
-  <select value=${parameters[name] ?? values[0][0]} onChange=${(event) => set({ [name]: event.target.value })}>
-    ${values.map(([value, shown]) => html`<option value=${value}>${shown}</option>`)}</select><//>`;
-
-const Amount = ({ name, label, parameters, set, usual, least = "1" }) => html`<${Field} label=${label}>
-  <${Typed} type="number" min=${least} size="5" given=${parameters[name] ?? usual} onChange=${(event) => set({ [name]: event.target.value })} /><//>`;
-
-function Valued({ at, parameters, onComparables }) {
-  const body = estimateOf(at, parameters);
+/** The value of a home with its reasons, and what it would be if it were described otherwise. */
+function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
+  const body = useRested(estimateOf(at, parameters), REST_MS);
   const asked = useLoaded(async (signal) => {
-    onComparables([]);
     const { data } = await call("POST", "/v2/protected/estimate/property/lite", body, { signal });
     const places = await placed(data.metadata.comparables ?? [], at, signal);
-    onComparables([...places.values()].map(({ location }) => [location.lon, location.lat]));
-    return { ...data, places };
+    return { ...data, places, surface: body.habitation.surface.total };
   }, [JSON.stringify(body)]);
   const value = asked.value;
+  useEffect(() => {
+    onComparables(value ? [...value.places.values()] : []);
+    return () => onComparables([]);
+  }, [value]);
+  // The first value of the place, with which what-if compares.
+  const first = useRef(null);
+  if (value && !first.current) first.current = { price: value.price, parameters: Object.fromEntries(DESCRIBED.map((name) => [name, parameters[name] ?? ""])) };
+  const difference = value ? value.price - first.current.price : 0;
+  const comparables = value?.metadata.comparables ?? [];
+  const dots = comparables.map((sale) => ({ id: sale.id, price: (sale.price / sale.surface) * value.surface, label: `${addressOf(value.places.get(sale.id)?.address) || word("sale")} · ${perM2(sale.price / sale.surface)}` }));
+  const silent = value ? unfelt(parameters, value.metadata.contributions) : [];
+  const nameOf = (name) => (name.startsWith("has") ? word(`feature.${name.slice(3)}`) : word(`part.${name}`).replace("part.", ""));
   const parts = Object.entries(value?.metadata.contributions ?? {}).filter(([, amount]) => amount !== 0);
-  return html`<${Granted} scope="ai"><section>
-    <h2>${word("value")}</h2><${Waiting} of=${asked} />
-    ${value && html`<p class="big">${euros(value.price)}</p>
-      <p>${word("interval")} ${number(value.metadata.coverage * 100)} %: ${euros(value.priceRange.lower)} – ${euros(value.priceRange.upper)} · ${word(`confidence.${value.metadata.confidence}`)}</p>
-      ${value.metadata.warning && html`<p class="fault">${value.metadata.warning}</p>`}
-      <h3>${word("contributions")}</h3><${Waterfall} show=${euros} total=${[word("value"), value.price]} parts=${parts.map(([name, amount]) => [word(`part.${name}`).replace("part.", ""), amount])} />
-      <h3>${word("comparables")}</h3><${Table} rows=${value.metadata.comparables ?? []} columns=${[
-        [word("date"), (sale) => day(sale.date)], [word("address"), (sale) => value.places.get(sale.id)?.address ?? ""], [word("surface"), (sale) => number(sale.surface), true],
-        [word("price"), (sale) => euros(sale.price), true], [word("perM2"), (sale) => euros(sale.price / sale.surface), true], ["m", (sale) => number(sale.distance_m), true]]} />`}
-  </section><//>`;
+  return html`<div class="valued">
+    <div class="stack"><section class="card value" aria-label=${word("value")} aria-busy=${String(Boolean(asked.isLoading))}>
+      <${Waiting} of=${asked} lines=${5} />
+      ${value && html`
+        <div class="row spread"><h2>${word("estimatedValue")}</h2><${Badge} kind=${`${CONFIDENCE[value.metadata.confidence]} dot`}>${word(`confidence.${value.metadata.confidence}`)}<//></div>
+        <div class="row spread end"><p class="big">${euros(value.price)}</p>
+          <p class="beside quiet"><span>${perM2(value.price / value.surface)}</span>
+          ${difference !== 0 && html`<span class=${difference > 0 ? "up" : "down"}>${difference > 0 ? "+" : ""}${euros(difference)} ${word("thanFirst")}</span>`}</p></div>
+        <${IntervalBar} value=${value.price} lower=${value.priceRange.lower} upper=${value.priceRange.upper} dots=${dots} lit=${lit} onHover=${onLit} />
+        <p class="quiet"><small>${word("intervalAbout", { share: number(value.metadata.coverage * 100) })}${dots.length > 0 ? ` ${word("dotsAbout", { surface: squareMetres(value.surface) })}` : ""}</small></p>
+        ${value.metadata.warning && html`<${Note} kind="warn">${word(`warning.${value.metadata.warning}`)}${value.metadata.nearest_sale_m > 0 ? ` ${word("nearestSale", { distance: distance(value.metadata.nearest_sale_m) })}` : ""}<//>`}
+        ${silent.length > 0 && html`<${Note}>${word("unfelt", { names: silent.map((name) => word(name).toLowerCase()).join(", ") })}<//>`}
+        ${!parameters.surface && html`<${Note}>${word("assumed", { surface: squareMetres(USUAL.surface), rooms: USUAL.rooms })}<//>`}`}
+    </section>
+    ${value && html`<section class="card"><h2>${word("contributions")}</h2>
+      <${Waterfall} show=${euros} total=${[word("value"), value.price]} parts=${parts.map(([name, amount]) => [nameOf(name), amount])} /></section>`}</div>
+    <${WhatIf} parameters=${parameters} set=${set} onReset=${difference !== 0 && (() => set(first.current.parameters))} />
+    ${value && html`<section class="card"><h2>${word("comparables")}</h2>
+      <${Table} rows=${comparables} onHover=${(sale) => onLit(sale?.id ?? null)} isLit=${(sale) => sale.id === lit} empty=${word("noComparables")} columns=${[
+        [word("address"), (sale) => addressOf(value.places.get(sale.id)?.address) || word("unknown")], [word("date"), (sale) => html`<span class="nowrap">${day(sale.date)}</span>`],
+        [word("surface"), (sale) => squareMetres(sale.surface), true], [word("price"), (sale) => html`<b>${euros(sale.price)}</b>`, true],
+        [word("perM2"), (sale) => perM2(sale.price / sale.surface), true], [word("distance"), (sale) => distance(sale.distance_m), true]]} /></section>`}
+    ${map}
+  </div>`;
 }
+
+/** Sales that were read before, by identifier: a change of the home asks for many of them again. */
+const known = new Map();
 
 /** The recorded sales behind comparables, by identifier, where the key may search them. */
 async function placed(comparables, at, signal) {
   if (!may("search")) return new Map();
   const search = async (id) => {
+    if (known.has(id)) return known.get(id);
     const filters = { id, location: { ...at, distance: COMPARABLES_KM } };
     const { data } = await call("POST", "/v2/protected/opendata/dvf/search", { filters, sortBy: "transaction_date", size: 1 }, { signal, isQuiet: true });
+    known.set(id, data[0]);
     return data[0];
   };
   const found = await Promise.allSettled(comparables.map((sale) => search(sale.id)));
   return new Map(found.map(({ value }) => value).filter((sale) => sale?.location).map((sale) => [sale.id, sale]));
-}
-
-/** Prices of the commune and of its department by quarter, and the price index of the department. */
-function Prices({ city, type }) {
-  const department = city && (city.startsWith("97") ? city.slice(0, 3) : city.slice(0, 2));
-  const ask = (level, location, signal) => call("POST", "/v2/protected/analytics/market", { level, by: "quarter", location }, { signal, isQuiet: true });
-  // Paris, Lyon and Marseille are recorded by arrondissement: their department stands for them.
-  const asked = useLoaded(async (signal) => {
-    if (!city || !may("analytics")) return null;
-    const [commune, around] = await Promise.all([ask("commune", { communes: [city] }, signal), ask("department", { departments: [department] }, signal)]);
-    return { commune: commune.data, department: around.data };
-  }, [city]);
-  if (asked.error) return html`<${Waiting} of=${asked} />`;
-  const rows = (level) => (asked.value?.[level] ?? []).filter((row) => row.type === type && (level === "department" || row.place === city));
-  const periods = [...new Set([...rows("commune"), ...rows("department")].map((row) => row.period))].sort();
-  if (periods.length < 2) return null;
-  const line = (level, label, field) => ({ label, values: periods.map((period) => rows(level).find((row) => row.period === period)?.[field] ?? null) });
-  const start = (period) => Date.UTC(Number(period.slice(0, 4)), (Number(period.slice(6)) - 1) * 3);
-  const nameOf = (level) => rows(level)[0]?.name;
-  const names = ["commune", "department"].map(nameOf).filter(Boolean);
-  const times = periods.map(start);
-  const medians = [line("commune", nameOf("commune"), "price_per_m2_median"), line("department", nameOf("department"), "price_per_m2_median")];
-  const index = [line("commune", nameOf("commune"), "index"), line("department", nameOf("department"), "index")];
-  const hasAny = (lines) => lines.filter(({ values }) => values.some((value) => value !== null));
-  return html`<section><h2>${word("paths")}: ${names.join(", ")}</h2><div class="plots">
-    ${hasAny(medians).length > 0 && html`<${LinePlot} title=${word("figure.price_per_m2")} times=${times} lines=${hasAny(medians)} />`}
-    ${hasAny(index).length > 0 && html`<${LinePlot} title=${word("index")} times=${times} lines=${hasAny(index)} />`}
-  </div></section>`;
-}
-
-function Around({ at }) {
-  const location = { ...at, distance: `${NEAR_M}m` };
-  const open = (name, sortBy) => (signal) => call("POST", `/v2/protected/opendata/${name}/search`, { filters: { location }, sortBy, size: 10 }, { signal, isQuiet: true });
-  const key = [at.lat, at.lon];
-  const sales = useLoaded(open("dvf", "transaction_date"), key);
-  const diagnostics = useLoaded(open("dpe", "date_etablissement_dpe"), key);
-  const adverts = useLoaded((signal) => {
-    const filterProperty = {
-      offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: false },
-      location: [{ locationCoordinate: { location: { geoDistance: { pin: at, distanceKm: ADVERTS_KM } } } }],
-    };
-    return call("POST", "/v2/protected/properties/search", { search: { filterProperty }, sortBy: "FIRST_SEEN_AT", orderBy: "DESC", size: 10 }, { signal, isQuiet: true });
-  }, key);
-  return html`<${Granted} scope="search"><section><h2>${word("nearbySales")}</h2><${Waiting} of=${sales} />
-    ${sales.value && html`<${Table} rows=${sales.value.data} columns=${[
-      [word("date"), (sale) => day(sale.transaction_date)], [word("type"), (sale) => sale.property_type], [word("address"), (sale) => sale.address],
-      [word("surface"), (sale) => number(sale.surface_m2), true], [word("price"), (sale) => euros(sale.price_eur), true]]} />`}
-    <h2>${word("nearbyDiagnostics")}</h2><${Waiting} of=${diagnostics} />
-    ${diagnostics.value && html`<${Table} rows=${diagnostics.value.data} columns=${[
-      [word("date"), (found) => day(found.date_etablissement_dpe)], [word("energyClass"), (found) => found.etiquette_dpe],
-      [word("address"), (found) => found.adresse_ban], [word("surface"), (found) => number(found.surface_habitable_logement), true]]} />`}
-    <h2>${word("onlineOffers")} (${ADVERTS_KM} km)</h2><${Waiting} of=${adverts} />
-    ${adverts.value && html`<${Table} rows=${adverts.value.data.items} columns=${[
-      [word("name"), (home) => html`<${Outside} href=${home.adverts?.[0]?.url}>${home.title}<//>`], [word("type"), (home) => word(home.type === "CLASS_HOUSE" ? "house" : "flat")],
-      [word("surface"), (home) => number(home.habitation?.surface?.total), true], [word("price"), (home) => euros(home.price?.latest?.value), true],
-      [word("perM2"), (home) => euros(home.price?.latest?.valuePerArea), true]]} />`}
-  </section><//>`;
 }

@@ -1,102 +1,100 @@
-/** Accounts and keys: made, limited, revoked; signing secrets replaced. A text that is told once is shown once. */
+/** Accounts and keys: made, limited, revoked; signing secrets replaced. A secret is shown once. */
 
 import { call } from "../api.js";
-import { day, number, word } from "../language.js";
-import { Field, Table, Waiting, html, useLoaded, useState } from "../parts.js";
+import { ago, day, number, word } from "../language.js";
+import { Badge, Field, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
+import { attempt, toast } from "../toasts.js";
 
 const ADMIN = "/v2/protected/admin";
 const SCOPES = ["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin"];
 /** Limits of a key: name in the contract and word. */
 const LIMITS = [["rate", "rate"], ["monthly_quota", "quota"], ["max_concurrent_estimates", "concurrent"]];
 
-/** Runs a change and shows its refusal; gives what runs it, and what to show. */
-function useAttempt() {
-  const [shown, setShown] = useState(null);
-  const attempt = async (act) => {
-    try {
-      setShown(await act());
-    } catch (error) {
-      setShown({ fault: error.message });
-    }
-  };
-  const told = shown && html`<p role="status">${shown.fault ? html`<span class="fault">${shown.fault}</span>`
-    : html`${shown.told}: <code class="long">${shown.text}</code>`}</p>`;
-  return [attempt, told];
-}
-
 const list = (path) => (signal) => call("GET", `${ADMIN}/${path}`, undefined, { signal, isQuiet: true });
 
 /** Whole numbers of the limits that a form names; those left empty are left out. */
 const limitsOf = (of) => Object.fromEntries(LIMITS.map(([name]) => [name, of.get(name)]).filter(([, given]) => given).map(([name, given]) => [name, Number(given)]));
 
-const LimitFields = ({ of = {} }) => LIMITS.map(([name, label]) => html`<${Field} label=${word(label)}>
-  <input type="number" min="0" name=${name} size="8" defaultValue=${of[name] ?? ""} /><//>`);
+const LimitFields = ({ of = {} }) => html`<div class="columns">${LIMITS.map(([name, label]) => html`<${Field} label=${word(label)}>
+  <input type="number" min="0" name=${name} defaultValue=${of[name] ?? ""} placeholder=${word("default")} /><//>`)}</div>`;
 
-const ScopeFields = ({ held = [] }) => html`<fieldset><legend>${word("scopes")}</legend>${SCOPES.map((scope) => html`<label>
-  <input type="checkbox" name="scope" value=${scope} defaultChecked=${held.includes(scope)} /> ${scope}</label>`)}</fieldset>`;
+const ScopeFields = ({ held = [] }) => html`<fieldset><legend>${word("scopes")}</legend><div class="scopes">${SCOPES.map((scope) => html`<label class="check">
+  <input type="checkbox" name="scope" value=${scope} defaultChecked=${held.includes(scope)} /> <span>${scope}</span></label>`)}</div></fieldset>`;
+
+/** A secret that is shown once, with a button that copies it. */
+function Secret({ label, text }) {
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    toast(word("copied"));
+  };
+  return html`<${Note} role="status"><b>${label}</b><code class="long">${text}</code><div><button type="button" class="compact" onClick=${copy}>${word("copy")}</button></div><//>`;
+}
+
+/** A form over the page; it closes when it is done or left. */
+function Sheet({ title, onClose, onSubmit, fault, act, children }) {
+  const place = useRef(null);
+  useEffect(() => place.current.showModal(), []);
+  return html`<dialog ref=${place} aria-label=${title} onClose=${onClose}><form class="form" onSubmit=${onSubmit}><h2>${title}</h2>${children}
+    ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}
+    <div class="row"><button class="primary">${act}</button><button type="button" class="quiet" onClick=${() => place.current.close()}>${word("cancel")}</button></div></form></dialog>`;
+}
 
 export function Keys() {
   const accounts = useLoaded(list("accounts"), []);
   const keys = useLoaded(list("keys"), []);
-  const [changed, setChanged] = useState(null);
-  const [attempt, told] = useAttempt();
-  const create = (event) => {
+  // The form that is open: `new`, or the key that is changed.
+  const [opened, setOpened] = useState(null);
+  const [fault, setFault] = useState(null);
+  const [secret, setSecret] = useState(null);
+  const close = () => { setOpened(null); setFault(null); };
+  const submit = (act) => async (event) => {
     event.preventDefault();
-    const form = event.target;
-    const of = new FormData(form);
+    try {
+      await act(new FormData(event.target));
+      keys.again();
+      close();
+    } catch (error) {
+      setFault(error.message);
+    }
+  };
+  const create = submit(async (of) => {
     const body = { kind: of.get("kind"), account_id: of.get("account"), name: of.get("name"), grants: of.getAll("scope"), ...limitsOf(of) };
-    attempt(async () => {
-      const { data } = await call("POST", `${ADMIN}/keys`, body);
-      form.reset();
-      keys.again();
-      return { told: word("newKey"), text: data.key };
-    });
-  };
-  const change = (event) => {
-    event.preventDefault();
-    const of = new FormData(event.target);
+    setSecret((await call("POST", `${ADMIN}/keys`, body)).data.key);
+  });
+  const change = submit(async (of) => {
     // Grants of single endpoints have no box: they stay.
-    const single = changed.grants.filter((grant) => !SCOPES.includes(grant));
-    attempt(async () => {
-      await call("PATCH", `${ADMIN}/keys/${changed.key_id}`, { grants: [...of.getAll("scope"), ...single], ...limitsOf(of) });
-      setChanged(null);
-      keys.again();
-    });
-  };
-  const revoke = (key) => {
-    if (!confirm(`${word("revoke")} ${key.name ?? key.key_id}?`)) return;
-    attempt(async () => {
-      await call("DELETE", `${ADMIN}/keys/${key.key_id}`);
-      keys.again();
-    });
-  };
+    const single = opened.grants.filter((grant) => !SCOPES.includes(grant));
+    await call("PATCH", `${ADMIN}/keys/${opened.key_id}`, { grants: [...of.getAll("scope"), ...single], ...limitsOf(of) });
+  });
+  const revoke = (key) => confirm(word("revokeAsk", { name: key.name ?? key.key_id })) && attempt(async () => {
+    await call("DELETE", `${ADMIN}/keys/${key.key_id}`);
+    keys.again();
+  });
   const nameOf = new Map((accounts.value?.data ?? []).map((account) => [account.account_id, account.name]));
-  const acts = (key) => key.revoked_at ? `${word("revoked")} ${day(key.revoked_at)}` : html`
-    <button type="button" class="plain" onClick=${() => setChanged(key)}>${word("change")}</button>
-    <button type="button" class="plain" onClick=${() => revoke(key)}>${word("revoke")}</button>`;
-  return html`<section><h2>${word("keys")}</h2><${Waiting} of=${keys} />
-    <${Table} rows=${keys.value?.data ?? []} columns=${[
-      [word("name"), (key) => key.name ?? key.key_id.slice(0, 8)], [word("account"), (key) => nameOf.get(key.account_id)], [word("kind"), (key) => key.kind],
-      [word("scopes"), (key) => key.grants.join(", ")], [word("rate"), (key) => number(key.rate), true],
-      [word("quota"), (key) => (key.monthly_quota === undefined ? "" : number(key.monthly_quota)), true],
-      [word("created"), (key) => day(key.created_at)], [word("expires"), (key) => day(key.expires_at)], [word("change"), acts]]} />
-    ${changed && html`<form class="filters" key=${changed.key_id} onSubmit=${change}>
-      <h3>${word("change")}: ${changed.name ?? changed.key_id}</h3>
-      <${ScopeFields} held=${changed.grants} /><${LimitFields} of=${changed} />
-      <button>${word("save")}</button><button type="button" class="plain" onClick=${() => setChanged(null)}>${word("close")}</button></form>`}
-    <form class="filters" onSubmit=${create}>
-      <${Field} label=${word("account")}><select name="account">${(accounts.value?.data ?? []).map((one) => html`<option value=${one.account_id}>${one.name}</option>`)}</select><//>
-      <${Field} label=${word("name")}><input name="name" required /><//>
-      <${Field} label=${word("kind")}><select name="kind">${["production", "test"].map((kind) => html`<option value=${kind}>${kind}</option>`)}</select><//>
-      <${ScopeFields} /><${LimitFields} />
-      <button>${word("create")}</button>
-    </form>${told}</section>`;
+  const acts = (key) => key.revoked_at ? html`<${Badge} kind="bad">${word("revoked")} ${day(key.revoked_at)}<//>` : html`<span class="row tight">
+    <button type="button" class="compact" onClick=${() => setOpened(key)}>${word("change")}</button>
+    <button type="button" class="danger compact" onClick=${() => revoke(key)}>${word("revoke")}</button></span>`;
+  return html`<section class="card"><div class="row spread"><h2>${word("keys")}</h2>
+      <button type="button" class="primary" onClick=${() => setOpened("new")}><${Icon} name="key" />${word("newKeyShort")}</button></div>
+    ${secret && html`<${Secret} label=${word("newKey")} text=${secret} />`}<${Waiting} of=${keys} />
+    ${keys.value && html`<${Table} rows=${keys.value.data} columns=${[
+      [word("name"), (key) => html`<b>${key.name ?? key.key_id.slice(0, 8)}</b><br /><small class="quiet"><code>${key.prefix}…</code> ${key.kind}</small>`], [word("account"), (key) => nameOf.get(key.account_id)],
+      [word("scopes"), (key) => html`<span class="chips small">${key.grants.map((grant) => html`<${Badge} kind=${grant === "admin" ? "warn" : ""}>${grant}<//>`)}</span>`], [word("rate"), (key) => number(key.rate), true],
+      [word("quota"), (key) => (key.monthly_quota === undefined ? "∞" : number(key.monthly_quota)), true],
+      [word("lastUsed"), (key) => html`<span class="nowrap">${ago(key.last_used_at) || "–"}</span>`], [word("expires"), (key) => html`<span class="nowrap">${day(key.expires_at) || "–"}</span>`], ["", acts]]} />`}
+    ${opened === "new" && html`<${Sheet} title=${word("newKeyShort")} act=${word("create")} fault=${fault} onClose=${close} onSubmit=${create}>
+      <div class="columns"><${Field} label=${word("name")}><input name="name" required /><//>
+        <${Field} label=${word("account")}><select name="account">${(accounts.value?.data ?? []).map((one) => html`<option value=${one.account_id}>${one.name}</option>`)}</select><//>
+        <${Field} label=${word("kind")}><select name="kind">${["production", "test"].map((kind) => html`<option value=${kind}>${kind}</option>`)}</select><//></div>
+      <${ScopeFields} /><${LimitFields} /><//>`}
+    ${opened?.key_id && html`<${Sheet} key=${opened.key_id} title=${`${word("change")}: ${opened.name ?? opened.key_id}`} act=${word("save")} fault=${fault} onClose=${close} onSubmit=${change}>
+      <${ScopeFields} held=${opened.grants} /><${LimitFields} of=${opened} /><//>`}</section>`;
 }
 
 export function Accounts() {
   const accounts = useLoaded(list("accounts"), []);
   const usage = useLoaded(list("usage"), []);
-  const [attempt, told] = useAttempt();
+  const [secret, setSecret] = useState(null);
   const create = (event) => {
     event.preventDefault();
     const form = event.target;
@@ -104,20 +102,18 @@ export function Accounts() {
       const { data } = await call("POST", `${ADMIN}/accounts`, { name: new FormData(form).get("name") });
       form.reset();
       accounts.again();
-      return { told: word("newSecret"), text: data.signing_secret };
+      setSecret(data.signing_secret);
     });
   };
-  const rotate = (account) => {
-    if (!confirm(`${word("rotate")} ${account.name}?`)) return;
-    attempt(async () => {
-      const { data } = await call("POST", `${ADMIN}/accounts/${account.account_id}/secrets/rotate`);
-      return { told: word("newSecret"), text: data.signing_secret };
-    });
-  };
+  const rotate = (account) => confirm(word("rotateAsk", { name: account.name })) && attempt(async () => {
+    const { data } = await call("POST", `${ADMIN}/accounts/${account.account_id}/secrets/rotate`);
+    setSecret(data.signing_secret);
+  });
   const credits = new Map((usage.value?.data ?? []).map((row) => [row.account_id, row.total_credits]));
-  return html`<section><h2>${word("account")}</h2><${Waiting} of=${accounts} />
-    <${Table} rows=${accounts.value?.data ?? []} columns=${[[word("name"), (row) => row.name], [word("created"), (row) => day(row.created_at)],
-      [word("credits"), (row) => number(credits.get(row.account_id)), true],
-      [word("rotate"), (row) => html`<button type="button" class="plain" onClick=${() => rotate(row)}>${word("rotate")}</button>`]]} />
-    <form class="filters" onSubmit=${create}><${Field} label=${word("newAccount")}><input name="name" required /><//><button>${word("create")}</button></form>${told}</section>`;
+  return html`<section class="card"><h2>${word("accounts")}</h2>
+    ${secret && html`<${Secret} label=${word("newSecret")} text=${secret} />`}<${Waiting} of=${accounts} />
+    ${accounts.value && html`<${Table} rows=${accounts.value.data} columns=${[[word("name"), (row) => html`<b>${row.name}</b>`], [word("created"), (row) => day(row.created_at)],
+      [word("credits"), (row) => number(credits.get(row.account_id) ?? 0), true],
+      ["", (row) => html`<button type="button" class="compact" onClick=${() => rotate(row)}>${word("rotate")}</button>`, true]]} />`}
+    <form class="row" onSubmit=${create}><input name="name" required aria-label=${word("newAccount")} placeholder=${word("newAccount")} /><button>${word("create")}</button></form></section>`;
 }

@@ -1,80 +1,55 @@
-/** The map and what is on it: filters of the contract, results beside the map, one record opened. */
+/** The map and what is on it: filters of the contract, results in a panel over the map, one record or one place opened. */
 
-import { call, may } from "../api.js";
-import { Filters, filtersOf, merged, onlyFilters, useFields, withoutFilters } from "../filters.js";
-import { day, euros, number, word } from "../language.js";
-import { Legend, MapView, figuresOf } from "../map.js";
-import { Field, Granted, Outside, Table, Waiting, html, useLoaded, useState } from "../parts.js";
-import { LinePlot } from "../plot.js";
+import { may } from "../api.js";
+import { DATASETS } from "../datasets.js";
+import { FilterChips } from "../filterchips.js";
+import { filtersOf, merged, onlyFilters, useFields, withoutFilters } from "../filters.js";
+import { number, word } from "../language.js";
+import { Legend, MapView } from "../map.js";
+import { figuresOf } from "../mapstyle.js";
+import { MarketSheet } from "../marketsheet.js";
+import { Empty, Icon, Popover, Segments, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
+import { AddressField } from "../places.js";
+import { placeOf } from "../dwelling.js";
+import { saveFile } from "../files.js";
+import { attempt } from "../toasts.js";
+import { Years } from "../years.js";
+import { Card, Record } from "./record.js";
 
-const PAGE = 25;
+/** Areas are departments below this zoom, and communes from it on. */
+const COMMUNES_ZOOM = 8;
 /** A click finds what lies within this many metres. */
 const NEAR_M = 60;
-
-/** A search of sales or diagnostics. */
-const openData = (name, sortBy) => async (filters, near, cursor, signal) => {
-  const body = { filters: { ...filters, ...near }, sortBy, size: PAGE, ...(cursor && { cursor }) };
-  const answer = await call("POST", `/v2/protected/opendata/${name}/search`, body, { signal });
-  return { records: answer.data, total: answer.total, cursor: answer.hasMore ? answer.cursor : null };
-};
-const around = ({ lat, lon }, metres) => ({ location: { lat, lon, distance: `${metres}m` } });
-
-/**
- * What each dataset asks and how its records read. The filters are those of the contract's document: `path` and `inner` say
- * where it has them, `usual` which come first, `base` what holds unless it is asked otherwise.
- */
-const DATASETS = {
-  dvf: {
-    path: "/v2/protected/opendata/dvf/search", inner: ["filters"], base: undefined,
-    usual: ["property_type", "price_eur", "surface_m2", "transaction_date"],
-    toTiles: (filters) => filters, near: around, search: openData("dvf", "transaction_date"),
-    columns: [
-      [() => word("date"), (sale) => day(sale.transaction_date)], [() => word("type"), (sale) => sale.property_type],
-      [() => word("address"), (sale) => `${sale.address ?? ""} ${sale.city ?? ""}`],
-      [() => word("surface"), (sale) => number(sale.surface_m2), true], [() => word("price"), (sale) => euros(sale.price_eur), true],
-      [() => word("perM2"), (sale) => euros(sale.price_per_m2_living_eur), true],
-    ],
-    place: (sale) => sale.location && [sale.location.lon, sale.location.lat],
-  },
-  dpe: {
-    path: "/v2/protected/opendata/dpe/search", inner: ["filters"], base: undefined,
-    usual: ["etiquette_dpe", "surface_habitable_logement", "date_etablissement_dpe"],
-    toTiles: (filters) => filters, near: around, search: openData("dpe", "date_etablissement_dpe"),
-    columns: [
-      [() => word("date"), (found) => day(found.date_etablissement_dpe)],
-      [() => word("energyClass"), (found) => html`<b class="class ${found.etiquette_dpe}">${found.etiquette_dpe}</b>`],
-      [() => word("address"), (found) => found.adresse_ban ?? found.adresse_brut],
-      [() => word("surface"), (found) => number(found.surface_habitable_logement), true],
-    ],
-    place: (found) => found.location && [found.location.lon, found.location.lat],
-  },
-  properties: {
-    path: "/v2/protected/properties/search", inner: ["search", "filterProperty"],
-    base: { offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: false } },
-    usual: ["type", "price.latest.value", "habitation.surface.total", "habitation.roomCount"],
-    toTiles: (filterProperty) => ({ filterProperty }),
-    search: async (filters, near, cursor, signal) => {
-      const filterProperty = merged(filters ?? {}, near);
-      const body = { search: { filterProperty }, sortBy: "FIRST_SEEN_AT", orderBy: "DESC", size: PAGE, ...(cursor && { searchAfterHash: cursor }) };
-      const { data } = await call("POST", "/v2/protected/properties/search", body, { signal });
-      return { records: data.items, total: data.count, cursor: data.items.length === PAGE ? data.searchAfterHash : null };
-    },
-    near: ({ lat, lon }, metres) => ({
-      location: [{ locationCoordinate: { location: { geoDistance: { pin: { lat, lon }, distanceKm: metres / 1000 } } } }],
-    }),
-    columns: [
-      [() => word("type"), (home) => word(home.type === "CLASS_HOUSE" ? "house" : "flat")],
-      [() => word("name"), (home) => home.title], [() => word("address"), (home) => home.location?.city],
-      [() => word("surface"), (home) => number(home.habitation?.surface?.total), true],
-      [() => word("price"), (home) => euros(home.price?.latest?.value), true],
-    ],
-    place: (home) => home.location?.locationCoordinate?.location,
-  },
-};
+/** Results are those of the place from this zoom on, within about what the map shows, pixels and metres. */
+const LOCAL_ZOOM = 8;
+const RADIUS_PX = 360;
+const RADIUS_M_MAX = 50_000;
+/** Where the panel becomes a sheet at the bottom, pixels; it covers this share of the screen. */
+const PHONE_PX = 700;
+const SHEET_SHARE = 0.45;
+const PANEL_PX = 400;
+/** What the controls at an edge cover, pixels. */
+const EDGE_PX = 36;
+/** Zooms at which a result of the geocoder is shown. */
+const PLACE_ZOOM = { municipality: 12, street: 16, housenumber: 17 };
+/** Overseas departments: longitude, latitude and zoom. */
+const OVERSEAS = { Guadeloupe: [-61.4, 16.2, 8.6], Martinique: [-61.02, 14.65, 9], Guyane: [-53.1, 4, 6.3], "La Réunion": [55.53, -21.12, 9], Mayotte: [45.15, -12.83, 10] };
 
 export function Market({ parameters, set }) {
   const name = parameters.dataset in DATASETS ? parameters.dataset : "dvf";
-  return html`<${Granted} scope="search"><${DatasetMap} key=${name} name=${name} parameters=${parameters} set=${set} /><//>`;
+  return html`<h1 class="hidden">${word("map")}</h1><${DatasetMap} key=${name} name=${name} parameters=${parameters} set=${set} />`;
+}
+
+/** The pixels at each side of the map that the panel covers. */
+function useInset() {
+  const measure = () => (innerWidth > PHONE_PX ? { left: PANEL_PX, top: 0, right: 0, bottom: EDGE_PX } : { left: 0, top: EDGE_PX, right: 0, bottom: Math.round(innerHeight * SHEET_SHARE) });
+  const [inset, setInset] = useState(measure);
+  useEffect(() => {
+    const follow = () => setInset(measure());
+    addEventListener("resize", follow);
+    return () => removeEventListener("resize", follow);
+  }, []);
+  return inset;
 }
 
 function DatasetMap({ name, parameters, set }) {
@@ -86,95 +61,99 @@ function DatasetMap({ name, parameters, set }) {
   const figures = figuresOf(name, by);
   const figure = figures.includes(parameters.figure) ? parameters.figure : figures[0];
   const view = parameters.zoom && { lon: Number(parameters.lon), lat: Number(parameters.lat), zoom: Number(parameters.zoom) };
-  const [record, setRecord] = useState(null);
-  const [area, setArea] = useState(null);
+  const inset = useInset();
+  const handle = useRef(null);
+  const [isTall, setTall] = useState(false);
+  const [opened, setOpened] = useState(null);
+  const [listed, setListed] = useState([]);
+  const [lit, setLit] = useState(null);
+  const [onScreen, setOnScreen] = useState([]);
+  const records = opened?.record ? [opened.record] : listed;
+  const spots = records.map((record) => ({ at: dataset.place(record), ...dataset.card(record) })).filter(({ at }) => at)
+    .map(({ at, id, title, price }) => ({ id, at, label: [title, price].filter(Boolean).join(" · ") }));
   const pick = async (spot) => {
-    setArea(spot.area ?? null);
-    if (spot.area) return;
-    const { records } = await dataset.search(filters, dataset.near(spot, NEAR_M));
-    setRecord(records.find((one) => [one.id, one.numero_dpe, one.flxId].includes(spot.id)) ?? (spot.id ? records[0] : null));
+    if (!spot.id) return setOpened(spot.area ? { area: spot.area } : null);
+    const known = listed.find((record) => dataset.card(record).id === spot.id);
+    const found = known ? [] : (await dataset.search(filters, dataset.near(spot, NEAR_M))).records;
+    return setOpened({ record: known ?? found.find((record) => dataset.card(record).id === spot.id) ?? found[0] });
   };
-  const option = (value, label) => html`<option value=${value}>${label}</option>`;
-  return html`<div class="market">
-    <form class="filters" onSubmit=${(event) => event.preventDefault()}>
-      <${Field} label=${word("dataset")}><select value=${name} onChange=${(event) => set({ ...withoutFilters(parameters), dataset: event.target.value })}>
-        ${Object.keys(DATASETS).map((one) => option(one, word(one)))}</select><//>
-      <${Field} label=${word("gathered")}><select name="by" value=${by} onChange=${(event) => set({ by: event.target.value })}>
-        ${["hexagons", "areas"].map((one) => option(one, word(one)))}</select><//>
-      ${figures.length > 1 && html`<${Field} label=${word("colour")}><select name="figure" value=${figure} onChange=${(event) => set({ figure: event.target.value })}>
-        ${figures.map((one) => option(one, word(`figure.${one}`)))}</select><//>`}
-      <${Waiting} of=${fields} />
-      ${fields.value && html`<${Filters} fields=${fields.value} usual=${dataset.usual} parameters=${parameters} set=${set} />`}
-      ${name === "properties" && may("alerts") && html`<a href="#/alerts?${new URLSearchParams(onlyFilters(parameters))}">${word("newAlert")} →</a>`}
-    </form>
-    <div class="mapped">
-      <${MapView} dataset=${name} by=${by} figure=${figure} filters=${filters && dataset.toTiles(filters)} view=${view} onPick=${pick} isReady=${Boolean(fields.value)}
-        marks=${record && dataset.place(record) ? [dataset.place(record)] : []}
-        onMove=${(to) => set({ lat: to.lat.toFixed(5), lon: to.lon.toFixed(5), zoom: to.zoom.toFixed(2) })} />
-      <${Legend} figure=${figure} />
-      ${area && html`<${AreaCard} area=${area} close=${() => setArea(null)} />`}
+  const goTo = (feature) => {
+    const { lat, lon } = placeOf(feature);
+    setOpened(feature.properties.type === "municipality" ? { area: { code: feature.properties.citycode, name: feature.properties.city, isBare: true } } : null);
+    set({ lat, lon, zoom: PLACE_ZOOM[feature.properties.type] ?? PLACE_ZOOM.street });
+  };
+  return html`<div class="mapscreen">
+    <${MapView} dataset=${name} by=${by} figure=${figure} filters=${filters && dataset.toTiles(filters)} view=${view} inset=${inset} handle=${handle} isReady=${Boolean(fields.value)}
+      spots=${spots} lit=${opened?.record ? dataset.card(opened.record).id : lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen}
+      onMove=${(to) => set({ lat: to.lat.toFixed(5), lon: to.lon.toFixed(5), zoom: to.zoom.toFixed(2) })} />
+    <section class=${isTall ? "panel tall" : "panel"} aria-label=${word("results")}>
+      <button type="button" class="grab" aria-label=${word("resize")} aria-expanded=${String(isTall)} onClick=${() => setTall(!isTall)}></button>
+      <div class="panelhead">
+        ${may("geocoding") && html`<${AddressField} label=${word("goTo")} onPick=${goTo} />`}
+        <${Segments} label=${word("dataset")} value=${name} values=${Object.keys(DATASETS).map((one) => [one, word(`${one}.short`)])}
+          onChange=${(one) => set({ ...withoutFilters(parameters), dataset: one })} />
+        <${Waiting} of=${fields} lines=${1} />
+        ${fields.value && html`<${FilterChips} fields=${fields.value} usual=${dataset.usual} parameters=${parameters} set=${set} />`}
+      </div>
+      ${opened?.record ? html`<${Record} name=${name} record=${opened.record} close=${() => setOpened(null)} />`
+        : opened?.area && html`<${Place} area=${opened.area} close=${() => setOpened(null)} />`}
+      ${fields.value && html`<${Results} isHidden=${Boolean(opened)} key=${name} name=${name} filters=${filters} view=${view} lit=${lit} onLit=${setLit} onList=${setListed}
+            onPick=${(record) => setOpened({ record })} alert=${name === "properties" && may("alerts") && `#/alerts?new=1&${new URLSearchParams(onlyFilters(parameters))}`}
+            onClear=${given && (() => set(withoutFilters(parameters)))} />`}
+    </section>
+    <div class="maptools">
+      <${Segments} label=${word("gathered")} value=${by} onChange=${(one) => set({ by: one })}
+        values=${[["hexagons", word("hexagons")], ["areas", word(view && view.zoom >= COMMUNES_ZOOM ? "communes" : "departments")]]} />
+      ${figures.length > 1 && html`<${Segments} label=${word("colour")} value=${figure} values=${figures.map((one) => [one, word(`figure.${one}.short`)])} onChange=${(one) => set({ figure: one })} />`}
+      <${Popover} className="compact" content="menu" label=${word("overseas")} button=${html`<${Icon} name="globe" small /><span class="wide">${word("overseas")}</span>`}>
+        ${(close) => html`<button type="button" onClick=${() => { close(); set({ lat: "", lon: "", zoom: "" }); }}>${word("mainland")}</button>
+          ${Object.entries(OVERSEAS).map(([place, [lon, lat, zoom]]) => html`<button type="button" onClick=${() => { close(); set({ lon, lat, zoom }); }}>${place}</button>`)}`}<//>
+      <${Popover} className="compact" content="menu" label=${word("share")} button=${html`<${Icon} name="link" small /><span class="wide">${word("share")}</span>`}>
+        ${(close) => html`<button type="button" onClick=${() => { close(); attempt(() => navigator.clipboard.writeText(location.href), word("linkCopied")); }}><${Icon} name="link" small />${word("copyLink")}</button>
+          <button type="button" onClick=${() => { close(); attempt(async () => saveFile(await handle.current.save(), "toise.png")); }}><${Icon} name="download" small />${word("savePicture")}</button>`}<//>
     </div>
-    ${record
-      ? html`<${Record} name=${name} record=${record} close=${() => setRecord(null)} />`
-      : fields.value && html`<${Results} dataset=${dataset} filters=${filters} view=${view} onPick=${setRecord} />`}
+    <div class="mapfoot"><${Legend} figure=${figure} figures=${onScreen} />
+      ${dataset.dated && html`<${Years} field=${dataset.dated} dates=${dataset.dates} parameters=${parameters} set=${set} />`}</div>
   </div>`;
 }
 
-/** What is known of a commune or department on the map. */
-const AreaCard = ({ area, close }) => html`<div class="area" role="status"><b>${area.name}</b> (${area.code})
-  <button type="button" class="plain" onClick=${close}>${word("close")}</button>
-  <dl><dt>${word("results")}</dt><dd>${number(area.count)}</dd>
-    ${["price_per_m2", "poor_share", "over_sold"].filter((figure) => area[figure] !== undefined).map((figure) => html`
-      <dt>${word(`figure.${figure}`)}</dt><dd>${number(area[figure])}${figure === "price_per_m2" ? " €" : " %"}</dd>`)}</dl></div>`;
+/** The market of the commune or department that was clicked. */
+const Place = ({ area, close }) => html`<div class="sheet" role="region" aria-label=${area.name}>
+  <div class="row tight sheethead"><button type="button" class="quiet square compact" aria-label=${word("back")} onClick=${close}><${Icon} name="back" /></button>
+    <h2>${area.name}</h2><span class="quiet">${area.code}</span></div>
+  <${MarketSheet} key=${area.code} area=${area} /></div>`;
 
-/** What is on the map's centre, newest first; more by the cursor. */
-function Results({ dataset, filters, view, onPick }) {
+/** What is around the map's centre, newest first; more by the cursor. */
+function Results({ name, isHidden, filters, view, lit, onLit, onList, onPick, alert, onClear }) {
+  const dataset = DATASETS[name];
   const [more, setMore] = useState({ pages: [], cursor: undefined });
-  // About what the map shows: a screen of 800 pixels, 512 to a tile.
-  const metres = view && view.zoom > 8 ? Math.min(50_000, Math.round((40_075_000 * Math.cos((view.lat * Math.PI) / 180)) / 2 ** view.zoom)) : null;
-  const near = metres ? dataset.near(view, metres) : {};
+  const list = useRef(null);
+  // A tile of 512 pixels is the world at zoom 0.
+  const metres = view && view.zoom > LOCAL_ZOOM ? Math.min(RADIUS_M_MAX, Math.round((40_075_000 * Math.cos((view.lat * Math.PI) / 180) * RADIUS_PX) / 512 / 2 ** view.zoom)) : null;
+  const near = metres ? dataset.near({ lat: view.lat, lon: view.lon }, metres) : {};
   const asked = JSON.stringify([filters, near]);
   const first = useLoaded(async (signal) => {
+    const page = await dataset.search(filters, near, null, signal);
     setMore({ pages: [], cursor: undefined });
-    return dataset.search(filters, near, null, signal);
+    return page;
   }, [asked]);
+  const records = first.value ? [...first.value.records, ...more.pages] : [];
+  useEffect(() => onList(records), [first.value, more.pages]);
+  useEffect(() => {
+    if (!list.current?.matches(":hover")) list.current?.querySelector(".lit")?.scrollIntoView({ block: "nearest" });
+  }, [lit]);
   const cursor = more.cursor === undefined ? first.value?.cursor : more.cursor;
   const next = async () => {
     const page = await dataset.search(filters, near, cursor);
     setMore((before) => ({ pages: [...before.pages, ...page.records], cursor: page.cursor }));
   };
-  return html`<section class="results" aria-live="polite">
-    <${Waiting} of=${first} />
-    ${first.value && html`<p>${number(first.value.total)} ${word("results")}</p>
-      <${Table} columns=${dataset.columns.map(([title, ...rest]) => [title(), ...rest])} rows=${[...first.value.records, ...more.pages]} onPick=${onPick} />
-      ${cursor && html`<button type="button" onClick=${next}>${word("more")}</button>`}`}
-  </section>`;
-}
-
-/** One record: what is known of it, its prices through time, its adverts. */
-function Record({ name, record, close }) {
-  const [lon, lat] = DATASETS[name].place(record) ?? [];
-  const facts = Object.entries(record).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
-  return html`<section class="results">
-    <button type="button" class="plain" onClick=${close}>← ${word("close")}</button>
-    ${name === "properties" ? html`<${Listing} home=${record} />` : html`<h2>${record.address ?? record.adresse_ban}</h2>`}
-    ${lat && html`<p><a href="#/home?${new URLSearchParams({ lat, lon })}">${word("estimate")} →</a></p>`}
-    <dl>${facts.map(([field, value]) => html`<dt>${field}</dt><dd>${String(value)}</dd>`)}</dl>
-  </section>`;
-}
-
-function Listing({ home }) {
-  const seen = (moment) => Date.parse(moment);
-  const points = [
-    [seen(home.meta?.firstSeenAt), home.price?.initial?.value],
-    [seen(home.meta?.lastSeenAt), home.price?.latest?.value],
-  ].filter(([at, value]) => at && value);
-  return html`<h2>${home.title}</h2>
-    <p>${euros(home.price?.latest?.value)} · ${number(home.habitation?.surface?.total)} m² · ${home.location?.postalCode} ${home.location?.city}</p>
-    <p class="long">${home.description}</p>
-    ${points.length > 1 && html`<${LinePlot} title=${word("history")} isStepped times=${points.map(([at]) => at)}
-      lines=${[{ label: word("price"), values: points.map(([, value]) => value) }]} />`}
-    <h3>${word("adverts")}</h3>
-    <ul>${(home.adverts ?? []).map((advert) => html`<li><${Outside} href=${advert.url}>${advert.source}<//>
-      ${" "}${euros(advert.price?.latest?.value)} · ${day(advert.firstSeenAt)} · ${word(advert.isOnline ? "online" : "offline")}</li>`)}</ul>`;
+  // What was read and scrolled to stays while a record is open.
+  return html`<div class="list" hidden=${isHidden}><div class="row spread count"><p role="status">${first.value ? html`<b>${number(first.value.total)}</b> ${word(metres ? "resultsHere" : "resultsAll")}` : first.isLoading && word("loading")}</p>
+      ${!alert && first.value && html`<span>${word("newestFirst")}</span>`}
+      ${alert && html`<a class="button compact" href=${alert}><${Icon} name="alerts" small />${word("newAlert")}</a>`}</div>
+    <div class="results" ref=${list} tabindex="-1"><${Waiting} of=${first} lines=${9} />
+      ${first.value && records.length === 0 && html`<${Empty} icon="search" title=${word("nothing")} text=${word(onClear ? "nothingFiltered" : metres ? "nothingNear" : `${name}.none`)}>
+        ${onClear && html`<button type="button" onClick=${onClear}>${word("clearFilters")}</button>`}<//>`}
+      <ul class="cards">${records.map((record) => html`<${Card} key=${dataset.card(record).id} card=${dataset.card(record)} isLit=${dataset.card(record).id === lit} onLit=${onLit} onPick=${() => onPick(record)} />`)}</ul>
+      ${cursor && html`<button type="button" class="more" onClick=${next}>${word("more")}</button>`}</div></div>`;
 }

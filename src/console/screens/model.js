@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { day, number, word } from "../language.js";
-import { Table, Waiting, html, useLoaded } from "../parts.js";
+import { Empty, Table, Waiting, html, useLoaded } from "../parts.js";
 import { Bars } from "../plot.js";
 
 /** Places shown, those with the most sales first. */
@@ -13,12 +13,12 @@ const percent = (value) => (value === null || value === undefined ? "" : `${numb
 export function ModelCard() {
   const asked = useLoaded((signal) => call("GET", "/v2/protected/admin/model", undefined, { signal, isQuiet: true }), []);
   const { model, report_card: card } = asked.value?.data ?? {};
-  return html`<section><h2>${word("model")}</h2><${Waiting} of=${asked} />
-    ${asked.value && !model && html`<p class="quiet">${word("noModel")}</p>`}
+  return html`<section class="card"><h2>${word("model")}</h2><${Waiting} of=${asked} />
+    ${asked.value && !model && html`<${Empty} icon="home" title=${word("noModel")} text=${word("noModelText")}><code>toise train</code><//>`}
     ${model && html`<p><code>${model.version}</code> · ${word("trained")} ${day(model.trained_at)} · ${number(model.sales)} ${word("sales").toLowerCase()}${" · "}
       ${word("knownThrough")} ${day(model.data_through)} · ${word("interval")} ${number(model.coverage * 100)} %</p>`}
-    ${asked.value && !card && html`<p class="quiet">${word("noReportCard")}</p>`}
-    ${card && html`<${Judged} report=${card.report} />`}</section>`;
+    ${model && !card && html`<p class="quiet">${word("noReportCard")}</p>`}</section>
+    ${card && html`<section class="card"><${Judged} report=${card.report} /></section>`}`;
 }
 
 function Judged({ report }) {
@@ -28,7 +28,7 @@ function Judged({ report }) {
   const places = (factor, title) => of(factor).length > 0 && html`<h3>${title}</h3>
     <${Bars} show=${percent} rows=${of(factor).slice(0, PLACES_MAX).map((segment) => [`${segment.name} (${number(segment.sales)})`, segment.mdape ?? 0])} />`;
   const months = report.horizon?.horizons ?? [];
-  return html`<h3>${word("reportCard")}</h3>
+  return html`<h2>${word("reportCard")}</h2>
     <p>${word("judgedOn")} ${word("from")} ${day(report.test[0])} ${word("to")} ${day(report.test[1])} · ${word("model")} <code>${report.model.version}</code></p>
     <${Table} rows=${means} columns=${[[word("means"), ([name]) => name], [word("sales"), ([, of]) => number(of.sales), true],
       [word("medianError"), ([, of]) => percent(of.mdape), true], [word("within10"), ([, of]) => percent(of.within_10), true],

@@ -1,8 +1,9 @@
-/** Operations: health and load, tables and their freshness, imports, collected pages, the model; keys and credits. */
+/** Operations: health and load, tables and their freshness, credits; for operators also imports, the model, pages and keys. */
 
 import { call, callRaw, may } from "../api.js";
-import { day, number, word } from "../language.js";
-import { Granted, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { ago, bytes, day, moment, number, short, word } from "../language.js";
+import { p95, reading } from "../metrics.js";
+import { Badge, Empty, Head, Json, Segments, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { Accounts, Keys } from "./keys.js";
 import { ModelCard } from "./model.js";
@@ -16,57 +17,25 @@ const CREDIT_DAYS = 30;
 const DAY_MS = 86_400_000;
 const MIB = 2 ** 20;
 
-export const Operations = () => html`<${Granted} scope="admin"><${Health} /></${Granted}><${Usage} />
-  ${may("admin") && html`<${Reports} /><${ModelCard} /><${Jobs} /><${Keys} /><${Accounts} />`}`;
+/** Parts of the screen, of which operators see all and others their credits. */
+const PARTS = { health: () => html`<${Health} />`, usage: () => html`<${Usage} />`, data: () => html`<${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`, keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />` };
 
-/** The samples of a metric: labels and value. */
-function samples(text, name) {
-  return text.split("\n").filter((line) => line.startsWith(name) && " {".includes(line[name.length])).map((line) => {
-    const labels = Object.fromEntries([...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, value]) => [label, value]));
-    return { labels, value: Number(line.slice(line.lastIndexOf(" ") + 1)) };
-  });
+export function Operations({ parameters, set }) {
+  const names = may("admin") ? Object.keys(PARTS) : ["usage"];
+  const shown = names.includes(parameters.part) ? parameters.part : names[0];
+  return html`<div class="page">
+    <${Head} title=${word(may("admin") ? "operations" : "usage")} about=${word(may("admin") ? "operationsAbout" : "usageAbout")}>
+      ${names.length > 1 && html`<${Segments} label=${word("operations")} value=${shown} onChange=${(part) => set({ part }, true)} values=${names.map((name) => [name, word(`part.of.${name}`)])} />`}<//>
+    ${PARTS[shown]()}</div>`;
 }
 
-const total = (text, name) => samples(text, name).reduce((sum, one) => sum + one.value, 0);
-
-/** Requests by upper bound of their duration, all paths together. */
-function durations(text) {
-  const bounds = new Map();
-  for (const { labels, value } of samples(text, "toise_http_request_duration_seconds_bucket")) {
-    bounds.set(labels.le, (bounds.get(labels.le) ?? 0) + value);
-  }
-  return [...bounds].map(([bound, count]) => [bound === "+Inf" ? Infinity : Number(bound), count]).sort((one, other) => one[0] - other[0]);
-}
-
-/** The bound that 95 % of the requests between two readings stayed within, milliseconds. */
-function p95(before, after) {
-  const earlier = new Map(before);
-  const between = after.map(([bound, count]) => [bound, count - (earlier.get(bound) ?? 0)]);
-  const all = between.at(-1)?.[1] ?? 0;
-  const found = between.find(([, count]) => count >= 0.95 * all);
-  return all && Number.isFinite(found[0]) ? found[0] * 1000 : null;
-}
-
-function reading(text) {
-  const tables = {};
-  for (const [name, metric] of [["rows", "toise_lake_rows"], ["bytes", "toise_lake_bytes"], ["files", "toise_lake_files"], ["publications", "toise_lake_sequence"]]) {
-    for (const { labels, value } of samples(text, metric)) tables[labels.table] = { ...tables[labels.table], [name]: value };
-  }
-  const requests = samples(text, "toise_http_requests_total");
-  const failed = requests.filter(({ labels }) => (labels.status ?? "").startsWith("5"));
-  return {
-    at: Date.now(), tables, ready: total(text, "toise_ready"), durations: durations(text),
-    requests: requests.reduce((sum, one) => sum + one.value, 0), failed: failed.reduce((sum, one) => sum + one.value, 0),
-    memory: total(text, "process_resident_memory_bytes") / MIB, queries: total(text, "toise_query_pool_jobs"),
-    deliveries: total(text, "toise_outbox_waiting"),
-  };
-}
+const Figure = ({ label, value, about, kind }) => html`<div class="card figure"><span class="label">${label}</span><b class=${kind ?? ""}>${value}</b>${about && html`<small class="quiet">${about}</small>`}</div>`;
 
 function Health() {
   const [readings, setReadings] = useState([]);
   const [version, setVersion] = useState("");
   useEffect(() => {
-    call("GET", "/version", undefined, { isQuiet: true }).then((answer) => setVersion(answer.data.version));
+    call("GET", "/version", undefined, { isQuiet: true }).then((answer) => setVersion(answer.data.version), () => setVersion(""));
     const read = async () => {
       try {
         const answer = await callRaw("GET", `${ADMIN}/metrics`, undefined, { isQuiet: true });
@@ -83,18 +52,27 @@ function Health() {
   const now = readings.at(-1);
   const pairs = readings.slice(1).map((one, nth) => [readings[nth], one]);
   const rate = (name) => pairs.map(([before, after]) => ((after[name] - before[name]) * 1000) / (after.at - before.at));
+  const latency = pairs.map(([before, after]) => p95(before.durations, after.durations));
+  const latest = latency.findLast((value) => value !== null);
   const times = pairs.map(([, after]) => after.at);
-  return html`<section><h2>${word("health")}</h2>
-    ${now && html`<p>toise ${version} · ${now.ready ? `✓ ${word("ready")}` : `✗ ${word("notReady")}`} · ${number(now.memory)} MiB${" · "}
-      ${number(now.queries)} ${word("queries").toLowerCase()} · ${number(now.deliveries)} ${word("deliveries").toLowerCase()}</p>`}
-    ${pairs.length > 1 && html`<div class="plots">
-      <${LinePlot} title=${`${word("metrics")}/s`} times=${times} lines=${[{ label: word("metrics"), values: rate("requests") }, { label: `5xx`, values: rate("failed") }]} />
-      <${LinePlot} title=${`${word("latency")} (ms)`} times=${times} lines=${[{ label: "ms", values: pairs.map(([before, after]) => p95(before.durations, after.durations)) }]} />
-      <${LinePlot} title=${`${word("memory")} (MiB)`} times=${times} lines=${[{ label: "MiB", values: pairs.map(([, after]) => after.memory) }]} />
-      <${LinePlot} title=${word("queries")} times=${times} isStepped lines=${[{ label: word("queries"), values: pairs.map(([, after]) => after.queries) }]} />
+  const plot = (title, lines, isStepped) => html`<div class="card"><${LinePlot} height=${150} title=${title} times=${times} from0 isStepped=${isStepped} lines=${lines} /></div>`;
+  if (!now) return html`<div class="card"><${Waiting} of=${{ isLoading: true }} lines=${6} /></div>`;
+  return html`
+    <div class="figures">
+      <${Figure} label=${word("status")} value=${word(now.ready ? "ready" : "notReady")} kind=${now.ready ? "good" : "bad"} about=${`toise ${version}`} />
+      <${Figure} label=${word("metrics")} value=${`${number(rate("requests").at(-1) ?? 0, 1)}/s`} about=${`${short(now.requests)} ${word("sinceStart")}`} />
+      <${Figure} label=${word("latency")} value=${latest === undefined ? "–" : `${number(latest)} ms`} about=${word("latencyAbout")} />
+      <${Figure} label=${word("errors")} value=${number(now.failed)} kind=${now.failed > 0 ? "bad" : ""} about=${word("errorsAbout")} />
+      <${Figure} label=${word("memory")} value=${bytes(now.memory * MIB)} about=${`${word("diskFree")} ${bytes(now.free)}`} />
+      <${Figure} label=${word("deliveries")} value=${number(now.deliveries)} about=${word("deliveriesAbout")} />
+    </div>
+    ${pairs.length > 1 && html`<div class="grid2">
+      ${plot(`${word("metrics")}/s`, [{ label: word("metrics"), values: rate("requests") }, { label: "5xx", values: rate("failed") }])}
+      ${plot(`${word("latency")} (ms)`, [{ label: "ms", values: latency }])}
+      ${plot(`${word("memory")} (MiB)`, [{ label: "MiB", values: pairs.map(([, after]) => after.memory) }])}
+      ${plot(word("queries"), [{ label: word("queries"), values: pairs.map(([, after]) => after.queries) }], true)}
     </div>`}
-    ${now && html`<${Tables} tables=${now.tables} />`}
-  </section>`;
+    <${Tables} tables=${now.tables} />`;
 }
 
 /** Tables with their sizes, and the newest thing that each knows. */
@@ -113,10 +91,12 @@ function Tables({ tables }) {
     return { dvf: dvf.value, dpe: dpe.value, properties: properties.value };
   }, []);
   const rows = Object.entries(tables).sort();
-  return html`<${Table} caption=${word("tables")} rows=${rows} columns=${[
-    [word("name"), ([name]) => name], [word("rows"), ([, of]) => number(of.rows), true],
-    [`${word("size")} (MiB)`, ([, of]) => number(of.bytes / MIB, 1), true], [word("files"), ([, of]) => number(of.files), true],
-    [word("publications"), ([, of]) => number(of.publications), true], [word("newest"), ([name]) => day(newest.value?.[name])]]} />`;
+  const said = (name) => (word(`table.${name}`) === `table.${name}` ? "" : word(`table.${name}`));
+  return html`<section class="card"><h2>${word("tables")}</h2><${Table} rows=${rows} columns=${[
+    [word("name"), ([name]) => html`<b>${name}</b> <span class="quiet">${said(name)}</span>`], [word("rows"), ([, of]) => number(of.rows), true],
+    [word("size"), ([, of]) => bytes(of.bytes), true], [word("files"), ([, of]) => number(of.files), true],
+    [word("publications"), ([, of]) => number(of.publications), true],
+    ...(may("search") ? [[word("newest"), ([name]) => html`<span class="nowrap" title=${day(newest.value?.[name])}>${ago(newest.value?.[name])}</span>`]] : [])]} /></section>`;
 }
 
 /** Credits of the key's account: this month by type, and the last days as a plot. */
@@ -127,40 +107,54 @@ function Usage() {
   const daily = useLoaded((signal) => call("GET", `/v2/protected/consumption/days?from_date=${from}&to_date=${to}`, undefined, { signal, isQuiet: true }), []);
   const rows = asked.value?.data?.consumption_per_type ?? [];
   const used = daily.value?.data ?? [];
-  const types = [...new Set(used.map((row) => row.type))]
-    .map((type) => [type, used.filter((row) => row.type === type).reduce((sum, row) => sum + row.credits, 0)])
-    .sort((one, other) => other[1] - one[1]).slice(0, 3).map(([type]) => type);
   const days = Array.from({ length: CREDIT_DAYS }, (_, nth) => Date.parse(from) + nth * DAY_MS);
-  const credits = (type) => days.map((at) => {
+  const byDay = (field) => days.map((at) => {
     const date = new Date(at).toISOString().slice(0, 10);
-    return used.filter((row) => row.day === date && row.type === type).reduce((sum, row) => sum + row.credits, 0);
+    return used.filter((row) => row.day === date).reduce((sum, row) => sum + (row[field] ?? 0), 0);
   });
-  return html`<section><h2>${word("usage")}</h2><${Waiting} of=${asked} />
-    <${Table} rows=${rows} columns=${[[word("type"), (row) => row.type], [word("calls"), (row) => number(row.calls), true],
-      [word("credits"), (row) => number(row.credits), true]]} />
-    ${types.length > 0 && html`<${LinePlot} title=${word("creditsPerDay")} times=${days} isStepped
-      lines=${types.map((type) => ({ label: type, values: credits(type) }))} />`}</section>`;
+  const calls = rows.reduce((sum, row) => sum + row.calls, 0);
+  return html`<div class="figures">
+      <${Figure} label=${word("creditsMonth")} value=${number(asked.value?.data?.total_credits ?? 0)} />
+      <${Figure} label=${word("callsMonth")} value=${number(calls)} /></div>
+    <section class="card"><${Waiting} of=${asked} />
+      ${asked.value && rows.length === 0 && html`<${Empty} icon="operations" title=${word("usageEmpty")} text=${word("usageEmptyText")} />`}
+      ${rows.length > 0 && html`<div class="grid2">
+        <${LinePlot} title=${word("creditsPerDay")} times=${days} lines=${[{ label: word("credits"), values: byDay("credits"), isBars: true }]} />
+        <${LinePlot} title=${word("callsPerDay")} times=${days} lines=${[{ label: word("calls"), values: byDay("calls"), isBars: true }]} /></div>
+      <${Table} rows=${[...rows].sort((one, other) => other.credits - one.credits || other.calls - one.calls)} columns=${[[word("type"), (row) => html`<code>${row.type}</code>`], [word("calls"), (row) => number(row.calls), true],
+        [word("credits"), (row) => number(row.credits), true]]} />`}</section>`;
 }
 
 /** Reports of imports and ingestions; one opens with all it says. */
 function Reports() {
   const asked = useLoaded((signal) => call("GET", `${ADMIN}/reports?take=20`, undefined, { signal, isQuiet: true }), []);
   const rejected = (report) => Object.values(report.rejected ?? {}).reduce((sum, tally) => sum + (tally.count ?? 0), 0);
-  return html`<section><h2>${word("imports")}</h2><${Waiting} of=${asked} />
-    <${Table} rows=${asked.value?.data ?? []} columns=${[
-      [word("name"), ({ name, report }) => report.table ?? name], [word("date"), ({ report }) => day(report.started_at)],
+  const rows = asked.value?.data ?? [];
+  return html`<section class="card"><h2>${word("imports")}</h2><${Waiting} of=${asked} />
+    ${asked.value && rows.length === 0 && html`<${Empty} icon="box" title=${word("importsEmpty")} text=${word("importsEmptyText")}><code>toise import dvf --departments 75</code><//>`}
+    ${rows.length > 0 && html`<${Table} rows=${rows} columns=${[
+      [word("name"), ({ name, report }) => html`<b>${report.table ?? name}</b>`], [word("date"), ({ report }) => html`<span class="nowrap" title=${moment(report.started_at)}>${ago(report.started_at)}</span>`],
       [`${word("rows")} ${word("read")}`, ({ report }) => number(report.rows_read), true], [word("rejected"), ({ report }) => number(rejected(report)), true],
       [word("recordsMade"), ({ report }) => number(report.records), true], [word("added"), ({ report }) => number(report.outcome?.added), true],
-      [word("replaced"), ({ report }) => number(report.outcome?.replaced), true], [word("duration"), ({ report }) => report.seconds === undefined ? "" : `${number(report.seconds, 1)} s`, true],
-      ["JSON", ({ name, report }) => html`<details><summary>${name}</summary><pre class="long">${JSON.stringify(report, null, 1)}</pre></details>`]]} />
+      [word("replaced"), ({ report }) => number(report.outcome?.replaced), true], [word("duration"), ({ report }) => (report.seconds === undefined ? "" : `${number(report.seconds, 1)} s`), true],
+      ["", ({ report }) => html`<${Json} of=${report} />`]]} />`}
   </section>`;
 }
 
 /** Pages that are collected, or were lately. */
 function Jobs() {
   const asked = useLoaded((signal) => call("GET", `${ADMIN}/jobs?take=50`, undefined, { signal, isQuiet: true }), []);
-  return html`<section><h2>${word("jobs")}</h2><${Waiting} of=${asked} />
-    ${asked.value && html`<${Table} rows=${asked.value.data} columns=${[
-      [word("created"), (job) => job.created_at], [word("page"), (job) => job.url], [word("status"), (job) => job.status],
+  return html`<section class="card"><h2>${word("jobs")}</h2><${Waiting} of=${asked} />
+    ${asked.value && html`<${Table} rows=${asked.value.data} empty=${word("jobsEmpty")} columns=${[
+      [word("created"), (job) => html`<span class="nowrap" title=${moment(job.created_at)}>${ago(job.created_at)}</span>`], [word("page"), (job) => job.url], [word("status"), (job) => html`<${Badge}>${job.status}<//>`],
       [word("attempts"), (job) => job.attempts, true], [word("reason"), (job) => job.reason ?? ""]]} />`}</section>`;
+}
+
+/** The newest entries of the audit log. */
+function Audit() {
+  const asked = useLoaded((signal) => call("GET", `${ADMIN}/audit?take=50`, undefined, { signal }), []);
+  return html`<section class="card"><h2>${word("audit")}</h2><p class="quiet">${word("auditAbout")}</p><${Waiting} of=${asked} />
+    ${asked.value && html`<${Table} rows=${asked.value.data} columns=${[
+      [word("date"), (entry) => html`<span class="nowrap" title=${moment(entry.at)}>${ago(entry.at)}</span>`], [word("actor"), (entry) => entry.actor], [word("action"), (entry) => entry.action],
+      [word("subject"), (entry) => html`<code>${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${entry.outcome}<//>`]]} />`}</section>`;
 }

@@ -2,8 +2,8 @@
 
 import { call } from "../api.js";
 import { fieldName, foundWords } from "../evidence.js";
-import { day, euros, number, word } from "../language.js";
-import { Granted, Outside, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
+import { day, euros, number, squareMetres, word } from "../language.js";
+import { Badge, Empty, Head, Note, Outside, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 
 const BASE = "/v2/protected/admin/properties";
 /** Pairs that are loaded at once: the next one appears without waiting. */
@@ -13,45 +13,55 @@ const SHOWN_BITS = 0.05;
 /** Status of a decision that somebody else has made already. */
 const CONFLICT = 409;
 
-/** What the two adverts say of themselves, one row each. */
+/** What an advert says: name, cell, and the value by which two adverts are compared. */
 const LINES = [
-  ["name", (advert) => html`<${Outside} href=${advert.url}>${advert.title || advert.url || word("none")}<//>`],
   ["portal", (advert) => advert.source ?? ""],
-  ["price", (advert) => euros(advert.price)],
-  ["surface", (advert) => (advert.surface === null ? "" : `${number(advert.surface, 1)} m²`)],
-  ["rooms", (advert) => number(advert.rooms)],
-  ["place", (advert) => advert.place],
-  ["lastSeen", (advert) => `${day(advert.lastSeenAt)} · ${word(advert.isOnline ? "online" : "offline")}`],
-  ["pictures", (advert) => advert.pictures.map((picture, nth) => html`<${Outside} href=${picture}>${nth + 1}<//> `)],
+  ["price", (advert) => euros(advert.price), (advert) => advert.price],
+  ["surface", (advert) => squareMetres(advert.surface, 1), (advert) => advert.surface],
+  ["rooms", (advert) => number(advert.rooms), (advert) => advert.rooms],
+  ["place", (advert) => advert.place, (advert) => advert.place],
+  ["lastSeen", (advert) => day(advert.lastSeenAt)],
+  ["pictures", (advert) => (advert.pictures.length ? advert.pictures.map((picture, nth) => html`<${Outside} href=${picture}>${nth + 1}<//> `) : word("none"))],
 ];
 
 const keyOf = (pair) => pair.adverts.map((advert) => advert.flxId).join();
 const signed = (bits) => `${bits > 0 ? "+" : ""}${number(bits, 1)}`;
 
-const Evidence = ({ title, rows }) => html`<${Table} caption=${title} rows=${rows} columns=${[
-  [word("field"), (one) => fieldName(one.field)], [word("found"), (one) => foundWords(one.found)],
-  [word("bits"), (one) => signed(one.bits), true]]} />`;
+/** What a comparison found, the heaviest first: a bar as long as its weight. */
+function Evidence({ title, rows, kind }) {
+  const most = Math.max(...rows.map((one) => Math.abs(one.bits)), 1);
+  return html`<section class="card evidence ${kind}"><h3>${title}</h3>${rows.length === 0 && html`<p class="quiet">${word("none")}</p>`}
+    <ul>${rows.map((one) => html`<li><span class="row spread"><b>${fieldName(one.field)}</b><span class="number quiet">${signed(one.bits)} ${word("bits")}</span></span>
+      <span class="quiet">${foundWords(one.found)}</span><i class="weight"><i style=${{ width: `${(100 * Math.abs(one.bits)) / most}%` }}></i></i></li>`)}</ul></section>`;
+}
+
+/** One advert of the pair: its values, with those that the other one does not share in bold. */
+const Advert = ({ advert, other, nth }) => html`<section class="card advert" aria-label=${`${word("advert")} ${nth}`}>
+  <div class="row spread"><${Badge}>${word("advert")} ${nth}<//><${Badge} kind=${advert.isOnline ? "good dot" : "dot"}>${word(advert.isOnline ? "online" : "offline")}<//></div>
+  <h3><${Outside} href=${advert.url}>${advert.title || advert.url || word("none")}<//></h3>
+  <dl class="facts">${LINES.map(([name, cell, value]) => html`<dt>${word(name)}</dt><dd class=${value && value(advert) !== value(other) ? "other" : ""}>${cell(advert)}</dd>`)}</dl></section>`;
 
 /** The pair itself: both adverts, what agrees, what differs, and what keeps them apart. */
 function Pair({ pair }) {
   const { comparison, adverts, contradictions, dissenters, common } = pair;
   const shown = comparison.evidence.filter((one) => Math.abs(one.bits) >= SHOWN_BITS).sort((one, other) => Math.abs(other.bits) - Math.abs(one.bits));
   const names = (kinds) => kinds.map(fieldName).join(", ");
+  const percent = 100 * comparison.probability;
   return html`
-    <${Table} caption=${`${word("probability")} ${number(100 * comparison.probability, 1)} % (${signed(comparison.bits)} ${word("bits")})`}
-      rows=${LINES} columns=${[["", ([name]) => word(name)], [`${word("advert")} 1`, ([, cell]) => cell(adverts[0])], [`${word("advert")} 2`, ([, cell]) => cell(adverts[1])]]} />
-    ${contradictions.length > 0 && html`<p class="fault">${word("contradicts")}: ${names(contradictions)}</p>`}
-    ${dissenters.map((one) => html`<p class="fault">${word("dissents")} ${one.against === adverts[0].flxId ? 1 : 2}
-      ${" "}(${one.contradictions.length ? names(one.contradictions) : word("littleInCommon")}): <${Outside} href=${one.url}>${one.title || one.url || one.flxId}<//></p>`)}
+    <section class="card"><div class="row spread"><h2>${word("probability")} ${number(percent, 1)} %</h2><span class="quiet">${signed(comparison.bits)} ${word("bits")}</span></div>
+      <div class="meter" role="img" aria-label=${`${word("probability")} ${number(percent, 1)} %`}><i style=${{ width: `${percent}%` }}></i></div>
+      ${contradictions.length > 0 && html`<${Note} kind="bad">${word("contradicts")}: ${names(contradictions)}<//>`}
+      ${dissenters.map((one) => html`<${Note} kind="warn"><span>${word("dissents")} ${one.against === adverts[0].flxId ? 1 : 2}
+        ${" "}(${one.contradictions.length ? names(one.contradictions) : word("littleInCommon")}): <${Outside} href=${one.url}>${one.title || one.url || one.flxId}<//></span><//>`)}
+      <p class="quiet"><small>${word("beforehand")}: ${signed(comparison.priorBits + comparison.lookalikeBits)} ${word("bits")}.${common.length > 0 ? ` ${word("common")}: ${names(common)}.` : ""}</small></p></section>
+    <div class="sides"><${Advert} advert=${adverts[0]} other=${adverts[1]} nth=${1} /><${Advert} advert=${adverts[1]} other=${adverts[0]} nth=${2} /></div>
     <div class="sides">
-      <${Evidence} title=${word("agrees")} rows=${shown.filter((one) => one.bits > 0)} />
-      <${Evidence} title=${word("differs")} rows=${shown.filter((one) => one.bits < 0)} />
-    </div>
-    ${common.length > 0 && html`<p class="quiet">${word("common")}: ${names(common)}</p>`}
-    <p class="quiet">${word("beforehand")}: ${signed(comparison.priorBits + comparison.lookalikeBits)} ${word("bits")}</p>`;
+      <${Evidence} kind="for" title=${word("agrees")} rows=${shown.filter((one) => one.bits > 0)} />
+      <${Evidence} kind="against" title=${word("differs")} rows=${shown.filter((one) => one.bits < 0)} />
+    </div>`;
 }
 
-function Deciding() {
+export function Pairs() {
   const asked = useLoaded((signal) => call("GET", `${BASE}/candidates?limit=${LOADED}`, undefined, { signal }), []);
   // Pairs that were decided, and may still be in the list that is loaded, or were put off.
   const [passed, setPassed] = useState([]);
@@ -85,26 +95,27 @@ function Deciding() {
     // After the last one, those that were put off come again.
     3: () => pair && !isBusy.current && setPassed(left.length > 1 ? [...passed, keyOf(pair)] : []),
   };
+  // A key means the pair on the screen, also before effects of the newest drawing have run.
+  const newest = useRef(acts);
+  newest.current = acts;
   useEffect(() => {
     const press = (event) => {
-      const isTyping = event.target.closest?.("input, select, textarea");
-      if (isTyping || event.repeat || event.ctrlKey || event.metaKey || event.altKey || !(event.key in acts)) return;
+      const isTyping = event.target.closest?.("input, select, textarea, dialog");
+      if (isTyping || event.repeat || event.ctrlKey || event.metaKey || event.altKey || !(event.key in newest.current)) return;
       event.preventDefault();
-      acts[event.key]();
+      newest.current[event.key]();
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
-  });
-  return html`<section><h2>${word("pairsTitle")}</h2>
-    <p class="quiet">${word("pairsHint")}</p><${Waiting} of=${asked} />
-    <p role="status">${asked.value && `${number(waiting)} ${word("pairsWaiting")}. `}
-      ${told && (told.fault ? html`<span class="fault">${told.fault}</span>` : told.text)}</p>
-    ${pair && html`<p class="filters">
-      <button type="button" onClick=${acts[1]}>${word("sameHome")} <kbd>1</kbd></button>
+  }, []);
+  return html`<div class="page">
+    <${Head} title=${word("pairsTitle")} about=${word("pairsHint")}><p role="status">${asked.value && `${number(waiting)} ${word("pairsWaiting")}. `}
+      ${told && (told.fault ? html`<span class="fault">${told.fault}</span>` : told.text)}</p><//>
+    <${Waiting} of=${asked} lines=${8} />
+    ${pair && html`<div class="row verdict noprint">
+      <button type="button" class="primary" onClick=${acts[1]}>${word("sameHome")} <kbd>1</kbd></button>
       <button type="button" onClick=${acts[2]}>${word("differentHomes")} <kbd>2</kbd></button>
-      <button type="button" class="plain" onClick=${acts[3]}>${word("later")} <kbd>3</kbd></button></p>
+      <button type="button" class="quiet" onClick=${acts[3]}>${word("later")} <kbd>3</kbd></button></div>
     <${Pair} pair=${pair} />`}
-    ${asked.value && !pair && !asked.isLoading && html`<p class="quiet">${word("noPairs")}</p>`}</section>`;
+    ${asked.value && !pair && !asked.isLoading && html`<div class="card"><${Empty} icon="pairs" title=${word("noPairs")} text=${word("noPairsText")} /></div>`}</div>`;
 }
-
-export const Pairs = () => html`<${Granted} scope="admin"><${Deciding} /><//>`;

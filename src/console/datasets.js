@@ -1,0 +1,76 @@
+/** The datasets of the map: how each is asked for, and how one of its records reads on a card. */
+
+import { addressOf } from "./addresses.js";
+import { call } from "./api.js";
+import { spokenValue, merged } from "./filters.js";
+import { day, euros, perM2, squareMetres, word } from "./language.js";
+
+const PAGE = 25;
+
+/** A search of sales or diagnostics. */
+const openData = (name, sortBy) => async (filters, near, cursor, signal) => {
+  const body = { filters: { ...filters, ...near }, sortBy, size: PAGE, ...(cursor && { cursor }) };
+  const answer = await call("POST", `/v2/protected/opendata/${name}/search`, body, { signal });
+  return { records: answer.data, total: answer.total, cursor: answer.hasMore ? answer.cursor : null };
+};
+/** The first and the last date of a dataset. */
+const span = (name, field) => (signal) => Promise.all(["asc", "desc"].map((sortOrder) =>
+  call("POST", `/v2/protected/opendata/${name}/search`, { filters: {}, sortBy: field, sortOrder, size: 1 }, { signal, isQuiet: true }).then(({ data }) => data[0]?.[field])));
+const around = ({ lat, lon }, metres) => ({ location: { lat, lon, distance: `${metres}m` } });
+const joined = (...parts) => parts.filter(Boolean).join(" · ");
+const roomsOf = (count) => (count ? `${count} ${word(count === 1 ? "room" : "rooms").toLowerCase()}` : "");
+const KINDS = { Maison: "house", Appartement: "flat", Terrain: "land", Tertiaire: "shop", CLASS_HOUSE: "house", CLASS_FLAT: "flat" };
+export const kindIcon = (type) => KINDS[type] ?? "box";
+
+/** Filters of homes for sale that are still on line, unless the address says otherwise. */
+const FOR_SALE = { offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: false } };
+
+/**
+ * What each dataset asks and how its records read. The filters are those of the contract's document: `path` and `inner` say
+ * where it has them, `usual` which come first, `base` what holds unless it is asked otherwise. `card` is what a list shows:
+ * identifier, title, line below it, price or none, figure beside the price, date, icon or energy class. `dated` is the field of
+ * the date, if one is shown by year, and `dates` its first and last value.
+ */
+export const DATASETS = {
+  dvf: {
+    path: "/v2/protected/opendata/dvf/search", inner: ["filters"], base: undefined,
+    usual: ["property_type", "price_eur", "surface_m2", "transaction_date"],
+    toTiles: (filters) => filters, near: around, search: openData("dvf", "transaction_date"), dated: "transaction_date", dates: span("dvf", "transaction_date"),
+    card: (sale) => ({
+      id: sale.id, title: addressOf(sale.address) || sale.city, place: joined(spokenValue(sale.property_type), sale.address && sale.city?.replace(/ Arrondissement$/, "")),
+      facts: joined(squareMetres(sale.surface_m2), roomsOf(sale.main_rooms)), price: euros(sale.price_eur), figure: perM2(sale.price_per_m2_living_eur), date: day(sale.transaction_date),
+      icon: kindIcon(sale.property_type),
+    }),
+    place: (sale) => sale.location && [sale.location.lon, sale.location.lat],
+  },
+  dpe: {
+    path: "/v2/protected/opendata/dpe/search", inner: ["filters"], base: undefined,
+    usual: ["etiquette_dpe", "surface_habitable_logement", "date_etablissement_dpe"],
+    toTiles: (filters) => filters, near: around, search: openData("dpe", "date_etablissement_dpe"), dated: "date_etablissement_dpe", dates: span("dpe", "date_etablissement_dpe"),
+    card: (found) => ({
+      id: found.numero_dpe, title: found.adresse_ban ?? found.adresse_brut, place: found.type_batiment && spokenValue(found.type_batiment),
+      facts: squareMetres(found.surface_habitable_logement), date: day(found.date_etablissement_dpe), energy: found.etiquette_dpe,
+    }),
+    place: (found) => found.location && [found.location.lon, found.location.lat],
+  },
+  properties: {
+    path: "/v2/protected/properties/search", inner: ["search", "filterProperty"], base: FOR_SALE,
+    usual: ["type", "price.latest.value", "habitation.surface.total", "habitation.roomCount"],
+    toTiles: (filterProperty) => ({ filterProperty }),
+    search: async (filters, near, cursor, signal) => {
+      const filterProperty = merged(filters ?? {}, near);
+      const body = { search: { filterProperty }, sortBy: "FIRST_SEEN_AT", orderBy: "DESC", size: PAGE, ...(cursor && { searchAfterHash: cursor }) };
+      const { data } = await call("POST", "/v2/protected/properties/search", body, { signal });
+      return { records: data.items, total: data.count, cursor: data.items.length === PAGE ? data.searchAfterHash : null };
+    },
+    near: ({ lat, lon }, metres) => ({
+      location: [{ locationCoordinate: { location: { geoDistance: { pin: { lat, lon }, distanceKm: metres / 1000 } } } }],
+    }),
+    card: (home) => ({
+      id: home.flxId, title: home.title || spokenValue(home.type), place: joined([home.location?.postalCode, home.location?.city].filter(Boolean).join(" ")),
+      facts: joined(squareMetres(home.habitation?.surface?.total), roomsOf(home.habitation?.roomCount)), price: euros(home.price?.latest?.value), figure: perM2(home.price?.latest?.valuePerArea),
+      date: day(home.meta?.firstSeenAt), icon: kindIcon(home.type), prices: [home.price?.initial?.value, home.price?.latest?.value],
+    }),
+    place: (home) => home.location?.locationCoordinate?.location,
+  },
+};

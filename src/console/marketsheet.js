@@ -1,0 +1,78 @@
+/** The market of a commune or department: prices, sales and index by quarter, and what is asked, let and yielded now. */
+
+import { call, may } from "./api.js";
+import { euros, number, perM2, word } from "./language.js";
+import { Note, Segments, Waiting, html, useLoaded, useState } from "./parts.js";
+import { LinePlot } from "./plot.js";
+
+const CLASSES = ["CLASS_FLAT", "CLASS_HOUSE"];
+/** Communes that are recorded by arrondissement. Their arrondissements have rows of their own; the figures of several are not added to one median. */
+const BY_ARRONDISSEMENT = { 75056: "75", 69123: "69", 13055: "13" };
+/** Characters of the code of a commune; that of a department has fewer. */
+const COMMUNE_CHARS = 5;
+
+const startOf = (period) => Date.UTC(Number(period.slice(0, 4)), (Number(period.slice(6)) - 1) * 3);
+
+/** Rows of the market of a place by quarter, both classes. */
+export async function marketOf(code, signal) {
+  const isCommune = code.length === COMMUNE_CHARS && !BY_ARRONDISSEMENT[code];
+  const department = BY_ARRONDISSEMENT[code] ?? code;
+  const body = isCommune ? { level: "commune", by: "quarter", location: { communes: [code] } }
+    : { level: "department", by: "quarter", location: { departments: [department] } };
+  const { data } = await call("POST", "/v2/protected/analytics/market", body, { signal, isQuiet: true });
+  return { rows: data, isDepartment: BY_ARRONDISSEMENT[code] !== undefined };
+}
+
+/** The periods of rows, in order. */
+export const periodsOf = (rows) => [...new Set(rows.map((row) => row.period))].sort();
+
+/** The values of a column at each period; null where there is none. */
+export function series(rows, type, column, periods = periodsOf(rows)) {
+  const found = new Map(rows.filter((row) => row.type === type).map((row) => [row.period, row[column]]));
+  return { times: periods.map(startOf), values: periods.map((period) => found.get(period) ?? null) };
+}
+
+const has = (values) => values.filter((value) => value !== null).length > 1;
+
+/** Change between the last year of a price path and the year before it, percent. */
+function yearChange({ times, values }) {
+  const known = times.map((time, nth) => [time, values[nth]]).filter(([, value]) => value !== null);
+  const last = known.at(-1);
+  const before = last && known.findLast(([time]) => time <= last[0] - 360 * 86_400_000);
+  return before ? (last[1] / before[1] - 1) * 100 : null;
+}
+
+/** The figures of a place, where the key may ask for them. */
+export function MarketSheet({ area }) {
+  const [type, setType] = useState(null);
+  const asked = useLoaded(async (signal) => (may("analytics") ? marketOf(area.code, signal) : null), [area.code]);
+  const { rows = [], isDepartment } = asked.value ?? {};
+  const counts = CLASSES.map((one) => rows.filter((row) => row.type === one).reduce((sum, row) => sum + (row.sales ?? 0), 0));
+  const shown = type ?? CLASSES[counts[1] > counts[0] ? 1 : 0];
+  const column = (name) => series(rows, shown, name);
+  const price = column("price_per_m2_median");
+  const sales = column("sales");
+  const index = column("index");
+  const latest = (name) => column(name).values.findLast((value) => value !== null);
+  const change = yearChange(price);
+  const figures = [
+    ["latestPrice", perM2(latest("price_per_m2_median"))], ["yearChange", change === null ? "" : `${change > 0 ? "+" : ""}${number(change, 1)}\u00a0%`],
+    ["salesAll", number(counts[CLASSES.indexOf(shown)])], ["askingPrice", perM2(latest("asking_price_per_m2"))],
+    ["rent", latest("rent_per_m2") ? `${euros(latest("rent_per_m2"))}/m²` : ""], ["yield", latest("gross_yield") ? `${number(latest("gross_yield"), 1)}\u00a0%` : ""],
+    ["daysOnMarket", number(latest("days_on_market"))], ["priceCuts", latest("price_cut_share") ? `${number(latest("price_cut_share"))}\u00a0%` : ""],
+  ].filter(([, value]) => value);
+  return html`<div class="sheetbody">
+    ${!area.isBare && html`<dl class="tiles"><div><dt>${word("rowsHere")}</dt><dd>${number(area.count)}</dd></div>
+      ${["price_per_m2", "poor_share", "over_sold"].filter((figure) => area[figure] !== undefined).map((figure) => html`
+        <div><dt>${word(`figure.${figure}`)}</dt><dd>${figure === "price_per_m2" ? euros(area[figure]) : `${number(area[figure], 1)}\u00a0%`}</dd></div>`)}</dl>`}
+    <${Waiting} of=${asked} lines=${8} />
+    ${isDepartment && html`<${Note}>${word("byArrondissement")}<//>`}
+    ${asked.value && rows.length === 0 && html`<p class="quiet">${word("noSalesHere")}</p>`}
+    ${rows.length > 0 && html`
+      <${Segments} label=${word("type")} value=${shown} onChange=${setType} values=${CLASSES.map((one) => [one, word(one === "CLASS_FLAT" ? "flats" : "houses")])} />
+      ${figures.length > 0 && html`<dl class="tiles">${figures.map(([name, value]) => html`<div><dt>${word(`market.${name}`)}</dt><dd>${value}</dd></div>`)}</dl>`}
+      ${has(price.values) && html`<${LinePlot} height=${160} title=${word("figure.price_per_m2")} times=${price.times} lines=${[{ label: "€/m²", values: price.values }]} />`}
+      ${sales.values.some((value) => value) && html`<${LinePlot} height=${120} title=${word("market.salesByQuarter")} times=${sales.times} lines=${[{ label: word("sales"), values: sales.values, isBars: true }]} />`}
+      ${!has(price.values) && has(index.values) && html`<${LinePlot} height=${140} title=${word("index")} times=${index.times} lines=${[{ label: word("index"), values: index.values }]} />`}`}
+  </div>`;
+}

@@ -1,0 +1,47 @@
+/** Readings of the server's metrics: load, latency, memory and tables. */
+
+const MIB = 2 ** 20;
+
+/** The samples of a metric: labels and value. */
+function samples(text, name) {
+  return text.split("\n").filter((line) => line.startsWith(name) && " {".includes(line[name.length])).map((line) => {
+    const labels = Object.fromEntries([...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, value]) => [label, value]));
+    return { labels, value: Number(line.slice(line.lastIndexOf(" ") + 1)) };
+  });
+}
+
+const total = (text, name) => samples(text, name).reduce((sum, one) => sum + one.value, 0);
+
+/** Requests by upper bound of their duration, all paths together. */
+function durations(text) {
+  const bounds = new Map();
+  for (const { labels, value } of samples(text, "toise_http_request_duration_seconds_bucket")) {
+    bounds.set(labels.le, (bounds.get(labels.le) ?? 0) + value);
+  }
+  return [...bounds].map(([bound, count]) => [bound === "+Inf" ? Infinity : Number(bound), count]).sort((one, other) => one[0] - other[0]);
+}
+
+/** The bound that 95 % of the requests between two readings stayed within, milliseconds. */
+export function p95(before, after) {
+  const earlier = new Map(before);
+  const between = after.map(([bound, count]) => [bound, count - (earlier.get(bound) ?? 0)]);
+  const all = between.at(-1)?.[1] ?? 0;
+  const found = between.find(([, count]) => count >= 0.95 * all);
+  return all && Number.isFinite(found[0]) ? found[0] * 1000 : null;
+}
+
+/** What the console shows of one reading of the metrics. */
+export function reading(text) {
+  const tables = {};
+  for (const [name, metric] of [["rows", "toise_lake_rows"], ["bytes", "toise_lake_bytes"], ["files", "toise_lake_files"], ["publications", "toise_lake_sequence"]]) {
+    for (const { labels, value } of samples(text, metric)) tables[labels.table] = { ...tables[labels.table], [name]: value };
+  }
+  const requests = samples(text, "toise_http_requests_total");
+  const failed = requests.filter(({ labels }) => (labels.status ?? "").startsWith("5"));
+  return {
+    at: Date.now(), tables, ready: total(text, "toise_ready"), durations: durations(text),
+    requests: requests.reduce((sum, one) => sum + one.value, 0), failed: failed.reduce((sum, one) => sum + one.value, 0),
+    memory: total(text, "process_resident_memory_bytes") / MIB, queries: total(text, "toise_query_pool_jobs"),
+    deliveries: total(text, "toise_outbox_waiting"), free: total(text, "toise_disk_free_bytes"),
+  };
+}

@@ -1,0 +1,85 @@
+/** Addresses completed while they are typed, by the geocoder. Used by the screens of a home and of the map, and by the palette. */
+
+import { call, may } from "./api.js";
+import { Icon, html, useLoaded, useRested, useState } from "./parts.js";
+import { word } from "./language.js";
+
+/** Characters from which on completions are asked for, and results at most. */
+const CHARS_MIN = 3;
+const RESULTS_MAX = 6;
+/** Rest after the last key before a completion is asked for, milliseconds. */
+const REST_MS = 180;
+/** Latitude and longitude, as maps write them. */
+const POSITION = /^\s*(-?\d{1,2}\.\d+)[,;\s]+(-?\d{1,3}\.\d+)\s*$/;
+
+/** Results of the geocoder for a text whose end may still be missing. */
+const completions = (text, signal) =>
+  call("GET", `/geocoding/search?autocomplete=1&limit=${RESULTS_MAX}&q=${encodeURIComponent(text)}`, undefined, { signal, isQuiet: true })
+    .then(({ features }) => features);
+
+/** The position that a text is, if it is one. */
+export function positionOf(text) {
+  const [, lat, lon] = POSITION.exec(text) ?? [];
+  return lat && { lat, lon };
+}
+
+/** Completions of a text as it is typed; none without the scope. */
+export function useCompletions(text) {
+  const rested = useRested(text.trim(), REST_MS);
+  const isAsked = may("geocoding") && rested.length >= CHARS_MIN && /^[\p{L}\d]/u.test(rested) && !positionOf(rested);
+  const found = useLoaded(async (signal) => (isAsked ? completions(rested, signal) : []), [rested, isAsked]);
+  return found.value ?? [];
+}
+
+/** What stands beside a result: its commune's postal code and department. */
+export const context = ({ properties }) =>
+  properties.type === "municipality" ? [properties.postcode, properties.context].filter(Boolean).join(" · ") : properties.context ?? "";
+
+export const placeIcon = ({ properties }) => (properties.type === "municipality" ? "town" : "pin");
+
+let fields = 0;
+
+/**
+ * A field for an address. `onPick` receives the result that was chosen; `onText` the text, if Enter was pressed without a
+ * choice. `given` is what it shows at first.
+ */
+export function AddressField({ label, given = "", onPick, onText, isLarge = false }) {
+  const [text, setText] = useState(given);
+  const [shownFor, setShownFor] = useState(given);
+  const [isOpen, setOpen] = useState(false);
+  const [nth, setNth] = useState(-1);
+  const [list] = useState(() => `places-${(fields += 1)}`);
+  if (given !== shownFor) {
+    setShownFor(given);
+    setText(given);
+  }
+  const found = useCompletions(isOpen ? text : "");
+  const isShown = isOpen && found.length > 0;
+  const pick = (feature) => {
+    setText(feature.properties.label);
+    setOpen(false);
+    onPick(feature);
+  };
+  const onKey = (event) => {
+    if (event.key === "Escape") return setOpen(false);
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      return isShown && setNth((nth + step + found.length) % found.length);
+    }
+    if (event.key !== "Enter") return undefined;
+    event.preventDefault();
+    if (isShown && nth >= 0) return pick(found[nth]);
+    setOpen(false);
+    return text.trim() && onText?.(text.trim());
+  };
+  return html`<div class=${isLarge ? "completion large" : "completion"}>
+    <div class="within"><${Icon} name="search" />
+      <input name="address" type="search" role="combobox" autocomplete="off" spellcheck="false" aria-label=${label} placeholder=${label}
+        aria-expanded=${String(isShown)} aria-controls=${list} aria-autocomplete="list" aria-activedescendant=${isShown && nth >= 0 ? `${list}-${nth}` : undefined}
+        value=${text} onInput=${(event) => { setText(event.target.value); setOpen(true); setNth(-1); }} onKeyDown=${onKey} onBlur=${() => setTimeout(() => setOpen(false), 150)} /></div>
+    <ul id=${list} class="options" role="listbox" aria-label=${word("places")} hidden=${!isShown}>${isShown && found.map((feature, at) => html`
+      <li role="option" id=${`${list}-${at}`} aria-selected=${String(at === nth)} onMouseDown=${(event) => event.preventDefault()}
+        onClick=${() => pick(feature)} onMouseMove=${() => setNth(at)}><${Icon} name=${placeIcon(feature)} /><span>${feature.properties.label}</span>
+        <small>${context(feature)}</small></li>`)}</ul></div>`;
+}

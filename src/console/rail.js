@@ -1,0 +1,48 @@
+/** The rail: the screens of the key, the palette, and a menu of what belongs to the session. On a phone it is a bar. */
+
+import { asCurl, end, lastCall, may, who } from "./api.js";
+import { Mark } from "./icons.js";
+import { language, switchLanguage, word } from "./language.js";
+import { Icon, Popover, Segments, html, useState } from "./parts.js";
+import { chooseTheme, chosenTheme } from "./theme.js";
+import { toast } from "./toasts.js";
+
+/** Copies the last call of the screen as a line for a shell. */
+export async function copyCall() {
+  if (!lastCall) return toast(word("noCall"), true);
+  await navigator.clipboard.writeText(asCurl(lastCall));
+  return toast(word("callCopied"));
+}
+
+/** The name of a screen; keys without the scope of operators see only their usage in that of operations. */
+export const screenName = (name) => word(name === "operations" && !may("admin") ? "usage" : name);
+
+export const isApple = /Mac|iPhone|iPad/.test(navigator.platform);
+
+export function Rail({ screens, screen, onSearch }) {
+  return html`<div class="rail">
+    <a class="brand" href=${`#/${screens[0]}`} aria-label="toise"><${Mark} /></a>
+    <button type="button" class="item search" onClick=${onSearch} title=${isApple ? "⌘K" : "Ctrl+K"}><${Icon} name="search" /><span>${word("search")}</span></button>
+    <nav aria-label="toise">${screens.map((name) => html`<a class="item" href=${`#/${name}`} aria-current=${name === screen ? "page" : undefined}>
+      <${Icon} name=${name} /><span>${screenName(name)}</span></a>`)}</nav>
+    <span class="spring"></span>
+    <${Popover} className="item" content="menu" side label=${word("menu")} button=${html`<${Icon} name="account" /><span>${word("menu")}</span>`}>
+      ${(close) => html`<${SessionMenu} close=${close} onSearch=${onSearch} />`}<//>
+  </div>`;
+}
+
+function SessionMenu({ close, onSearch }) {
+  const [theme, setTheme] = useState(chosenTheme());
+  const act = (what) => () => { close(); what(); };
+  return html`
+    <button type="button" onClick=${act(onSearch)}><${Icon} name="search" />${word("palette")}</button>
+    <button type="button" onClick=${act(copyCall)}><${Icon} name="code" />${word("asCurl")}</button>
+    <a href="../docs/guide/" target="_blank" rel="noopener"><${Icon} name="info" />${word("guide")}</a>
+    <button type="button" lang=${language === "fr" ? "en" : "fr"} onClick=${act(switchLanguage)}><${Icon} name="language" />${word("language")}</button>
+    <hr />
+    <${Segments} label=${word("theme")} value=${theme} onChange=${(one) => { chooseTheme(one); setTheme(one); }}
+      values=${["light", "dark", "system"].map((one) => [one, word(`theme.${one}`)])} />
+    <hr />
+    <small class="quiet">${word("scopes")}: ${who().scopes.join(", ")}</small>
+    <button type="button" onClick=${act(end)}><${Icon} name="leave" />${word("leave")}</button>`;
+}

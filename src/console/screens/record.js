@@ -1,0 +1,81 @@
+/** A record of the map: as a card in the list, and opened with everything that is known of it. */
+
+import { addressOf } from "../addresses.js";
+import { may } from "../api.js";
+import { DATASETS } from "../datasets.js";
+import { spoken, spokenValue } from "../filters.js";
+import { day, euros, number, squareMetres, word } from "../language.js";
+import { Badge, Icon, Outside, html } from "../parts.js";
+import { LinePlot } from "../plot.js";
+
+/** Change from the first to the last price, percent; nothing without one. */
+function change([before, after] = []) {
+  const percent = before && after ? Math.round((after / before - 1) * 100) : 0;
+  return percent !== 0 && html`<${Badge} kind=${percent < 0 ? "good" : "warn"}>${percent > 0 ? "+" : ""}${percent}\u00a0%<//>`;
+}
+
+const Face = ({ card }) => card.energy ? html`<span class="face energy ${card.energy}">${card.energy}</span>` : html`<span class="face"><${Icon} name=${card.icon} /></span>`;
+
+/** One result of a list; the pointer over it marks its point on the map. */
+export const Card = ({ card, isLit, onLit, onPick }) => html`<li><button type="button" class=${isLit ? "result lit" : "result"} onClick=${onPick}
+  onMouseEnter=${() => onLit(card.id)} onMouseLeave=${() => onLit(null)} onFocus=${() => onLit(card.id)} onBlur=${() => onLit(null)}>
+  <${Face} card=${card} />
+  <span class="what"><b>${card.title}</b><span class="quiet">${card.place}</span><span class="quiet">${card.facts}</span></span>
+  <span class="sums">${card.price && html`<b class="number">${card.price}</b>`}${card.figure && html`<span class="number quiet">${card.figure}</span>`}
+    <span class="nowrap quiet">${change(card.prices)} ${card.date}</span></span></button></li>`;
+
+/** Types of sales that are homes, which can be valued. */
+const HOMES = ["Appartement", "Maison"];
+
+/** A value of a record as people write it. */
+function shown(field, value) {
+  if (typeof value === "boolean") return word(`value.${value}`);
+  if (typeof value === "number" && /price|cout|cost/i.test(field)) return euros(value);
+  if (typeof value === "number" && /surface/i.test(field)) return squareMetres(value, 1);
+  if (typeof value === "number") return number(value, 4);
+  if (field === "address") return addressOf(value);
+  return /^\d{4}-\d\d-\d\dT/.test(value) ? day(value) : spokenValue(value);
+}
+
+/** Simple values of a record, by the names that the filters have. */
+const simple = (record) => Object.entries(record).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value) && value !== "")
+  .map(([field, value]) => [spoken(field), shown(field, value)]);
+
+export function Record({ name, record, close }) {
+  const card = DATASETS[name].card(record);
+  const [lon, lat] = DATASETS[name].place(record) ?? [];
+  const surface = record.surface_m2 ?? record.surface_habitable_logement ?? record.habitation?.surface?.total;
+  const rooms = record.main_rooms ?? record.habitation?.roomCount;
+  const type = /house|maison/i.test(record.type ?? record.property_type ?? record.type_batiment ?? "") ? "CLASS_HOUSE" : "";
+  const land = type && (record.land_surface_m2 ?? record.land?.surface);
+  const energy = record.etiquette_dpe ?? record.habitation?.climate?.epcEnergy?.split("_").pop();
+  const home = new URLSearchParams(Object.entries({ lat, lon, surface: surface && Math.round(surface), rooms, type, land, energy }).filter(([, value]) => value));
+  return html`<div class="sheet" role="region" aria-label=${card.title}>
+    <div class="row tight sheethead"><button type="button" class="quiet square compact" aria-label=${word("back")} onClick=${close}><${Icon} name="back" /></button>
+      <h2>${card.title}</h2></div>
+    <div class="sheetbody">
+      <div class="row spread"><span class="row tight"><${Face} card=${card} /><span class="quiet">${card.place}${card.facts && html`<br />${card.facts}`}</span></span>
+        <span class="sums">${card.price && html`<b class="number">${card.price}</b>`}<span class="number quiet">${card.figure}</span></span></div>
+      ${lat && may("ai") && (name !== "dvf" || HOMES.includes(record.property_type)) && html`<a class="button primary" href="#/home?${home}">${word("estimate")}</a>`}
+      ${name === "properties" && html`<${Listing} home=${record} />`}
+      <details open=${name !== "properties"}><summary>${word("details")}</summary><dl class="facts">${simple(record).map(([field, value]) => html`<dt>${field}</dt><dd>${value}</dd>`)}</dl></details>
+    </div></div>`;
+}
+
+/** What portals say of a home: its prices through time and its adverts. */
+function Listing({ home }) {
+  const seen = (moment) => Date.parse(moment);
+  const points = [
+    [seen(home.meta?.firstSeenAt), home.price?.initial?.value],
+    [seen(home.meta?.lastSeenAt), home.price?.latest?.value],
+  ].filter(([at, value]) => at && value);
+  const isChanged = points.length > 1 && points[0][1] !== points[1][1];
+  return html`
+    ${isChanged && html`<${LinePlot} height=${140} title=${word("history")} isStepped times=${points.map(([at]) => at)}
+      lines=${[{ label: word("price"), values: points.map(([, value]) => value) }]} />`}
+    <p class="long">${home.description}</p>
+    <h3>${word("adverts")}</h3>
+    <ul class="adverts">${(home.adverts ?? []).map((advert) => html`<li class="row spread"><span><${Outside} href=${advert.url}>${advert.source}<//>
+      <br /><small class="quiet">${word("since")} ${day(advert.firstSeenAt)}</small></span>
+      <span class="sums"><b class="number">${euros(advert.price?.latest?.value)}</b><${Badge} kind=${advert.isOnline ? "good dot" : "dot"}>${word(advert.isOnline ? "online" : "offline")}<//></span></li>`)}</ul>`;
+}

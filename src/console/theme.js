@@ -1,0 +1,47 @@
+/** The theme, light or dark, and the page's colours for what draws on a canvas. */
+
+import { useEffect, useState } from "./vendor/preact.mjs";
+
+const KEPT = "toise-theme";
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const root = document.documentElement;
+
+/** What was chosen: `light`, `dark`, or `system`. */
+export const chosenTheme = () => localStorage.getItem(KEPT) ?? "system";
+
+function apply() {
+  const chosen = chosenTheme();
+  root.dataset.theme = chosen === "system" ? (dark.matches ? "dark" : "light") : chosen;
+}
+
+/** Chooses a theme and keeps it for the next visit. */
+export function chooseTheme(theme) {
+  if (theme === "system") localStorage.removeItem(KEPT);
+  else localStorage.setItem(KEPT, theme);
+  apply();
+}
+
+apply();
+dark.addEventListener("change", apply);
+
+/** The theme in use; what draws on a canvas draws again when it changes. */
+export function useTheme() {
+  const [theme, setTheme] = useState(root.dataset.theme);
+  useEffect(() => {
+    const watcher = new MutationObserver(() => setTheme(root.dataset.theme));
+    watcher.observe(root, { attributes: true, attributeFilter: ["data-theme"] });
+    return () => watcher.disconnect();
+  }, []);
+  return theme;
+}
+
+/** Reads colours of the style sheet, such as `--accent`, as a canvas takes them. */
+export function colours(...names) {
+  const probe = document.body.appendChild(document.createElement("i"));
+  const found = names.map((name) => {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  });
+  probe.remove();
+  return found;
+}
