@@ -169,16 +169,16 @@ pub static PERIOD: [Field; 2] = [
     Field::optional("from_date", FieldKind::Moment, "")
         .about(|| {
             format!(
-                "First day, by default that of to_date's month, or of the present one, UTC, included; {DATE_RULE}; a \
-                 date-time stands for its day"
+                "First day (UTC), included; by default the first day of to_date's month, or of the current month; \
+                 {DATE_RULE}; of a date-time only the day counts"
             )
         })
         .such_as("2026-11-01"),
     Field::optional("to_date", FieldKind::Moment, "")
         .about(|| {
             format!(
-                "Last day, by default that of the present month, or of from_date's where that is later, UTC, included; \
-                 {DATE_RULE}; a date-time stands for its day"
+                "Last day (UTC), included; by default the last day of the current month, or of from_date's month if \
+                 that is later; {DATE_RULE}; of a date-time only the day counts"
             )
         })
         .such_as("2026-11-01"),
@@ -199,12 +199,12 @@ pub static AUDIT: [Field; 2] = [
     Field::optional(
         "before",
         FieldKind::Integer(1, ENTRY_MAX),
-        "Only entries with lower numbers, to read on",
+        "Only entries with a lower number than this; use it to read the next page",
     ),
     Field::optional(
         "take",
         FieldKind::Integer(1, ENTRIES_MAX as i64),
-        "Number of entries",
+        "Maximum number of entries",
     )
     .or(DefaultValue::Integer(AUDIT_TAKEN as i64)),
 ];

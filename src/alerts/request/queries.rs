@@ -31,13 +31,13 @@ pub const PREVIEW_DAYS_DEFAULT: usize = 30;
 const SKIP: Field = Field::optional(
     "skip",
     FieldKind::Integer(0, SKIP_MAX as i64),
-    "Entries to leave out at the beginning",
+    "Number of entries to skip",
 )
 .or(DefaultValue::Integer(0));
 const TAKE: Field = Field::optional(
     "take",
     FieldKind::Integer(1, TAKE_MAX as i64),
-    "Entries to answer at most",
+    "Maximum number of entries",
 )
 .or(DefaultValue::Integer(TAKE_DEFAULT as i64));
 

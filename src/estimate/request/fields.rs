@@ -273,7 +273,7 @@ static ITEMS: ListOf = ListOf {
 pub static ESTIMATE_MANY: [Field; 1] = [Field::required(
     "items",
     FieldKind::List(&ITEMS),
-    "Homes, each read by itself",
+    "Homes; each is checked and valued on its own",
 )];
 
 impl HomeField {

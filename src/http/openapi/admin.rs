@@ -59,7 +59,7 @@ pub fn id_parameter(name: &str) -> Value {
         "name": name,
         "in": "path",
         "required": true,
-        "description": "One that is not a UUID, or names nothing, is answered 404",
+        "description": "An identifier that is not a UUID, or is unknown, is answered with 404",
         "schema": schema,
     })
 }

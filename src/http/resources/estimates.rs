@@ -90,7 +90,7 @@ fn lite_many_operation() -> Operation {
         .with_answer(enveloped(json!({
             "type": "array",
             "items": {"anyOf": [reference("Estimate"), reference("Error")]},
-            "description": "One answer per item, in order",
+            "description": "One answer per item, in the order of the request",
         })))
         .failing(Failure::NoModel)
 }

@@ -112,7 +112,7 @@ fn batch_operation() -> Documented {
         .with_answer(enveloped(json!({
             "type": "array",
             "items": {"anyOf": [reference("AddressCollection"), reference("Error")]},
-            "description": "One answer per request, in order",
+            "description": "One answer per item, in the order of the request",
         })))
 }
 

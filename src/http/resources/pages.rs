@@ -37,7 +37,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
         body: BodyRule::None,
         time: Time::Collection,
         handler: |call| by_url(call, ListingKind::Advert).boxed(),
-        operation: Some(|| by_url_operation("advertsGetByUrl", "The advert of a page", "Advert")),
+        operation: Some(|| {
+            by_url_operation("advertsGetByUrl", "The advert on a web page", "Advert")
+        }),
     },
     Endpoint {
         method: Method::POST,
@@ -73,7 +75,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             by_url_operation(
                 "propertiesGetByUrl",
-                "The property that the advert of a page belongs to",
+                "The property that the advert on a web page belongs to",
                 "Property",
             )
         }),
@@ -105,10 +107,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
 fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
     Operation::new(id, summary)
         .with_description(
-            "What is known and fresh comes at once; else the page is fetched and read, which may take 45 seconds: set a \
-             longer timeout. 202 means that it goes on: ask again after retry_after_s. It comes at once if the portal cannot be \
-             reached, while it is tried a few more times. 422 means that the page is no listing: do not ask \
-             again. Only 200 costs. Two calls at once fetch twice and cost twice, unless they carry one Idempotency-Key",
+            "A listing that is known and fresh is returned at once. Otherwise the page is fetched and read, which \
+             may take 45 seconds, so set a longer timeout. 202 means that collection continues: ask again after \
+             retry_after_s. If the portal cannot be reached, 202 is returned at once and the service tries a few \
+             more times. 422 means that the page is not a listing: do not ask again. Only 200 is charged. Two \
+             simultaneous calls fetch the page twice and are charged twice, unless they carry the same \
+             Idempotency-Key",
         )
         .with_query(schemas::url_parameters())
         .with_answer(data_of(record))

@@ -52,10 +52,10 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| async { about(call) }.boxed(),
         operation: Some(|| {
-            Operation::new("tileSet", "Where the vector tiles of a dataset are, as TileJSON")
+            Operation::new("tileSet", "TileJSON of the vector tiles of a dataset")
                 .with_description(
-                    "`tiles` holds the version of the table, so that maps may keep what they have loaded. `outlines` are the \
-                     departments and communes with labels, to draw under the others",
+                    "`tiles` contains the version of the table, so maps may cache the tiles they have loaded. \
+                     `outlines` has the departments and communes with labels, to draw under the other datasets",
                 )
                 .with_answer(tile_json_schema())
         }),
@@ -94,20 +94,20 @@ fn query_parameters() -> Vec<Value> {
         json!({
             "name": FILTERS,
             "in": "query",
-            "description": "JSON text of the `filters` of a search of sales or diagnostics, or of the `search` of a search \
-                            of properties (`{\"filterProperty\": …}`)",
+            "description": "JSON text: the `filters` of a search for sales or diagnostics, or the `search` of a \
+                            search for properties (`{\"filterProperty\": …}`)",
             "schema": {"type": "string", "contentMediaType": "application/json"},
         }),
         json!({
             "name": GATHERING,
             "in": "query",
-            "description": "How rows are gathered at lower zooms",
+            "description": "How rows are aggregated at lower zooms",
             "schema": {"type": "string", "enum": [HEXAGONS, AREAS], "default": HEXAGONS},
         }),
         json!({
             "name": VERSION,
             "in": "query",
-            "description": "Version that the tile set names; the answer may then be kept",
+            "description": "Version from the TileJSON; with it the answer may be cached",
             "schema": {"type": "integer", "minimum": 0},
         }),
     ]
@@ -122,14 +122,14 @@ fn tile_json_schema() -> Value {
         "properties": {
             "tilejson": text("Version of TileJSON"),
             "name": text("Name of the dataset"),
-            "attribution": text("Whose data it is made of"),
+            "attribution": text("Attribution of the data"),
             "tiles": {
                 "type": "array",
-                "description": "Path of the tiles, with {z}, {x} and {y} to fill in",
+                "description": "Path of the tiles, with placeholders {z}, {x} and {y}",
                 "items": {"type": "string"},
             },
             "minzoom": zoom("Lowest zoom"),
-            "maxzoom": zoom("Zoom beyond which maps enlarge tiles"),
+            "maxzoom": zoom("Highest zoom; beyond it maps enlarge these tiles"),
             "vector_layers": {
                 "type": "array",
                 "description": "Layers with their fields",
@@ -143,8 +143,8 @@ fn tile_json_schema() -> Value {
                             "description": "Type of each field",
                             "additionalProperties": {"type": "string"},
                         },
-                        "minzoom": zoom("Lowest zoom that has it"),
-                        "maxzoom": zoom("Highest zoom that has it"),
+                        "minzoom": zoom("Lowest zoom with this layer"),
+                        "maxzoom": zoom("Highest zoom with this layer"),
                     },
                 },
             },

@@ -127,7 +127,7 @@ const fn items(item: FieldKind) -> ListOf {
 }
 
 const fn many(items: &'static ListOf) -> [Field; 1] {
-    let about = "Match bodies; a fault of one refuses the call";
+    let about = "Match requests; a fault in one of them refuses the whole call";
     [Field::required("items", FieldKind::List(items), about)]
 }
 

@@ -54,7 +54,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     time: Time::Request,
     handler: |call| take(call).boxed(),
     operation: Some(|| {
-        Operation::new("advertsTake", "Take adverts")
+        Operation::new("advertsTake", "Ingest adverts")
             .with_description(ABOUT)
             .with_query(schema::parameters(&INGESTION))
             .with_request(reference("AdvertsRequest"))
