@@ -169,7 +169,7 @@ static INDICATORS: [Indicator; 21] = [
         "price_cut_share",
         Sale,
         |row| asked(row)?.price_cut_share,
-        "Share of properties for sale whose asking price was cut since the first one, percent",
+        "Share of properties for sale whose asking price is below their first one, percent",
     ),
     number(
         "price_cut",

@@ -62,7 +62,7 @@ pub static DELIVERIES: [Field; 3] = [
     Field::optional(
         "status",
         FieldKind::OneOf(&DeliveryStatus::NAMES),
-        "Only deliveries that stand so",
+        "Only deliveries with this status",
     ),
 ];
 
@@ -76,7 +76,7 @@ pub static REPLAY: [Field; 3] = [
     Field::optional(
         "max_items",
         FieldKind::Integer(1, REPLAY_ITEMS_MAX as i64),
-        "Items at most, the oldest",
+        "Maximum number of items; the oldest are sent",
     )
     .or(DefaultValue::Integer(REPLAY_ITEMS_MAX as i64)),
 ];
@@ -95,7 +95,7 @@ const fn preview(query: &'static Own) -> [Field; 2] {
     let days = FieldKind::Integer(1, PREVIEW_DAYS_MAX as i64);
     [
         Field::required("search_query", FieldKind::Own(query), ""),
-        Field::optional("days", days, "Days to look back, today included")
+        Field::optional("days", days, "Number of days to look back, including today")
             .or(DefaultValue::Integer(PREVIEW_DAYS_DEFAULT as i64)),
     ]
 }

@@ -49,7 +49,7 @@ record! {
         scope: Option<EnumPricingScope>,
         /// The portal, as a host name.
         source: Option<String>,
-        /// Address of the listing on its portal.
+        /// URL of the listing on its portal.
         url: Option<String>,
         /// Free tags.
         tags: Vec<String>,

@@ -88,7 +88,7 @@ record! {
         flx_id: Option<FlxId>,
         /// The portal, as a host name.
         source: Option<String>,
-        /// Address of the listing on its portal.
+        /// URL of the listing on its portal.
         url: Option<String>,
         /// Whether it is on its portal now.
         is_online: Option<bool>,

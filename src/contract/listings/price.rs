@@ -77,7 +77,7 @@ record! {
     Source {
         /// Identifier of the advert.
         flx_id: Option<FlxId>,
-        /// Address of the listing.
+        /// URL of the listing.
         url: Option<String>,
         /// The portal, as a host name.
         website: Option<String>,

@@ -74,7 +74,7 @@ record! {
         price: Option<Price>,
         /// The portal, as a host name.
         source: Option<String>,
-        /// Address of the listing on its portal.
+        /// URL of the listing on its portal.
         url: Option<String>,
         /// Title, as on the portal.
         title: Option<String>,

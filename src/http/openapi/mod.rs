@@ -94,7 +94,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
             "schemas": schemas,
             "securitySchemes": {
                 "key": {"type": "apiKey", "in": "header", "name": toise_service::admission::KEY_HEADER},
-                "bearer": {"type": "http", "scheme": "bearer", "description": "The same key as bearer token"},
+                "bearer": {"type": "http", "scheme": "bearer", "description": "The same key, as a bearer token"},
             },
         },
     })
@@ -185,11 +185,11 @@ fn error_schema() -> Value {
         "required": ["error"],
         "properties": {"error": {
             "type": "object",
-            "description": "Why the request was not carried out",
+            "description": "Why the request failed",
             "required": ["message", "code"],
             "properties": {
                 "message": {"type": "string", "description": "JSON path of the fault and what is allowed there"},
-                "code": {"type": "integer", "description": "Kind of fault, one per kind, stable"},
+                "code": {"type": "integer", "description": "Stable code of the kind of fault"},
             },
         }},
     })

@@ -67,9 +67,9 @@ async fn analytics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 fn market_operation() -> Operation {
     Operation::new("analyticsMarket", "Market indicators by place, class and period")
         .with_description(format!(
-            "Recorded sales, the price index of the estimator, and what properties are asked and let for: one row for each \
-             place, class and period with a sale or a property. A figure is null where fewer than {SAMPLE_MIN} sales or \
-             properties are behind it. At most {ROWS_MAX} rows"
+            "Recorded sales, the estimator's price index, and asking prices and rents of properties. There is one \
+             row for each place, class and period with a sale or a property. A figure based on fewer than \
+             {SAMPLE_MIN} sales or properties is null. At most {ROWS_MAX} rows"
         ))
         .with_request(object(&BODY, &mut Components::new()))
         .with_answer(json!({

@@ -121,20 +121,20 @@ fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
 }
 
 fn check_operation(id: &str, of: &str) -> Operation {
-    Operation::new(id, format!("Look again at the pages of {of}"))
+    Operation::new(id, format!("Check the pages of {of} again"))
         .with_description(format!(
-            "Answers at once; what the pages say arrives as any change does, in records and on alerts. Of a \
-             property the adverts on line are looked at, {CHECKED_MAX} at most, those seen longest ago. \
+            "The call answers at once. What the pages say arrives later in records and alerts, like any other \
+             change. For a property, its online adverts are checked: at most {CHECKED_MAX}, those seen longest ago. \
              `nothing_to_check` costs the same"
         ))
         .with_answer(enveloped(schemas::check()))
 }
 
 fn report_operation(id: &str, of: &str) -> Operation {
-    Operation::new(id, format!("Tell what is wrong with {of}"))
+    Operation::new(id, format!("Report a problem with {of}"))
         .with_description(
-            "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
-             an operator looks at duplicates and at what is wrong",
+            "Free. The pages are checked again, except if the reason is DUPLICATE or OTHER: an operator reviews \
+             these reports",
         )
         .with_request(schemas::report_request())
         .with_answer(enveloped(schemas::report()))

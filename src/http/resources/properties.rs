@@ -106,9 +106,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
 
 fn similars_description() -> String {
     format!(
-        "Of its class and offer, within {} km of its position, else in its commune, postal code or department; \
-         nearest first: {} % of surface or price, a room and {} km count alike, and so does a value one of the \
-         two does not have",
+        "Properties of the same class and offer, within {} km of its position, or else in its commune, postal code \
+         or department. The most similar come first: a difference of {} % in surface or price counts as much as one \
+         room or {} km, and as much as a value that only one of the two has",
         similars::RADIUS_M / 1_000.0,
         100.0 * similars::SHARE_UNIT,
         similars::DISTANCE_UNIT_M / 1_000.0,

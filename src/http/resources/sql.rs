@@ -131,12 +131,14 @@ fn documented() -> Operation {
         json!({"type": "object", "additionalProperties": true, "description": "A row, by column"});
     Operation::new("sql", "The rows of a SQL query")
         .with_description(
-            "Reads all tables at one moment, which the header `x-toise-snapshots` names. The format is that of \
-             `format` or of the Accept header: JSON, Arrow IPC stream \
-             (`application/vnd.apache.arrow.stream`), Parquet (`application/vnd.apache.parquet`), CSV (`text/csv`; `safe-csv` puts an apostrophe in front of cells that a spreadsheet would run as formulas), \
-             NDJSON (`application/x-ndjson`) or GeoJSON (`application/geo+json`); GeoParquet is asked for by `format`. \
-             Rows with columns named lon and lat, or longitude and latitude, are points of geodata. Rows are streamed; an answer that fails on the way ends the \
-             connection. A fault is reported with its line and column. Every query is written to an audit log",
+            "All tables are read as they are at one moment, which the header `x-toise-snapshots` identifies. \
+             `format` or the Accept header selects the format: JSON, Arrow IPC stream \
+             (`application/vnd.apache.arrow.stream`), Parquet (`application/vnd.apache.parquet`), CSV (`text/csv`; \
+             `safe-csv` puts an apostrophe in front of cells that a spreadsheet would run as formulas), NDJSON \
+             (`application/x-ndjson`) or GeoJSON (`application/geo+json`). GeoParquet can only be selected with \
+             `format`. In the two geographic formats, rows with columns named lon and lat, or longitude and \
+             latitude, are points. Rows are streamed; if the answer fails midway, the connection is closed. A fault \
+             in the query is reported with its line and column. Every query is written to an audit log",
         )
         .with_request(object(&BODY, &mut Components::new()))
         .with_answer(json!({

@@ -72,14 +72,16 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             Operation::new("tile", "A vector tile")
                 .with_description(format!(
-                    "Mapbox Vector Tile. From zoom {POINTS_ZOOM} on, the layer `points` has each row with its `id`, at most \
-                     {POINTS_MAX}; at lower zooms, the layer `hexagons` has their `count`, or the layer `areas` that of each \
-                     commune (below zoom {communes}: department) with its `code` and `name`. All have the figure of the \
-                     dataset: `price_per_m2` of sales and properties (of a hexagon or area the median), `energy` of \
-                     diagnostics (1 for A to 7 for G; of a hexagon or area `poor_share`, the percentage of F and G). Areas of \
-                     properties have `over_sold` besides: the percentage by which asking prices per m² exceed those of the \
-                     sales of the last {days} days, flats with flats and houses with houses. `outlines` has the layers \
-                     `departments`, from zoom {communes} on `communes`, and `labels`; it takes no filters",
+                    "A Mapbox Vector Tile. From zoom {POINTS_ZOOM} on, the layer `points` has each row with its \
+                     `id`, at most {POINTS_MAX} rows. At lower zooms, the layer `hexagons` has the `count` of rows \
+                     in each hexagon, or the layer `areas` the `count` in each commune (below zoom {communes}: \
+                     department) with its `code` and `name`. All layers have the figure of the dataset. For sales \
+                     and properties it is `price_per_m2`, of a hexagon or area the median. For diagnostics it is \
+                     `energy`, from 1 for A to 7 for G; of a hexagon or area it is `poor_share`, the percentage of F \
+                     and G. Areas of properties also have `over_sold`: the percentage by which asking prices per m² \
+                     exceed those of the sales of the last {days} days, comparing flats with flats and houses with \
+                     houses. `outlines` has the layers `departments`, `communes` (from zoom {communes} on) and \
+                     `labels`; it takes no filters",
                     communes = outlines::COMMUNES_ZOOM,
                     days = areas::SOLD_WITHIN_DAYS,
                 ))

@@ -246,7 +246,7 @@ static FILTER_SOURCE: FilterModel = FilterModel {
     about: "A listing on a portal",
     fields: &[
         field("flxId", Coded(FLX_ID), "Identifier of the advert"),
-        field("url", Text, "Address of the listing, compared exactly"),
+        field("url", Text, "URL of the listing, compared exactly"),
         field("website", Text, "The portal, as a host name"),
     ],
 };
@@ -258,7 +258,7 @@ static FILTER_ADVERT_SOURCE: FilterModel = FilterModel {
     about: "A listing on a portal",
     fields: &[
         field("flxId", Coded(FLX_ID), "Identifier of the advert"),
-        field("url", Text, "Address of the listing, compared exactly"),
+        field("url", Text, "URL of the listing, compared exactly"),
         field("website", Text, "The portal, as a host name").on("source"),
     ],
 };
