@@ -144,14 +144,14 @@ const fn alert(
         Field::required(
             "webhook_url",
             FieldKind::Address(URL_CHARS_MAX),
-            "Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects \
-             are not followed",
+            "URL that matches are posted to: https, with a public host that resolves. The URL is checked again at \
+             every delivery; redirects are not followed",
         ),
         Field::required("match", FieldKind::List(kinds), about_kinds),
         Field::required(
             "search_name",
             FieldKind::Words(NAME_CHARS_MAX),
-            "Its name, for people",
+            "Its name, for display",
         ),
         Field::optional(
             "context",

@@ -69,9 +69,11 @@ pub static DELIVERIES: [Field; 3] = [
 /// The body of a replay.
 pub static REPLAY: [Field; 3] = [
     Field::required("from", FieldKind::Moment, "")
-        .about(|| format!("First moment of the window; {DATE_RULE}")),
+        .about(|| format!("Start of the window, included; {DATE_RULE}")),
     Field::required("to", FieldKind::Moment, "").about(|| {
-        format!("Last moment of the window, included; a bare day is that whole day; {DATE_RULE}")
+        format!(
+            "End of the window, included; a date without a time means that whole day; {DATE_RULE}"
+        )
     }),
     Field::optional(
         "max_items",

@@ -5,7 +5,7 @@ use super::record::record;
 use crate::enums::EnumLocationPrecision;
 
 record! {
-    /// Where a property is.
+    /// Location of a property.
     #[derive(Default)]
     Location {
         /// Name of the commune.
@@ -22,7 +22,7 @@ record! {
         location_coordinate: Option<CompleteLatLng>,
         /// Postal code, five digits.
         postal_code: Option<PostalCode>,
-        /// How precise the position is, if it was found from an address, a town or a postal code.
+        /// Precision of the position, if it was found from an address, a town or a postal code.
         precision: Option<EnumLocationPrecision>,
     }
 }
@@ -31,7 +31,7 @@ record! {
     /// Where the asset of an advert is.
     #[derive(Default)]
     AdLocation {
-        /// House number and street, or the whole address; gives the position if there is none.
+        /// House number and street, or the whole address; used to find the position if none is given.
         address: Option<String>,
         /// Name of the commune, as on the portal.
         city: Option<String>,
@@ -49,7 +49,7 @@ record! {
         location_coordinate: Option<AdCompleteLatLng>,
         /// Postal code, five digits.
         postal_code: Option<PostalCode>,
-        /// How precise the position is, if it was found from an address, a town or a postal code.
+        /// Precision of the position, if it was found from an address, a town or a postal code.
         precision: Option<EnumLocationPrecision>,
     }
 }

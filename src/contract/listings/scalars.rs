@@ -133,9 +133,9 @@ numbers! {
     EnergyPerArea: Number, "a number", 0 to 100_000;
     /// Greenhouse gas a dwelling emits, kg of CO2 per square metre and year.
     CarbonPerArea: Number, "a number", 0 to 100_000;
-    /// How many there are.
+    /// Number of things.
     Count: Integer, "an integer", 0 to 100_000;
-    /// A storey: 0 is the ground floor, negative ones are below it.
+    /// A storey; 0 is the ground floor, negative numbers are below it.
     Floor: Integer, "an integer", -10 to 200;
     /// A year of the common era.
     Year: Integer, "an integer", 1 to 2_200;

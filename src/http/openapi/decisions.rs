@@ -111,7 +111,7 @@ fn candidate_advert() -> Value {
         "title": known("string", "Title"),
         "price": known("number", "Asking price, EUR"),
         "surface": known("number", "Surface of the dwelling, m²"),
-        "rooms": known("integer", "Main rooms"),
+        "rooms": known("integer", "Number of main rooms"),
         "place": typed("string", "Address, district, postal code and town, as far as they are known"),
         "pictures": list(pictures, "URLs of its first pictures"),
         "isOnline": known("boolean", "Whether it is on its portal now"),
