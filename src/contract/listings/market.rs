@@ -51,7 +51,7 @@ record! {
         last_name: Option<String>,
         /// Telephone number, as on the portal.
         phone_number: Option<String>,
-        /// Other name shown on the portal.
+        /// Name shown on the portal in place of the real name.
         pseudonym: Option<String>,
     }
 }

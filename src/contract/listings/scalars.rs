@@ -133,7 +133,7 @@ numbers! {
     EnergyPerArea: Number, "a number", 0 to 100_000;
     /// Greenhouse gas a dwelling emits, kg of CO2 per square metre and year.
     CarbonPerArea: Number, "a number", 0 to 100_000;
-    /// Number of things.
+    /// A count.
     Count: Integer, "an integer", 0 to 100_000;
     /// A storey; 0 is the ground floor, negative numbers are below it.
     Floor: Integer, "an integer", -10 to 200;

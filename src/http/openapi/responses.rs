@@ -44,9 +44,10 @@ pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
         let reason = status.canonical_reason().unwrap_or_default();
         let entry = &mut responses[status.as_str()];
         match entry["description"].as_str() {
+            Some(previous) if previous.ends_with(&code.to_string()) => {}
             Some(previous) => {
                 *entry = json!({
-                    "description": format!("{previous}, or {code}"),
+                    "description": format!("{previous} or {code}"),
                     "content": content(reference("Error")),
                 })
             }

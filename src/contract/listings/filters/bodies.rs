@@ -260,8 +260,8 @@ const fn search(asked: &'static [Field], size_max: usize) -> [Field; 5] {
             FieldKind::Text,
             "The cursor from a previous answer to the same search and order; the size may differ. The page is taken \
              from the same state of the properties as the previous page, so that changes in between neither skip nor \
-             repeat a property. That state is kept for at least five minutes after the last page. If it is gone and \
-             properties have changed, the answer is 422 with the code 10009",
+             repeat a property. That state is kept for five minutes after the last page, or until the server \
+             restarts. If it is gone and properties have changed, the answer is 422 with the code 10009",
         ),
     ]
 }
