@@ -265,7 +265,7 @@ wire_enums! {
         Vineyard = "LAND_VINEYARD", Industrial = "LAND_INDUSTRIAL", Pond = "LAND_POND", Forest = "LAND_FOREST",
     }
 
-    /// What is offered: sale, rent, and others.
+    /// What is offered: sale, rent and others.
     EnumPropertyOfferType {
         Unknown = "OFFER_UNKNOWN", Buy = "OFFER_BUY", Rent = "OFFER_RENT",
         BusinessTakeOver = "OFFER_BUSINESS_TAKE_OVER", LeaseBack = "OFFER_LEASE_BACK",

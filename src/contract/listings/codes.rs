@@ -206,7 +206,7 @@ codes! {
     /// INSEE code of a commune, five characters; Paris, Lyon and Marseille by arrondissement.
     InseeCode: "an INSEE code of five characters, such as \"48095\" or \"2A004\"",
         "^([0-9]{2}|2[AB])[0-9]{3}$", Some(PlaceCode::Insee), |text| is_place_code(text, 5);
-    /// Code of a department: two characters, 2A and 2B included, or three overseas.
+    /// Code of a department: two characters, including 2A and 2B, or three overseas.
     Department: "the code of a French department, such as \"48\", \"2A\" or \"971\"",
         "^(0[1-9]|1[0-9]|2[1-9AB]|[3-8][0-9]|9[0-5]|97[1-46])$", Some(PlaceCode::Department),
         |text| departments::CODES.contains(&text);

@@ -5,7 +5,7 @@ use super::scalars::{Count, SquareMetres};
 use crate::enums::{EnumLandType, EnumParkingType};
 
 record! {
-    /// Land of an asset, or the asset when it is land.
+    /// Land of an asset, or the asset itself if it is land.
     #[derive(Default)]
     TypeLand {
         /// Whether it may be built on.
@@ -31,7 +31,7 @@ record! {
 }
 
 record! {
-    /// Parking places of an asset, or the asset when it is one.
+    /// Parking places of an asset, or the asset itself if it is one.
     #[derive(Default)]
     TypeParking {
         /// Number of places, from 0.

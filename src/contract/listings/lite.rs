@@ -27,7 +27,7 @@ record! {
         price: Option<LitePrice>,
         /// The dwelling.
         habitation: Option<LiteHabitation>,
-        /// Where it is.
+        /// Location.
         location: Option<Location>,
         /// When it was seen.
         meta: Option<Meta>,

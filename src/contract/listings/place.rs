@@ -12,7 +12,7 @@ record! {
         city: Option<String>,
         /// Centre of the commune.
         city_coordinate: Option<CompleteLatLng>,
-        /// Department: two characters, 2A and 2B included, or three overseas.
+        /// Department: two characters, including 2A and 2B, or three overseas.
         department: Option<Department>,
         /// INSEE code of the commune, five characters; Paris, Lyon and Marseille by arrondissement.
         insee_code: Option<InseeCode>,
@@ -28,7 +28,7 @@ record! {
 }
 
 record! {
-    /// Where the asset of an advert is.
+    /// Location of the asset of an advert.
     #[derive(Default)]
     AdLocation {
         /// House number and street, or the whole address; used to find the position if none is given.
@@ -39,7 +39,7 @@ record! {
         district: Option<String>,
         /// Centre of the commune.
         city_coordinate: Option<AdCompleteLatLng>,
-        /// Department: two characters, 2A and 2B included, or three overseas.
+        /// Department: two characters, including 2A and 2B, or three overseas.
         department: Option<Department>,
         /// INSEE code of the commune, five characters; Paris, Lyon and Marseille by arrondissement.
         insee_code: Option<InseeCode>,

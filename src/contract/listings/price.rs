@@ -45,13 +45,13 @@ record! {
     /// How a price changed.
     #[derive(Default)]
     Variation {
-        /// Change since the price before the last change, percent, from -100; below 0 when it fell.
+        /// Change from the price before the last change, percent, from -100; below 0 if it fell.
         since_last_modified: Option<Percent>,
-        /// Change since the first price, percent, from -100; below 0 when it fell.
+        /// Change from the first price, percent, from -100; below 0 if it fell.
         since_published: Option<Percent>,
-        /// Change since the price before the last change, EUR; below 0 when it fell.
+        /// Change from the price before the last change, EUR; below 0 if it fell.
         absolute_since_last_modified: Option<EurChange>,
-        /// Change since the first price, EUR; below 0 when it fell.
+        /// Change from the first price, EUR; below 0 if it fell.
         absolute_since_published: Option<EurChange>,
     }
 }

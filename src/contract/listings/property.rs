@@ -24,11 +24,11 @@ record! {
         habitation: Option<TypeHabitation>,
         /// Whether its data is contradictory or implausible.
         has_anomaly: Option<bool>,
-        /// Whether an advert says it is urgent.
+        /// Whether an advert says that it is urgent.
         is_urgent: Option<bool>,
         /// Its land.
         land: Option<TypeLand>,
-        /// Where it is.
+        /// Location.
         location: Option<Location>,
         /// Pictures and virtual tours of all its adverts.
         medias: Option<Medias>,
@@ -53,7 +53,7 @@ record! {
 }
 
 record! {
-    /// An advert inside its property.
+    /// An advert within its property.
     #[derive(Default)]
     PropertyAdvert {
         /// Description, as on the portal.

@@ -121,11 +121,11 @@ macro_rules! numbers {
 numbers! {
     /// An amount, EUR.
     Eur: Number, "a number", 0 to 1_000_000_000_000;
-    /// A change of an amount, EUR; below 0 when it fell.
+    /// A change of an amount, EUR; below 0 for a fall.
     EurChange: Number, "a number", -1_000_000_000_000 to 1_000_000_000_000;
-    /// A price per area, EUR per square metre.
+    /// A price per square metre, EUR.
     EurPerSquareMetre: Number, "a number", 0 to 1_000_000_000;
-    /// A change in percent; below 0 when it fell.
+    /// A change in percent; below 0 for a fall.
     Percent: Number, "a number", -100 to 1_000_000_000;
     /// An area, square metres.
     SquareMetres: Number, "a number", 0 to 1_000_000_000;

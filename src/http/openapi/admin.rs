@@ -157,7 +157,7 @@ fn audit_entry() -> Value {
         "required": ["entry", "at", "actor", "action", "outcome", "digest"],
         "properties": {
             "entry": {"type": "integer", "minimum": 1, "description": "Number of the entry"},
-            "at": moment("When it was appended"),
+            "at": moment("When the entry was appended"),
             "actor": {"type": "string", "description": "Identifier of the key, or the person at the command line"},
             "origin": {"type": "string", "description": "IP address of the caller; absent if on the machine itself"},
             "action": {"type": "string", "description": "What was done"},
@@ -165,7 +165,8 @@ fn audit_entry() -> Value {
                 not say"},
             "outcome": {"type": "string", "description": "Outcome: a status, done or failed; begun in the entry \
                 written before the action"},
-            "digest": {"type": "string", "description": "BLAKE3 of the entry and of the digest before it, hexadecimal"},
+            "digest": {"type": "string", "description": "BLAKE3 digest of the entry and of the digest before it, \
+                hexadecimal"},
         },
     })
 }

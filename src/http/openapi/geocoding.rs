@@ -113,7 +113,7 @@ fn search_table() -> Vec<Parameter> {
         (
             "autocomplete",
             flag(1),
-            "Whether the end of the text is still being typed; 0 by default without `q`",
+            "Whether the last word may be incomplete; 0 by default without `q`",
         ),
         (
             "lat",
@@ -231,7 +231,7 @@ fn collection() -> Value {
                 "properties": {
                     "words": {
                         "type": "array", "items": {"type": "object"},
-                        "description": "Each word and what it was read as",
+                        "description": "Each word, and what it was read as",
                     },
                     "readings": {
                         "type": "array", "items": {"type": "object"},

@@ -17,7 +17,7 @@ fn response_headers(endpoint: &Endpoint) -> Value {
         "x-request-id": {"schema": {"type": "string", "format": "uuid"}, "description": "Identifies the request"},
     });
     if endpoint.is_protected() {
-        headers["x-credits"] = number("Credits charged by this call");
+        headers["x-credits"] = number("Credits charged for this call");
         headers["RateLimit-Limit"] = number("Calls per second that the key may make");
         headers["RateLimit-Remaining"] = number("Calls that may still be made without waiting");
         headers["RateLimit-Reset"] = number("Seconds until the full rate is available again");

@@ -103,7 +103,7 @@ pub(super) fn record(dataset: Dataset) -> Value {
             "type": "object",
             "required": ["lat", "lon"],
             "properties": {"lat": degrees("Latitude", 90), "lon": degrees("Longitude", 180)},
-            "description": "Where it is",
+            "description": "Location",
         }),
     );
     properties.insert(

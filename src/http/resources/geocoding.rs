@@ -96,7 +96,7 @@ fn search_operation() -> Documented {
 
 fn reverse_operation() -> Documented {
     with_collection(
-        Documented::new("geocodingReverse", "The addresses at a position")
+        Documented::new("geocodingReverse", "Addresses at a position")
             .with_description(
                 "The nearest addresses, nearest first. Inside France the answer is never empty unless it is \
                  filtered: if no address is within reach, it is the commune around the position",
@@ -106,14 +106,17 @@ fn reverse_operation() -> Documented {
 }
 
 fn batch_operation() -> Documented {
-    Documented::new("geocodingBatch", "Searches and reverse searches at once")
-        .with_description("An invalid request gets an error in its place and costs nothing")
-        .with_request(batch_request())
-        .with_answer(enveloped(json!({
-            "type": "array",
-            "items": {"anyOf": [reference("AddressCollection"), reference("Error")]},
-            "description": "One answer per item, in the order of the request",
-        })))
+    Documented::new(
+        "geocodingBatch",
+        "Many searches and reverse searches in one call",
+    )
+    .with_description("An invalid request gets an error in its place and costs nothing")
+    .with_request(batch_request())
+    .with_answer(enveloped(json!({
+        "type": "array",
+        "items": {"anyOf": [reference("AddressCollection"), reference("Error")]},
+        "description": "One answer per item, in the order of the request",
+    })))
 }
 
 /// A GeoJSON feature collection of addresses.

@@ -133,7 +133,7 @@ fn page_of(record: &str) -> Value {
         "type": "object",
         "required": ["items", "count"],
         "properties": {
-            "items": {"type": "array", "items": reference(record), "description": "Records of the page, in order"},
+            "items": {"type": "array", "items": reference(record), "description": "Records of the page, in sort order"},
             "count": {"type": "integer", "minimum": 0, "description": "Number of all records that match"},
             "searchAfterHash": {"type": "string",
                 "description": "Cursor of the next page; absent on the last page"},

@@ -34,7 +34,7 @@ pub static FILTER_PROPERTY: FilterModel = FilterModel {
         field("adverts", SomeItem(&FILTER_PROPERTY_ADVERT),
             "At least one advert of the property must meet all conditions of an entry; entries are combined with OR"),
         field("habitation", One(&FILTER_TYPE_HABITATION), "The dwelling").partially_lite(),
-        field("isUrgent", Flag, "Whether an advert says it is urgent"),
+        field("isUrgent", Flag, "Whether an advert says that it is urgent"),
         field("land", One(&FILTER_TYPE_LAND), "The land").partially_lite(),
         field("location", AnyModel(&FILTER_LOCATION), "Places, combined with OR").lite(),
         field("meta", One(&FILTER_META), "When it was seen").lite(),
@@ -132,8 +132,8 @@ static FILTER_VARIATION: FilterModel = FilterModel {
     name: "FilterVariation",
     about: "How a price changed",
     fields: &[
-        field("sinceLastModified", Range, "Change since the price before the last change, percent"),
-        field("sincePublished", Range, "Change since the first price, percent"),
+        field("sinceLastModified", Range, "Change from the price before the last change, percent"),
+        field("sincePublished", Range, "Change from the first price, percent"),
     ],
 };
 

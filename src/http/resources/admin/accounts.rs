@@ -28,7 +28,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| list(call).boxed(),
         operation: Some(|| {
-            Operation::new("accountsList", "Every account, oldest first")
+            Operation::new("accountsList", "All accounts, oldest first")
                 .with_answer(data_list_of("Account"))
         }),
     },

@@ -59,7 +59,7 @@ const DPE_SEARCH_FILTERS: &[Field] = &[
     filter(
         "code_departement_ban",
         Code(&Department::FORMAT),
-        "Department code, 2A, 2B and three characters overseas included",
+        "Department code: two characters, including 2A and 2B, or three overseas",
     ),
     filter("code_region_ban", Text, "Region code"),
     filter("location", Place, PLACE_ABOUT),
@@ -186,22 +186,22 @@ const DPE_TARGETS: &[Field] = &[
     target(
         "conso_5_usages_par_m2_ep",
         Number,
-        "Primary energy, kWh/m2/year, gaussian decay",
+        "Primary energy, kWh/m2/year; Gaussian decay",
     ),
     target(
         "emission_ges_5_usages_par_m2",
         Number,
-        "Emissions, kgCO2/m2/year, gaussian decay",
+        "Emissions, kgCO2/m2/year; Gaussian decay",
     ),
     target(
         "etiquette_dpe",
         OneOf(&dpe::CLASSES),
-        "Energy class, by rank distance",
+        "Energy class; scored by rank distance",
     ),
     target(
         "etiquette_ges",
         OneOf(&dpe::CLASSES),
-        "Climate class, by rank distance",
+        "Climate class; scored by rank distance",
     ),
     target(
         "nombre_niveau_immeuble",
@@ -246,7 +246,7 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
     filter(
         "transaction_type",
         AnyOf(&dvf::TRANSACTION_TYPES),
-        "Nature of the sale, unaccented",
+        "Nature of the sale, without accents",
     ),
     filter("price_eur", Range, "Price of the whole disposition, EUR"),
     filter(
@@ -264,7 +264,7 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
     filter(
         "departement_code",
         Code(&Department::FORMAT),
-        "Department code, 2A, 2B and three characters overseas included",
+        "Department code: two characters, including 2A and 2B, or three overseas",
     ),
     filter(
         "insee_code",
@@ -330,7 +330,7 @@ const DVF_MATCH_FILTERS: &[Field] = &[
 ];
 
 const DVF_TARGETS: &[Field] = &[
-    target("price_eur", Number, "Price, EUR, gaussian decay"),
+    target("price_eur", Number, "Price, EUR; Gaussian decay"),
     target("main_rooms", Number, "Number of main rooms"),
     target("is_new_build", Flag, "Off-plan sale"),
     target(
