@@ -24,7 +24,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
             json!({
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "Host names, in alphabetical order",
+                "description": "Names of the portals, which are host names",
             }),
         ))
     }),
