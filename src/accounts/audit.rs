@@ -36,7 +36,7 @@ pub struct AuditEntry {
 /// State of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditState {
-    /// Number of entries.
+    /// Maximum number of entries.
     pub entries: u64,
     /// Digest of the last entry, hexadecimal; empty without entries.
     pub head: String,

@@ -15,13 +15,13 @@ pub struct SqlLimits {
     /// Maximum bytes of a response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Memory of a query before it spills to disk, in MiB.
+    /// Memory that a query may use before it spills to disk, in MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u64>,
     /// Maximum duration of a query, its response included, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_s: Option<u64>,
-    /// Maximum queries that run at once.
+    /// Maximum queries that may run at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrent: Option<u64>,
 }
@@ -37,7 +37,7 @@ pub struct SqlLimitsChange {
     pub memory_mib: Option<Option<u64>>,
     /// Maximum duration of a query, in seconds.
     pub time_s: Option<Option<u64>>,
-    /// Maximum queries that run at once.
+    /// Maximum queries that may run at once.
     pub concurrent: Option<Option<u64>>,
 }
 

@@ -25,7 +25,7 @@ pub struct Alert {
     pub listing: ListingKind,
     /// Why it is inactive; `None` if it is active.
     pub deactivated: Option<DeactivationReason>,
-    /// The search as it was sent.
+    /// The search as sent.
     pub search_query: Value,
     /// URL that matches are posted to.
     pub webhook_url: String,

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use toise_contract::listings::codes::{FlxId, Timestamp};
 
-/// Where a delivery stands.
+/// Status of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeliveryStatus {
@@ -52,31 +52,31 @@ impl DeliveryStatus {
     }
 }
 
-/// A request to an alert's receiver, however often it was tried.
+/// A delivery to an alert's receiver, with all its attempts.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Delivery {
     /// Identifier, the `webhook-id` of every attempt.
     pub delivery_id: FlxId,
-    /// The alert it tells of.
+    /// The alert that it reports on.
     pub alert_id: FlxId,
-    /// Where it stands.
+    /// Status of the delivery.
     pub status: DeliveryStatus,
-    /// Attempts made.
+    /// Number of attempts made.
     pub attempts: u32,
-    /// When it is tried again.
+    /// When the next attempt is due.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
-    /// HTTP status of the last answer; absent when there was none.
+    /// HTTP status of the last answer; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_status: Option<u16>,
     /// Why the last attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// When it was put together.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When the receiver took it.
+    /// When the receiver accepted it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivered_at: Option<Timestamp>,
-    /// Items it tells of, 1 to 100.
+    /// Number of items it reports, 1 to 100.
     pub items: u32,
 }

@@ -34,7 +34,7 @@ pub const SEARCH_QUERY_BYTES_MAX: usize = 65_536;
 /// The search of an alert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedSearch {
-    /// The search as it was sent.
+    /// The search as sent.
     pub sent: Value,
     /// The parsed filter.
     pub filter: Filter,
@@ -82,7 +82,7 @@ pub fn match_kinds(listing: ListingKind) -> &'static Enumeration {
 
 static CONTEXT: [Field; 1] = [
     Field::optional("metadata", FieldKind::Free(METADATA_BYTES_MAX), "")
-        .about(|| format!("Free keys and values, {METADATA_BYTES_MAX} bytes of JSON at most")),
+        .about(|| format!("Any keys and values, at most {METADATA_BYTES_MAX} bytes of JSON")),
 ];
 
 /// Returns the fields of the body that creates an alert. A body that changes an alert may have any of them.
@@ -95,7 +95,7 @@ pub fn alert_table(listing: ListingKind) -> &'static [Field] {
     static PROPERTY: [Field; 5] = alert(
         &PROPERTY_SEARCH,
         &PROPERTY_KINDS,
-        "What is told: a property that qualifies for the first time, a new advert that joins a matched one",
+        "What is reported: a property that qualifies for the first time, or a new advert that joins a matched property",
     );
     static ADVERT_SEARCH: Own = Own {
         read: |value, at| saved_search(ListingKind::Advert, value, at),
@@ -105,8 +105,8 @@ pub fn alert_table(listing: ListingKind) -> &'static [Field] {
     static ADVERT: [Field; 5] = alert(
         &ADVERT_SEARCH,
         &ADVERT_KINDS,
-        "What is told: an advert that qualifies for the first time, events on a matched one; without the first its \
-         first match is remembered silently, so that events follow",
+        "What is reported: an advert that qualifies for the first time, or events on a matched advert. If only \
+         events are reported, the first match is recorded without a notification, so that later events are reported",
     );
     match listing {
         ListingKind::Property => &PROPERTY,
@@ -144,19 +144,19 @@ const fn alert(
         Field::required(
             "webhook_url",
             FieldKind::Address(URL_CHARS_MAX),
-            "Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects \
-             are not followed",
+            "URL that matches are posted to: https, with a public host that resolves. The URL is checked again at \
+             every delivery; redirects are not followed",
         ),
         Field::required("match", FieldKind::List(kinds), about_kinds),
         Field::required(
             "search_name",
             FieldKind::Words(NAME_CHARS_MAX),
-            "Its name, for people",
+            "Its name, for display",
         ),
         Field::optional(
             "context",
             FieldKind::Object(&CONTEXT),
-            "What deliveries echo beside the alert's identifier; an empty object: nothing",
+            "Data that deliveries echo in addition to the alert's identifier; an empty object means none",
         ),
     ]
 }
@@ -170,7 +170,7 @@ const fn items(payload: &'static str) -> ListOf {
 }
 
 const fn alerts(items: &'static ListOf) -> [Field; 1] {
-    let about = "Alerts in order; each is taken or refused by itself";
+    let about = "Alerts; each is accepted or refused on its own";
     [Field::required("alerts", FieldKind::List(items), about)]
 }
 

@@ -82,14 +82,10 @@ const SQL_QUERIES: Metric<Counter> = Metric::counter(
     "toise_sql_queries_total",
     "SQL queries that ended, by door and outcome.",
 );
-const SQL_ROWS: Metric<Counter> = Metric::counter(
-    "toise_sql_rows_total",
-    "Rows of the answers of SQL queries.",
-);
-const SQL_BYTES: Metric<Counter> = Metric::counter(
-    "toise_sql_bytes_total",
-    "Bytes of the answers of SQL queries.",
-);
+const SQL_ROWS: Metric<Counter> =
+    Metric::counter("toise_sql_rows_total", "Rows returned by SQL queries.");
+const SQL_BYTES: Metric<Counter> =
+    Metric::counter("toise_sql_bytes_total", "Bytes returned by SQL queries.");
 const SQL_FOR_WORKERS: Metric<Counter> = Metric::counter(
     "toise_sql_queries_for_workers_total",
     "SQL queries large enough for workers: shared among them, or answered by the server itself.",
@@ -106,19 +102,19 @@ const ACTIVE_ALERTS: Metric<Gauge> =
     Metric::gauge("toise_active_alerts", "Active alerts, by kind of listing.");
 const PAIRS_WAITING: Metric<Gauge> = Metric::gauge(
     "toise_candidate_pairs_waiting",
-    "Pairs of adverts of two properties that may be one home and are waiting for a person to decide.",
+    "Pairs of adverts of two properties that may be the same home and wait for a person to decide.",
 );
 const UNREADABLE_ALERTS: Metric<Gauge> = Metric::gauge(
     "toise_unreadable_alerts",
-    "Active alerts this version cannot read: they match nothing until they are changed.",
+    "Active alerts that this version cannot read. They match nothing until they are changed.",
 );
 const UPSTREAM_BREAKER: Metric<Gauge> = Metric::gauge(
     "toise_geocoding_upstream_breaker",
-    "1 for the state of the circuit breaker of the upstream geocoding service, 0 for the others.",
+    "State of the circuit breaker of the upstream geocoding service: 1 for the current state, 0 for the others.",
 );
 const UPSTREAM_BREAKER_OPENED: Metric<Counter> = Metric::counter(
     "toise_geocoding_upstream_breaker_opened_total",
-    "How often the circuit breaker of the upstream geocoding service opened.",
+    "Number of times that the circuit breaker of the upstream geocoding service opened.",
 );
 const UPSTREAM_QUESTIONS: Metric<Counter> = Metric::counter(
     "toise_geocoding_upstream_questions_total",

@@ -19,8 +19,8 @@ const MERGED_PAIRS: Metric<Gauge> =
     Metric::gauge("toise_merged_pairs", "Pairs of adverts in one property.");
 const CONTRADICTING_PAIRS: Metric<Gauge> = Metric::gauge(
     "toise_merged_pairs_contradicting",
-    "Pairs of adverts in one property that contradict each other, by field; above 2 % of the merged pairs something is \
-     wrong with the adverts.",
+    "Pairs of adverts in one property that contradict each other, by field. More than 2 % of the merged pairs means \
+     that something is wrong with the adverts.",
 );
 
 /// Groups of properties counted per second.

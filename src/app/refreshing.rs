@@ -46,7 +46,7 @@ const ERROR_BYTES_MAX: i64 = 2_000;
 
 const TABLE_AGE: Metric<Gauge> = Metric::gauge(
     "toise_table_age_seconds",
-    "Seconds since a table of open data had all that its source had; without a refresh, since it last changed.",
+    "Seconds since a table of open data was last up to date with its source; without a refresh, since it last changed.",
 );
 const EDITION: Metric<Gauge> = Metric::gauge(
     "toise_edition_timestamp_seconds",

@@ -14,7 +14,7 @@ const WAITING: Metric<Gauge> = Metric::gauge(
 );
 const LEFT_OUT: Metric<Counter> = Metric::counter(
     "toise_ledger_rows_left_out_total",
-    "Rows of free calls left out of the ledger because too many were waiting.",
+    "Rows of free calls dropped from the ledger because too many were waiting.",
 );
 
 /// Writes waiting rows every second until the handle is dropped, and registers their metrics.

@@ -67,17 +67,17 @@ impl RejectionCode {
     /// Returns the meaning of the code, as the API's description states it.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Gone => "the listing is off line; an advert that was known is now too",
-            Self::NotAListing => "the page holds no listing, or several",
-            Self::Robots => "robots.txt of the portal forbids it",
-            Self::NotPublic => "the address, or one it leads to, is not public",
-            Self::NotCovered => "only portals covered are collected from here",
-            Self::LoginRequired => "the page is for those who log in",
-            Self::Refused => "the portal refuses, or keeps programs out",
-            Self::Redirects => "redirects lead in a circle, or too far",
+            Self::Gone => "the listing is offline; if its advert was known, it is now offline too",
+            Self::NotAListing => "the page contains no listing, or several",
+            Self::Robots => "the portal's robots.txt forbids it",
+            Self::NotPublic => "the address, or one that it redirects to, is not public",
+            Self::NotCovered => "the portal is not covered by this service",
+            Self::LoginRequired => "the page requires a login",
+            Self::Refused => "the portal refuses the request, or blocks programs",
+            Self::Redirects => "the redirects form a loop, or are too many",
             Self::TooLarge => "the page is larger than any listing",
-            Self::Unparsable => "the answer is no page",
-            Self::Unreachable => "the portal could not be reached, however often it was tried",
+            Self::Unparsable => "the answer is not a web page",
+            Self::Unreachable => "the portal could not be reached, even after several attempts",
         }
     }
 }

@@ -19,7 +19,7 @@ pub const URL_PARAMETER: &str = "url";
 pub static PAGE_URL: [Field; 1] = [Field::required(
     URL_PARAMETER,
     FieldKind::Address(URL_BYTES_MAX),
-    "Address of the listing on its portal, http or https",
+    "URL of the listing on its portal, http or https",
 )];
 
 /// The query parameter that names a mapping.
@@ -29,7 +29,8 @@ pub const MAPPING_PARAMETER: &str = "mapping";
 pub static INGESTION: [Field; 1] = [Field::optional(
     MAPPING_PARAMETER,
     FieldKind::TextUpTo(MAPPING_CHARS_MAX),
-    "Name of the mapping by which the rows of the body become adverts; absent where they have the shape of IncomingAdvert",
+    "Name of the mapping that turns the rows of the body into adverts; leave it out if the rows have the shape of \
+     IncomingAdvert",
 )];
 
 /// The body of a report.
@@ -38,7 +39,7 @@ pub static REPORT: [Field; 2] = [
     Field::optional(
         "comment",
         FieldKind::TextUpTo(COMMENT_CHARS_MAX),
-        "In words; required where reason is OTHER",
+        "Explanation in words; required if reason is OTHER",
     ),
 ];
 

@@ -142,7 +142,7 @@ wire_enums! {
     /// Order of a sorted list.
     EnumSearchRequestOrderBy { Asc = "ASC" | "asc", Desc = "DESC" | "desc" }
 
-    /// Greenhouse gas class of a dwelling, A (best) to G; NC when exempt from a diagnostic.
+    /// Greenhouse gas class of a dwelling, A (best) to G; NC if exempt from a diagnostic.
     EnumGreenhouseClassification {
         Unknown = "GREENHOUSE_CLASSIFICATION_UNKNOWN", G = "GREENHOUSE_CLASSIFICATION_G",
         F = "GREENHOUSE_CLASSIFICATION_F", E = "GREENHOUSE_CLASSIFICATION_E", D = "GREENHOUSE_CLASSIFICATION_D",
@@ -150,7 +150,7 @@ wire_enums! {
         Nc = "GREENHOUSE_CLASSIFICATION_NC",
     }
 
-    /// Energy class of a dwelling, A (best) to G; NC when exempt from a diagnostic.
+    /// Energy class of a dwelling, A (best) to G; NC if exempt from a diagnostic.
     EnumEnergyClassification {
         Unknown = "ENERGY_CLASSIFICATION_UNKNOWN", G = "ENERGY_CLASSIFICATION_G", F = "ENERGY_CLASSIFICATION_F",
         E = "ENERGY_CLASSIFICATION_E", D = "ENERGY_CLASSIFICATION_D", C = "ENERGY_CLASSIFICATION_C",
@@ -164,7 +164,7 @@ wire_enums! {
         SouthWest = "EXPOSURE_SOUTH_WEST", West = "EXPOSURE_WEST", NorthWest = "EXPOSURE_NORTH_WEST",
     }
 
-    /// How far a dwelling is furnished.
+    /// Whether a dwelling is furnished.
     EnumFurniture {
         Unknown = "UNKNOWN_FURNITURE", Unfurnished = "UNFURNISHED", PartiallyFurnished = "PARTIALLY_FURNISHED",
         FullyFurnished = "FULLY_FURNISHED",
@@ -179,13 +179,13 @@ wire_enums! {
         Coating = "MATERIAL_COATING",
     }
 
-    /// Panes of the windows.
+    /// Glazing of the windows.
     EnumGlazingType {
         Unknown = "GLAZING_TYPE_UNKNOWN", Simple = "GLAZING_TYPE_SIMPLE", Double = "GLAZING_TYPE_DOUBLE",
         Triple = "GLAZING_TYPE_TRIPLE",
     }
 
-    /// What the windows look on.
+    /// What the windows overlook.
     EnumViewOn {
         Unknown = "VIEW_ON_UNKNOWN", Sea = "VIEW_ON_SEA", Hills = "VIEW_ON_HILLS", Rivers = "VIEW_ON_RIVERS",
         City = "VIEW_ON_CITY", Park = "VIEW_ON_PARK", Verdure = "VIEW_ON_VERDURE", Street = "VIEW_ON_STREET",
@@ -201,13 +201,13 @@ wire_enums! {
         Clear = "VIEW_TYPE_CLEAR", Exceptional = "VIEW_TYPE_EXCEPTIONAL", Dominant = "VIEW_TYPE_DOMINANT",
     }
 
-    /// Who shares the heating.
+    /// Whether the heating is individual or shared.
     EnumHeatType {
         Unknown = "HEAT_TYPE_UNKNOWN", Individual = "HEAT_TYPE_INDIVIDUAL", Shared = "HEAT_TYPE_SHARED",
         Mix = "HEAT_TYPE_MIX" | "HEAT_TYPE_MIXED", City = "HEAT_TYPE_CITY", Cistern = "HEAT_TYPE_CISTERN",
     }
 
-    /// What gives off the heat.
+    /// Kind of heat emitter.
     EnumHeatTypeDetail {
         Unknown = "HEAT_DETAIL_UNKNOWN", Floor = "HEAT_DETAIL_FLOOR", Ceiling = "HEAT_DETAIL_CEILING",
         Fireplace = "HEAT_DETAIL_FIREPLACE", Insert = "HEAT_DETAIL_INSERT", AirCon = "HEAT_DETAIL_AIR_CON",
@@ -224,7 +224,7 @@ wire_enums! {
         CanadianWell = "HEATING_CANADIAN_WELL", Coal = "HEATING_COAL",
     }
 
-    /// Condition of the interior; one value is misspelt in the contract and stays so.
+    /// Condition of the interior; the misspelling of one value is part of the contract.
     EnumPropertyInteriorCondition {
         Unknown = "INTERIOR_CONDITION_UNKNOWN", Excellent = "INTERIOR_CONDITION_EXCELLENT",
         ToRefresh = "INTERIOR_CONDITION_TO_REFRESH",
@@ -265,7 +265,7 @@ wire_enums! {
         Vineyard = "LAND_VINEYARD", Industrial = "LAND_INDUSTRIAL", Pond = "LAND_POND", Forest = "LAND_FOREST",
     }
 
-    /// What is offered: sale, rent, and others.
+    /// What is offered: sale, rent and others.
     EnumPropertyOfferType {
         Unknown = "OFFER_UNKNOWN", Buy = "OFFER_BUY", Rent = "OFFER_RENT",
         BusinessTakeOver = "OFFER_BUSINESS_TAKE_OVER", LeaseBack = "OFFER_LEASE_BACK",
@@ -275,7 +275,7 @@ wire_enums! {
     /// Kind of parking place.
     EnumParkingType { Unknown = "PARKING_UNKNOWN", Garage = "PARKING_GARAGE", Parking = "PARKING_PARKING" }
 
-    /// Where the transaction stands.
+    /// Status of the transaction.
     EnumPropertyProcess {
         Unknown = "PROCESS_UNKNOWN", AvailableOnMarket = "PROCESS_AVAILABLE_ON_MARKET",
         UnderCompromise = "PROCESS_UNDER_COMPROMISE", RentedSold = "PROCESS_RENTED_SOLD", Removed = "PROCESS_REMOVED",
@@ -304,7 +304,7 @@ wire_enums! {
         LastSeenAt = "LAST_SEEN_AT", Relevance = "RELEVANCE",
     }
 
-    /// What is studied of the properties found.
+    /// The value that is studied.
     EnumStudiedData {
         Price = "PRICE", PricePerArea = "PRICE_PER_AREA", Surface = "SURFACE", TimeOnMarket = "TIME_ON_MARKET",
     }
@@ -312,10 +312,10 @@ wire_enums! {
     /// How similar properties are found.
     SimilarPropertiesRequestSimilarityStrategyEnum { Search = "SEARCH" }
 
-    /// What a property alert reports: a property that qualifies, an advert that joins one.
+    /// What a property alert reports: a property that qualifies, or an advert that joins one.
     EnumAlertMatch { Created = "ALERT_MATCH_CREATED", Merged = "ALERT_MATCH_MERGED" }
 
-    /// What an advert alert reports: an advert that qualifies, an event on one.
+    /// What an advert alert reports: an advert that qualifies, or an event on one.
     EnumAdvertAlertMatch { Created = "ALERT_MATCH_CREATED", AdvertEvent = "ALERT_MATCH_ADVERT_EVENT" }
 
     /// What is wrong with a listing.
@@ -324,11 +324,11 @@ wire_enums! {
         WrongLocation = "WRONG_LOCATION", Duplicate = "DUPLICATE", WrongAgency = "WRONG_AGENCY", Other = "OTHER",
     }
 
-    /// How precise a position is that was found from an address, a town or a postal code: a house number, a street or
-    /// named place, the centre of a commune.
+    /// Precision of a position that was found from an address, a town or a postal code: a house number, a street or
+    /// named place, or the centre of a commune.
     EnumLocationPrecision { Address = "ADDRESS", Street = "STREET", Town = "TOWN" }
 
-    /// What happened to an advert: its price changed, it came back online, it went offline.
+    /// What happened to an advert: its price changed, it came back online or it went offline.
     EnumAdvertEvent { Price = "PRICE", Republished = "REPUBLISHED", Unpublished = "UNPUBLISHED" }
 }
 

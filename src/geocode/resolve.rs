@@ -131,7 +131,7 @@ pub struct Resolved {
     pub lat: f64,
     /// Longitude in WGS 84 degrees.
     pub lon: f64,
-    /// The address in one line, as the base writes it.
+    /// The address in one line, as written in the address base.
     pub label: String,
     /// Probability that this is the intended address, 0 to 1.
     pub probability: f64,
@@ -182,7 +182,7 @@ impl Resolved {
 /// Summary in an answer of how an address was understood.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AddressSummary<'r> {
-    /// The address in one line, as the base writes it.
+    /// The address in one line, as written in the address base.
     pub label: &'r str,
     /// Probability that it is the intended address, 0 to 1.
     pub score: f64,

@@ -97,13 +97,13 @@ static INDICATORS: [Indicator; 21] = [
         "priced_sales",
         Sale,
         |row| Some(row.sales.as_ref().map_or(0, |of| of.priced)),
-        "Those that tell the price of one home: the sample of the quartiles",
+        "Sales whose price is that of a single home; the quartiles are computed from these",
     ),
     number(
         "volume_eur",
         Sale,
         |row| Some(row.sales.as_ref().map_or(0.0, |of| of.volume)),
-        "What was paid, EUR; the price of a sale is divided among its classes",
+        "Total paid, EUR; the price of a sale is divided among its classes",
     ),
     number(
         "price_per_m2_q1",
@@ -127,7 +127,7 @@ static INDICATORS: [Indicator; 21] = [
         "index",
         Sale,
         |row| row.index.map(|index| index[0]),
-        "Hedonic price index of the department and class; the first period of the department is 100",
+        "Hedonic price index of the department and class; the department's first period is 100",
     ),
     number(
         "index_lower",
@@ -163,19 +163,19 @@ static INDICATORS: [Indicator; 21] = [
         "days_on_market",
         Sale,
         |row| asked(row)?.days_on_market,
-        "Median days from the first sighting to the end, of properties for sale that went offline",
+        "Median days from the first sighting until going offline, of properties for sale that went offline",
     ),
     number(
         "price_cut_share",
         Sale,
         |row| asked(row)?.price_cut_share,
-        "Share of properties for sale that ask less than at first, percent",
+        "Share of properties for sale whose asking price is below their first one, percent",
     ),
     number(
         "price_cut",
         Sale,
         |row| asked(row)?.price_cut,
-        "Median fall of those prices, percent",
+        "Median cut of those prices, percent",
     ),
     count(
         "to_rent",
@@ -199,19 +199,19 @@ static INDICATORS: [Indicator; 21] = [
         "gross_yield",
         Both,
         |row| asked(row)?.gross_yield,
-        "Twelve median rents over the median asking price, percent",
+        "Twelve median monthly rents divided by the median asking price, percent",
     ),
     number(
         "energy_premium_ab",
         Sale,
         |row| asked(row)?.premium_ab,
-        "Median asking price per m2 of energy classes A and B over that of D, percent",
+        "Percentage by which the median asking price per m2 of energy classes A and B exceeds that of class D",
     ),
     number(
         "energy_premium_fg",
         Sale,
         |row| asked(row)?.premium_fg,
-        "Median asking price per m2 of energy classes F and G over that of D, percent",
+        "Percentage by which the median asking price per m2 of energy classes F and G exceeds that of class D",
     ),
 ];
 
@@ -222,7 +222,7 @@ const SUBJECT: [(&str, &str); 4] = [
     ("type", "Class of the homes"),
     (
         "period",
-        "Month as 2024-05 or quarter as 2024-Q2; null if all days are one period",
+        "Month such as 2024-05 or quarter such as 2024-Q2; null if all days form one period",
     ),
 ];
 

@@ -57,7 +57,7 @@ static LOCATION: [Field; 4] = [
     Field::optional(
         "departments",
         FieldKind::List(&DEPARTMENTS),
-        "In one of these departments",
+        "Within one of these departments",
     ),
     Field::optional(
         "communes",
@@ -77,25 +77,29 @@ pub static BODY: [Field; 7] = [
     Field::required(
         "level",
         FieldKind::OneOf(&Level::NAMES),
-        "The places that rows are about; a cell is a square of 1 km",
+        "Kind of place that each row describes; a cell is a square of 1 km",
     ),
-    Field::optional("type", FieldKind::OneOf(&CLASSES), "Flats or houses only"),
+    Field::optional(
+        "type",
+        FieldKind::OneOf(&CLASSES),
+        "Only flats, or only houses",
+    ),
     Field::optional(
         "offer",
         FieldKind::OneOf(&OFFERS),
-        "Indicators of sale only (recorded and asking prices), or of rent only",
+        "Only the indicators of sales (recorded and asking prices), or only those of rents",
     ),
     Field::optional("from", FieldKind::Moment, "First day"),
     Field::optional("to", FieldKind::Moment, "Last day"),
     Field::optional(
         "by",
         FieldKind::OneOf(&DIVISIONS),
-        "Length of a period; without it all days are one period",
+        "Length of a period; without it all days form one period",
     ),
     Field::optional(
         "location",
         FieldKind::Object(&LOCATION),
-        "Which places; every condition of it holds",
+        "The places to include; all conditions must hold",
     ),
 ];
 

@@ -161,7 +161,7 @@ fn table_arguments() -> Map<String, Value> {
     let table = json!({
         "type": "string",
         "maxLength": TABLE_NAME_CHARS_MAX,
-        "description": "Name of one table; without it, all are described",
+        "description": "Name of one table; without it, all tables are described",
     });
     let mut arguments = Map::new();
     arguments.insert("type".into(), json!("object"));

@@ -17,10 +17,12 @@ use crate::request::request_of;
 use toise_service::admission::KEY_HEADER;
 
 /// The instructions that an agent receives first.
-const INSTRUCTIONS: &str = "French property data: homes for sale and to rent, recorded sales (DVF), energy diagnostics \
-(DPE), addresses, estimates and market indicators. Prices are in EUR, surfaces in m2, positions in degrees (WGS 84). Most \
-calls cost credits of the API key. Geocode an address first where a position or an INSEE code is asked for. An error names \
-the argument by its path and says what is allowed there: correct it and call again.";
+const INSTRUCTIONS: &str = "French property data: homes for sale and to rent, recorded sales (DVF), energy \
+                            diagnostics (DPE), addresses, estimates and market indicators. Prices are in EUR, \
+                            surfaces in m2, positions in degrees (WGS 84). Most calls cost credits of the API key. \
+                            If a tool needs a position or an INSEE code, geocode the address first. An error gives \
+                            the path of the argument and says what is allowed there: correct the argument and call \
+                            again.";
 
 /// The handler of the messages of one client.
 #[derive(Clone)]

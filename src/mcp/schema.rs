@@ -60,7 +60,7 @@ impl Components<'_> {
         if let Some((name, component)) = self.referred(schema) {
             if name == FILTER.0 && tool != FILTER.1 {
                 let place = format!(
-                    "As `search.filterProperty` of the tool `{}`, whose schema describes it",
+                    "The same as `search.filterProperty` of the tool `{}`, whose schema describes it",
                     FILTER.1
                 );
                 return json!({"type": "object", "description": place});

@@ -90,8 +90,8 @@ pub(crate) const TOOLS: [ToolDefinition; 14] = [
         name: "search_properties",
         title: "Search properties",
         operation: "propertiesSearch",
-        note: "Properties are homes, land and car parks merged from adverts of portals. Ask for few with `size`; each is \
-               a long record.",
+        note: "Properties are homes, land and parking spaces, merged from adverts on portals. Each is a long record, \
+               so ask for only a few with `size`.",
         defaults: r#"{"size":5,"sortBy":"LAST_SEEN_AT","orderBy":"DESC"}"#,
         ..READING
     },
@@ -134,7 +134,8 @@ pub(crate) const TOOLS: [ToolDefinition; 14] = [
         name: "search_diagnostics",
         title: "Search energy diagnostics",
         operation: "dpeSearch",
-        note: "Energy performance diagnostics of homes (DPE). Each is a long record: ask for few with `size`.",
+        note: "Energy performance diagnostics of homes (DPE). Each is a long record, so ask for only a few with \
+               `size`.",
         defaults: r#"{"size":3}"#,
         ..READING
     },
@@ -149,14 +150,14 @@ pub(crate) const TOOLS: [ToolDefinition; 14] = [
         name: "price_level",
         title: "Price level and market indicators",
         operation: "analyticsMarket",
-        note: "Name the places in `location`: without them the answer covers the country and may be too long.",
+        note: "Name the places in `location`: without them the answer covers the whole country and may be too long.",
         ..READING
     },
     ToolDefinition {
         name: "preview_alert",
         title: "Preview an alert",
         operation: "propertyAlertsPreview",
-        note: "Creates nothing.",
+        note: "Previews only; creates no alert.",
         ..READING
     },
     ToolDefinition {
@@ -177,18 +178,19 @@ pub(crate) const TOOLS: [ToolDefinition; 14] = [
         name: "sql",
         title: "Run a read-only SQL query",
         operation: "sql",
-        note: "One statement that only reads, in the SQL of DataFusion, with many names of DuckDB; all tables are read at \
-               one moment. The answer has at most 1,000 rows and 1 MiB; a query with more fails, so name the columns, \
-               aggregate or add `limit`. A fault is told with line and column. Call `describe_tables` first.",
+        note: "One read-only statement, in the SQL of DataFusion, with many functions and clauses of DuckDB. All tables \
+               are read as they are at one moment. The answer may have at most 1,000 rows and 1 MiB. A query with a \
+               larger answer fails, so name the columns, aggregate or add `limit`. A fault is reported with its line \
+               and column. Call `describe_tables` first.",
         fixed: Fixed::Rows,
         ..READING
     },
     ToolDefinition {
         name: "describe_tables",
-        title: "Describe the tables of SQL",
+        title: "Describe the SQL tables",
         operation: "sql",
-        note: "The columns of each table that the tool `sql` reads, with their types. It is a query of `sql` and needs \
-               the same scope.",
+        note: "Returns the columns, with their types, of each table that the tool `sql` reads. It runs a query of \
+               `sql` and needs the same scope.",
         arguments: Arguments::OfTables,
         fixed: Fixed::Rows,
         ..READING

@@ -12,8 +12,9 @@ use toise_geocode::resolve::{LazyGeocoder, PostalAddress, Precision};
 /// Field of a record with the precision of a position found from its address.
 pub const LOCATION_PRECISION: &str = "location_precision";
 /// Description of [`LOCATION_PRECISION`].
-pub const LOCATION_PRECISION_ABOUT: &str = "How precise the position is that was found from the address at import: \
-a house number, or a street or named place; absent where the source gives the position";
+pub const LOCATION_PRECISION_ABOUT: &str = "Precision of a position that was found from the address at import: a \
+                                            house number, or a street or named place; absent if the source gives the \
+                                            position";
 
 /// A position found from an address.
 #[derive(Clone, Copy, Debug, PartialEq)]

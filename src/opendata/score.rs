@@ -267,8 +267,8 @@ pub fn confidence(
 /// Returns the scoring table of a dataset as Markdown, for the API reference.
 pub fn reference(dataset: Dataset) -> String {
     let mut text = String::from(
-        "Score: 100 × the weighted mean of the similarities of the targets given, rounded to one decimal; a value \
-         missing on the record counts as 0.5.\n\n| Target | Similarity | Weight |\n|---|---|---|\n",
+        "Score: 100 × the weighted mean of the similarities to the targets given, rounded to one decimal. A value \
+         that the record lacks counts as a similarity of 0.5.\n\n| Target | Similarity | Weight |\n|---|---|---|\n",
     );
     for rule in rules(dataset) {
         let similarity = match rule.measure {
@@ -289,26 +289,28 @@ pub fn reference(dataset: Dataset) -> String {
     let alone = rules(dataset).iter().find(|rule| rule.rival_error > 0.0);
     let alone = alone.map_or(String::new(), |rule| {
         format!(
-            ", when no other candidate's {} is within {} % of the requested one",
+            ", no other candidate's {} is within {} % of the requested one",
             rule.column,
             100.0 * rule.rival_error
         )
     });
     let beyond_error = if error > 0.0 {
         format!(
-            " and farther than a record falls behind whose figures are {} % off",
+            " (and by more than an error of {} % in the figures would cost)",
             100.0 * error
         )
     } else {
         String::new()
     };
     text.push_str(&format!(
-        "| middle of the {} range, when filtered | exp(-d²·ln 2/(width × {SURFACE_SCALE})²) | {SURFACE_WEIGHT} |\n\
-         | pin of the location, when filtered | exp(-d²·ln 2/(radius × {PLACE_SCALE})²) | {PLACE_WEIGHT} |\n\n\
-         `ambiguous`: the two best scores are {AMBIGUOUS_GAP} or less apart. `confidence` of the first: HIGH from a \
-         score of {}, {} ahead of the second{beyond_error}{alone}, when the targets carry {} bits of evidence beyond what \
-         singles out one of the candidates; MEDIUM from {}, {} ahead, {} bits; LOW from {LOW_SCORE}; else REJECT. An \
-         ambiguous first is never HIGH; the others are at most MEDIUM, by their own gap to the first.",
+        "| middle of the {} range, when filtered | exp(-d²·ln 2/(width × {SURFACE_SCALE})²) | {SURFACE_WEIGHT} |\n| \
+         pin of the location, when filtered | exp(-d²·ln 2/(radius × {PLACE_SCALE})²) | {PLACE_WEIGHT} |\n\nA result \
+         is `ambiguous` if the two best scores are {AMBIGUOUS_GAP} or less apart. The `confidence` of the first \
+         candidate is HIGH if its score is at least {}, it is at least {} ahead of the second{beyond_error}{alone}, \
+         and the targets carry at least {} bits of evidence more than it takes to single out one of the candidates. \
+         It is MEDIUM if the score is at least {}, the lead at least {} and the surplus of evidence at least {} \
+         bits, LOW if the score is at least {LOW_SCORE}, and otherwise REJECT. An ambiguous first candidate is never \
+         HIGH. The other candidates are at most MEDIUM, depending on their score and their gap to the first.",
         surface_column(dataset),
         HIGH.score,
         HIGH.gap,

@@ -14,7 +14,7 @@ pub struct SqlSettings {
     pub memory_mib: u64,
     /// Maximum disk space that one query spills to, in MiB.
     pub spill_mib: u64,
-    /// Maximum duration of a query, its answer included, in seconds.
+    /// Maximum duration of a query, including its answer, in seconds.
     pub time_s: u64,
     /// Maximum queries of one key that run at once.
     pub concurrent_max: u64,

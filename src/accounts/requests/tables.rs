@@ -52,28 +52,28 @@ static NETWORKS: ListOf = ListOf {
 
 /// The body that creates an account.
 pub static ACCOUNT: [Field; 1] = [Field::required("name", FieldKind::Named(&ACCOUNT_NAME), "")
-    .about(|| format!("Unlike every other account's; {}", account::NAME_RULE))];
+    .about(|| format!("Unique among the accounts; {}", account::NAME_RULE))];
 
 /// The kind of a key: `test` or `production`.
 pub const KIND: Field = Field::required(
     "kind",
     FieldKind::OneOf(&KeyKind::NAMES),
-    "A test key lives 7 days, a production key until revoked",
+    "A test key expires after 7 days; a production key works until it is revoked",
 );
 const RATE: Field = Field::optional(
     "rate",
     FieldKind::Integer(1, RATE_PER_S_MAX as i64),
-    "Requests a second",
+    "Requests per second",
 );
 const QUOTA: Field = Field::optional(
     "monthly_quota",
     FieldKind::IntegerOrNull(0, MONTHLY_QUOTA_MAX as i64),
-    "Counted calls a month (UTC); null: no bound",
+    "Counted calls per month (UTC); null means unlimited",
 );
 const ESTIMATES: Field = Field::optional(
     "max_concurrent_estimates",
     FieldKind::Integer(1, ESTIMATES_MAX as i64),
-    "Estimates that run at once; more wait in a short queue",
+    "Estimates that may run at once; more wait in a short queue",
 );
 /// Returns the field of a limit on a key's queries; null means the limit of the service.
 const fn sql_limit(name: &'static str, about: &'static str) -> Field {
@@ -84,25 +84,28 @@ static SQL_LIMITS: [Field; 5] = [
     sql_limit("bytes", "Maximum bytes of an answer"),
     sql_limit(
         "memory_mib",
-        "Memory of a query before it spills to disk, in MiB",
+        "Memory that a query may use before it spills to disk, in MiB",
     ),
     sql_limit(
         "time_s",
-        "Maximum duration of a query, its answer included, in seconds",
+        "Maximum duration of a query, including its answer, in seconds",
     ),
-    sql_limit("concurrent", "Maximum queries that run at once"),
+    sql_limit("concurrent", "Maximum queries that may run at once"),
 ];
 const SQL: Field = Field::optional(
     "sql_limits",
     FieldKind::Object(&SQL_LIMITS),
-    "Limits of SQL queries, over HTTP and Flight, below those of the service; null or absent: that of the service",
+    "Limits of SQL queries over HTTP and Flight, lower than those of the service; null or absent means the limit of \
+     the service",
 );
 const NAME: Field = Field::optional("name", FieldKind::Named(&KEY_NAME), "")
-    .about(|| format!("To tell keys apart; {}", key::NAME_RULE));
+    .about(|| format!("Name that tells keys apart; {}", key::NAME_RULE));
 
 const EXPIRES: Field = Field::optional("expires_at", FieldKind::Moment, "")
     .about(|| {
-        format!("When the key stops working, a test key after 7 days at the latest; {DATE_RULE}")
+        format!(
+            "When the key stops working; for a test key after 7 days at the latest; {DATE_RULE}"
+        )
     })
     .such_as("2027-01-31");
 const ALLOWED_FROM: Field = Field::optional(
@@ -116,27 +119,28 @@ pub static KEY: [Field; 10] = [
     Field::optional(
         "account_id",
         FieldKind::Uuid,
-        "Account that is to own it; by default the account named default",
+        "Account that will own the key; by default the account named default",
     ),
     KIND,
     Field::optional(
         "grants",
         FieldKind::List(&GRANTS),
-        "What the key may do; by default every scope but sql and admin, and on a test key but alerts. A test key cannot hold \
-         admin or its endpoints, and a key without the scope admin cannot give them",
+        "What the key may do; by default every scope except sql and admin, and for a test key also except alerts. A \
+         test key cannot hold admin or its endpoints, and a key without the scope admin cannot grant them",
     ),
     RATE.about(|| {
         let [test, production] = KeyKind::ALL.map(|kind| kind.default_allowance(&KeyLimits::default()));
         format!(
-            "Requests a second; by default {} on a test key and {} on a production key, unless configured otherwise",
+            "Requests per second; by default {} for a test key and {} for a production key, unless configured \
+             otherwise",
             test.rate_per_s, production.rate_per_s
         )
     }),
     QUOTA.about(|| {
         let test = KeyKind::Test.default_allowance(&KeyLimits::default());
         format!(
-            "Counted calls a month (UTC); null: no bound; by default {} on a test key and no bound on a production \
-             key, unless configured otherwise",
+            "Counted calls per month (UTC); null means unlimited; by default {} for a test key and unlimited for a \
+             production key, unless configured otherwise",
             test.monthly_quota.unwrap_or_default()
         )
     }),
@@ -152,8 +156,8 @@ pub static KEY_CHANGE: [Field; 8] = [
     Field::optional(
         "grants",
         FieldKind::List(&GRANTS),
-        "What the key may do. A test key cannot hold admin or its endpoints, and a key without the scope admin cannot \
-         give them",
+        "What the key may do. A test key cannot hold admin or its endpoints, and a key without the scope admin \
+         cannot grant them",
     ),
     RATE,
     QUOTA,
@@ -169,16 +173,16 @@ pub static PERIOD: [Field; 2] = [
     Field::optional("from_date", FieldKind::Moment, "")
         .about(|| {
             format!(
-                "First day, by default that of to_date's month, or of the present one, UTC, included; {DATE_RULE}; a \
-                 date-time stands for its day"
+                "First day (UTC), included; by default the first day of to_date's month, or of the current month; \
+                 {DATE_RULE}; of a date-time only the day counts"
             )
         })
         .such_as("2026-11-01"),
     Field::optional("to_date", FieldKind::Moment, "")
         .about(|| {
             format!(
-                "Last day, by default that of the present month, or of from_date's where that is later, UTC, included; \
-                 {DATE_RULE}; a date-time stands for its day"
+                "Last day (UTC), included; by default the last day of the current month, or of from_date's month if \
+                 that is later; {DATE_RULE}; of a date-time only the day counts"
             )
         })
         .such_as("2026-11-01"),
@@ -199,12 +203,12 @@ pub static AUDIT: [Field; 2] = [
     Field::optional(
         "before",
         FieldKind::Integer(1, ENTRY_MAX),
-        "Only entries with lower numbers, to read on",
+        "Only entries with a lower number than this; use it to read the next page",
     ),
     Field::optional(
         "take",
         FieldKind::Integer(1, ENTRIES_MAX as i64),
-        "Number of entries",
+        "Maximum number of entries",
     )
     .or(DefaultValue::Integer(AUDIT_TAKEN as i64)),
 ];

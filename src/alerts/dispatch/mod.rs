@@ -128,11 +128,11 @@ const NOTIFICATIONS: Metric<Gauge> = Metric::gauge(
 );
 const NOTIFICATIONS_MAX: Metric<Gauge> = Metric::gauge(
     "toise_outbox_notifications_max",
-    "Number of notifications past which the oldest are evicted.",
+    "Number of notifications above which the oldest are evicted.",
 );
 const WAITING: Metric<Gauge> = Metric::gauge(
     "toise_outbox_waiting",
-    "Notifications that wait for a delivery, counted up to 100,000.",
+    "Notifications waiting for a delivery, counted up to 100,000.",
 );
 const AGE: Metric<Gauge> = Metric::gauge(
     "toise_outbox_age_seconds",
@@ -140,11 +140,11 @@ const AGE: Metric<Gauge> = Metric::gauge(
 );
 const AGE_MAX: Metric<Gauge> = Metric::gauge(
     "toise_outbox_age_max_seconds",
-    "Age past which notifications are evicted.",
+    "Age above which notifications are evicted.",
 );
 const DELIVERIES: Metric<Gauge> = Metric::gauge(
     "toise_deliveries",
-    "Deliveries that are pending, failed (to be tried again) or dead, by status.",
+    "Deliveries that are pending, failed (to be retried) or dead, by status.",
 );
 const UNDER_WAY: Metric<Gauge> = Metric::gauge(
     "toise_deliveries_under_way",
@@ -152,7 +152,7 @@ const UNDER_WAY: Metric<Gauge> = Metric::gauge(
 );
 const ENDPOINTS_OPEN: Metric<Gauge> = Metric::gauge(
     "toise_endpoints_open",
-    "Failing receivers that are only probed from time to time.",
+    "Failing receivers that are probed only from time to time.",
 );
 
 /// Registers the gauges of the outbox.

@@ -31,13 +31,13 @@ pub const PREVIEW_DAYS_DEFAULT: usize = 30;
 const SKIP: Field = Field::optional(
     "skip",
     FieldKind::Integer(0, SKIP_MAX as i64),
-    "Entries to leave out at the beginning",
+    "Number of entries to skip",
 )
 .or(DefaultValue::Integer(0));
 const TAKE: Field = Field::optional(
     "take",
     FieldKind::Integer(1, TAKE_MAX as i64),
-    "Entries to answer at most",
+    "Maximum number of entries",
 )
 .or(DefaultValue::Integer(TAKE_DEFAULT as i64));
 
@@ -62,21 +62,23 @@ pub static DELIVERIES: [Field; 3] = [
     Field::optional(
         "status",
         FieldKind::OneOf(&DeliveryStatus::NAMES),
-        "Only deliveries that stand so",
+        "Only deliveries with this status",
     ),
 ];
 
 /// The body of a replay.
 pub static REPLAY: [Field; 3] = [
     Field::required("from", FieldKind::Moment, "")
-        .about(|| format!("First moment of the window; {DATE_RULE}")),
+        .about(|| format!("Start of the window, included; {DATE_RULE}")),
     Field::required("to", FieldKind::Moment, "").about(|| {
-        format!("Last moment of the window, included; a bare day is that whole day; {DATE_RULE}")
+        format!(
+            "End of the window, included; a date without a time means that whole day; {DATE_RULE}"
+        )
     }),
     Field::optional(
         "max_items",
         FieldKind::Integer(1, REPLAY_ITEMS_MAX as i64),
-        "Items at most, the oldest",
+        "Maximum number of items; the oldest are sent",
     )
     .or(DefaultValue::Integer(REPLAY_ITEMS_MAX as i64)),
 ];
@@ -95,7 +97,7 @@ const fn preview(query: &'static Own) -> [Field; 2] {
     let days = FieldKind::Integer(1, PREVIEW_DAYS_MAX as i64);
     [
         Field::required("search_query", FieldKind::Own(query), ""),
-        Field::optional("days", days, "Days to look back, today included")
+        Field::optional("days", days, "Number of days to look back, including today")
             .or(DefaultValue::Integer(PREVIEW_DAYS_DEFAULT as i64)),
     ]
 }

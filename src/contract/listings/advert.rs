@@ -15,9 +15,9 @@ record! {
     /// One listing on one portal.
     #[derive(Default)]
     Advert {
-        /// Currency of every amount here; CURRENCY_EUR unless said otherwise.
+        /// Currency of all amounts; CURRENCY_EUR unless stated otherwise.
         currency: Option<EnumCurrency>,
-        /// What it asks now.
+        /// Current asking price.
         current_price: Option<AdvertPrice>,
         /// Description, as on the portal.
         description: Option<String>,
@@ -27,11 +27,11 @@ record! {
         flx_id: Option<FlxId>,
         /// The dwelling.
         habitation: Option<TypeHabitation>,
-        /// Whether its data contradict each other or are absurd.
+        /// Whether its data is contradictory or implausible.
         has_anomaly: Option<bool>,
         /// Whether the price is the starting bid of an auction.
         is_auction: Option<bool>,
-        /// Whether it says to be urgent.
+        /// Whether it says that it is urgent.
         is_urgent: Option<bool>,
         /// The land.
         land: Option<TypeLand>,
@@ -39,17 +39,17 @@ record! {
         last_modified_at: Option<Timestamp>,
         /// Where the asset is.
         location: Option<AdLocation>,
-        /// Pictures and visits.
+        /// Pictures and virtual tours.
         medias: Option<Medias>,
         /// The parking places.
         parking: Option<TypeParking>,
-        /// Where the transaction stands, as given.
+        /// Status of the transaction, as given.
         process: Option<EnumPropertyProcess>,
-        /// Whether amounts are paid once or every month; PRICING_ONE_OFF, for rents PRICING_MENSUAL.
+        /// Whether amounts are paid once or every month: PRICING_ONE_OFF, or PRICING_MENSUAL for rents.
         scope: Option<EnumPricingScope>,
         /// The portal, as a host name.
         source: Option<String>,
-        /// Address of the listing on its portal.
+        /// URL of the listing on its portal.
         url: Option<String>,
         /// Free tags.
         tags: Vec<String>,
@@ -62,12 +62,12 @@ record! {
         warranty_deposit: Option<Eur>,
         /// What is offered.
         offer: Option<Offer>,
-        /// Identifier of the first advert seen of the asset; propertyFlxId tells the same.
+        /// Identifier of the first advert that was seen for the asset; the same as propertyFlxId.
         #[schema(deprecated)]
         main_property_ad_flx_id: Option<FlxId>,
         /// Identifier of the property it belongs to.
         property_flx_id: Option<FlxId>,
-        /// Since when it was seen.
+        /// When it was seen.
         meta: Option<Meta>,
         /// Whether it is on its portal now.
         is_online: Option<bool>,
@@ -75,15 +75,15 @@ record! {
         last_seen_at: Option<Timestamp>,
         /// Whether the seller is a professional; false for a private person.
         is_pro: Option<bool>,
-        /// The professional who sells or lets.
+        /// The professional who sells or lets it.
         seller: Option<LightSeller>,
-        /// Whether the seller says to have the exclusive mandate.
+        /// Whether the seller claims an exclusive mandate.
         is_exclusive: Option<bool>,
-        /// The seller's reference of the asset or of the mandate, as on the portal.
+        /// The seller's reference for the asset or the mandate, as on the portal.
         reference: Option<String>,
-        /// The person to ask.
+        /// Contact person.
         contact_in_charge: Option<Contact>,
-        /// Charges beside the price; not in webhook deliveries.
+        /// Charges in addition to the price; not in webhook deliveries.
         charges: Option<Charges>,
     }
 }

@@ -154,7 +154,7 @@ coded!(
     |moment: &DateTime<Utc>| moment.to_rfc3339_opts(SecondsFormat::Millis, true),
     ObjectBuilder::new()
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-        .description(Some("Moment, ISO 8601 in UTC with milliseconds"))
+        .description(Some("Time, ISO 8601 in UTC with milliseconds"))
 );
 
 macro_rules! codes {
@@ -201,16 +201,17 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Postal code, five digits; a commune may have several, and a code several communes.
+    /// Postal code, five digits; a commune may have several codes, and a code may cover several communes.
     PostalCode: "five digits", "^[0-9]{5}$", Some(PlaceCode::Postal), |text| has_digits(text, 5);
     /// INSEE code of a commune, five characters; Paris, Lyon and Marseille by arrondissement.
     InseeCode: "an INSEE code of five characters, such as \"48095\" or \"2A004\"",
         "^([0-9]{2}|2[AB])[0-9]{3}$", Some(PlaceCode::Insee), |text| is_place_code(text, 5);
-    /// Code of a department: two characters, 2A and 2B included, or three overseas.
+    /// Code of a department: two characters, including 2A and 2B, or three overseas.
     Department: "the code of a French department, such as \"48\", \"2A\" or \"971\"",
         "^(0[1-9]|1[0-9]|2[1-9AB]|[3-8][0-9]|9[0-5]|97[1-46])$", Some(PlaceCode::Department),
         |text| departments::CODES.contains(&text);
-    /// Code of an IRIS district: the commune's INSEE code and four digits, 0000 where it has no districts.
+    /// Code of an IRIS district: the commune's INSEE code and four digits, which are 0000 if the commune has no
+    /// districts.
     IrisCode: "an IRIS code of nine characters, such as \"751135001\"",
         "^([0-9]{2}|2[AB])[0-9]{7}$", None, |text| is_place_code(text, 9);
     /// SIREN number of a company, nine digits.

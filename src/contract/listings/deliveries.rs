@@ -21,7 +21,7 @@ record! {
 }
 
 record! {
-    /// Properties an alert matched, by kind of match.
+    /// Properties that an alert matched, by kind of match.
     PropertyDeliveryData {
         /// Properties that qualify for the first time.
         created: Vec<PropertyMatches>,
@@ -31,14 +31,14 @@ record! {
 }
 
 record! {
-    /// Properties one alert matched.
+    /// Properties that one alert matched.
     PropertyMatches {
         /// Identifier of the alert.
         #[serde(rename = "alert_id")]
         alert_id: FlxId,
-        /// What the alert was given to echo.
+        /// Data given with the alert, echoed unchanged.
         context: Option<AlertContext>,
-        /// Identifiers of the properties, 100 at most, newest last; read them by identifier.
+        /// Identifiers of the properties, at most 100, newest last; read the properties by identifier.
         properties: Vec<FlxId>,
     }
 }
@@ -52,7 +52,7 @@ record! {
 }
 
 record! {
-    /// Adverts an alert matched, by kind of match.
+    /// Adverts that an alert matched, by kind of match.
     AdvertDeliveryData {
         /// Adverts that qualify for the first time.
         created: Vec<AdvertMatches>,
@@ -62,39 +62,39 @@ record! {
 }
 
 record! {
-    /// Adverts one alert matched.
+    /// Adverts that one alert matched.
     AdvertMatches {
         /// Identifier of the alert.
         #[serde(rename = "alert_id")]
         alert_id: FlxId,
-        /// What the alert was given to echo.
+        /// Data given with the alert, echoed unchanged.
         context: Option<AlertContext>,
-        /// The adverts whole, but for their charges; 100 at most, newest last.
+        /// The adverts in full, except for their charges; at most 100, newest last.
         adverts: Vec<Advert>,
     }
 }
 
 record! {
-    /// Events on adverts one alert matched.
+    /// Events on adverts that one alert matched.
     AdvertUpdates {
         /// Identifier of the alert.
         #[serde(rename = "alert_id")]
         alert_id: FlxId,
-        /// What the alert was given to echo.
+        /// Data given with the alert, echoed unchanged.
         context: Option<AlertContext>,
-        /// One record per event, 100 at most, newest last.
+        /// One record per event, at most 100, newest last.
         adverts: Vec<AdvertUpdate>,
     }
 }
 
 record! {
-    /// An event on an advert, and how the advert is after it.
+    /// An event on an advert, and the state of the advert after it.
     AdvertUpdate {
         /// Identifier of the advert.
         flx_id: FlxId,
         /// Identifier of the property it belongs to.
         property_flx_id: FlxId,
-        /// What it asks now; absent when the price is given on request only.
+        /// Current asking price; absent if the price is given only on request.
         current_price: Option<AdvertPrice>,
         /// Whether it is on its portal now.
         is_online: bool,
@@ -109,15 +109,15 @@ record! {
         /// Kind of event.
         #[serde(rename = "type")]
         event_type: EnumAdvertEvent,
-        /// When, UTC.
+        /// When it happened, UTC.
         occurred_at: Timestamp,
-        /// How the advert was before; only what the event changed.
+        /// The advert before the event; only what the event changed.
         previous: PreviousState,
     }
 }
 
 record! {
-    /// What an event changed, as it was before.
+    /// What an event changed, with the values before it.
     #[derive(Default)]
     PreviousState {
         /// Price, EUR, from 0.
@@ -128,10 +128,10 @@ record! {
 }
 
 record! {
-    /// What an alert was given to echo in its deliveries.
+    /// Data given with an alert, echoed in its deliveries.
     #[derive(Default)]
     AlertContext {
-        /// Free keys and values.
+        /// Any keys and values.
         #[schema(value_type = Option<Object>)]
         metadata: Option<Metadata>,
     }

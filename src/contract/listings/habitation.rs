@@ -14,42 +14,42 @@ record! {
     /// A dwelling.
     #[derive(Default)]
     TypeHabitation {
-        /// Bathrooms, from 0.
+        /// Number of bathrooms, from 0.
         bathroom_count: Option<Count>,
-        /// Bedrooms, from 0.
+        /// Number of bedrooms, from 0.
         bedroom_count: Option<Count>,
         /// Storey, -10 to 200, 0 for the ground floor; the same as features.propertyFloor.
         floor: Option<Floor>,
-        /// What it has and has not.
+        /// Amenities that it has or lacks.
         characteristics: Option<Characteristics>,
-        /// Lots of its condominium, from 0.
+        /// Number of lots in its condominium, from 0.
         condominium_lot_count: Option<Count>,
         /// Energy performance.
         climate: Option<Climate>,
         /// Floor, exposure, views, materials.
         features: Option<Features>,
-        /// Who shares the heating.
+        /// Whether the heating is individual or shared.
         heat_types: Vec<EnumHeatType>,
-        /// What gives off the heat.
+        /// Kind of heat emitter.
         heat_type_details: Vec<EnumHeatTypeDetail>,
         /// Sources of energy of the heating.
         heatings: Vec<EnumHeating>,
         /// Age and condition.
         property_condition: Option<PropertyCondition>,
-        /// Main rooms, from 0.
+        /// Number of main rooms, from 0.
         room_count: Option<Count>,
         /// Areas.
         surface: Option<Surface>,
         /// Kinds of dwelling.
         #[serde(rename = "type")]
         types: Vec<EnumPropertyTypeHabitation>,
-        /// Toilets, from 0.
+        /// Number of toilets, from 0.
         wc_count: Option<Count>,
     }
 }
 
 record! {
-    /// What an asset has (`true`) and has not (`false`).
+    /// Amenities that an asset has (`true`) or lacks (`false`).
     #[derive(Default)]
     Characteristics {
         /// Alarm.
@@ -70,9 +70,9 @@ record! {
         has_garden: Option<bool>,
         /// Attic.
         has_grenier: Option<bool>,
-        /// Entry phone.
+        /// Intercom.
         has_interphone: Option<bool>,
-        /// Whirlpool bath.
+        /// Hot tub.
         has_jacuzzi: Option<bool>,
         /// Land.
         has_land: Option<bool>,
@@ -86,7 +86,7 @@ record! {
         has_pool: Option<bool>,
         /// Terrace.
         has_terrace: Option<bool>,
-        /// Windows face those of others.
+        /// Windows overlooked by neighbours.
         has_vis_a_vis: Option<bool>,
         /// Quiet.
         is_peaceful: Option<bool>,
@@ -118,7 +118,7 @@ record! {
     Features {
         /// Direction the main rooms face.
         exposure: Option<EnumExposure>,
-        /// How far it is furnished.
+        /// Whether it is furnished.
         furniture: Option<EnumFurniture>,
         /// Storey, -10 to 200, 0 for the ground floor.
         property_floor: Option<Floor>,
@@ -128,11 +128,11 @@ record! {
         view_types: Vec<EnumViewType>,
         /// Materials of walls and frames.
         construction_materials: Vec<EnumConstructionMaterial>,
-        /// Panes of the windows.
+        /// Glazing of the windows.
         glazing_types: Vec<EnumGlazingType>,
         /// Whether it has windows on two opposite sides.
         has_through_exposure: Option<bool>,
-        /// What the windows look on.
+        /// What the windows overlook.
         view_ons: Vec<EnumViewOn>,
     }
 }
@@ -153,7 +153,7 @@ record! {
 }
 
 record! {
-    /// Areas of a dwelling, square metres; all but the total are rarely known.
+    /// Areas of a dwelling, square metres; apart from the total they are rarely known.
     #[derive(Default)]
     Surface {
         /// Balconies, square metres, from 0.

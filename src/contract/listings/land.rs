@@ -5,7 +5,7 @@ use super::scalars::{Count, SquareMetres};
 use crate::enums::{EnumLandType, EnumParkingType};
 
 record! {
-    /// Land of an asset, or the asset when it is land.
+    /// Land of an asset, or the asset itself if it is land.
     #[derive(Default)]
     TypeLand {
         /// Whether it may be built on.
@@ -18,7 +18,7 @@ record! {
         has_telecom: Option<bool>,
         /// Whether it is connected to water.
         has_water: Option<bool>,
-        /// Whether it is connected to the usual networks.
+        /// Whether it is connected to the usual utilities.
         is_serviced: Option<bool>,
         /// Area, square metres, from 0.
         surface: Option<SquareMetres>,
@@ -31,12 +31,12 @@ record! {
 }
 
 record! {
-    /// Parking places of an asset, or the asset when it is one.
+    /// Parking places of an asset, or the asset itself if it is one.
     #[derive(Default)]
     TypeParking {
-        /// Places, from 0.
+        /// Number of places, from 0.
         count: Option<Count>,
-        /// Cars they hold together, from 0.
+        /// Number of cars that all places hold together, from 0.
         number_of_cars: Option<Count>,
         /// Area, square metres, from 0.
         surface: Option<SquareMetres>,

@@ -11,7 +11,7 @@ use super::scalars::{Count, Floor, SquareMetres};
 use crate::enums::{EnumEnergyClassification, EnumPropertyClass};
 
 record! {
-    /// A property in short.
+    /// A property in short form.
     #[derive(Default)]
     LiteProperty {
         /// Identifier.
@@ -21,15 +21,15 @@ record! {
         class: Option<EnumPropertyClass>,
         /// What is offered.
         offer: Option<Offer>,
-        /// Title of the first advert.
+        /// Title from the first advert.
         title: Option<String>,
-        /// What it costs.
+        /// Price.
         price: Option<LitePrice>,
         /// The dwelling.
         habitation: Option<LiteHabitation>,
-        /// Where it is.
+        /// Location.
         location: Option<Location>,
-        /// Since when it was seen.
+        /// When it was seen.
         meta: Option<Meta>,
         /// Its adverts, in order of first sighting.
         adverts: Vec<LitePropertyAdvert>,
@@ -37,7 +37,7 @@ record! {
 }
 
 record! {
-    /// A price in short.
+    /// A price in short form.
     #[derive(Default)]
     LitePrice {
         /// Price of the last advert.
@@ -46,14 +46,14 @@ record! {
 }
 
 record! {
-    /// A dwelling in short.
+    /// A dwelling in short form.
     #[derive(Default)]
     LiteHabitation {
         /// Area.
         surface: Option<LiteSurface>,
-        /// Main rooms, from 0.
+        /// Number of main rooms, from 0.
         room_count: Option<Count>,
-        /// Bedrooms, from 0.
+        /// Number of bedrooms, from 0.
         bedroom_count: Option<Count>,
         /// Storey, -10 to 200, 0 for the ground floor.
         floor: Option<Floor>,
@@ -63,7 +63,7 @@ record! {
 }
 
 record! {
-    /// Area in short.
+    /// Area in short form.
     #[derive(Default)]
     LiteSurface {
         /// Habitable area, square metres, from 0.
@@ -72,7 +72,7 @@ record! {
 }
 
 record! {
-    /// Energy performance in short.
+    /// Energy performance in short form.
     #[derive(Default)]
     LiteClimate {
         /// Energy class.
@@ -81,18 +81,18 @@ record! {
 }
 
 record! {
-    /// An advert in short.
+    /// An advert in short form.
     #[derive(Default)]
     LitePropertyAdvert {
         /// Identifier of the advert.
         flx_id: Option<FlxId>,
         /// The portal, as a host name.
         source: Option<String>,
-        /// Address of the listing on its portal.
+        /// URL of the listing on its portal.
         url: Option<String>,
         /// Whether it is on its portal now.
         is_online: Option<bool>,
-        /// What it asks.
+        /// Asking price.
         price: Option<LitePrice>,
     }
 }

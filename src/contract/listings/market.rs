@@ -5,14 +5,14 @@ use super::record::record;
 use crate::enums::{EnumPropertyOfferType, EnumSellerType};
 
 record! {
-    /// Since when an asset was seen. Moments are UTC.
+    /// When an asset was seen. Times are in UTC.
     #[derive(Default)]
     Meta {
         /// First sighting.
         first_seen_at: Option<Timestamp>,
         /// Whether every advert of the property is offline.
         is_totally_offline: Option<bool>,
-        /// When an advert last appeared or came back online.
+        /// When an advert was last published or came back online.
         last_published_at: Option<Timestamp>,
         /// Last sighting.
         last_seen_at: Option<Timestamp>,
@@ -24,7 +24,7 @@ record! {
 }
 
 record! {
-    /// The professional who sells or lets.
+    /// The professional who sells or lets it.
     #[derive(Default)]
     LightSeller {
         /// Identifier of the seller.
@@ -40,10 +40,10 @@ record! {
 }
 
 record! {
-    /// The person to ask.
+    /// Contact person.
     #[derive(Default)]
     Contact {
-        /// Address of electronic mail.
+        /// Email address.
         email: Option<String>,
         /// First name.
         first_name: Option<String>,
@@ -51,7 +51,7 @@ record! {
         last_name: Option<String>,
         /// Telephone number, as on the portal.
         phone_number: Option<String>,
-        /// Name shown on the portal instead.
+        /// Name shown on the portal in place of the real name.
         pseudonym: Option<String>,
     }
 }
@@ -60,7 +60,7 @@ record! {
     /// What is offered.
     #[derive(Default)]
     Offer {
-        /// Whether it is sold with an occupant.
+        /// Whether it is sold occupied.
         is_currently_occupied: Option<bool>,
         /// Terms of a rent.
         renting: Option<OfferRentingContract>,

@@ -20,34 +20,34 @@ const ID_BYTES: usize = 8;
 const ADDRESS_RULE: &str = "the http or https address of a picture";
 
 record! {
-    /// Pictures and visits.
+    /// Pictures and virtual tours.
     #[derive(Default)]
     Medias {
-        /// Pictures, in the order of the listing. At ingestion also their addresses alone.
+        /// Pictures, in the order of the listing. In ingestion a picture may be given by its URL alone.
         images: Vec<Image>,
-        /// Addresses of virtual visits.
+        /// URLs of virtual tours.
         virtual_visit_external_url: Vec<String>,
     }
 }
 
 record! {
-    /// A picture and its hashes, as hexadecimal texts; pictures that look alike have hashes of few different bits. Hashes
-    /// are empty if only the address of the picture is known.
+    /// A picture and its hashes, as hexadecimal texts. The hashes of pictures that look alike differ in few bits.
+    /// Hashes are empty if only the URL of the picture is known.
     #[serde(try_from = "GivenImage")]
     Image {
         /// Hash of the brightness after a Gaussian blur.
         gaussian_hash: String,
         /// Identifier of the picture.
         image_id: String,
-        /// Hash of the brightness against its mean.
+        /// Hash of the brightness relative to its mean.
         mean_hash: String,
         /// Hash of the low frequencies.
         perceptual_hash: String,
-        /// Address of the picture on its portal.
+        /// URL of the picture on its portal.
         url: Option<String>,
         /// Hash of the distribution of colours.
         color_hash: Option<String>,
-        /// Hash of the differences between neighbouring points.
+        /// Hash of the differences between neighbouring pixels.
         difference_hash: Option<String>,
     }
 }

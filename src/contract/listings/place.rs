@@ -5,14 +5,14 @@ use super::record::record;
 use crate::enums::EnumLocationPrecision;
 
 record! {
-    /// Where a property is.
+    /// Location of a property.
     #[derive(Default)]
     Location {
         /// Name of the commune.
         city: Option<String>,
         /// Centre of the commune.
         city_coordinate: Option<CompleteLatLng>,
-        /// Department: two characters, 2A and 2B included, or three overseas.
+        /// Department: two characters, including 2A and 2B, or three overseas.
         department: Option<Department>,
         /// INSEE code of the commune, five characters; Paris, Lyon and Marseille by arrondissement.
         insee_code: Option<InseeCode>,
@@ -22,16 +22,16 @@ record! {
         location_coordinate: Option<CompleteLatLng>,
         /// Postal code, five digits.
         postal_code: Option<PostalCode>,
-        /// How precise the position is, if it was found from an address, a town or a postal code.
+        /// Precision of the position, if it was found from an address, a town or a postal code.
         precision: Option<EnumLocationPrecision>,
     }
 }
 
 record! {
-    /// Where the asset of an advert is.
+    /// Location of the asset of an advert.
     #[derive(Default)]
     AdLocation {
-        /// House number and street, or the whole address; gives the position if there is none.
+        /// House number and street, or the whole address; used to find the position if none is given.
         address: Option<String>,
         /// Name of the commune, as on the portal.
         city: Option<String>,
@@ -39,7 +39,7 @@ record! {
         district: Option<String>,
         /// Centre of the commune.
         city_coordinate: Option<AdCompleteLatLng>,
-        /// Department: two characters, 2A and 2B included, or three overseas.
+        /// Department: two characters, including 2A and 2B, or three overseas.
         department: Option<Department>,
         /// INSEE code of the commune, five characters; Paris, Lyon and Marseille by arrondissement.
         insee_code: Option<InseeCode>,
@@ -49,7 +49,7 @@ record! {
         location_coordinate: Option<AdCompleteLatLng>,
         /// Postal code, five digits.
         postal_code: Option<PostalCode>,
-        /// How precise the position is, if it was found from an address, a town or a postal code.
+        /// Precision of the position, if it was found from an address, a town or a postal code.
         precision: Option<EnumLocationPrecision>,
     }
 }

@@ -9,7 +9,7 @@ record! {
     /// Price of a property, or of an advert of it.
     #[derive(Default)]
     Price {
-        /// Currency of every amount here; CURRENCY_EUR unless said otherwise.
+        /// Currency of all amounts; CURRENCY_EUR unless stated otherwise.
         currency: Option<EnumCurrency>,
         /// Price of the property's first advert.
         initial: Option<PropertyPrice>,
@@ -17,41 +17,41 @@ record! {
         is_auction: Option<bool>,
         /// Price of the property's last advert.
         latest: Option<PropertyPrice>,
-        /// Whether amounts are paid once or every month; PRICING_ONE_OFF, for rents PRICING_MENSUAL.
+        /// Whether amounts are paid once or every month: PRICING_ONE_OFF, or PRICING_MENSUAL for rents.
         scope: Option<EnumPricingScope>,
         /// Deposit of a rent, EUR, from 0.
         warranty_deposit: Option<Eur>,
-        /// How the price moved.
+        /// How the price changed.
         variation: Option<Variation>,
-        /// Charges beside the price.
+        /// Charges in addition to the price.
         charges: Option<Charges>,
     }
 }
 
 record! {
-    /// An amount and the listing that asks it.
+    /// An amount and the listing that states it.
     #[derive(Default)]
     PropertyPrice {
-        /// Listing the amount comes from.
+        /// Listing that the amount comes from.
         source: Option<Source>,
-        /// Amount, EUR, from 0; every month for rents.
+        /// Amount, EUR, from 0; per month for rents.
         value: Option<Eur>,
-        /// Amount per habitable area, EUR per square metre, from 0; per area of land for land.
+        /// Amount per square metre of habitable area, EUR, from 0; for land, per square metre of land.
         value_per_area: Option<EurPerSquareMetre>,
     }
 }
 
 record! {
-    /// How a price moved between two states.
+    /// How a price changed.
     #[derive(Default)]
     Variation {
-        /// Change since the price before the last change, percent, from -100; below 0 when it fell.
+        /// Change from the price before the last change, percent, from -100; below 0 if it fell.
         since_last_modified: Option<Percent>,
-        /// Change since the first price, percent, from -100; below 0 when it fell.
+        /// Change from the first price, percent, from -100; below 0 if it fell.
         since_published: Option<Percent>,
-        /// Change since the price before the last change, EUR; below 0 when it fell.
+        /// Change from the price before the last change, EUR; below 0 if it fell.
         absolute_since_last_modified: Option<EurChange>,
-        /// Change since the first price, EUR; below 0 when it fell.
+        /// Change from the first price, EUR; below 0 if it fell.
         absolute_since_published: Option<EurChange>,
     }
 }
@@ -60,11 +60,11 @@ record! {
     /// Price of an advert.
     #[derive(Default)]
     AdvertPrice {
-        /// Amount, EUR, from 0; every month for rents; absent when the price is given on request only.
+        /// Amount, EUR, from 0; per month for rents; absent if the price is given only on request.
         value: Option<Eur>,
-        /// Amount per habitable area, EUR per square metre, from 0; per area of land for land.
+        /// Amount per square metre of habitable area, EUR, from 0; for land, per square metre of land.
         value_per_area: Option<EurPerSquareMetre>,
-        /// Amount without the agency's fees, where the buyer pays them, EUR, from 0.
+        /// Amount without the agency's fees, if the buyer pays them, EUR, from 0.
         net_value: Option<Eur>,
         /// The agency's fees, EUR, from 0.
         fees: Option<Eur>,
@@ -77,7 +77,7 @@ record! {
     Source {
         /// Identifier of the advert.
         flx_id: Option<FlxId>,
-        /// Address of the listing.
+        /// URL of the listing.
         url: Option<String>,
         /// The portal, as a host name.
         website: Option<String>,
@@ -88,19 +88,19 @@ record! {
     /// Charges and taxes of an asset.
     #[derive(Default)]
     Charges {
-        /// Condominium fees, EUR a year, from 0.
+        /// Condominium fees, EUR per year, from 0.
         yearly_condonium_fees: Option<Eur>,
-        /// Electricity, EUR a year, from 0.
+        /// Electricity, EUR per year, from 0.
         yearly_electricity_fees: Option<Eur>,
-        /// Heating, EUR a year, from 0.
+        /// Heating, EUR per year, from 0.
         yearly_heating_fees: Option<Eur>,
-        /// Property tax, EUR a year, from 0.
+        /// Property tax, EUR per year, from 0.
         yearly_housing_tax: Option<Eur>,
-        /// Residence tax, EUR a year, from 0.
+        /// Residence tax, EUR per year, from 0.
         yearly_living_tax: Option<Eur>,
-        /// Charges of a tenant, EUR a year, from 0.
+        /// Charges paid by the tenant, EUR per year, from 0.
         yearly_rental_fees: Option<Eur>,
-        /// Supplement to a controlled rent, EUR a month, from 0.
+        /// Supplement on top of a controlled rent, EUR per month, from 0.
         monthly_rent_supplement: Option<Eur>,
     }
 }

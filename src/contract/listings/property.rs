@@ -11,38 +11,38 @@ use super::record::record;
 use crate::enums::{EnumPropertyClass, EnumPropertyProcess};
 
 record! {
-    /// One asset, merged from the adverts that offer it.
+    /// One property, merged from the adverts that offer it.
     #[derive(Default)]
     Property {
         /// Its adverts, in order of first sighting.
         adverts: Vec<PropertyAdvert>,
-        /// Description of the first advert.
+        /// Description from the first advert.
         description: Option<String>,
-        /// Identifier, that of its first advert.
+        /// Identifier, the same as that of its first advert.
         flx_id: Option<FlxId>,
         /// The dwelling.
         habitation: Option<TypeHabitation>,
-        /// Whether its data contradict each other or are absurd.
+        /// Whether its data is contradictory or implausible.
         has_anomaly: Option<bool>,
-        /// Whether an advert says it is urgent.
+        /// Whether an advert says that it is urgent.
         is_urgent: Option<bool>,
         /// Its land.
         land: Option<TypeLand>,
-        /// Where it is.
+        /// Location.
         location: Option<Location>,
-        /// Pictures and visits of all its adverts.
+        /// Pictures and virtual tours of all its adverts.
         medias: Option<Medias>,
-        /// Since when it was seen.
+        /// When it was seen.
         meta: Option<Meta>,
         /// Its parking places.
         parking: Option<TypeParking>,
-        /// What it costs.
+        /// Price.
         price: Option<Price>,
-        /// Where the transaction stands, as given.
+        /// Status of the transaction, as given.
         process: Option<EnumPropertyProcess>,
         /// Free tags.
         tags: Vec<String>,
-        /// Title of the first advert.
+        /// Title from the first advert.
         title: Option<String>,
         /// Class of asset.
         #[serde(rename = "type")]
@@ -53,7 +53,7 @@ record! {
 }
 
 record! {
-    /// An advert inside its property.
+    /// An advert within its property.
     #[derive(Default)]
     PropertyAdvert {
         /// Description, as on the portal.
@@ -68,27 +68,27 @@ record! {
         last_seen_at: Option<Timestamp>,
         /// `[lng, lat]`, degrees: -180 to 180 and -90 to 90; may be imprecise.
         location: Option<Position>,
-        /// Pictures and visits.
+        /// Pictures and virtual tours.
         medias: Option<Medias>,
-        /// What it asks.
+        /// Asking price.
         price: Option<Price>,
         /// The portal, as a host name.
         source: Option<String>,
-        /// Address of the listing on its portal.
+        /// URL of the listing on its portal.
         url: Option<String>,
         /// Title, as on the portal.
         title: Option<String>,
         /// When it went offline, UTC.
         offline_at: Option<Timestamp>,
-        /// Whether its data contradict each other or are absurd.
+        /// Whether its data is contradictory or implausible.
         has_anomaly: Option<bool>,
         /// Whether the seller is a professional; false for a private person.
         is_pro: Option<bool>,
-        /// The professional who sells or lets.
+        /// The professional who sells or lets it.
         seller: Option<LightSeller>,
-        /// Whether the seller says to have the exclusive mandate.
+        /// Whether the seller claims an exclusive mandate.
         is_exclusive: Option<bool>,
-        /// The person to ask.
+        /// Contact person.
         contact_in_charge: Option<Contact>,
     }
 }

@@ -121,11 +121,11 @@ macro_rules! numbers {
 numbers! {
     /// An amount, EUR.
     Eur: Number, "a number", 0 to 1_000_000_000_000;
-    /// A change of an amount, EUR; below 0 when it fell.
+    /// A change of an amount, EUR; below 0 for a fall.
     EurChange: Number, "a number", -1_000_000_000_000 to 1_000_000_000_000;
-    /// A price per area, EUR per square metre.
+    /// A price per square metre, EUR.
     EurPerSquareMetre: Number, "a number", 0 to 1_000_000_000;
-    /// A change in percent; below 0 when it fell.
+    /// A change in percent; below 0 for a fall.
     Percent: Number, "a number", -100 to 1_000_000_000;
     /// An area, square metres.
     SquareMetres: Number, "a number", 0 to 1_000_000_000;
@@ -133,9 +133,9 @@ numbers! {
     EnergyPerArea: Number, "a number", 0 to 100_000;
     /// Greenhouse gas a dwelling emits, kg of CO2 per square metre and year.
     CarbonPerArea: Number, "a number", 0 to 100_000;
-    /// How many there are.
+    /// A count.
     Count: Integer, "an integer", 0 to 100_000;
-    /// A storey: 0 is the ground floor, negative ones are below it.
+    /// A storey; 0 is the ground floor, negative numbers are below it.
     Floor: Integer, "an integer", -10 to 200;
     /// A year of the common era.
     Year: Integer, "an integer", 1 to 2_200;

@@ -151,31 +151,31 @@ const TABLE: [HomeField; 24] = [
     required(HomeInput::Latitude, &["location", "locationCoordinate", "location", "latitude"], "latitude", FieldKind::Between(-90.0, 90.0),
         "Latitude, degrees (WGS 84)"),
     required(HomeInput::Class, &["type"], "type", FieldKind::OneOf(&CLASSES),
-        "What is valued: flats and houses are"),
+        "Class of asset; only flats and houses are valued"),
     required(HomeInput::Surface, &["habitation", "surface", "total"], "surface_m2", SURFACE,
         "Living surface, m2"),
     required(HomeInput::Rooms, &["habitation", "roomCount"], "room_count", FieldKind::Integer(0, ROOMS_MAX),
-        "Main rooms; 0 for unknown"),
+        "Number of main rooms; 0 if unknown"),
     required(HomeInput::Bedrooms, &["habitation", "bedroomCount"], "bedroom_count", FieldKind::Integer(0, ROOMS_MAX),
-        "Bedrooms, not more than the main rooms"),
+        "Number of bedrooms, not more than the main rooms"),
     optional(HomeInput::Land, &["land", "surface"], "land_surface_m2", FieldKind::Between(0.0, LAND_M2_MAX),
         "Land that comes with the home, m2"),
     optional(HomeInput::Year, &["habitation", "propertyCondition", "constructionYear"], "construction_year",
         YEAR, "Year of construction"),
     optional(HomeInput::Energy, &["habitation", "climate", "epcEnergy"], "epc_energy", ENERGY,
-        "Energy class of the diagnostic; NC and UNKNOWN tell nothing"),
+        "Energy class of the diagnostic; NC and UNKNOWN count as not given"),
     optional(HomeInput::Climate, &["habitation", "climate", "epcClimate"], "epc_climate", CLIMATE,
-        "Climate class of the diagnostic; NC and UNKNOWN tell nothing"),
+        "Climate class of the diagnostic; NC and UNKNOWN count as not given"),
     optional(HomeInput::Floor, &["habitation", "features", "propertyFloor"], "floor", FieldKind::Integer(FLOOR_MIN, FLOOR_MAX),
-        "Storey the home is on; 0 is the ground floor, basements are negative"),
+        "Storey of the home; 0 is the ground floor, basements are negative"),
     optional(HomeInput::Date, &[], "valuation_date", FieldKind::Moment,
-        "Day the value is asked for, today where it is not said: nothing later is looked at"),
+        "Day to value the home at, by default today; nothing later is taken into account"),
     optional(HomeInput::Floors, &["habitation", "features", "propertyTotalFloor"], "total_floor", FieldKind::Integer(0, FLOOR_MAX),
         "Storeys of the building, not fewer than the storey of the home"),
     optional(HomeInput::Conditions, &["habitation", "propertyCondition", "generalConditions"], "general_condition", FieldKind::List(&CONDITIONS),
-        "General condition; of several the worst counts"),
+        "General condition; if there are several, the worst counts"),
     optional(HomeInput::Furniture, &["habitation", "features", "furniture"], "furniture", FURNITURE,
-        "How far it is sold furnished"),
+        "Whether it is sold furnished"),
     optional(HomeInput::Balcony, &["habitation", "characteristics", "hasBalcony"], "has_balcony", FieldKind::Flag, "A balcony"),
     optional(HomeInput::Cellar, &["habitation", "characteristics", "hasCellar"], "has_cellar", FieldKind::Flag, "A cellar"),
     optional(HomeInput::Garage, &["habitation", "characteristics", "hasGarage"], "has_garage", FieldKind::Flag, "A garage"),
@@ -184,11 +184,11 @@ const TABLE: [HomeField; 24] = [
     optional(HomeInput::Pool, &["habitation", "characteristics", "hasPool"], "has_pool", FieldKind::Flag, "A pool"),
     optional(HomeInput::Terrace, &["habitation", "characteristics", "hasTerrace"], "has_terrace", FieldKind::Flag, "A terrace"),
     required(HomeInput::Offer, &["offer", "type"], "", FieldKind::OneOf(&OFFERS),
-        "How it is offered: only sales are valued"),
+        "Type of offer; only sales are valued"),
     optional(HomeInput::Address, &["location", "address"], "", FieldKind::Words(*TEXT_CHARS.end()),
-        "Address in one line, with postal code and commune, instead of `locationCoordinate`, which wins if both are given. \
-        `metadata.address` says how it was understood; 422 if it is not found or not surely enough. A home of which only \
-        the town is known has a confidence of LOW"),
+        "Address in one line, with postal code and commune, instead of `locationCoordinate`, which takes precedence \
+         if both are given. `metadata.address` says how the address was understood. 422 if it is not found with \
+         enough certainty. If only the town of the home is known, the confidence is LOW"),
 ];
 
 /// Returns the field of an input; [`HomeInput`] and [`FIELDS`] have the same order.
@@ -217,7 +217,7 @@ const PLACE: [Field; 2] = [
     within(
         "locationCoordinate",
         &PIN,
-        "Where the home is; required unless an address is given",
+        "Position of the home; required unless an address is given",
     ),
     of(HomeInput::Address),
 ];
@@ -248,7 +248,7 @@ const HABITATION: [Field; 7] = [
     within(
         "characteristics",
         &CHARACTERISTICS,
-        "What comes with it; what is not said is unknown, not missing",
+        "Amenities; what is not stated counts as unknown, not as missing",
     ),
 ];
 const LAND: [Field; 1] = [of(HomeInput::Land)];
@@ -256,11 +256,11 @@ const OFFER: [Field; 1] = [of(HomeInput::Offer)];
 
 /// The body of an estimate.
 pub static ESTIMATE: [Field; 5] = [
-    must(within("location", &PLACE, "Where the home is")),
+    must(within("location", &PLACE, "Location of the home")),
     of(HomeInput::Class),
     must(within("habitation", &HABITATION, "The home itself")),
     within("land", &LAND, "The land that comes with it"),
-    must(within("offer", &OFFER, "How it is offered")),
+    must(within("offer", &OFFER, "The offer")),
 ];
 
 static ITEMS: ListOf = ListOf {
@@ -273,7 +273,7 @@ static ITEMS: ListOf = ListOf {
 pub static ESTIMATE_MANY: [Field; 1] = [Field::required(
     "items",
     FieldKind::List(&ITEMS),
-    "Homes, each read by itself",
+    "Homes; each is checked and valued on its own",
 )];
 
 impl HomeField {

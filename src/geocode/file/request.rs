@@ -20,11 +20,11 @@ const LISTED_BYTES_MAX: usize = 2_000;
 pub struct FileRequest {
     /// Operation on each row.
     pub operation: Operation,
-    /// Columns that make up the address, in order; all if none is named.
+    /// Columns that make up the address, in order; all columns if none is named.
     pub columns: Vec<String>,
-    /// Columns to append; the usual ones if none is named.
+    /// Result columns to append; the default ones if none is named.
     pub result_columns: Vec<String>,
-    /// Column of a postal code that results must have.
+    /// Column with the postal code that results must have.
     pub postal_code: Option<String>,
     /// Column of the INSEE code of the commune that results must be in.
     pub insee_code: Option<String>,
@@ -32,7 +32,7 @@ pub struct FileRequest {
     pub kind: Option<String>,
     /// Column of a latitude.
     pub lat: Option<String>,
-    /// Column of a longitude.
+    /// Column with the longitude.
     pub lon: Option<String>,
     /// Encoding of the file; detected if absent.
     pub encoding: Option<String>,

@@ -21,7 +21,7 @@ pub struct Explanation {
     pub words: Vec<WordReading>,
     /// The places that the query may name, the strongest evidence first.
     pub readings: Vec<PlaceReading>,
-    /// The best results with the parts of their scores.
+    /// The best results, with the parts of their scores.
     pub results: Vec<ResultParts>,
 }
 

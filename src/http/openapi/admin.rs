@@ -59,7 +59,7 @@ pub fn id_parameter(name: &str) -> Value {
         "name": name,
         "in": "path",
         "required": true,
-        "description": "One that is not a UUID, or names nothing, is answered 404",
+        "description": "An identifier that is not a UUID, or is unknown, is answered with 404",
         "schema": schema,
     })
 }
@@ -83,19 +83,19 @@ fn account(with_secret: bool) -> Value {
     let mut properties = json!({
         "account_id": id("Identifier of the account"),
         "name": {"type": "string", "description": "Name of the account"},
-        "created_at": moment("When it was made"),
-        "webhook_key": {"type": "string", "description": "What its deliveries carry in x-webhook-key"},
-        "next_webhook_key": {"type": "string", "description": "The key that takes its place, while it is rotated; what its \
-                             deliveries carry in x-webhook-key-next"},
-        "next_webhook_key_from": moment("When the next webhook key takes the place of the former one"),
+        "created_at": moment("When it was created"),
+        "webhook_key": {"type": "string", "description": "Key that its deliveries carry in x-webhook-key"},
+        "next_webhook_key": {"type": "string", "description": "The next webhook key, during a rotation; its \
+            deliveries carry it in x-webhook-key-next"},
+        "next_webhook_key_from": moment("When the next webhook key replaces the current one"),
     });
     if with_secret {
         required.push("signing_secret");
         properties["signing_secret"] = json!({
             "type": "string",
             "pattern": "^whsec_[A-Za-z0-9+/]+=*$",
-            "description": "Signs its deliveries (Standard Webhooks); told at creation and rotation only. A replaced \
-                            secret signs beside the new one for 24 hours",
+            "description": "Signs its deliveries (Standard Webhooks); shown only at creation and rotation. After a \
+                            rotation, both the old and the new secret sign for 24 hours",
         });
     }
     json!({"type": "object", "required": required, "properties": properties})
@@ -104,7 +104,7 @@ fn account(with_secret: bool) -> Value {
 fn key_change() -> Value {
     described(
         accepted(&requests::KEY_CHANGE),
-        "What is left out stays as it is; a server follows within a second",
+        "Fields left out stay unchanged; a running server applies the change within a second",
     )
 }
 
@@ -124,27 +124,28 @@ fn key(with_text: bool) -> Value {
         "account_id": id("Account that owns it"),
         "kind": kind(),
         "grants": {"type": "array", "items": reference("Grant")},
-        "rate": {"type": "integer", "minimum": 1, "description": "Requests a second"},
-        "max_concurrent_estimates": {"type": "integer", "minimum": 1, "description": "Estimates that run at once"},
-        "created_at": moment("When it was made"),
-        "name": {"type": "string", "description": "What it was called when made; absent: nothing"},
+        "rate": {"type": "integer", "minimum": 1, "description": "Requests per second"},
+        "max_concurrent_estimates": {"type": "integer", "minimum": 1, "description": "Estimates that may run at once"},
+        "created_at": moment("When it was created"),
+        "name": {"type": "string", "description": "Name given at creation; absent if none was given"},
         "monthly_quota": {"type": "integer", "minimum": 0,
-            "description": "Counted calls a month (UTC); absent: no bound"},
+            "description": "Counted calls per month (UTC); absent if unlimited"},
         "sql_limits": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1},
-            "description": "Limits of its SQL queries below those of the service; absent: none"},
-        "prefix": {"type": "string", "description": "The beginning of its text, to recognise it"},
+            "description": "Limits of its SQL queries that are lower than those of the service; absent if there are \
+                            none"},
+        "prefix": {"type": "string", "description": "The first characters of the key, to recognise it"},
         "allowed_from": {"type": "array", "items": {"type": "string"},
-            "description": "Networks from which it may be used; absent: any"},
-        "last_used_at": moment("When it was last used, within half a minute; absent: never"),
-        "expires_at": moment("When it stops working; absent: never"),
-        "revoked_at": moment("When it was revoked; absent: it was not"),
+            "description": "Networks from which it may be used; absent if any may"},
+        "last_used_at": moment("When it was last used, to within half a minute; absent if never"),
+        "expires_at": moment("When it stops working; absent if never"),
+        "revoked_at": moment("When it was revoked; absent if it was not"),
     });
     if with_text {
         required.push("key");
         properties["key"] = json!({
             "type": "string",
             "pattern": "^toise_(live|test)_[A-Za-z0-9]{49}$",
-            "description": "The text to send in x-api-key; told now and never again",
+            "description": "The key itself, to send in x-api-key; shown only in this answer",
         });
     }
     json!({"type": "object", "required": required, "properties": properties})
@@ -155,14 +156,17 @@ fn audit_entry() -> Value {
         "type": "object",
         "required": ["entry", "at", "actor", "action", "outcome", "digest"],
         "properties": {
-            "entry": {"type": "integer", "minimum": 1, "description": "Its number"},
-            "at": moment("When it was appended"),
-            "actor": {"type": "string", "description": "The key by its id, or the person at the command line"},
-            "origin": {"type": "string", "description": "Address of the caller; absent: on the machine itself"},
+            "entry": {"type": "integer", "minimum": 1, "description": "Number of the entry"},
+            "at": moment("When the entry was appended"),
+            "actor": {"type": "string", "description": "Identifier of the key, or the person at the command line"},
+            "origin": {"type": "string", "description": "IP address of the caller; absent if on the machine itself"},
             "action": {"type": "string", "description": "What was done"},
-            "subject": {"type": "string", "description": "To which key or account, if the action does not say"},
-            "outcome": {"type": "string", "description": "How it ended: a status, done or failed; begun before the act"},
-            "digest": {"type": "string", "description": "BLAKE3 of the entry and of the digest before it, hexadecimal"},
+            "subject": {"type": "string", "description": "The key or account that was acted on, if the action does \
+                not say"},
+            "outcome": {"type": "string", "description": "Outcome: a status, done or failed; begun in the entry \
+                written before the action"},
+            "digest": {"type": "string", "description": "BLAKE3 digest of the entry and of the digest before it, \
+                hexadecimal"},
         },
     })
 }
@@ -180,7 +184,7 @@ fn type_usage() -> Value {
             "type": {"type": "string", "enum": Consumption::ALL.map(Consumption::as_str),
                 "description": "Type of consumption"},
             "credits": {"type": "integer", "minimum": 0, "description": "Credits charged"},
-            "calls": {"type": "integer", "minimum": 0, "description": "Calls counted, free ones included"},
+            "calls": {"type": "integer", "minimum": 0, "description": "Number of calls, including free ones"},
         },
     })
 }
@@ -200,8 +204,9 @@ fn operation_report() -> Value {
         "properties": {
             "name": {"type": "string", "description": "What wrote it, and when"},
             "report": {"type": "object", "additionalProperties": true,
-                "description": "What was read, used, rejected and changed; of an import `table`, `started_at`, `files`, \
-                                `rows_read`, `rows_kept`, `records`, `rejected`, `outcome` and `seconds` among others"},
+                "description": "What was read, used, rejected and changed; for an import among others `table`, \
+                                `started_at`, `files`, `rows_read`, `rows_kept`, `records`, `rejected`, `outcome` \
+                                and `seconds`"},
         },
     })
 }
@@ -214,11 +219,11 @@ fn model_in_use() -> Value {
         "properties": {
             "model": {
                 "type": ["object", "null"],
-                "description": "The model that values homes; null if none was trained",
+                "description": "The valuation model; null if none has been trained",
                 "properties": {
                     "version": text("Digest of the trained model"),
                     "trained_at": moment("When it was trained"),
-                    "data_through": {"type": "string", "format": "date", "description": "Last day of the known sales"},
+                    "data_through": {"type": "string", "format": "date", "description": "Day of the latest known sale"},
                     "coverage": {"type": "number", "description": "Target coverage of the interval, 0 to 1"},
                     "sales": {"type": "integer", "minimum": 0, "description": "Sales it was trained on"},
                     "learned_inputs": {"type": "array", "items": {"type": "string"},
@@ -227,11 +232,12 @@ fn model_in_use() -> Value {
             },
             "report_card": {
                 "type": ["object", "null"],
-                "description": "The evaluation written last; null if there is none",
+                "description": "The latest evaluation; null if there is none",
                 "properties": {
-                    "name": text("What was judged"),
+                    "name": text("What was evaluated"),
                     "report": {"type": "object", "additionalProperties": true,
-                        "description": "Its figures: `all`, `baselines`, `segments`, `horizon`, `coverage` among others"},
+                        "description": "Its figures, among them `all`, `baselines`, `segments`, `horizon` and \
+                                        `coverage`"},
                 },
             },
         },
@@ -245,17 +251,17 @@ fn job() -> Value {
         "required": ["job_id", "account_id", "kind", "url", "status", "attempts", "created_at"],
         "properties": {
             "job_id": id("Identifier of the job"),
-            "account_id": id("Account that asked for the page"),
+            "account_id": id("Account that requested the page"),
             "kind": {"type": "string", "enum": ["url", "check"], "description": "Whether the page is read or only checked"},
-            "url": {"type": "string", "description": "Address of the page"},
+            "url": {"type": "string", "description": "URL of the page"},
             "status": {"type": "string", "enum": ["waiting", "running", "collected", "rejected"],
-                "description": "How it stands"},
-            "attempts": {"type": "integer", "minimum": 0, "description": "Attempts so far"},
-            "created_at": moment("When it was asked for"),
-            "due_at": optional("string", "When it is tried next; null: never"),
-            "ended_at": optional("string", "When it ended; null: it has not"),
+                "description": "Status of the job"},
+            "attempts": {"type": "integer", "minimum": 0, "description": "Number of attempts so far"},
+            "created_at": moment("When it was requested"),
+            "due_at": optional("string", "When the next attempt is due; null if there is none"),
+            "ended_at": optional("string", "When it ended; null if it has not"),
             "reason": optional("string", "Why it was rejected, or the last error"),
-            "origins": optional("object", "Where each field was read"),
+            "origins": optional("object", "Where on the page each field was found"),
         },
     })
 }
@@ -269,7 +275,7 @@ fn account_usage() -> Value {
             "name": {"type": "string", "description": "Name of the account"},
             "total_credits": {"type": "integer", "minimum": 0, "description": "Credits charged in the period"},
             "consumption_per_type": {"type": "array", "items": reference("TypeUsage"),
-                "description": "By type, in the order of their names; types without a call are left out"},
+                "description": "By type, sorted by name; types without calls are left out"},
         },
     })
 }

@@ -21,9 +21,9 @@ pub fn check() -> Value {
         "required": ["result", "adverts"],
         "properties": {
             "result": {"type": "string", "enum": ["check_scheduled", "nothing_to_check"],
-                "description": "Whether there is a page to look at"},
+                "description": "Whether there is a page to check"},
             "adverts": {"type": "integer", "minimum": 0, "maximum": CHECKED_MAX,
-                "description": "Pages that are looked at"},
+                "description": "Number of pages that will be checked"},
         },
     })
 }
@@ -57,7 +57,7 @@ pub fn pending() -> Value {
             "type": "object",
             "required": ["status", "retry_after_s"],
             "properties": {
-                "status": {"type": "string", "enum": ["pending"], "description": "It goes on"},
+                "status": {"type": "string", "enum": ["pending"], "description": "Collection continues"},
                 "retry_after_s": {"type": "integer", "minimum": 1, "examples": [RETRY_AFTER_S],
                     "description": "Seconds after which to ask again"},
             },
@@ -72,15 +72,16 @@ pub fn rejected(error: Value) -> Value {
         "type": "object",
         "required": ["status", "reason"],
         "properties": {
-            "status": {"type": "string", "enum": ["rejected"], "description": "It is not to be asked for again"},
+            "status": {"type": "string", "enum": ["rejected"], "description": "Rejected: do not ask for this page \
+                again"},
             "reason": {"type": "string", "description": format!(
-                "A word, a colon and what happened: {}", reasons.join("; "))},
+                "A code, a colon and an explanation: {}", reasons.join("; "))},
         },
     }));
     // Ensures that no answer matches both schemas.
     rejected["additionalProperties"] = false.into();
     json!({
-        "description": "The page is no listing, free; or `url` is missing or malformed, error.code 10002",
+        "description": "The page is not a listing (free), or `url` is missing or malformed (error.code 10002)",
         "content": content(json!({"oneOf": [rejected, error]})),
     })
 }

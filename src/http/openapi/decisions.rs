@@ -33,7 +33,7 @@ fn typed(kind: &str, about: &str) -> Value {
 
 /// Describes a value that may be unknown.
 fn known(kind: &str, about: &str) -> Value {
-    json!({"type": [kind, "null"], "description": format!("{about}; null: unknown")})
+    json!({"type": [kind, "null"], "description": format!("{about}; null if unknown")})
 }
 
 fn id(about: &str) -> Value {
@@ -60,37 +60,39 @@ fn whole(properties: Value) -> Value {
 
 fn decided_property() -> Value {
     whole(
-        json!({"propertyFlxId": id("The property that stays, or the new one of the adverts that left")}),
+        json!({"propertyFlxId": id("The property that remains after a merge, or the new property of the adverts \
+                                    after a split")}),
     )
 }
 
 fn kept_apart() -> Value {
     let items = json!({"type": "string", "format": "uuid"});
-    whole(json!({"keptApart": list(items, "The two properties")}))
+    whole(json!({"keptApart": list(items, "The two properties that are kept apart")}))
 }
 
 fn candidate_pairs() -> Value {
     whole(json!({
-        "pairs": list(reference("CandidatePair"), "The likeliest pairs, each pair of properties once"),
-        "waiting": count("Pairs of adverts that wait in all; several may be of the same two properties"),
+        "pairs": list(reference("CandidatePair"), "The likeliest pairs; each pair of properties appears once"),
+        "waiting": count("Number of all waiting pairs of adverts; several may belong to the same two properties"),
     }))
 }
 
 fn candidate_pair() -> Value {
     whole(json!({
         "adverts": list(reference("CandidateAdvert"), "The two adverts that are most alike, one of each property"),
-        "together": typed("boolean", "Whether they are in one property"),
+        "together": typed("boolean", "Whether both belong to the same property"),
         "split": typed("boolean", "Whether a person declared them to be different homes"),
         "verdict": {"type": "string", "enum": ["same", "possible", "different"],
-            "description": "What follows from the probability of these two alone; the other adverts may still keep them apart"},
+            "description": "Verdict based on these two adverts alone; the other adverts may still keep the \
+                            properties apart"},
         "comparison": reference("AdvertComparison"),
-        "common": list(compared_field(), "Fields of which something is not compared, because many homes show it"),
-        "contradictions": contradictions("What cannot be true of one home at once"),
+        "common": list(compared_field(), "Fields with a value that is not compared because many homes share it"),
+        "contradictions": contradictions("Contradictions: what cannot both be true of one home"),
         "dissenters": list(reference("Dissenter"),
-            "Other adverts of the two properties that do not go with one of these, and so keep them apart"),
-        "advertsAround": count("Adverts around the first one: each is a chance to agree by accident"),
-        "lookalikes": count("Those of them that share its price and surface but differ otherwise"),
-        "portalBits": typed("number", "What the pair of portals adds to the odds before any comparison, in bits"),
+            "Other adverts of the two properties that do not fit one of these two and so keep the properties apart"),
+        "advertsAround": count("Number of adverts around the first one; each could agree by chance"),
+        "lookalikes": count("Number of them with the same price and surface that differ otherwise"),
+        "portalBits": typed("number", "Bits that the pair of portals adds to the odds before any comparison"),
     }))
 }
 
@@ -105,13 +107,13 @@ fn candidate_advert() -> Value {
         "flxId": id("The advert"),
         "propertyFlxId": id("Its property"),
         "source": known("string", "The portal"),
-        "url": known("string", "Address of the listing"),
+        "url": known("string", "URL of the listing"),
         "title": known("string", "Title"),
-        "price": known("number", "What it asks, EUR"),
+        "price": known("number", "Asking price, EUR"),
         "surface": known("number", "Surface of the dwelling, m²"),
-        "rooms": known("integer", "Main rooms"),
+        "rooms": known("integer", "Number of main rooms"),
         "place": typed("string", "Address, district, postal code and town, as far as they are known"),
-        "pictures": list(pictures, "Addresses of its first pictures"),
+        "pictures": list(pictures, "URLs of its first pictures"),
         "isOnline": known("boolean", "Whether it is on its portal now"),
         "lastSeenAt": known("string", "Last sighting, UTC"),
     }))
@@ -121,10 +123,11 @@ fn dissenter() -> Value {
     whole(json!({
         "flxId": id("The advert"),
         "propertyFlxId": id("Its property"),
-        "url": known("string", "Address of the listing"),
+        "url": known("string", "URL of the listing"),
         "title": known("string", "Title"),
-        "against": id("Which of the two adverts it does not go with"),
-        "contradictions": contradictions("What cannot be true of one home at once; empty: it resembles that advert too little"),
+        "against": id("The one of the two adverts that it does not fit"),
+        "contradictions": contradictions("Contradictions: what cannot both be true of one home; empty if it merely \
+                                          resembles that advert too little"),
     }))
 }
 
@@ -137,19 +140,23 @@ fn comparison() -> Value {
     let evidence = whole(json!({
         "field": compared_field(),
         "found": typed("string", "What was found, in words"),
-        "bits": typed("number", "Its weight: +1 doubles the odds that both are one home, -1 halves them"),
+        "bits": typed("number", "Its weight: +1 doubles the odds that both are the same home, -1 halves them"),
         "rarityBits": {"type": ["number", "null"],
-            "description": "What the rarity of an equal value adds to it; null where values are not equal"},
+            "description": "Bits that the rarity of an equal value adds to the weight; null if the values are not \
+                            equal"},
     }));
     whole(json!({
-        "probability": {"type": "number", "minimum": 0, "maximum": 1, "description": "Probability that both are one home"},
-        "bits": typed("number", "Binary logarithm of the odds that both are one home"),
-        "priorBits": typed("number", "The part of it that is known before anything is compared"),
-        "lookalikeBits": typed("number", "The part of it that other homes of the same price and surface take away"),
+        "probability": {"type": "number", "minimum": 0, "maximum": 1, "description": "Probability that both are the \
+            same home"},
+        "bits": typed("number", "Binary logarithm of the odds that both are the same home"),
+        "priorBits": typed("number", "The part of `bits` that is known before anything is compared"),
+        "lookalikeBits": typed("number", "The part of `bits` that other homes with the same price and surface take \
+                                          away"),
         "bar": {"type": ["string", "null"], "enum": [json!(Veto::Kind), json!(Veto::Programme), Value::Null],
-            "description": "The rule that keeps them apart whatever else agrees; null: none"},
-        "oneSeller": typed("boolean", "Whether both are by the same seller"),
-        "programme": typed("boolean", "Whether both are of new-build programmes"),
-        "evidence": list(evidence, "What each field says; fields that one of the adverts does not state are left out"),
+            "description": "The rule that keeps them apart regardless of what else agrees; null if there is none"},
+        "oneSeller": typed("boolean", "Whether both are from the same seller"),
+        "programme": typed("boolean", "Whether both belong to new-build programmes"),
+        "evidence": list(evidence, "Evidence of each field; fields that one of the adverts does not state are left \
+                                    out"),
     }))
 }

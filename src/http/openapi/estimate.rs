@@ -35,7 +35,7 @@ fn comparable() -> Value {
             "date": text("Day of the sale, ISO 8601"),
             "price": {"type": "number", "description": "Price, EUR"},
             "surface": {"type": "number", "description": "Living surface, m2"},
-            "distance_m": {"type": "integer", "minimum": 0, "description": "Metres from the home"},
+            "distance_m": {"type": "integer", "minimum": 0, "description": "Distance from the home, metres"},
         },
     })
 }
@@ -49,53 +49,57 @@ fn estimate() -> Value {
             "price": eur("Central estimate"),
             "priceRange": {
                 "type": "object",
-                "description": "Holds the price of four sales in five",
+                "description": "Range that contains the price of four sales in five",
                 "required": ["lower", "upper"],
                 "properties": {"lower": eur("Lower end"), "upper": eur("Upper end")},
             },
             "metadata": {
                 "type": "object",
-                "description": "What the estimate rests on",
+                "description": "What the estimate is based on",
                 "required": ["model", "coverage", "fallback", "confidence", "comparables", "contributions"],
                 "properties": {
                     "model": {
                         "type": "object",
-                        "description": "The model that answered",
+                        "description": "The model that made the estimate",
                         "required": ["version", "trained_at", "data_through"],
                         "properties": {
                             "version": text("Digest of the model"),
                             "trained_at": text("When it was trained, ISO 8601"),
-                            "data_through": text("Last day it knows sales of, ISO 8601"),
+                            "data_through": text("Day of the latest sale it knows, ISO 8601"),
                             "sales": {"type": "integer", "minimum": 0, "description": "Sales it was trained on"},
                             "learned_inputs": {"type": "array", "items": {"type": "string"},
                                 "description": "Inputs whose effect was learned from sales"},
                         },
                     },
-                    "coverage": {"type": "number", "description": "Share of sales whose price the interval holds"},
+                    "coverage": {"type": "number", "description": "Share of sales whose price lies within the \
+                        interval"},
                     "fallback": {"type": "string", "enum": ["none", "department", "national"],
-                        "description": "What stood in for sales around the home"},
+                        "description": "What was used in place of sales around the home"},
                     "warning": {"type": "string",
                         "enum": ["no_sale_within_reach", "few_sales_within_reach", "sales_far_away", "outside_france",
                             "coordinates_swapped?"],
-                        "description": "Why the price is less certain than prices around known sales are; absent else"},
+                        "description": "Why the price is less certain than usual; absent if there is no reason"},
                     "nearest_sale_m": {"type": "integer", "minimum": 0,
-                        "description": "Metres to the nearest known sale of the class; absent without one within 7 km"},
+                        "description": "Distance to the nearest known sale of the same class, metres; absent if \
+                                        there is none within 7 km"},
                     "confidence": {"type": "string", "enum": ["HIGH", "MEDIUM", "LOW"],
-                        "description": "By the width of the interval; LOW with a warning, and where only the town of an \
-                            address is known"},
-                    "address": super::geocoding::understood("How `location.address` was understood, where it was used"),
+                        "description": "Depends on the width of the interval; LOW if there is a warning, or if only \
+                                        the town of an address is known"},
+                    "address": super::geocoding::understood("How `location.address` was understood, if it was used"),
                     "position_from": {"type": "string", "enum": ["address", "locationCoordinate"],
-                        "description": "Where the position comes from, if an address was given: the coordinate wins"},
+                        "description": "Source of the position, if an address was given; a coordinate takes \
+                                        precedence over it"},
                     "comparables": {
                         "type": "array",
                         "maxItems": COMPARABLES,
                         "items": comparable(),
-                        "description": "Recorded sales most like the home, best first",
+                        "description": "The nearest recorded sales of the same class, nearest first",
                     },
                     "contributions": {
                         "type": "object",
                         "additionalProperties": {"type": "integer"},
-                        "description": "What each input adds to the price or takes from it, EUR; they sum to the price",
+                        "description": "What each input adds to the price or takes from it, EUR; the contributions \
+                                        add up to the price",
                     },
                 },
             },

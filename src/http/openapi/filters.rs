@@ -136,11 +136,11 @@ fn list(items: Value) -> Value {
 }
 
 fn range(bound: &Value, rule: &str) -> Value {
-    let min = described(bound.clone(), &format!("Least value{rule}"));
-    let max = described(bound.clone(), &format!("Greatest value{rule}"));
+    let min = described(bound.clone(), &format!("Minimum{rule}"));
+    let max = described(bound.clone(), &format!("Maximum{rule}"));
     described(
         closed(json!({"min": min, "max": max}), &[]),
-        "Both bounds are included; without any it does not constrain",
+        "Both bounds are included; a range without bounds filters nothing",
     )
 }
 
@@ -165,7 +165,7 @@ fn lat_lng(found: &mut Map<String, Value>) -> Value {
     let parts = json!({
         "geoBoundingBox": described(
             closed(json!({"topLeft": corner, "bottomRight": corner}), &["topLeft", "bottomRight"]),
-            "A box, edges included; topLeft lies north and west of bottomRight"),
+            "A box, edges included; topLeft is north and west of bottomRight"),
         "geoDistance": described(
             closed(json!({"pin": corner, "distanceKm": distance}), &["pin", "distanceKm"]),
             "A circle around a pin, boundary included"),
@@ -176,7 +176,7 @@ fn lat_lng(found: &mut Map<String, Value>) -> Value {
     });
     described(
         closed(parts, &[]),
-        "Where a position must lie; several keys are combined with AND",
+        "Where a position must be; several keys are combined with AND",
     )
 }
 

@@ -67,13 +67,13 @@ fn filters() -> Vec<Parameter> {
         (
             "postcode",
             json!({"type": TEXT, "pattern": "^[0-9]{5}$"}),
-            "Postal code that results must have; without `q` evidence, not a condition",
+            "Postal code that results must have; without `q` it only adds evidence",
         ),
         (
             "citycode",
             json!({"type": TEXT, "pattern": "^[0-9][0-9ABab][0-9]{3}$"}),
-            "INSEE code that results must lie in; codes of former communes are accepted, and 75056, 69123 and 13055 mean \
-             all arrondissements",
+            "INSEE code of the commune that results must be in; codes of former communes are accepted, and 75056, \
+             69123 and 13055 mean all arrondissements",
         ),
         ("type", kinds(), "Kind of result"),
         (
@@ -84,7 +84,7 @@ fn filters() -> Vec<Parameter> {
         (
             "index",
             json!({"type": TEXT, "enum": ["address"]}),
-            "For clients of the public service, whose other indexes are not here",
+            "Accepted for clients of the public service; its other indexes are not available here",
         ),
     ]
 }
@@ -101,34 +101,34 @@ fn search_table() -> Vec<Parameter> {
         (
             "q",
             json!({"type": TEXT, "maxLength": TEXT_CHARS.end()}),
-            "The address as written: 3 to 200 characters that begin with a letter or a digit",
+            "The address as written: 3 to 200 characters, starting with a letter or a digit",
         ),
         part("housenumber", "House number, instead of `q`"),
         part("street", "Street or place, instead of `q`"),
         part(
             "city",
-            "Commune, instead of `q`; beside `q`, the commune that results must lie in",
+            "Commune, instead of `q`; together with `q`, the commune that results must be in",
         ),
         limit(LIMIT_DEFAULT),
         (
             "autocomplete",
             flag(1),
-            "Whether the end of the text is still being typed; 0 by default without `q`",
+            "Whether the last word may be incomplete; 0 by default without `q`",
         ),
         (
             "lat",
             degrees(90),
-            "Latitude to prefer results near; with `lon`",
+            "Latitude of a position near which results are preferred; requires `lon`",
         ),
         (
             "lon",
             degrees(180),
-            "Longitude to prefer results near; with `lat`",
+            "Longitude of a position near which results are preferred; requires `lat`",
         ),
         (
             "explain",
             flag(0),
-            "Whether to say how the result came about",
+            "Whether to explain how the result was found",
         ),
     ];
     table.extend(filters());
@@ -143,7 +143,7 @@ fn reverse_table() -> Vec<Parameter> {
         (
             "maxdistance",
             json!({"type": "number", "exclusiveMinimum": 0, "maximum": MAX_DISTANCE_MAX}),
-            "Distance within which addresses are looked for, metres; 200 by default",
+            "Maximum distance of addresses, metres; 200 by default",
         ),
     ];
     table.extend(filters());
@@ -152,7 +152,7 @@ fn reverse_table() -> Vec<Parameter> {
 
 /// Returns the schema of the requested operation.
 pub(crate) fn asked() -> Value {
-    json!({"type": TEXT, "enum": Operation::ALL.map(Operation::name), "description": "What is asked"})
+    json!({"type": TEXT, "enum": Operation::ALL.map(Operation::name), "description": "Search, or reverse search"})
 }
 
 /// Returns the schemas of the fields of a file request, apart from its operation: [`FileRequest::FIELDS`].
@@ -161,13 +161,14 @@ pub(crate) fn asked() -> Value {
 pub(crate) fn file_fields() -> Value {
     let columns = |about: &str| json!({"type": "array", "items": {"type": TEXT}, "maxItems": COLUMNS_MAX, "uniqueItems": true, "description": about});
     json!({
-        "columns": columns("Columns that make up the address, in order; all if none is named"),
-        "result_columns": columns("Columns to append; the usual ones if none is named"),
-        "postcode": text("Column of a postal code that results must have"),
-        "citycode": text("Column of an INSEE code that results must lie in"),
-        "type": text("Column of a kind of result"),
-        "lat": text("Column of a latitude: to prefer results near, or the position itself"),
-        "lon": text("Column of a longitude"),
+        "columns": columns("Columns that make up the address, in order; all columns if none is named"),
+        "result_columns": columns("Result columns to append; the default ones if none is named"),
+        "postcode": text("Column with the postal code that results must have"),
+        "citycode": text("Column with the INSEE code of the commune that results must be in"),
+        "type": text("Column with the kind of result"),
+        "lat": text("Column with the latitude: results near it are preferred, or in a reverse search it is the \
+                     position"),
+        "lon": text("Column with the longitude"),
         "encoding": text("Encoding of the file, such as utf-8 or windows-1252"),
         "delimiter": text("Delimiter of the file: one character, or tab"),
     })
@@ -216,29 +217,29 @@ fn collection() -> Value {
         "description": "A GeoJSON feature collection",
         "required": ["type", "features", "limit"],
         "properties": {
-            "type": {"const": "FeatureCollection", "description": "As GeoJSON asks for"},
+            "type": {"const": "FeatureCollection", "description": "Fixed value required by GeoJSON"},
             "features": {"type": "array", "items": reference("Address"), "description": "Addresses, best first"},
-            "attribution": text("Whose data it is"),
-            "licence": text("Its licence"),
+            "attribution": text("Attribution of the data"),
+            "licence": text("Licence of the data"),
             "query": text("The text that was searched"),
             "limit": {"type": "integer", "description": "Maximum results"},
             "explain": {
                 "type": "object",
-                "description": "How the result came about, where asked for: how each word was read, the places the query may \
-                                name, and the parts of the scores of the best results",
+                "description": "How the result was found, if requested: how each word was read, which places the \
+                                query may mean, and what the scores of the best results consist of",
                 "required": ["words", "readings", "results"],
                 "properties": {
                     "words": {
                         "type": "array", "items": {"type": "object"},
-                        "description": "Each word and what it was read as",
+                        "description": "Each word, and what it was read as",
                     },
                     "readings": {
                         "type": "array", "items": {"type": "object"},
-                        "description": "The places the query may name, and how strongly",
+                        "description": "The places that the query may mean, and how strongly it suggests each",
                     },
                     "results": {
                         "type": "array", "items": {"type": "object"},
-                        "description": "The best results with the parts of their scores",
+                        "description": "The best results, with the parts of their scores",
                     },
                 },
             },
@@ -253,10 +254,11 @@ pub(super) fn understood(about: &str) -> Value {
         "description": about,
         "required": ["label", "score", "confidence", "precision"],
         "properties": {
-            "label": text("The address in one line, as the base writes it"),
+            "label": text("The address in one line, as written in the address base"),
             "score": {"type": "number", "minimum": 0, "maximum": 1,
-                "description": "Probability that it is the address meant"},
-            "confidence": {"type": TEXT, "enum": ["HIGH", "MEDIUM"], "description": "How far it can be trusted"},
+                "description": "Probability that this is the intended address"},
+            "confidence": {"type": TEXT, "enum": ["HIGH", "MEDIUM"], "description": "How far the result can be \
+                trusted"},
             "precision": {"type": TEXT, "enum": Precision::ALL.map(Precision::name),
                 "description": "A house number, a street or place, or only the town"},
         },
@@ -285,13 +287,13 @@ fn address() -> Value {
         "type": "object",
         "required": ["type", "geometry", "properties"],
         "properties": {
-            "type": {"const": "Feature", "description": "As GeoJSON asks for"},
+            "type": {"const": "Feature", "description": "Fixed value required by GeoJSON"},
             "geometry": {
                 "type": "object",
-                "description": "Where it lies",
+                "description": "Position of the address",
                 "required": ["type", "coordinates"],
                 "properties": {
-                    "type": {"const": "Point", "description": "As GeoJSON asks for"},
+                    "type": {"const": "Point", "description": "Fixed value required by GeoJSON"},
                     "coordinates": {
                         "type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2,
                         "description": "Longitude, latitude",
@@ -300,12 +302,13 @@ fn address() -> Value {
             },
             "properties": {
                 "type": "object",
-                "description": "What is known of it",
+                "description": "Details of the address",
                 "required": ["label", "score", "id", "name", "citycode", "city", "context", "type", "confidence", "source"],
                 "properties": {
                     "label": text("The address in one line"),
-                    "score": probability("Search: probability that this is the address meant. Reverse: 1 at the position, 0 at 10 km"),
-                    "id": text("Identifier in the address base; the INSEE code of a commune"),
+                    "score": probability("Search: probability that this is the intended address. Reverse: 1 at the \
+                                          position, 0 at 10 km"),
+                    "id": text("Identifier in the address base; for a commune, its INSEE code"),
                     "name": text("House number and street, street, place or commune"),
                     "housenumber": text("House number with its suffix"),
                     "street": text("Street"),
@@ -324,16 +327,18 @@ fn address() -> Value {
                     "importance": probability("Importance of the street or commune"),
                     "x": number("Easting in the official projection, Lambert-93 in mainland France, metres"),
                     "y": number("Northing, metres"),
-                    "distance": {"type": "integer", "minimum": 0, "description": "Metres from the position, reverse only"},
+                    "distance": {"type": "integer", "minimum": 0, "description": "Distance from the position, \
+                        metres; reverse searches only"},
                     "uncertainty_m": {
                         "type": "integer", "minimum": 0,
-                        "description": "How far from the position the address meant may be, metres: for a street or named \
-                                        place, and for a result far from the requested position",
+                        "description": "How far the intended address may be from the position, metres; given for a \
+                                        street or named place, and for a result far from the requested position",
                     },
-                    "confidence": {"type": TEXT, "enum": ["HIGH", "MEDIUM", "LOW"], "description": "What to do with it"},
+                    "confidence": {"type": TEXT, "enum": ["HIGH", "MEDIUM", "LOW"], "description": "How far the \
+                        result can be trusted"},
                     "matched": {
                         "type": "object",
-                        "description": "How each part agrees with the query, searches only",
+                        "description": "How well each part agrees with the query; searches only",
                         "properties": {
                             "housenumber": part("The house number"),
                             "street": part("The street or place"),
@@ -341,11 +346,11 @@ fn address() -> Value {
                             "city": part("The commune"),
                         },
                     },
-                    "source": {"type": TEXT, "enum": ["ban", "upstream"], "description": "Where it comes from"},
-                    "iris": text("Code of the IRIS around it, where asked for"),
+                    "source": {"type": TEXT, "enum": ["ban", "upstream"], "description": "Source of the result"},
+                    "iris": text("Code of the IRIS that contains the address, if requested"),
                     "parcels": {
                         "type": "array", "items": {"type": TEXT},
-                        "description": "Cadastral parcels, where asked for and known",
+                        "description": "Cadastral parcels, if requested and known",
                     },
                 },
             },

@@ -25,8 +25,9 @@ pub fn schemas() -> Map<String, Value> {
 fn incoming_advert() -> Value {
     let mut advert = listings::schemas().remove("Advert").unwrap_or_default();
     advert["required"] = json!(["url"]);
-    advert["description"] =
-        json!("A sighting of a listing. Any field but url may be null: unknown now");
+    advert["description"] = json!(
+        "A sighting of a listing. Any field except url may be null, which means that its value is now unknown"
+    );
     if let Some(advert) = advert.as_object_mut() {
         advert.shift_remove("examples");
     }
@@ -45,13 +46,14 @@ fn advert_outcome() -> Value {
         "type": "object",
         "required": ["outcome", "events"],
         "properties": {
-            "flxId": {"type": "string", "format": "uuid", "description": "The advert; absent when it is refused"},
+            "flxId": {"type": "string", "format": "uuid", "description": "The advert; absent if it was refused"},
             "propertyFlxId": {"type": "string", "format": "uuid",
-                "description": "The property it belongs to; absent when it is refused"},
-            "outcome": {"type": "string", "enum": outcomes, "description": "What happened to its content"},
-            "events": {"type": "array", "items": reference("AdvertEvent"), "description": "What happened to it"},
+                "description": "The property it belongs to; absent if it was refused"},
+            "outcome": {"type": "string", "enum": outcomes, "description": "How its content changed"},
+            "events": {"type": "array", "items": reference("AdvertEvent"), "description": "Events that happened to it"},
             "warnings": {"type": "array", "items": {"type": "string"},
-                "description": "What could not be completed or was left out, and why hasAnomaly is set; absent when there is none"},
+                "description": "What could not be completed or was left out, and why hasAnomaly is set; absent if \
+                                there are no warnings"},
             "error": {
                 "type": "object",
                 "required": ["message", "code"],
@@ -59,7 +61,7 @@ fn advert_outcome() -> Value {
                     "message": {"type": "string", "description": "JSON path of the fault and what is allowed there"},
                     "code": {"type": "integer", "description": "Code of the fault"},
                 },
-                "description": "Why it is refused",
+                "description": "Why it was refused",
             },
         },
     })

@@ -89,7 +89,7 @@ fn sample_answer(record: &str) -> Value {
             "minItems": SAMPLE_RECORDS,
             "maxItems": SAMPLE_RECORDS,
             "items": reference(record),
-            "description": "Invented records of the exact form",
+            "description": "Made-up records in the real format",
         }},
     })
 }
@@ -134,14 +134,14 @@ pub fn webhooks() -> Value {
     json!({
         "propertyMatches": webhook(
             "propertyMatches",
-            "Properties a property alert matched",
-            "Identifiers only: read the properties by identifier.",
+            "Properties that a property alert matched",
+            "The body has identifiers only: read the properties by identifier.",
             Sample::WebhookProperties,
         ),
         "advertMatches": webhook(
             "advertMatches",
-            "Adverts an advert alert matched, and events on them",
-            "New adverts come whole, events with what identifies the advert and what changed.",
+            "Adverts that an advert alert matched, and events on them",
+            "New adverts are sent in full. An event is sent with what identifies the advert and what changed.",
             Sample::WebhookAdverts,
         ),
     })
@@ -152,25 +152,26 @@ fn webhook(id: &str, summary: &str, about: &str, sample: Sample) -> Value {
         "operationId": id,
         "summary": summary,
         "description": format!(
-            "{about} Answer 2xx within a second and work afterwards; otherwise the delivery is tried again. The same \
-             delivery may come twice: its webhook-id is the same. 410 deactivates the alert."
+            "{about} Answer 2xx within a second and do the work afterwards; otherwise the delivery is retried. The \
+             same delivery may arrive twice, with the same webhook-id. An answer of 410 deactivates the alert."
         ),
         "parameters": [
-            header("x-webhook-key", "The account's webhook key, to compare with the expected one; while it is rotated, the \
-                                     next one is in `x-webhook-key-next`"),
-            header("webhook-id", "Identifier of the delivery, the same when it is tried again"),
+            header("x-webhook-key", "The account's webhook key, to compare with the expected one; during a rotation, \
+                                     the next key is in `x-webhook-key-next`"),
+            header("webhook-id", "Identifier of the delivery; retries carry the same one"),
             header("webhook-timestamp", "When it was sent, seconds since 1970-01-01 UTC"),
             header("webhook-signature", "`v1,` and the base64 HMAC-SHA256 of id, timestamp and body joined by full \
-                stops, under the account's signing secret; two, separated by a space, while the secret is rotated"),
+                                         stops, signed with the account's signing secret; two signatures, separated \
+                                         by a space, during a rotation of the secret"),
         ],
         "requestBody": {
             "required": true,
             "content": {"application/json": {"schema": reference(sample.schema())}},
         },
         "responses": {
-            "2XX": {"description": "Taken"},
+            "2XX": {"description": "Accepted"},
             "410": {"description": "No longer wanted: the alert is deactivated"},
-            "default": {"description": "Not taken: it is tried again"},
+            "default": {"description": "Not accepted: the delivery is retried"},
         },
     }})
 }

@@ -28,11 +28,13 @@ use toise_opendata::Dataset;
 
 pub use crate::endpoint::operation::{Failure, Operation};
 
-const DESCRIPTION: &str = "French property data. One fault is reported per call, the first in document order, by its \
-JSON path. Unknown keys are refused, and so are nulls, except that one for an optional field of a request stands for its \
-absence; a key written twice counts with its last value; an empty list and a range without bounds do not constrain; a \
-record without a value matches no filter on it. Calls that change something or are counted take an `Idempotency-Key`, \
-except those with files, SQL and tiles: their answers are not stored, and a repeated call counts again.";
+const DESCRIPTION: &str = "French property data. A call reports one fault: the first in document order, with its \
+                           JSON path. Unknown keys are refused. Nulls are refused too, except that a null for an \
+                           optional field of a request means that the field is absent. If a key is written twice, \
+                           its last value counts. An empty list or a range without bounds filters nothing. A record \
+                           without a value matches no filter on that value. Calls that change something or are \
+                           counted take an `Idempotency-Key`, except those with files, SQL and tiles: their answers \
+                           are not stored, and a repeated call counts again.";
 
 /// Example requests and the demo's responses, by operation.
 static EXAMPLES: LazyLock<Map<String, Value>> = LazyLock::new(|| {
@@ -92,7 +94,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
             "schemas": schemas,
             "securitySchemes": {
                 "key": {"type": "apiKey", "in": "header", "name": toise_service::admission::KEY_HEADER},
-                "bearer": {"type": "http", "scheme": "bearer", "description": "The same key as bearer token"},
+                "bearer": {"type": "http", "scheme": "bearer", "description": "The same key, as a bearer token"},
             },
         },
     })
@@ -183,11 +185,11 @@ fn error_schema() -> Value {
         "required": ["error"],
         "properties": {"error": {
             "type": "object",
-            "description": "Why the request was not carried out",
+            "description": "Why the request failed",
             "required": ["message", "code"],
             "properties": {
                 "message": {"type": "string", "description": "JSON path of the fault and what is allowed there"},
-                "code": {"type": "integer", "description": "Kind of fault, one per kind, stable"},
+                "code": {"type": "integer", "description": "Stable code of the kind of fault"},
             },
         }},
     })

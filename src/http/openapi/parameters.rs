@@ -21,8 +21,10 @@ pub fn idempotency_parameter() -> Value {
         "name": "Idempotency-Key",
         "in": "header",
         "schema": {"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX, "pattern": "^[!-~]([ -~]*[!-~])?$"},
-        "description": "Names the call: sent again within 24 h with the same body, it costs nothing more and gives the \
-    stored answer (`idempotent-replayed: true`) or, where that is not kept and the call only reads, one made anew \
-    (`idempotent-recomputed: true`); with another body it is refused with 409",
+        "description": "Identifies the call, so that it can be repeated safely. A call sent again within 24 h with \
+                        the same body costs nothing more and returns the stored answer (`idempotent-replayed: \
+                        true`). If that answer was not kept and the call only reads, the answer is computed again \
+                        (`idempotent-recomputed: true`). A call with the same key and another body is refused with \
+                        409",
     })
 }

@@ -14,17 +14,17 @@ fn response_headers(endpoint: &Endpoint) -> Value {
     let number =
         |about: &str| json!({"schema": {"type": "integer", "minimum": 0}, "description": about});
     let mut headers = json!({
-        "x-request-id": {"schema": {"type": "string", "format": "uuid"}, "description": "Names the request"},
+        "x-request-id": {"schema": {"type": "string", "format": "uuid"}, "description": "Identifies the request"},
     });
     if endpoint.is_protected() {
-        headers["x-credits"] = number("Credits charged by this call");
-        headers["RateLimit-Limit"] = number("Calls a second the key may make");
-        headers["RateLimit-Remaining"] = number("Calls that may follow at once");
-        headers["RateLimit-Reset"] = number("Seconds until the full rate may be used again");
+        headers["x-credits"] = number("Credits charged for this call");
+        headers["RateLimit-Limit"] = number("Calls per second that the key may make");
+        headers["RateLimit-Remaining"] = number("Calls that may still be made without waiting");
+        headers["RateLimit-Reset"] = number("Seconds until the full rate is available again");
     }
     if endpoint.is_protected() && endpoint.counting != Counting::Free {
         headers["x-quota-used-percent"] =
-            number("Percent of the monthly quota used, once it is 75 or more");
+            number("Percentage of the monthly quota used, if it is 75 or more");
     }
     headers
 }
@@ -44,9 +44,10 @@ pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
         let reason = status.canonical_reason().unwrap_or_default();
         let entry = &mut responses[status.as_str()];
         match entry["description"].as_str() {
+            Some(previous) if previous.ends_with(&code.to_string()) => {}
             Some(previous) => {
                 *entry = json!({
-                    "description": format!("{previous}, or {code}"),
+                    "description": format!("{previous} or {code}"),
                     "content": content(reference("Error")),
                 })
             }

@@ -31,10 +31,10 @@ pub(super) fn search_answer(dataset: Dataset) -> Value {
         "required": ["data", "total", "size", "hasMore"],
         "properties": {
             "data": {"type": "array", "items": reference(&format!("{}Record", type_name(dataset)))},
-            "total": {"type": "integer", "minimum": 0, "description": "All records that match"},
-            "size": {"type": "integer", "minimum": 1, "description": "Page size asked for, or its default"},
-            "hasMore": {"type": "boolean", "description": "Whether records follow this page"},
-            "cursor": {"type": "string", "description": "Where the next page starts; present when hasMore"},
+            "total": {"type": "integer", "minimum": 0, "description": "Number of all records that match"},
+            "size": {"type": "integer", "minimum": 1, "description": "Page size requested, or the default"},
+            "hasMore": {"type": "boolean", "description": "Whether more records follow this page"},
+            "cursor": {"type": "string", "description": "Cursor of the next page; present if hasMore is true"},
         },
     })
 }
@@ -45,9 +45,9 @@ pub(super) fn match_answer(dataset: Dataset) -> Value {
         "required": ["score", "confidence", dataset.name()],
         "properties": {
             "score": {"type": "number", "minimum": 0, "maximum": 100,
-                "description": "Weighted mean of the similarities per target, one decimal"},
+                "description": "Weighted mean of the similarities to the targets, rounded to one decimal"},
             "confidence": {"type": "string", "enum": ["HIGH", "MEDIUM", "LOW", "REJECT"],
-                "description": "How far the candidate can be taken for the record sought"},
+                "description": "How certain it is that the candidate is the record sought"},
         },
     });
     candidate["properties"][dataset.name()] = reference(&format!("{}Record", type_name(dataset)));
@@ -61,9 +61,10 @@ pub(super) fn match_answer(dataset: Dataset) -> Value {
                 "description": "About the whole ranking",
                 "required": ["ambiguous", "total"],
                 "properties": {
-                    "ambiguous": {"type": "boolean", "description": "The two best scores are 5 or less apart"},
-                    "total": {"type": "integer", "minimum": 0, "description": "Candidates that passed the filters"},
-                    "address": super::geocoding::understood("How `filters.address` was understood, where it was given"),
+                    "ambiguous": {"type": "boolean", "description": "Whether the two best scores are 5 or less apart"},
+                    "total": {"type": "integer", "minimum": 0, "description": "Number of candidates that passed the \
+                        filters"},
+                    "address": super::geocoding::understood("How `filters.address` was understood, if it was given"),
                 },
             },
         },
@@ -102,7 +103,7 @@ pub(super) fn record(dataset: Dataset) -> Value {
             "type": "object",
             "required": ["lat", "lon"],
             "properties": {"lat": degrees("Latitude", 90), "lon": degrees("Longitude", 180)},
-            "description": "Where it is",
+            "description": "Location",
         }),
     );
     properties.insert(

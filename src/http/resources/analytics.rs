@@ -36,7 +36,7 @@ const SEARCH: Endpoint = Endpoint {
     operation: Some(|| {
         Operation::new(
             "analyticsPropertySearch",
-            "Figures over the properties a search finds",
+            "Statistics on the properties that match a search",
         )
         .with_request(reference("PropertyAnalyticsPayload"))
         .with_answer(enveloped(figures()))
@@ -67,22 +67,24 @@ async fn analytics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 fn market_operation() -> Operation {
     Operation::new("analyticsMarket", "Market indicators by place, class and period")
         .with_description(format!(
-            "Recorded sales, the price index of the estimator, and what properties are asked and let for: one row for each \
-             place, class and period with a sale or a property. A figure is null where fewer than {SAMPLE_MIN} sales or \
-             properties are behind it. At most {ROWS_MAX} rows"
+            "Recorded sales, the estimator's price index, and asking prices and rents of properties. There is one \
+             row for each place, class and period with a sale or a property. A figure based on fewer than \
+             {SAMPLE_MIN} sales or properties is null. At most {ROWS_MAX} rows"
         ))
         .with_request(object(&BODY, &mut Components::new()))
         .with_answer(json!({
             "type": "object",
             "required": ["data", "meta"],
             "properties": {
-                "data": {"type": "array", "items": row_schema(), "description": "By place, class and period"},
+                "data": {"type": "array", "items": row_schema(), "description": "One row for each place, class and \
+                    period"},
                 "meta": {
                     "type": "object",
                     "required": ["rows", "sample_min", "notes"],
                     "properties": {
                         "rows": {"type": "integer", "description": "Number of rows"},
-                        "sample_min": {"type": "integer", "description": "Least sales or properties behind a figure"},
+                        "sample_min": {"type": "integer", "description": "Minimum number of sales or properties \
+                            behind a figure"},
                         "notes": {
                             "type": "array",
                             "items": {"type": "string"},
@@ -117,13 +119,14 @@ fn figures() -> Value {
         "properties": {
             "count": count("Properties that match"),
             "studiedData": {"type": "string", "enum": EnumStudiedData::TABLE.values,
-                "description": "What is studied: EUR, EUR/m2, m2 or days from the first sighting until it went offline"},
-            "valued": count("Those of them that have a value; the figures are over these"),
-            "min": number("Least value"),
-            "max": number("Greatest value"),
+                "description": "The values studied, in EUR, EUR/m2, m2, or days from the first sighting until the \
+                                property went offline"},
+            "valued": count("Properties among them that have a value; the statistics cover only these"),
+            "min": number("Lowest value"),
+            "max": number("Highest value"),
             "mean": number("Arithmetic mean"),
             "quartiles": {"type": "array", "minItems": 3, "maxItems": 3, "items": {"type": "number"},
-                "description": "Values below which 25, 50 and 75 % lie, interpolated"},
+                "description": "Values below which 25, 50 and 75 % of the values lie, interpolated"},
             "deviation": number("Standard deviation"),
             "histogram": {
                 "type": "array",
@@ -132,12 +135,13 @@ fn figures() -> Value {
                     "type": "object",
                     "required": ["from", "to", "count"],
                     "properties": {
-                        "from": number("Where the bar starts, included"),
-                        "to": number("Where it ends: excluded, but by the last bar"),
-                        "count": count("Values in it"),
+                        "from": number("Lower bound of the bar, included"),
+                        "to": number("Upper bound of the bar, excluded except in the last bar"),
+                        "count": count("Number of values in the bar"),
                     },
                 },
-                "description": "Bars of equal width; the first and the last reach to the extremes",
+                "description": "Bars of equal width, except that the first and the last extend to the lowest and the \
+                                highest value",
             },
         },
     })

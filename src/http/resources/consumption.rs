@@ -55,10 +55,10 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             Operation::new(
                 "consumptionDays",
-                "What the account of the key consumed in a period, day by day",
+                "Consumption of the key's account in a period, day by day",
             )
             .with_description(format!(
-                "At most {DAYS_MAX} days; days without any are left out"
+                "At most {DAYS_MAX} days. Days without consumption are left out"
             ))
             .with_query(period_parameters())
             .with_answer(data_list_of("DayUsage"))
@@ -67,7 +67,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 fn operation(id: &str) -> Operation {
-    Operation::new(id, "What the account of the key consumed in a period")
+    Operation::new(id, "Consumption of the key's account in a period")
         .with_query(period_parameters())
         .with_answer(data_of("Consumption"))
 }

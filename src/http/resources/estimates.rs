@@ -41,11 +41,13 @@ const DETAIL: Detail = Detail {
 };
 
 /// Description of both endpoints.
-const ABOUT: &str = "The value on the open market, today, in whole EUR, with an interval that holds the price of four \
-sales in five. The price starts from the level of recorded sales around the position, goes on with sales like the home \
-and ends with what recorded sales do not tell (balcony, lift, condition, …) as bounded adjustments. Where no sale is \
-within reach it falls back to the department or the country, and says so. A home may be located by `location.address` \
-instead of its coordinate; one of which only the town is known has a confidence of LOW. 503 while no model was trained";
+const ABOUT: &str = "Today's value on the open market, in whole EUR, with an interval that contains the price of \
+                     four sales in five. The estimate starts from the price level of recorded sales around the \
+                     position and takes account of sales like the home. Features that recorded sales do not show \
+                     (balcony, lift, condition, …) are added as bounded adjustments. If no sale is within reach, the \
+                     estimate falls back to the department or the country, and says so. A home may be located by \
+                     `location.address` instead of its coordinate; if only its town is known, its confidence is LOW. \
+                     503 if no model has been trained";
 
 /// The estimate endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -84,13 +86,13 @@ fn lite_operation() -> Operation {
 fn lite_many_operation() -> Operation {
     Operation::new("estimatePropertyLiteMany", "The values of homes")
         .with_description(format!(
-            "{ABOUT}. A home that cannot be valued has an error in its place and costs nothing"
+            "{ABOUT}. A home that cannot be valued gets an error in its place and costs nothing"
         ))
         .with_request(estimate::many_request())
         .with_answer(enveloped(json!({
             "type": "array",
             "items": {"anyOf": [reference("Estimate"), reference("Error")]},
-            "description": "One answer per item, in order",
+            "description": "One answer per item, in the order of the request",
         })))
         .failing(Failure::NoModel)
 }

@@ -83,12 +83,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
 
 fn search_operation() -> Documented {
     with_collection(
-        Documented::new("geocodingSearch", "Where an address lies")
+        Documented::new("geocodingSearch", "Position of an address")
             .with_description(
-                "The places an address may mean, the most probable first. The place is read first, then the streets of \
-                 the communes it may be, then the house number: a wrong town is never accepted in silence. \
-                 `properties.score` is the probability that this is the address meant, `matched` says of each part \
-                 how it agrees, and `confidence` what to do with it",
+                "The places that an address may mean, most probable first. The commune is looked for first, then the \
+                 street in the communes that may be meant, then the house number: a wrong town is never accepted \
+                 silently. `properties.score` is the probability that a result is the intended address, `matched` \
+                 says how well each part agrees, and `confidence` how far to trust the result",
             )
             .with_query(search_parameters()),
     )
@@ -96,24 +96,27 @@ fn search_operation() -> Documented {
 
 fn reverse_operation() -> Documented {
     with_collection(
-        Documented::new("geocodingReverse", "The addresses at a position")
+        Documented::new("geocodingReverse", "Addresses at a position")
             .with_description(
-                "The nearest addresses, nearest first. Inside France the answer is never empty unless it is filtered: \
-                 where no address is within reach it is the commune around the position",
+                "The nearest addresses, nearest first. Inside France the answer is never empty unless it is \
+                 filtered: if no address is within reach, it is the commune around the position",
             )
             .with_query(reverse_parameters()),
     )
 }
 
 fn batch_operation() -> Documented {
-    Documented::new("geocodingBatch", "Searches and reverse searches at once")
-        .with_description("A request that is not valid has an error in its place and costs nothing")
-        .with_request(batch_request())
-        .with_answer(enveloped(json!({
-            "type": "array",
-            "items": {"anyOf": [reference("AddressCollection"), reference("Error")]},
-            "description": "One answer per request, in order",
-        })))
+    Documented::new(
+        "geocodingBatch",
+        "Many searches and reverse searches in one call",
+    )
+    .with_description("An invalid request gets an error in its place and costs nothing")
+    .with_request(batch_request())
+    .with_answer(enveloped(json!({
+        "type": "array",
+        "items": {"anyOf": [reference("AddressCollection"), reference("Error")]},
+        "description": "One answer per item, in the order of the request",
+    })))
 }
 
 /// A GeoJSON feature collection of addresses.

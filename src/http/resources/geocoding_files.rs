@@ -90,17 +90,17 @@ pub const ENDPOINTS: &[Endpoint] = &[
 
 fn documented(operation: Operation) -> Documented {
     let (id, summary) = match operation {
-        Operation::Search => ("geocodingSearchCsv", "Where the addresses of a file lie"),
+        Operation::Search => ("geocodingSearchCsv", "Positions of the addresses in a file"),
         Operation::Reverse => (
             "geocodingReverseCsv",
-            "The addresses at the positions of a file",
+            "Addresses at the positions in a file",
         ),
     };
     Documented::new(id, summary)
         .with_description(
-            "The file comes back as it was, byte for byte, with the columns of results after its own. Its encoding and \
-             delimiter are detected unless they are given. A row that cannot be read or is not found has a status and \
-             never stops the file; rows that ask the same are answered once",
+            "The file is returned as it was, byte for byte, with the result columns appended. Its encoding and \
+             delimiter are detected unless they are given. A row that cannot be read or is not found gets a status \
+             and never stops the file. Rows with the same query are looked up only once",
         )
         .requested_as("multipart/form-data", form_schema())
         .answering_as("text/csv", json!({"type": "string"}))

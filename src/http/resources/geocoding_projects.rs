@@ -114,17 +114,18 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 fn create_operation() -> Documented {
-    Documented::new("geocodingProjectCreate", "Begins the geocoding of a large file")
+    Documented::new("geocodingProjectCreate", "Create a project that geocodes a large file")
         .with_description(
-            "Then PUT its pipeline and its input-file, POST start, GET it until it is completed, and GET its output-file. \
-             A project survives restarts of the service and is kept for 14 days. An account has at most 50, with 12 GiB of files and results",
+            "Next, PUT its pipeline and its input-file, POST start, GET the project until it is completed, and GET \
+             its output-file. A project survives restarts of the service and is kept for 14 days. An account may \
+             have at most 50 projects, with 12 GiB of files and results",
         )
         .with_answer(enveloped(json!({
             "type": "object",
             "required": ["id", "token"],
             "properties": {
                 "id": {"type": "string", "format": "uuid", "description": "Identifier of the project"},
-                "token": {"type": "string", "description": "Reads the result; told here only"},
+                "token": {"type": "string", "description": "Token for reading the result; shown only here"},
             },
         })))
         .failing(Failure::WrongState)
@@ -141,7 +142,7 @@ fn pipeline_operation() -> Documented {
     });
     Documented::new(
         "geocodingProjectPipeline",
-        "Says what is done with the file of a project",
+        "Set what is done with the file of a project",
     )
     .with_request(pipeline)
     .with_answer(enveloped(project_schema()))
@@ -149,9 +150,9 @@ fn pipeline_operation() -> Documented {
 }
 
 fn input_operation() -> Documented {
-    Documented::new("geocodingProjectInput", "Sends the file of a project")
+    Documented::new("geocodingProjectInput", "Upload the file of a project")
         .with_description(
-            "The CSV file as the body, at most 1 GiB; sent again it replaces the former",
+            "The body is the CSV file, at most 1 GiB. A second upload replaces the first",
         )
         .requested_as("text/csv", json!({"type": "string", "format": "binary"}))
         .with_answer(enveloped(project_schema()))
@@ -159,14 +160,14 @@ fn input_operation() -> Documented {
 }
 
 fn start_operation() -> Documented {
-    Documented::new("geocodingProjectStart", "Starts a project")
+    Documented::new("geocodingProjectStart", "Start a project")
         .with_answer(enveloped(project_schema()))
         .failing(Failure::WrongState)
         .failing(Failure::Refused)
 }
 
 fn get_operation() -> Documented {
-    Documented::new("geocodingProjectGet", "How far a project is")
+    Documented::new("geocodingProjectGet", "Progress of a project")
         .with_answer(enveloped(project_schema()))
 }
 
@@ -177,7 +178,7 @@ fn output_operation() -> Documented {
 }
 
 fn delete_operation() -> Documented {
-    Documented::new("geocodingProjectDelete", "Deletes a project and its files")
+    Documented::new("geocodingProjectDelete", "Delete a project and its files")
         .with_answer(enveloped(json!({
             "type": "object",
             "required": ["id"],
@@ -196,24 +197,25 @@ fn project_schema() -> Value {
             "id": {"type": "string", "format": "uuid", "description": "Identifier of the project"},
             "status": {"type": "string", "enum": ProjectStatus::ALL.map(ProjectStatus::name), "description": "State"},
             "operation": asked(),
-            "input_bytes": count("Length of the file"),
-            "rows": count("Rows of the file, once it was started"),
+            "input_bytes": count("Size of the file, bytes"),
+            "rows": count("Number of rows in the file, once the project was started"),
             "rows_done": count("Rows answered so far"),
             "rows_by_status": {
                 "type": "object",
-                "description": "Rows answered so far by what became of them",
+                "description": "Rows answered so far, by outcome",
                 "properties": {
-                    "ok": count("With a result"),
-                    "not_found": count("Without"),
-                    "skipped": count("Empty"),
-                    "error": count("Unreadable"),
+                    "ok": count("Rows with a result"),
+                    "not_found": count("Rows without a result"),
+                    "skipped": count("Empty rows"),
+                    "error": count("Unreadable rows"),
                 },
             },
             "created_at": moment("When it was created"),
             "ended_at": moment("When it was completed or failed"),
             "expires_at": moment("When it is deleted"),
             "error": {"type": "string", "description": "Why it failed"},
-            "warning": {"type": "string", "description": "What is probably wrong with the rows answered so far"},
+            "warning": {"type": "string", "description": "What is probably wrong with the rows answered so far, such \
+                as missing towns"},
         },
     })
 }

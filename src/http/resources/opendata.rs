@@ -127,7 +127,7 @@ fn match_many_operation(dataset: Dataset) -> Operation {
     .with_answer(enveloped(json!({
         "type": "array",
         "items": schema(dataset, "MatchAnswer"),
-        "description": "One answer per item, in order",
+        "description": "One answer per item, in the order of the request",
     })))
 }
 

@@ -37,7 +37,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
         body: BodyRule::None,
         time: Time::Collection,
         handler: |call| by_url(call, ListingKind::Advert).boxed(),
-        operation: Some(|| by_url_operation("advertsGetByUrl", "The advert of a page", "Advert")),
+        operation: Some(|| {
+            by_url_operation("advertsGetByUrl", "The advert on a web page", "Advert")
+        }),
     },
     Endpoint {
         method: Method::POST,
@@ -73,7 +75,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             by_url_operation(
                 "propertiesGetByUrl",
-                "The property that the advert of a page belongs to",
+                "The property that the advert on a web page belongs to",
                 "Property",
             )
         }),
@@ -105,10 +107,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
 fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
     Operation::new(id, summary)
         .with_description(
-            "What is known and fresh comes at once; else the page is fetched and read, which may take 45 seconds: set a \
-             longer timeout. 202 means that it goes on: ask again after retry_after_s. It comes at once if the portal cannot be \
-             reached, while it is tried a few more times. 422 means that the page is no listing: do not ask \
-             again. Only 200 costs. Two calls at once fetch twice and cost twice, unless they carry one Idempotency-Key",
+            "A listing that is known and fresh is returned at once. Otherwise the page is fetched and read, which \
+             may take 45 seconds, so set a longer timeout. 202 means that collection continues: ask again after \
+             retry_after_s. If the portal cannot be reached, 202 is returned at once and the service tries a few \
+             more times. 422 means that the page is not a listing: do not ask again. Only 200 is charged. Two \
+             simultaneous calls fetch the page twice and are charged twice, unless they carry the same \
+             Idempotency-Key",
         )
         .with_query(schemas::url_parameters())
         .with_answer(data_of(record))
@@ -117,20 +121,20 @@ fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
 }
 
 fn check_operation(id: &str, of: &str) -> Operation {
-    Operation::new(id, format!("Look again at the pages of {of}"))
+    Operation::new(id, format!("Check the pages of {of} again"))
         .with_description(format!(
-            "Answers at once; what the pages say arrives as any change does, in records and on alerts. Of a \
-             property the adverts on line are looked at, {CHECKED_MAX} at most, those seen longest ago. \
+            "The call answers at once. What the pages say arrives later in records and alerts, like any other \
+             change. For a property, its online adverts are checked: at most {CHECKED_MAX}, those seen longest ago. \
              `nothing_to_check` costs the same"
         ))
         .with_answer(enveloped(schemas::check()))
 }
 
 fn report_operation(id: &str, of: &str) -> Operation {
-    Operation::new(id, format!("Tell what is wrong with {of}"))
+    Operation::new(id, format!("Report a problem with {of}"))
         .with_description(
-            "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
-             an operator looks at duplicates and at what is wrong",
+            "Free. The pages are checked again, except if the reason is DUPLICATE or OTHER: an operator reviews \
+             these reports",
         )
         .with_request(schemas::report_request())
         .with_answer(enveloped(schemas::report()))

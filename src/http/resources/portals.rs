@@ -20,11 +20,13 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     time: Time::Request,
     handler: |call| async { Ok(portals(call.app)) }.boxed(),
     operation: Some(|| {
-        Operation::new("portals", "Portals there are rules for").with_answer(enveloped(json!({
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Hosts, by name",
-        })))
+        Operation::new("portals", "Portals that the service has rules for").with_answer(enveloped(
+            json!({
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Names of the portals, which are host names",
+            }),
+        ))
     }),
 }];
 

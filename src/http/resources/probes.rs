@@ -37,7 +37,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| healthz(call.app).boxed(),
         operation: Some(|| {
             let not_ready = json!({
-                "description": "Starting or draining, or a worker hangs, or the disk is full or cannot be written",
+                "description": "The service is starting or draining, a worker hangs, or the disk is full or not \
+                                writable",
                 "content": content(reference("Error")),
             });
             Operation::new("healthz", "Readiness of the service")
@@ -54,7 +55,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         body: BodyRule::None,
         time: Time::Request,
         handler: |_| async { Ok(Response::new(Bytes::new()).into()) }.boxed(),
-        operation: Some(|| Operation::new("livez", "Whether the process serves at all")),
+        operation: Some(|| Operation::new("livez", "Whether the process answers at all")),
     },
     Endpoint {
         method: Method::GET,
@@ -66,7 +67,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| metrics(call.app).boxed(),
         operation: Some(|| {
-            Operation::new("metrics", "Numbers of the service for Prometheus")
+            Operation::new("metrics", "Metrics of the service for Prometheus")
                 .answering_as("text/plain", json!({"type": "string"}))
         }),
     },

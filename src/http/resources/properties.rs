@@ -60,7 +60,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             search_operation(
                 "propertiesSearchLite",
-                "Filtered, sorted list of properties in short",
+                "Filtered, sorted list of properties in short form",
                 "SearchPropertiesLitePayload",
                 "LiteProperty",
             )
@@ -76,7 +76,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| count(call).boxed(),
         operation: Some(|| {
-            Operation::new("propertiesCount", "How many properties a search finds")
+            Operation::new("propertiesCount", "Number of properties that match a search")
                 .with_request(reference("CountPropertiesPayload"))
                 .with_answer(enveloped(json!({
                     "type": "object",
@@ -95,7 +95,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| similars(call).boxed(),
         operation: Some(|| {
-            Operation::new("propertiesSimilars", "Properties similar to one")
+            Operation::new("propertiesSimilars", "Properties similar to a given one")
                 .with_description(similars_description())
                 .with_request(reference("SimilarPropertiesPayload"))
                 .with_answer(data_list_of("Property"))
@@ -106,9 +106,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
 
 fn similars_description() -> String {
     format!(
-        "Of its class and offer, within {} km of its position, else in its commune, postal code or department; \
-         nearest first: {} % of surface or price, a room and {} km count alike, and so does a value one of the \
-         two does not have",
+        "Properties of the same class and offer, within {} km of its position, or else in its commune, postal code \
+         or department. The most similar come first: a difference of {} % in surface or price counts as much as one \
+         room or {} km, and as much as a value that only one of the two has",
         similars::RADIUS_M / 1_000.0,
         100.0 * similars::SHARE_UNIT,
         similars::DISTANCE_UNIT_M / 1_000.0,
@@ -118,10 +118,10 @@ fn similars_description() -> String {
 fn search_operation(id: &str, about: &str, payload: &str, record: &str) -> Operation {
     Operation::new(id, about)
         .with_description(
-            "A change is visible within a second of its acknowledgement. Keywords must all occur as they are, but \
-             for case and accents, in title, description or tags; of the full texts any may match, all its words \
-             by French stem and with tolerance to typing errors. Without either, sorting by relevance sorts by the \
-             last sighting",
+            "A change is visible within a second of its acknowledgement. Every keyword must occur as written, except \
+             for case and accents, in title, description or tags. At least one of the full texts must match: all its \
+             words must occur, compared by French stem and with tolerance for typing errors. Without keywords and \
+             full texts, sorting by relevance sorts by last sighting",
         )
         .with_request(reference(payload))
         .with_answer(enveloped(page_of(record)))
@@ -133,10 +133,10 @@ fn page_of(record: &str) -> Value {
         "type": "object",
         "required": ["items", "count"],
         "properties": {
-            "items": {"type": "array", "items": reference(record), "description": "Records of the page, in order"},
-            "count": {"type": "integer", "minimum": 0, "description": "All that match"},
+            "items": {"type": "array", "items": reference(record), "description": "Records of the page, in sort order"},
+            "count": {"type": "integer", "minimum": 0, "description": "Number of all records that match"},
             "searchAfterHash": {"type": "string",
-                "description": "Where the next page starts; present when there is one"},
+                "description": "Cursor of the next page; absent on the last page"},
         },
     })
 }

@@ -27,7 +27,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| property(call).boxed(),
         operation: Some(|| {
             Operation::new("propertiesGet", "A property by its identifier")
-                .with_description("The identifier of a property that was joined to another answers with that other")
+                .with_description("The identifier of a property that was merged into another one returns that other \
+                                   property")
                 .with_answer(data_of("Property"))
         }),
     },
@@ -41,8 +42,11 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| property_of_advert(call).boxed(),
         operation: Some(|| {
-            Operation::new("propertiesGetByAdvert", "The property that holds an advert")
-                .with_answer(data_of("Property"))
+            Operation::new(
+                "propertiesGetByAdvert",
+                "The property that an advert belongs to",
+            )
+            .with_answer(data_of("Property"))
         }),
     },
     Endpoint {
@@ -56,7 +60,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| properties_many(call).boxed(),
         operation: Some(|| {
             Operation::new("propertiesMany", "Properties by their identifiers")
-                .with_description("In the order asked for; identifiers that name none are left out and cost nothing")
+                .with_description("In the order of the request; unknown identifiers are left out and cost nothing")
                 .with_request(reference("ManyPropertiesPayload"))
                 .with_answer(data_list_of("Property"))
         }),

@@ -31,7 +31,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         PAGE_PATH,
         SEND,
         Some(|| {
-            Operation::new("docs", "This document as a page")
+            Operation::new("docs", "This document as a web page")
                 .answering_as("text/html", json!({"type": "string"}))
         }),
     ),

@@ -73,12 +73,12 @@ static LIMITS: [Field; 4] = [
     Field::optional(
         "memory_mib",
         FieldKind::Integer(1, SQL_LIMIT_MAX),
-        "Memory before the query spills to disk, in MiB",
+        "Memory that the query may use before it spills to disk, in MiB",
     ),
     Field::optional(
         "time_s",
         FieldKind::Integer(1, SQL_LIMIT_MAX),
-        "Maximum duration, the answer included, in seconds",
+        "Maximum duration, including the answer, in seconds",
     ),
 ];
 
@@ -87,7 +87,7 @@ static BODY: [Field; 5] = [
     Field::required(
         "query",
         FieldKind::TextUpTo(TEXT_BYTES_MAX),
-        "One statement that only reads, in the SQL of DataFusion; `information_schema` lists tables and columns",
+        "One read-only statement, in the SQL of DataFusion; `information_schema` lists tables and columns",
     )
     .such_as("select property_type, count(*) as sales from dvf group by 1"),
     Field::optional(
@@ -98,18 +98,18 @@ static BODY: [Field; 5] = [
     Field::optional(
         "format",
         FieldKind::OneOf(&FORMATS),
-        "Format of the rows; by default that of the Accept header, or JSON",
+        "Format of the rows; by default the one in the Accept header, or JSON",
     ),
     Field::optional(
         "compression",
         FieldKind::OneOf(&["none", ZSTD]),
-        "zstd compresses the buffers of Arrow, and a text as a whole (Content-Encoding)",
+        "zstd compresses the buffers of Arrow data, and text formats as a whole (Content-Encoding)",
     )
     .or(DefaultValue::Word("none")),
     Field::optional(
         "limits",
         FieldKind::Object(&LIMITS),
-        "Limits lower than those of the key; past one the query ends with an error",
+        "Limits lower than those of the key; a query that exceeds one ends with an error",
     ),
 ];
 
@@ -131,12 +131,14 @@ fn documented() -> Operation {
         json!({"type": "object", "additionalProperties": true, "description": "A row, by column"});
     Operation::new("sql", "The rows of a SQL query")
         .with_description(
-            "Reads all tables at one moment, which the header `x-toise-snapshots` names. The format is that of \
-             `format` or of the Accept header: JSON, Arrow IPC stream \
-             (`application/vnd.apache.arrow.stream`), Parquet (`application/vnd.apache.parquet`), CSV (`text/csv`; `safe-csv` puts an apostrophe in front of cells that a spreadsheet would run as formulas), \
-             NDJSON (`application/x-ndjson`) or GeoJSON (`application/geo+json`); GeoParquet is asked for by `format`. \
-             Rows with columns named lon and lat, or longitude and latitude, are points of geodata. Rows are streamed; an answer that fails on the way ends the \
-             connection. A fault is reported with its line and column. Every query is written to an audit log",
+            "All tables are read as they are at one moment, which the header `x-toise-snapshots` identifies. \
+             `format` or the Accept header selects the format: JSON, Arrow IPC stream \
+             (`application/vnd.apache.arrow.stream`), Parquet (`application/vnd.apache.parquet`), CSV (`text/csv`; \
+             `safe-csv` puts an apostrophe in front of cells that a spreadsheet would run as formulas), NDJSON \
+             (`application/x-ndjson`) or GeoJSON (`application/geo+json`). GeoParquet can only be selected with \
+             `format`. In the two geographic formats, rows with columns named lon and lat, or longitude and \
+             latitude, are points. Rows are streamed; if the answer fails midway, the connection is closed. A fault \
+             in the query is reported with its line and column. Every query is written to an audit log",
         )
         .with_request(object(&BODY, &mut Components::new()))
         .with_answer(json!({

@@ -52,10 +52,10 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| async { about(call) }.boxed(),
         operation: Some(|| {
-            Operation::new("tileSet", "Where the vector tiles of a dataset are, as TileJSON")
+            Operation::new("tileSet", "TileJSON of the vector tiles of a dataset")
                 .with_description(
-                    "`tiles` holds the version of the table, so that maps may keep what they have loaded. `outlines` are the \
-                     departments and communes with labels, to draw under the others",
+                    "`tiles` contains the version of the table, so maps may cache the tiles they have loaded. \
+                     `outlines` has the departments and communes with labels, to draw under the other datasets",
                 )
                 .with_answer(tile_json_schema())
         }),
@@ -72,14 +72,16 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             Operation::new("tile", "A vector tile")
                 .with_description(format!(
-                    "Mapbox Vector Tile. From zoom {POINTS_ZOOM} on, the layer `points` has each row with its `id`, at most \
-                     {POINTS_MAX}; at lower zooms, the layer `hexagons` has their `count`, or the layer `areas` that of each \
-                     commune (below zoom {communes}: department) with its `code` and `name`. All have the figure of the \
-                     dataset: `price_per_m2` of sales and properties (of a hexagon or area the median), `energy` of \
-                     diagnostics (1 for A to 7 for G; of a hexagon or area `poor_share`, the percentage of F and G). Areas of \
-                     properties have `over_sold` besides: the percentage by which asking prices per m² exceed those of the \
-                     sales of the last {days} days, flats with flats and houses with houses. `outlines` has the layers \
-                     `departments`, from zoom {communes} on `communes`, and `labels`; it takes no filters",
+                    "A Mapbox Vector Tile. From zoom {POINTS_ZOOM} on, the layer `points` has each row with its \
+                     `id`, at most {POINTS_MAX} rows. At lower zooms, the layer `hexagons` has the `count` of rows \
+                     in each hexagon, or the layer `areas` the `count` in each commune (below zoom {communes}: \
+                     department) with its `code` and `name`. All layers have the figure of the dataset. For sales \
+                     and properties it is `price_per_m2`, of a hexagon or area the median. For diagnostics it is \
+                     `energy`, from 1 for A to 7 for G; of a hexagon or area it is `poor_share`, the percentage of F \
+                     and G. Areas of properties also have `over_sold`: the percentage by which asking prices per m² \
+                     exceed those of the sales of the last {days} days, comparing flats with flats and houses with \
+                     houses. `outlines` has the layers `departments`, `communes` (from zoom {communes} on) and \
+                     `labels`; it takes no filters",
                     communes = outlines::COMMUNES_ZOOM,
                     days = areas::SOLD_WITHIN_DAYS,
                 ))
@@ -94,20 +96,20 @@ fn query_parameters() -> Vec<Value> {
         json!({
             "name": FILTERS,
             "in": "query",
-            "description": "JSON text of the `filters` of a search of sales or diagnostics, or of the `search` of a search \
-                            of properties (`{\"filterProperty\": …}`)",
+            "description": "JSON text: the `filters` of a search for sales or diagnostics, or the `search` of a \
+                            search for properties (`{\"filterProperty\": …}`)",
             "schema": {"type": "string", "contentMediaType": "application/json"},
         }),
         json!({
             "name": GATHERING,
             "in": "query",
-            "description": "How rows are gathered at lower zooms",
+            "description": "How rows are aggregated at lower zooms",
             "schema": {"type": "string", "enum": [HEXAGONS, AREAS], "default": HEXAGONS},
         }),
         json!({
             "name": VERSION,
             "in": "query",
-            "description": "Version that the tile set names; the answer may then be kept",
+            "description": "Version from the TileJSON; with it the answer may be cached",
             "schema": {"type": "integer", "minimum": 0},
         }),
     ]
@@ -122,14 +124,14 @@ fn tile_json_schema() -> Value {
         "properties": {
             "tilejson": text("Version of TileJSON"),
             "name": text("Name of the dataset"),
-            "attribution": text("Whose data it is made of"),
+            "attribution": text("Attribution of the data"),
             "tiles": {
                 "type": "array",
-                "description": "Path of the tiles, with {z}, {x} and {y} to fill in",
+                "description": "Path of the tiles, with placeholders {z}, {x} and {y}",
                 "items": {"type": "string"},
             },
             "minzoom": zoom("Lowest zoom"),
-            "maxzoom": zoom("Zoom beyond which maps enlarge tiles"),
+            "maxzoom": zoom("Highest zoom; beyond it maps enlarge these tiles"),
             "vector_layers": {
                 "type": "array",
                 "description": "Layers with their fields",
@@ -143,8 +145,8 @@ fn tile_json_schema() -> Value {
                             "description": "Type of each field",
                             "additionalProperties": {"type": "string"},
                         },
-                        "minzoom": zoom("Lowest zoom that has it"),
-                        "maxzoom": zoom("Highest zoom that has it"),
+                        "minzoom": zoom("Lowest zoom with this layer"),
+                        "maxzoom": zoom("Highest zoom with this layer"),
                     },
                 },
             },

@@ -21,7 +21,7 @@ static ITEMS: ListOf = ListOf {
 pub static ADVERTS: [Field; 1] = [Field::required(
     ADVERTS_KEY,
     FieldKind::List(&ITEMS),
-    "Adverts in order; each is taken or refused by itself",
+    "Adverts; each is accepted or refused on its own",
 )];
 
 /// Reads the request body, `{adverts: […]}`. The adverts themselves are validated one by one, later.

@@ -22,7 +22,7 @@ pub const ADVERTS_KEY: &str = "advertFlxIds";
 pub static CANDIDATES: [Field; 1] = [Field::optional(
     "limit",
     FieldKind::Integer(1, PAIRS_MAX as i64),
-    "Most pairs of the answer, the likeliest; 20 by default",
+    "Maximum number of pairs, likeliest first; 20 by default",
 )];
 
 /// The body that names the other of two properties.
@@ -42,7 +42,7 @@ static MOVED: ListOf = ListOf {
 pub static SPLIT: [Field; 1] = [Field::required(
     ADVERTS_KEY,
     FieldKind::List(&MOVED),
-    "Identifiers of the adverts to move out, not all of the property's",
+    "Identifiers of the adverts to move out; at least one advert must remain",
 )];
 
 /// Reads the maximum number of pairs.

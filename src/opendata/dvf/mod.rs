@@ -114,16 +114,20 @@ pub const RECORD_ONLY_ABOUT: [(&str, &str); 9] = [
     ("address", "Number and street"),
     ("city", "Name of the commune"),
     ("parcel_ids", "Cadastral parcels sold, 14 characters each"),
-    ("lots", "Lots of co-ownership sold"),
-    ("rows", "Rows of the source the record was made from"),
+    ("lots", "Co-ownership lots sold"),
+    (
+        "rows",
+        "Number of source rows that the record was made from",
+    ),
     (
         "mutation_id",
-        "Identifier of the mutation in the imported edition (`id_mutation`), which other editions may number otherwise; \
-        absent where the source has none",
+        "Identifier of the mutation in the imported edition (`id_mutation`); other editions may number it \
+         differently; absent if the source has none",
     ),
     (
         "mutation_records",
-        "Records made from the disposition, this one included; each carries the price of the whole disposition",
+        "Number of records made from the disposition, including this one; each carries the price of the whole \
+         disposition",
     ),
     (
         "mutation_share",
@@ -132,6 +136,6 @@ pub const RECORD_ONLY_ABOUT: [(&str, &str); 9] = [
     ),
     (
         "is_sold_together",
-        "Whether the price pays for more than one dwelling or commercial premises",
+        "Whether the price covers more than one dwelling or commercial premises",
     ),
 ];

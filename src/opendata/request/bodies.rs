@@ -71,25 +71,25 @@ const fn search(filters: &'static [Field], sort_keys: &'static [&'static str]) -
         Field::optional(
             "filters",
             FieldKind::Object(filters),
-            "What a record must fulfil, every filter of it",
+            "Filters; a record must match all of them",
         ),
         Field::optional(
             "sortBy",
             FieldKind::OneOf(sort_keys),
-            "Rows without the value come last in both orders; ties by identifier",
+            "Records without the value come last in both orders; ties are sorted by identifier",
         )
         .or(DefaultValue::Word(sort_keys[0])),
         Field::optional(
             "sortOrder",
             FieldKind::OneOf(&SORT_ORDERS),
-            "Direction of the order",
+            "Sort direction",
         )
         .or(DefaultValue::Word("desc")),
         size(SEARCH_SIZE_MAX, SEARCH_SIZE_DEFAULT),
         Field::optional(
             "cursor",
             FieldKind::Text,
-            "Cursor of a previous answer to the same filters and order; the size may differ",
+            "Cursor from a previous answer to the same filters and order; the size may differ",
         ),
     ]
 }
@@ -100,20 +100,20 @@ const fn matching(filters: &'static [Field], targets: &'static [Field]) -> [Fiel
         Field::optional(
             "filters",
             FieldKind::Object(filters),
-            "What a candidate must fulfil, every filter of it",
+            "Filters; a candidate must match all of them",
         ),
         size(MATCH_SIZE_MAX, MATCH_SIZE_DEFAULT),
         Field::optional(
             "scoring_targets",
             FieldKind::Object(targets),
-            "What the record sought is like; each target given takes part in the score",
+            "Characteristics of the record sought; each target given counts towards the score",
         ),
     ]
 }
 
 const fn size(size_max: usize, default: usize) -> Field {
     let kind = FieldKind::Integer(1, size_max as i64);
-    Field::optional("size", kind, "Records wanted at most")
+    Field::optional("size", kind, "Maximum number of records")
         .or(DefaultValue::Integer(default as i64))
 }
 
@@ -127,7 +127,7 @@ const fn items(item: FieldKind) -> ListOf {
 }
 
 const fn many(items: &'static ListOf) -> [Field; 1] {
-    let about = "Match bodies; a fault of one refuses the call";
+    let about = "Match requests; a fault in one of them refuses the whole call";
     [Field::required("items", FieldKind::List(items), about)]
 }
 

@@ -18,7 +18,7 @@ const OTHER_ENDPOINTS: &str = "other";
 
 const ATTEMPTS: Metric<Counter> = Metric::counter(
     "toise_delivery_attempts_total",
-    "Attempts to deliver to webhooks, by host of the receiver and outcome.",
+    "Attempts to deliver to webhooks, by receiver host and outcome.",
 );
 const LAG: Metric<Histogram> = Metric::seconds(
     "toise_delivery_lag_seconds",

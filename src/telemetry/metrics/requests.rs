@@ -8,11 +8,11 @@ use super::{Metric, Metrics};
 
 const REQUESTS: Metric<Counter> = Metric::counter(
     "toise_http_requests_total",
-    "Requests answered, by route, method and class of status.",
+    "Requests answered, by route, method and status class.",
 );
 const DURATIONS: Metric<Histogram> = Metric::seconds(
     "toise_http_request_duration_seconds",
-    "Time from request to answer, by route, method and class of status.",
+    "Time from request to answer, by route, method and status class.",
 );
 const CREDITS: Metric<Counter> = Metric::counter(
     "toise_credits_total",

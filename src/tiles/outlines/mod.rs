@@ -35,7 +35,7 @@ pub struct OutlineLayer {
     pub id: &'static str,
     /// Its fields, each with its type in TileJSON.
     pub fields: &'static [(&'static str, &'static str)],
-    /// Lowest zoom that has it.
+    /// Lowest zoom with this layer.
     pub minzoom: u8,
 }
 

@@ -175,7 +175,7 @@ static LITE_ASKED: [Field; 3] = asked(&LITE_FILTER);
 static WHOLE_SEARCH: [Field; 5] = search(&WHOLE_ASKED, SEARCH_SIZE_MAX);
 static LITE_SEARCH: [Field; 5] = search(&LITE_ASKED, LITE_SIZE_MAX);
 const SEARCH: Field = Field::required("search", FieldKind::Object(&WHOLE_ASKED), SEARCH_ABOUT);
-const SEARCH_ABOUT: &str = "What is asked: all of it must hold";
+const SEARCH_ABOUT: &str = "The search; all its conditions must hold";
 
 /// Returns the fields of the body of a property search.
 pub fn search_table(part: FieldSubset) -> &'static [Field] {
@@ -201,7 +201,7 @@ pub static SIMILARS: [Field; 3] = [
     Field::required(
         "size",
         FieldKind::Integer(1, SIMILARS_SIZE_MAX as i64),
-        "Most properties to answer",
+        "Maximum number of properties",
     ),
 ];
 
@@ -209,19 +209,19 @@ pub static SIMILARS: [Field; 3] = [
 pub static MANY: [Field; 1] = [Field::required(
     "flxIds",
     FieldKind::List(&FLX_IDS),
-    "Identifiers of properties; the answer keeps their order and leaves out unknown ones",
+    "Identifiers of properties; the answer keeps their order and leaves out unknown identifiers",
 )];
 
 const KEYWORDS: Field = Field::optional(
     "keywords",
     FieldKind::List(&TEXTS),
-    "Terms each of which must occur in title, description or tags; case and accents do not count",
+    "Terms that must all occur in title, description or tags; case and accents are ignored",
 );
 const FULL_TEXTS_FIELD: Field = Field::optional("fullTexts", FieldKind::Own(&FULL_TEXTS), "").about(
     || {
         format!(
-            "Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most \
-             {FULL_TEXT_WORDS_MAX} words in all"
+            "Texts of which at least one must occur in title, description or tags, with tolerance for typing errors; \
+             at most {FULL_TEXT_WORDS_MAX} words in total"
         )
     },
 );
@@ -241,12 +241,13 @@ const fn asked(filter: &'static Own) -> [Field; 3] {
 const fn search(asked: &'static [Field], size_max: usize) -> [Field; 5] {
     let size = FieldKind::Integer(1, size_max as i64);
     [
-        Field::required("size", size, "Properties of a page"),
+        Field::required("size", size, "Number of properties per page"),
         Field::required(
             "sortBy",
             FieldKind::Enum(EnumSearchRequestSortBy::TABLE),
-            "Records without the value come last in both orders, ties by identifier; RELEVANCE is how well the texts \
-             fit, by coarse statistics of all texts; without texts it is LAST_SEEN_AT",
+            "Records without the value come last in both orders; ties are sorted by identifier. RELEVANCE sorts by \
+             how well the texts match, using coarse statistics of all texts; without texts it is the same as \
+             LAST_SEEN_AT",
         ),
         Field::required(
             "orderBy",
@@ -257,10 +258,10 @@ const fn search(asked: &'static [Field], size_max: usize) -> [Field; 5] {
         Field::optional(
             "searchAfterHash",
             FieldKind::Text,
-            "That of a previous answer to the same search and order; the size may differ. The page is cut from the same \
-             state of the properties as the one before, so that what changes in between is neither skipped nor given \
-             twice. If properties changed and that state is gone, five minutes after the last page or later, the answer is 422 \
-             with the code 10009",
+            "The cursor from a previous answer to the same search and order; the size may differ. The page is taken \
+             from the same state of the properties as the previous page, so that changes in between neither skip nor \
+             repeat a property. That state is kept for five minutes after the last page, or until the server \
+             restarts. If it is gone and properties have changed, the answer is 422 with the code 10009",
         ),
     ]
 }

@@ -14,28 +14,28 @@ pub(super) static FILTER_TYPE_HABITATION: FilterModel = FilterModel {
     name: "FilterTypeHabitation",
     about: "A dwelling",
     fields: &[
-        field("bathroomCount", Range, "Bathrooms"),
-        field("bedroomCount", Range, "Bedrooms").lite(),
+        field("bathroomCount", Range, "Number of bathrooms"),
+        field("bedroomCount", Range, "Number of bedrooms").lite(),
         field("floor", Range, "Storey, 0 for the ground floor; the same as features.propertyFloor").lite(),
-        field("characteristics", One(&CHARACTERISTICS), "What it has and has not").lite(),
+        field("characteristics", One(&CHARACTERISTICS), "Amenities that it has or lacks").lite(),
         field("climate", One(&FILTER_CLIMATE), "Energy performance").partially_lite(),
         field("features", One(&FILTER_FEATURES), "Floor, exposure, views, materials").partially_lite(),
-        field("heatTypes", AnyOf(EnumHeatType::TABLE), "Who shares the heating"),
-        field("heatTypeDetails", AnyOf(EnumHeatTypeDetail::TABLE), "What gives off the heat"),
+        field("heatTypes", AnyOf(EnumHeatType::TABLE), "Whether the heating is individual or shared"),
+        field("heatTypeDetails", AnyOf(EnumHeatTypeDetail::TABLE), "Kind of heat emitter"),
         field("heatings", AnyOf(EnumHeating::TABLE), "Sources of energy of the heating"),
         field("propertyCondition", AnyModel(&PROPERTY_CONDITION),
             "Age and condition; entries are combined with OR, their keys with AND").lite(),
-        field("roomCount", Range, "Main rooms").lite(),
+        field("roomCount", Range, "Number of main rooms").lite(),
         field("surface", One(&FILTER_SURFACE), "Areas").partially_lite(),
         field("type", OneOf(EnumPropertyTypeHabitation::TABLE), "Kind of dwelling"),
-        field("wcCount", Range, "Toilets"),
+        field("wcCount", Range, "Number of toilets"),
     ],
 };
 
 #[rustfmt::skip]
 static FILTER_SURFACE: FilterModel = FilterModel {
     name: "FilterSurface",
-    about: "Areas of a dwelling, square metres; all but the total are rarely known",
+    about: "Areas of a dwelling, square metres; apart from the total they are rarely known",
     fields: &[
         field("balconies", Range, "Balconies, square metres"),
         field("floorSpace", Range, "Floor area, square metres"),
@@ -52,7 +52,7 @@ static FILTER_SURFACE: FilterModel = FilterModel {
 #[rustfmt::skip]
 static CHARACTERISTICS: FilterModel = FilterModel {
     name: "FilterCharacteristics",
-    about: "What an asset has (`true`) and has not (`false`)",
+    about: "Amenities that an asset has (`true`) or lacks (`false`)",
     fields: &[
         field("hasAlarm", Flag, "Alarm"),
         field("hasBalcony", Flag, "Balcony"),
@@ -63,15 +63,15 @@ static CHARACTERISTICS: FilterModel = FilterModel {
         field("hasGarage", Flag, "Garage"),
         field("hasGarden", Flag, "Garden"),
         field("hasGrenier", Flag, "Attic"),
-        field("hasInterphone", Flag, "Entry phone"),
-        field("hasJacuzzi", Flag, "Whirlpool bath"),
+        field("hasInterphone", Flag, "Intercom"),
+        field("hasJacuzzi", Flag, "Hot tub"),
         field("hasLand", Flag, "Land"),
         field("hasLift", Flag, "Lift"),
         field("hasMezzanine", Flag, "Mezzanine"),
         field("hasParking", Flag, "Parking place"),
         field("hasPool", Flag, "Swimming pool"),
         field("hasTerrace", Flag, "Terrace"),
-        field("hasVisAVis", Flag, "Windows face those of others"),
+        field("hasVisAVis", Flag, "Windows overlooked by neighbours"),
         field("isPeaceful", Flag, "Quiet"),
     ],
 };
@@ -96,13 +96,13 @@ static FILTER_FEATURES: FilterModel = FilterModel {
     about: "Floor, exposure, views and materials of a dwelling",
     fields: &[
         field("exposure", AnyOf(EnumExposure::TABLE), "Direction the main rooms face"),
-        field("furniture", AnyOf(EnumFurniture::TABLE), "How far it is furnished").lite(),
+        field("furniture", AnyOf(EnumFurniture::TABLE), "Whether it is furnished").lite(),
         field("propertyFloor", Range, "Storey, 0 for the ground floor").lite(),
         field("propertyTotalFloor", Range, "Storeys of the building above the ground floor").lite(),
         field("constructionMaterials", AnyOf(EnumConstructionMaterial::TABLE), "Materials of walls and frames"),
-        field("glazingTypes", AnyOf(EnumGlazingType::TABLE), "Panes of the windows"),
+        field("glazingTypes", AnyOf(EnumGlazingType::TABLE), "Glazing of the windows"),
         field("hasThroughExposure", Flag, "Whether it has windows on two opposite sides"),
-        field("viewOns", AnyOf(EnumViewOn::TABLE), "What the windows look on"),
+        field("viewOns", AnyOf(EnumViewOn::TABLE), "What the windows overlook"),
         field("viewTypes", AnyOf(EnumViewType::TABLE), "Qualities of the view"),
     ],
 };

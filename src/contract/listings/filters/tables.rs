@@ -29,21 +29,21 @@ const POSTAL_CODE: CodeType = CodeType::of::<PostalCode>("PostalCode").finding(p
 #[rustfmt::skip]
 pub static FILTER_PROPERTY: FilterModel = FilterModel {
     name: "FilterProperty",
-    about: "Properties that fulfil all of this; a property without a value matches no filter on it",
+    about: "Conditions that a property must all meet; a property without a value matches no filter on that value",
     fields: &[
         field("adverts", SomeItem(&FILTER_PROPERTY_ADVERT),
-            "Some advert of the property fulfils all of an entry; entries are combined with OR"),
+            "At least one advert of the property must meet all conditions of an entry; entries are combined with OR"),
         field("habitation", One(&FILTER_TYPE_HABITATION), "The dwelling").partially_lite(),
-        field("isUrgent", Flag, "Whether an advert says it is urgent"),
+        field("isUrgent", Flag, "Whether an advert says that it is urgent"),
         field("land", One(&FILTER_TYPE_LAND), "The land").partially_lite(),
         field("location", AnyModel(&FILTER_LOCATION), "Places, combined with OR").lite(),
-        field("meta", One(&FILTER_META), "Since when it was seen").lite(),
+        field("meta", One(&FILTER_META), "When it was seen").lite(),
         field("parking", One(&FILTER_TYPE_PARKING), "The parking places"),
-        field("price", One(&FILTER_PRICE), "What it costs").partially_lite(),
-        field("process", AnyOf(EnumPropertyProcess::TABLE), "Where the transaction stands"),
+        field("price", One(&FILTER_PRICE), "Price").partially_lite(),
+        field("process", AnyOf(EnumPropertyProcess::TABLE), "Status of the transaction"),
         field("tags", AnyText, "At least one of these tags, compared exactly"),
         field("type", AnyOf(EnumPropertyClass::TABLE), "Class of asset").lite(),
-        field("hasAnomaly", Flag, "Whether its data contradict each other or are absurd"),
+        field("hasAnomaly", Flag, "Whether its data is contradictory or implausible"),
         field("offer", AnyModel(&FILTER_OFFER), "What is offered; entries are combined with OR").lite(),
     ],
 };
@@ -52,18 +52,18 @@ pub static FILTER_PROPERTY: FilterModel = FilterModel {
 #[rustfmt::skip]
 pub static FILTER_ADVERT: FilterModel = FilterModel {
     name: "FilterAdvert",
-    about: "Adverts that fulfil all of this; an advert without a value matches no filter on it",
+    about: "Conditions that an advert must all meet; an advert without a value matches no filter on that value",
     fields: &[
-        field("currentPrice", One(&FILTER_ADVERT_PRICE), "What it asks now"),
+        field("currentPrice", One(&FILTER_ADVERT_PRICE), "Current asking price"),
         field("habitation", One(&FILTER_TYPE_HABITATION), "The dwelling"),
-        field("hasAnomaly", Flag, "Whether its data contradict each other or are absurd"),
+        field("hasAnomaly", Flag, "Whether its data is contradictory or implausible"),
         field("isAuction", Flag, "Whether the price is the starting bid of an auction"),
-        field("isUrgent", Flag, "Whether it says to be urgent"),
+        field("isUrgent", Flag, "Whether it says that it is urgent"),
         field("land", One(&FILTER_TYPE_LAND), "The land"),
         field("lastModifiedAt", AnyMoments, "Last change of content; ranges are combined with OR"),
         field("offer", AnyModel(&FILTER_OFFER), "What is offered; entries are combined with OR"),
         field("parking", One(&FILTER_TYPE_PARKING), "The parking places"),
-        field("process", AnyOf(EnumPropertyProcess::TABLE), "Where the transaction stands"),
+        field("process", AnyOf(EnumPropertyProcess::TABLE), "Status of the transaction"),
         field("scope", AnyOf(EnumPricingScope::TABLE), "Whether amounts are paid once or every month"),
         field("tags", AnyText, "At least one of these tags, compared exactly"),
         field("type", AnyOf(EnumPropertyClass::TABLE), "Class of asset"),
@@ -76,28 +76,28 @@ pub static FILTER_ADVERT: FilterModel = FilterModel {
         field("propertyFlxId", AnyCode(FLX_ID), "Identifiers of the property"),
         field("isPro", Flag, "Whether the seller is a professional"),
         field("seller", AnyModel(&LIGHT_SELLER), "The seller; entries are combined with OR"),
-        field("meta", One(&FILTER_META), "Since when it was seen"),
+        field("meta", One(&FILTER_META), "When it was seen"),
         field("isOnline", Flag, "Whether it is on its portal now"),
-        field("isExclusive", Flag, "Whether the seller says to have the exclusive mandate"),
+        field("isExclusive", Flag, "Whether the seller claims an exclusive mandate"),
     ],
 };
 
 #[rustfmt::skip]
 static FILTER_PROPERTY_ADVERT: FilterModel = FilterModel {
     name: "FilterPropertyAdvert",
-    about: "One advert of the property that fulfils all of this",
+    about: "Conditions that one and the same advert of the property must all meet",
     fields: &[
         field("firstSeenAt", Moments, "First sighting"),
         field("flxId", AnyCode(FLX_ID), "Identifiers of the advert"),
         field("isOnline", Flag, "Whether it is on its portal now"),
         field("lastSeenAt", Moments, "Last sighting"),
-        field("location", LatLng(ASSET_POSITION), "Where it says the asset is"),
-        field("price", One(&FILTER_PRICE), "What it asks"),
+        field("location", LatLng(ASSET_POSITION), "Position of the asset according to the advert"),
+        field("price", One(&FILTER_PRICE), "Asking price"),
         field("source", One(&FILTER_ADVERT_SOURCE), "The listing on its portal").on(""),
         field("isPro", Flag, "Whether the seller is a professional"),
         field("seller", AnyModel(&LIGHT_SELLER), "The seller; entries are combined with OR"),
-        field("hasAnomaly", Flag, "Whether its data contradict each other or are absurd"),
-        field("isExclusive", Flag, "Whether the seller says to have the exclusive mandate"),
+        field("hasAnomaly", Flag, "Whether its data is contradictory or implausible"),
+        field("isExclusive", Flag, "Whether the seller claims an exclusive mandate"),
     ],
 };
 
@@ -109,42 +109,42 @@ static FILTER_PRICE: FilterModel = FilterModel {
         field("currency", AnyOf(EnumCurrency::TABLE), "Currency of amounts"),
         field("initial", One(&FILTER_PROPERTY_PRICE), "The first price"),
         field("isAuction", Flag, "Whether the price is the starting bid of an auction"),
-        field("latest", One(&FILTER_PROPERTY_PRICE), "The price now").lite(),
+        field("latest", One(&FILTER_PROPERTY_PRICE), "The current price").lite(),
         field("scope", AnyOf(EnumPricingScope::TABLE), "Whether amounts are paid once or every month"),
         field("warrantyDeposit", Range, "Deposit of a rent, EUR"),
-        field("variation", AnyModel(&FILTER_VARIATION), "How it moved; entries are combined with OR"),
+        field("variation", AnyModel(&FILTER_VARIATION), "How it changed; entries are combined with OR"),
     ],
 };
 
 #[rustfmt::skip]
 static FILTER_PROPERTY_PRICE: FilterModel = FilterModel {
     name: "FilterPropertyPrice",
-    about: "An amount and the listing that asks it",
+    about: "An amount and the listing that states it",
     fields: &[
-        field("source", One(&FILTER_SOURCE), "Listing the amount comes from"),
-        field("value", Range, "Amount, EUR; every month for rents"),
-        field("valuePerArea", Range, "Amount per area, EUR per square metre"),
+        field("source", One(&FILTER_SOURCE), "Listing that the amount comes from"),
+        field("value", Range, "Amount, EUR; per month for rents"),
+        field("valuePerArea", Range, "Amount per square metre, EUR"),
     ],
 };
 
 #[rustfmt::skip]
 static FILTER_VARIATION: FilterModel = FilterModel {
     name: "FilterVariation",
-    about: "How a price moved",
+    about: "How a price changed",
     fields: &[
-        field("sinceLastModified", Range, "Change since the price before the last change, percent"),
-        field("sincePublished", Range, "Change since the first price, percent"),
+        field("sinceLastModified", Range, "Change from the price before the last change, percent"),
+        field("sincePublished", Range, "Change from the first price, percent"),
     ],
 };
 
 #[rustfmt::skip]
 static FILTER_META: FilterModel = FilterModel {
     name: "FilterMeta",
-    about: "Since when an asset was seen",
+    about: "When an asset was seen",
     fields: &[
         field("firstSeenAt", Moments, "First sighting"),
         field("isTotallyOffline", Flag, "Whether every advert is offline"),
-        field("lastPublishedAt", Moments, "When an advert last appeared or came back online"),
+        field("lastPublishedAt", Moments, "When an advert was last published or came back online"),
         field("lastSeenAt", Moments, "Last sighting"),
         field("lastUpdatedAt", Moments, "Last change of content"),
     ],
@@ -155,8 +155,8 @@ static FILTER_ADVERT_PRICE: FilterModel = FilterModel {
     name: "FilterAdvertPrice",
     about: "Price of an advert",
     fields: &[
-        field("value", Range, "Amount, EUR; every month for rents"),
-        field("valuePerArea", Range, "Amount per area, EUR per square metre"),
+        field("value", Range, "Amount, EUR; per month for rents"),
+        field("valuePerArea", Range, "Amount per square metre, EUR"),
     ],
 };
 
@@ -165,7 +165,7 @@ static FILTER_LOCATION: FilterModel = FilterModel {
     name: "FilterLocation",
     about: "A place; several keys are combined with AND",
     fields: &[
-        field("city", TownName, "Ignored beside other keys and refused alone: use inseeCode"),
+        field("city", TownName, "Ignored if other keys are given, refused on its own: use inseeCode"),
         field("cityCoordinate", Point(CITY_POSITION), "Position of the centre of the commune"),
         field("department", Coded(CodeType::of::<Department>("Department")), "Department"),
         field("inseeCode", Coded(INSEE_CODE), "Commune; 75056, 69123 and 13055 mean all arrondissements"),
@@ -181,7 +181,7 @@ static FILTER_TYPE_LAND: FilterModel = FilterModel {
     about: "Land",
     fields: &[
         field("canConstruct", Flag, "Whether it may be built on"),
-        field("isServiced", Flag, "Whether it is connected to the usual networks"),
+        field("isServiced", Flag, "Whether it is connected to the usual utilities"),
         field("surface", Range, "Area, square metres").lite(),
         field("surfaceConstructable", Range, "Area that may be built on, square metres"),
         field("type", AnyOf(EnumLandType::TABLE), "Kind of land"),
@@ -198,8 +198,8 @@ static FILTER_TYPE_PARKING: FilterModel = FilterModel {
     name: "FilterTypeParking",
     about: "Parking places",
     fields: &[
-        field("count", Range, "Places"),
-        field("numberOfCars", Range, "Cars they hold together"),
+        field("count", Range, "Number of places"),
+        field("numberOfCars", Range, "Number of cars that all places hold together"),
         field("surface", Range, "Area, square metres"),
         field("type", AnyOf(EnumParkingType::TABLE), "Kind of place"),
     ],
@@ -210,7 +210,7 @@ static FILTER_OFFER: FilterModel = FilterModel {
     name: "FilterOffer",
     about: "What is offered",
     fields: &[
-        field("isCurrentlyOccupied", Flag, "Whether it is sold with an occupant"),
+        field("isCurrentlyOccupied", Flag, "Whether it is sold occupied"),
         field("renting", One(&FILTER_OFFER_RENTING_CONTRACT), "Terms of a rent"),
         field("type", OneOf(EnumPropertyOfferType::TABLE), "Sale, rent or another kind"),
     ],
@@ -246,7 +246,7 @@ static FILTER_SOURCE: FilterModel = FilterModel {
     about: "A listing on a portal",
     fields: &[
         field("flxId", Coded(FLX_ID), "Identifier of the advert"),
-        field("url", Text, "Address of the listing, compared exactly"),
+        field("url", Text, "URL of the listing, compared exactly"),
         field("website", Text, "The portal, as a host name"),
     ],
 };
@@ -258,7 +258,7 @@ static FILTER_ADVERT_SOURCE: FilterModel = FilterModel {
     about: "A listing on a portal",
     fields: &[
         field("flxId", Coded(FLX_ID), "Identifier of the advert"),
-        field("url", Text, "Address of the listing, compared exactly"),
+        field("url", Text, "URL of the listing, compared exactly"),
         field("website", Text, "The portal, as a host name").on("source"),
     ],
 };

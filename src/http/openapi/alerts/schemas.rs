@@ -25,7 +25,7 @@ pub fn schemas() -> Map<String, Value> {
         create["examples"] = json!([example(listing)]);
         schemas.insert(names.create.into(), create);
         let change = schema::part(table, &mut schemas);
-        let change = described(change, "What is left out stays as it is");
+        let change = described(change, "Fields left out stay unchanged");
         schemas.insert(names.change.into(), change);
         let many = schema::object(alerts_table(listing), &mut schemas);
         schemas.insert(names.create_many.into(), many);
@@ -77,11 +77,12 @@ fn alert(fields: Value) -> Value {
         "alert_id": id("Identifier of the alert"),
         "flxId": id("The same identifier"),
         "activated": {"type": "boolean",
-            "description": "Whether it matches: not once it was deleted, its receiver answered 410 or failed for days"},
+            "description": "Whether it is active. It becomes inactive when it is deleted, when its receiver answers \
+                            410, or when its receiver fails for days"},
     });
     let moments = json!({
-        "created_at": moment("When it was made"),
-        "updated_at": moment("When it last changed, by whatever hand"),
+        "created_at": moment("When it was created"),
+        "updated_at": moment("When it last changed, for any reason"),
     });
     if let (Value::Object(all), Value::Object(fields), Value::Object(moments)) =
         (&mut properties, fields, moments)
@@ -89,7 +90,8 @@ fn alert(fields: Value) -> Value {
         all.extend(fields);
         all.extend(moments);
     }
-    properties["context"]["description"] = json!("What deliveries echo; absent: nothing");
+    properties["context"]["description"] =
+        json!("Data that deliveries echo; absent if there is none");
     let required = [
         "alert_id",
         "flxId",
@@ -118,16 +120,17 @@ fn operator_alert() -> Value {
             ListingKind::Property => "FilterPropertyQuery",
             ListingKind::Advert => "FilterAdvertQuery",
         },
-        "The search as it was sent",
+        "The search as sent",
     );
-    properties["match"] = json!({"type": "array", "description": "What it tells",
+    properties["match"] = json!({"type": "array", "description": "What it reports",
         "items": either(|listing| match_kinds(listing).name, "Kind of match")});
     properties["account_id"] = id("Account it belongs to");
     let about = [ListingKind::Property, ListingKind::Advert].map(ListingKind::table);
     properties["about"] =
-        json!({"type": "string", "enum": about, "description": "What it is about"});
+        json!({"type": "string", "enum": about, "description": "Kind of record it searches"});
     properties["deactivated_because"] = json!({"type": "string", "enum": DeactivationReason::ALL.map(DeactivationReason::as_str),
-        "description": "Deleted by its owner, its receiver answered 410 or failed for days; absent: it is active"});
+        "description": "Why it is inactive: deleted by its owner, or its receiver answered 410 or failed for days; \
+                        absent if it is active"});
     if let Some(required) = schema["required"].as_array_mut() {
         required.extend(["account_id", "about"].map(Value::from));
     }
@@ -138,17 +141,19 @@ fn alert_overview() -> Value {
     let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
     let mut schema = operator_alert();
     let properties = &mut schema["properties"];
-    properties["matches"] = count("Items it matched");
-    properties["waiting"] = count("Notifications that are in no delivery yet");
+    properties["matches"] = count("Number of items it matched");
+    properties["waiting"] = count("Number of notifications that are not in a delivery yet");
     let statuses = DeliveryStatus::ALL.map(DeliveryStatus::as_str);
-    let by_status = statuses.map(|status| (status.to_owned(), count("Deliveries that stand so")));
+    let by_status =
+        statuses.map(|status| (status.to_owned(), count("Deliveries with this status")));
     properties["deliveries"] = json!({
         "type": "object",
         "required": statuses,
         "properties": Map::from_iter(by_status),
         "description": "Deliveries by status",
     });
-    properties["failing_since"] = moment("Since when its receiver has done nothing but fail");
+    properties["failing_since"] =
+        moment("Since when every attempt to reach its receiver has failed");
     if let Some(required) = schema["required"].as_array_mut() {
         required.extend(["matches", "waiting", "deliveries"].map(Value::from));
     }
@@ -179,12 +184,12 @@ fn alert_outcome() -> Value {
             "code": {"type": "integer", "description": "Code of the fault"},
             "message": {"type": "string", "description": "JSON path of the fault and what is allowed there"},
         },
-        "description": "Why it is refused; absent when it is taken",
+        "description": "Why it was refused; absent if it was accepted",
     });
     json!({
         "type": "object",
         "properties": {
-            "success": id("Identifier of the alert; absent when it is refused"),
+            "success": id("Identifier of the alert; absent if it was refused"),
             "failed": failed,
         },
     })
@@ -202,7 +207,7 @@ fn replay() -> Value {
         "required": ["replay_id", "items"],
         "properties": {
             "replay_id": id("Identifier of the replay"),
-            "items": {"type": "integer", "minimum": 0, "description": "Items it sends"},
+            "items": {"type": "integer", "minimum": 0, "description": "Number of items it sends"},
         },
     })
 }
@@ -215,16 +220,16 @@ pub(crate) fn preview_answer(record: &str) -> Value {
         "required": ["date", "count"],
         "properties": {
             "date": {"type": "string", "format": "date", "description": "Day, UTC"},
-            "count": count("Matches first seen on it"),
+            "count": count("Number of matches first seen on that day"),
         },
     });
     json!({
         "type": "object",
         "required": ["count", "per_day", "items"],
         "properties": {
-            "count": count("Matches in all"),
+            "count": count("Number of all matches"),
             "per_day": {"type": "array", "maxItems": PREVIEW_DAYS_MAX, "items": day,
-                "description": "Every day looked at, the earliest first"},
+                "description": "Every day of the window, earliest first"},
             "items": {"type": "array", "maxItems": preview::ITEMS_MAX, "items": reference(record),
                 "description": "The last matches, newest first"},
         },

@@ -28,7 +28,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| list(call).boxed(),
         operation: Some(|| {
-            Operation::new("accountsList", "Every account, oldest first")
+            Operation::new("accountsList", "All accounts, oldest first")
                 .with_answer(data_list_of("Account"))
         }),
     },
@@ -42,7 +42,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| create(call).boxed(),
         operation: Some(|| {
-            Operation::new("accountsCreate", "Make an account")
+            Operation::new("accountsCreate", "Create an account")
                 .with_request(reference("AccountRequest"))
                 .with_answer(data_of("AccountWithSecret"))
         }),
@@ -86,8 +86,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             Operation::new("webhookKeysRotate", "Replace an account's webhook key")
                 .with_description(
-                    "The new key takes its place after 24 hours; until then deliveries carry the former key in \
-                     `x-webhook-key` and the new one in `x-webhook-key-next`",
+                    "The new key replaces the current one after 24 hours. Until then deliveries carry the current \
+                     key in `x-webhook-key` and the new one in `x-webhook-key-next`",
                 )
                 .with_answer(data_of("Account"))
         }),

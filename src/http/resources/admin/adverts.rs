@@ -32,14 +32,17 @@ const INGEST_WAIT: Duration = Duration::from_secs(10);
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Description of the operation.
-const ABOUT: &str = "Each advert is one sighting of a listing, which its url names; lastSeenAt is when it was seen, \
-by default now. A listing that is not known yet needs source, type, offer.type, a price (null when it is given on \
-request only) and a place (postalCode, inseeCode or locationCoordinate). In a later sighting an absent field means \
-unchanged and null means unknown now; lists are replaced whole. A sighting older than the one known changes no \
-content; one from before all others gives firstSeenAt and the initial price, and events that it makes known. Identifiers, meta and other derived fields are ignored, so a record read here may be sent \
-back. With a mapping the rows have any shape, and its rules say which of their columns or JSON paths fills which field; \
-a value that an optional field does not take is then left out, and a warning shows it. The answer comes once every \
-advert taken is on disk; sending the same again does no harm.";
+const ABOUT: &str = "Each advert is one sighting of the listing at its url; lastSeenAt is when it was seen, by \
+                     default now. A listing that is not known yet needs source, type, offer.type, a price (null if \
+                     it is given only on request) and a place (postalCode, inseeCode or locationCoordinate). In a \
+                     later sighting, an absent field means unchanged and null means that the value is now unknown; \
+                     lists are replaced as a whole. A sighting older than the latest one known changes no content. A \
+                     sighting older than all others sets firstSeenAt and the initial price, and adds the events that \
+                     it reveals. Identifiers, meta and other derived fields are ignored, so a record read here may \
+                     be sent back. With a mapping, rows may have any shape: its rules say which column or JSON path \
+                     fills which field. A value that an optional field does not accept is then left out, with a \
+                     warning. The answer is sent once every accepted advert is on disk; sending the same adverts \
+                     again does no harm.";
 
 /// The endpoint that ingests adverts.
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
@@ -54,7 +57,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     time: Time::Request,
     handler: |call| take(call).boxed(),
     operation: Some(|| {
-        Operation::new("advertsTake", "Take adverts")
+        Operation::new("advertsTake", "Ingest adverts")
             .with_description(ABOUT)
             .with_query(schema::parameters(&INGESTION))
             .with_request(reference("AdvertsRequest"))

@@ -44,11 +44,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| get(call).boxed(),
         operation: Some(|| {
-            Operation::new(
-                "alertsGet",
-                "An alert of any account, and how it goes with it",
-            )
-            .with_answer(data_of("AlertOverview"))
+            Operation::new("alertsGet", "An alert of any account, and its state")
+                .with_answer(data_of("AlertOverview"))
         }),
     },
     Endpoint {
@@ -84,7 +81,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
                 "Send a delivery that was given up again",
             )
             .with_description(
-                "Its schedule begins anew, under its identifier; only where its alert is active",
+                "The delivery keeps its identifier, and its retry schedule starts over. Its alert must be active",
             )
             .with_answer(data_of("RetriedDelivery"))
         }),

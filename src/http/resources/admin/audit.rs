@@ -26,7 +26,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     time: Time::Request,
     handler: |call| list(call).boxed(),
     operation: Some(|| {
-        Operation::new("audit", "Administrative acts, newest first")
+        Operation::new("audit", "Administrative actions, newest first")
             .with_query(audit_parameters())
             .with_answer(data_list_of("AuditEntry"))
     }),

@@ -48,7 +48,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| create(call).boxed(),
         operation: Some(|| {
-            Operation::new("keysCreate", "Make a key")
+            Operation::new("keysCreate", "Create a key")
                 .with_request(reference("KeyRequest"))
                 .with_answer(data_of("NewKey"))
         }),

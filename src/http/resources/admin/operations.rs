@@ -56,8 +56,11 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| model(call).boxed(),
         operation: Some(|| {
-            Operation::new("model", "The model that values homes, and the newest report card")
-                .with_description("The report card is what `toise evaluate estimate` wrote; it tells which model it judged")
+            Operation::new("model", "The valuation model and its latest evaluation")
+                .with_description(
+                    "The evaluation is the one that `toise evaluate estimate` wrote; it names the \
+                                   model it evaluated",
+                )
                 .with_answer(data_of("ModelInUse"))
         }),
     },
@@ -73,7 +76,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             Operation::new(
                 "jobsList",
-                "Pages that are collected or were lately, newest first",
+                "Pages being collected or recently collected, newest first",
             )
             .with_query(page_parameters())
             .with_answer(data_list_of("Job"))
@@ -89,9 +92,15 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| metrics(call.app).boxed(),
         operation: Some(|| {
-            Operation::new("adminMetrics", "Numbers of the service for Prometheus, for operators anywhere")
-                .with_description("The same as `/metrics`, which answers clients on the same machine, or on `admin.listen`")
-                .answering_as("text/plain", json!({"type": "string"}))
+            Operation::new(
+                "adminMetrics",
+                "Metrics of the service for Prometheus, for operators on any machine",
+            )
+            .with_description(
+                "The same metrics as `/metrics`, which answers only clients on the same machine, \
+                                   or on `admin.listen`",
+            )
+            .answering_as("text/plain", json!({"type": "string"}))
         }),
     },
 ];

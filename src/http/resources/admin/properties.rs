@@ -35,11 +35,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             Operation::new(
                 "propertiesCandidates",
-                "Pairs of properties that are perhaps one home, the likeliest first",
+                "Pairs of properties that may be the same home, likeliest first",
             )
             .with_description(
-                "Each pair is shown by its two adverts that are most alike, with what agrees, what differs, and what keeps \
-                 them apart. It is listed until the two are merged or kept apart, or a later sighting settles it",
+                "Each pair is shown by the two of its adverts that are most alike, with what agrees, what differs \
+                 and what keeps them apart. A pair stays listed until the two are merged or kept apart, or until a \
+                 later sighting settles the question",
             )
             .with_query(schema::parameters(&CANDIDATES))
             .with_answer(data_of("CandidatePairs"))
@@ -50,10 +51,10 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "admin.properties.merge",
         |call| merge(call).boxed(),
         || {
-            Operation::new("propertiesMerge", "Declare that two properties are one home")
+            Operation::new("propertiesMerge", "Declare that two properties are the same home")
                 .with_description(
-                    "The older identifier stays, and the other one answers with its record. Only a split parts their \
-                     adverts again. 409 if they are one already",
+                    "The older identifier stays, and the other one then returns the same record. Only a split \
+                     separates their adverts again. 409 if they are already one property",
                 )
                 .with_request(reference("OtherProperty"))
                 .with_answer(data_of("DecidedProperty"))
@@ -67,8 +68,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         || {
             Operation::new("propertiesKeepApart", "Declare that two properties are different homes")
                 .with_description(
-                    "Their adverts are never merged again, and the pair is no longer listed. A later merge takes it back. \
-                     409 if they are one already",
+                    "Their adverts are no longer merged automatically, and the pair is no longer listed. A later \
+                     merge overrides this. 409 if they are already one property",
                 )
                 .with_request(reference("OtherProperty"))
                 .with_answer(data_of("KeptApart"))
@@ -85,7 +86,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
                 "Move adverts out of a property into a new one",
             )
             .with_description(
-                "They are never merged with the remaining adverts again, except by a merge",
+                "They are not merged with the remaining adverts again, unless a later merge declares it",
             )
             .with_request(reference("SplitRequest"))
             .with_answer(data_of("DecidedProperty"))

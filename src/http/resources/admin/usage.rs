@@ -28,7 +28,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     time: Time::Request,
     handler: |call| usage(call).boxed(),
     operation: Some(|| {
-        Operation::new("usage", "What every account consumed in a period")
+        Operation::new("usage", "Consumption of every account in a period")
             .with_query(period_parameters())
             .with_answer(data_list_of("AccountUsage"))
     }),

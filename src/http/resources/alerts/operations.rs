@@ -18,11 +18,11 @@ fn operation(prefix: &str, name: &str, summary: String) -> Operation {
 pub(super) fn create(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
-    operation(names.prefix, "Create", format!("Save a search of {plural} as an alert"))
+    operation(names.prefix, "Create", format!("Save a search for {plural} as an alert"))
         .with_description(format!(
-            "It is active at once and judges what is written from now on; nothing of the past is matched. What it \
-             matches is posted to its webhook_url, see the webhooks of this document. Its search_query holds \
-             {SEARCH_QUERY_BYTES_MAX} bytes of JSON at most"
+            "The alert is active at once. It is compared with every change from now on; earlier changes are not \
+             matched. Matches are posted to its webhook_url: see the webhooks of this document. Its search_query may \
+             have at most {SEARCH_QUERY_BYTES_MAX} bytes of JSON"
         ))
         .with_request(reference(names.create))
         .with_answer(data_of("AlertName"))
@@ -34,25 +34,27 @@ pub(super) fn create_many(listing: ListingKind) -> Operation {
     operation(
         names.prefix,
         "CreateMany",
-        format!("Save many searches of {plural}"),
+        format!("Save many searches for {plural} as alerts"),
     )
-    .with_description("Each is taken or refused by itself; answers are in the order of the request")
+    .with_description(
+        "Each alert is accepted or refused on its own; outcomes are in the order of the request",
+    )
     .with_request(reference(names.create_many))
     .with_answer(enveloped(json!({
         "type": "object",
         "required": ["alerts"],
         "properties": {"alerts": {"type": "array", "items": reference("AlertOutcome"),
-            "description": "One outcome for each alert, in order"}},
+            "description": "One outcome for each alert, in the order of the request"}},
     })))
 }
 
 pub(super) fn list(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
-    operation(names.prefix, "All", format!("Every alert on {plural}, oldest first"))
+    operation(names.prefix, "All", format!("All alerts on {plural}, oldest first"))
         .with_description(format!(
-            "All of them, or with skip or take a page; all are refused where they exceed {} MiB, and asked for page \
-             by page",
+            "All alerts, or one page of them with skip or take. If all alerts together exceed {} MiB, the call is \
+             refused: ask for pages instead",
             LIST_BYTES_MAX >> 20
         ))
         .with_query(page_parameters())
@@ -69,10 +71,10 @@ pub(super) fn get(listing: ListingKind) -> Operation {
 pub(super) fn update(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
-    operation(names.prefix, "Update", format!("Change an alert on {plural} in place"))
+    operation(names.prefix, "Update", format!("Change an alert on {plural}"))
         .with_description(
-            "It is active afterwards, also when it was not. What it matched stays matched: its history is kept, \
-             and nothing is told as new a second time",
+            "The alert is active afterwards, even if it was inactive before. Its history is kept, so nothing is \
+             reported as new a second time",
         )
         .with_request(reference(names.change))
         .with_answer(data_of("AlertName"))
@@ -81,9 +83,16 @@ pub(super) fn update(listing: ListingKind) -> Operation {
 pub(super) fn delete(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
-    operation(names.prefix, "Delete", format!("End an alert on {plural}"))
-        .with_description("It matches nothing any more; history and deliveries stay, and it can be taken up again")
-        .with_answer(data_of("AlertName"))
+    operation(
+        names.prefix,
+        "Delete",
+        format!("Deactivate an alert on {plural}"),
+    )
+    .with_description(
+        "The alert no longer matches anything. Its history and deliveries are kept, and it can be \
+                           activated again",
+    )
+    .with_answer(data_of("AlertName"))
 }
 
 pub(super) fn activate(listing: ListingKind) -> Operation {
@@ -92,9 +101,9 @@ pub(super) fn activate(listing: ListingKind) -> Operation {
     operation(
         names.prefix,
         "Activate",
-        format!("Take up an alert on {plural} again"),
+        format!("Activate an alert on {plural} again"),
     )
-    .with_description("What came while it was not active is not matched")
+    .with_description("Changes made while it was inactive are not matched")
     .with_answer(data_of("AlertName"))
     // An account may have no room for another active alert.
     .failing(Failure::Refused)
@@ -106,9 +115,11 @@ pub(super) fn history(listing: ListingKind) -> Operation {
     operation(
         names.prefix,
         "History",
-        format!("The {plural} an alert matched"),
+        format!("The {plural} that an alert matched"),
     )
-    .with_description("As they are now, each once, the newest first match first")
+    .with_description(
+        "In their current state, each once; the latest to be matched for the first time come first",
+    )
     .with_query(page_parameters())
     .with_answer(data_list_of(names.record))
 }
@@ -121,7 +132,7 @@ pub(super) fn deliveries(listing: ListingKind) -> Operation {
         "Deliveries",
         format!("Deliveries of an alert on {plural}"),
     )
-    .with_description("Newest first; they are kept as long as the server's retention says")
+    .with_description("Newest first; the server's retention setting decides how long they are kept")
     .with_query(delivery_parameters())
     .with_answer(data_list_of("Delivery"))
 }
@@ -129,11 +140,11 @@ pub(super) fn deliveries(listing: ListingKind) -> Operation {
 pub(super) fn replay(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
-    operation(names.prefix, "Replay", format!("Send what an alert on {plural} was told again"))
+    operation(names.prefix, "Replay", format!("Send the notifications of an alert on {plural} again"))
         .with_description(
-            "What was delivered or given up in the window is posted once more, oldest first, in the same format, \
-             as new deliveries with identifiers of their own. While something of an earlier replay of the alert \
-             waits the answer is 429",
+            "Everything that was delivered or given up in the window is posted once more, oldest first, in the same \
+             format, as new deliveries with new identifiers. While part of an earlier replay of the alert is still \
+             waiting, the answer is 429",
         )
         .with_request(reference("ReplayRequest"))
         .with_answer(data_of("Replay"))
@@ -143,10 +154,10 @@ pub(super) fn replay(listing: ListingKind) -> Operation {
 pub(super) fn preview(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
-    operation(names.prefix, "Preview", format!("The {plural} an alert would have matched lately"))
+    operation(names.prefix, "Preview", format!("The {plural} that an alert would have matched recently"))
         .with_description(format!(
-            "Those first seen within the last days that pass the filter as they are now: how many, on which days \
-             (UTC), and the last {}. Counts as a reading of a history",
+            "Records first seen within the last days that match the filter in their current state: how many, on \
+             which days (UTC), and the last {}. Charged like a reading of a history",
             preview::ITEMS_MAX
         ))
         .with_request(reference(names.preview))

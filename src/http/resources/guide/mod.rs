@@ -82,8 +82,11 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "/docs/guide/",
         SEND,
         Some(|| {
-            Operation::new("guide", "How to use and operate the service, as pages")
-                .answering_as("text/html", json!({"type": "string"}))
+            Operation::new(
+                "guide",
+                "Guide to using and operating the service, as web pages",
+            )
+            .answering_as("text/html", json!({"type": "string"}))
         }),
     ),
     Endpoint::page("/docs/guide/{page}", SEND, None),

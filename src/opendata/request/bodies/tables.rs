@@ -15,13 +15,14 @@ const COMMUNE_ABOUT: &str =
     "INSEE code of the commune; 75056, 69123 and 13055 mean all arrondissements";
 const POSTAL_CODE_ABOUT: &str = "Postal code; 75000, 69000 and 13000 mean all arrondissements";
 const PLACE_ABOUT: &str = "Position within a planar distance of a pin, boundary included";
-const AREA_ABOUT: &str = "Position in an area, border included";
+const AREA_ABOUT: &str = "Position within an area, border included";
 
 /// An address in one line.
 const ADDRESS_KIND: FieldKind = Words(*TEXT_CHARS.end());
-const ADDRESS_ABOUT: &str = "Address in one line, with postal code and commune: within 50 m of a house number, within \
-300 m of the middle of a street, in the commune of a mere town. It is one more condition; the answer's `meta.address` \
-says how it was understood. 422 if it is not found or not surely enough";
+const ADDRESS_ABOUT: &str = "Address in one line, with postal code and commune, as an additional condition: within \
+                             50 m of a house number, within 300 m of the middle of a street, or within the commune \
+                             if only a town is given. The answer's `meta.address` says how the address was \
+                             understood. 422 if it is not found with enough certainty";
 
 const DPE_SEARCH_FILTERS: &[Field] = &[
     filter("numero_dpe", Text, "Number of the diagnostic"),
@@ -58,7 +59,7 @@ const DPE_SEARCH_FILTERS: &[Field] = &[
     filter(
         "code_departement_ban",
         Code(&Department::FORMAT),
-        "Department code, 2A, 2B and three characters overseas included",
+        "Department code: two characters, including 2A and 2B, or three overseas",
     ),
     filter("code_region_ban", Text, "Region code"),
     filter("location", Place, PLACE_ABOUT),
@@ -127,7 +128,7 @@ const DPE_SEARCH_FILTERS: &[Field] = &[
     filter(
         "qualite_isolation_menuiseries",
         AnyOf(&dpe::INSULATION_QUALITIES),
-        "Insulation of the joinery",
+        "Insulation of doors and windows",
     ),
     filter(
         "zone_climatique",
@@ -185,22 +186,22 @@ const DPE_TARGETS: &[Field] = &[
     target(
         "conso_5_usages_par_m2_ep",
         Number,
-        "Primary energy, kWh/m2/year, gaussian decay",
+        "Primary energy, kWh/m2/year; Gaussian decay",
     ),
     target(
         "emission_ges_5_usages_par_m2",
         Number,
-        "Emissions, kgCO2/m2/year, gaussian decay",
+        "Emissions, kgCO2/m2/year; Gaussian decay",
     ),
     target(
         "etiquette_dpe",
         OneOf(&dpe::CLASSES),
-        "Energy class, by rank distance",
+        "Energy class; scored by rank distance",
     ),
     target(
         "etiquette_ges",
         OneOf(&dpe::CLASSES),
-        "Climate class, by rank distance",
+        "Climate class; scored by rank distance",
     ),
     target(
         "nombre_niveau_immeuble",
@@ -245,7 +246,7 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
     filter(
         "transaction_type",
         AnyOf(&dvf::TRANSACTION_TYPES),
-        "Nature of the sale, unaccented",
+        "Nature of the sale, without accents",
     ),
     filter("price_eur", Range, "Price of the whole disposition, EUR"),
     filter(
@@ -263,13 +264,13 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
     filter(
         "departement_code",
         Code(&Department::FORMAT),
-        "Department code, 2A, 2B and three characters overseas included",
+        "Department code: two characters, including 2A and 2B, or three overseas",
     ),
     filter(
         "insee_code",
         Code(&InseeCode::FORMAT),
-        "INSEE code of the commune; that of a former commune finds the sales in it, and 75056, 69123 and 13055 those in \
-         all arrondissements",
+        "INSEE code of the commune; the code of a former commune finds the sales in it, and 75056, 69123 and 13055 \
+         find those in all arrondissements",
     ),
     filter(
         "former_insee_code",
@@ -285,7 +286,7 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
         "Kind of property sold",
     ),
     filter("surface_m2", Range, "Built surface, m2"),
-    filter("main_rooms", Range, "Main rooms"),
+    filter("main_rooms", Range, "Number of main rooms"),
     filter("land_surface_m2", Range, "Land, m2"),
     filter("carrez_surface_m2", Range, "Carrez surface, m2"),
     filter(
@@ -329,8 +330,8 @@ const DVF_MATCH_FILTERS: &[Field] = &[
 ];
 
 const DVF_TARGETS: &[Field] = &[
-    target("price_eur", Number, "Price, EUR, gaussian decay"),
-    target("main_rooms", Number, "Main rooms"),
+    target("price_eur", Number, "Price, EUR; Gaussian decay"),
+    target("main_rooms", Number, "Number of main rooms"),
     target("is_new_build", Flag, "Off-plan sale"),
     target(
         "transaction_type",
