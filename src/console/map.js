@@ -2,6 +2,7 @@
 
 import * as maplibre from "./vendor/maplibre-gl.mjs";
 import { call, may, who } from "./api.js";
+import { useArea } from "./drawing.js";
 import { euros, number, word } from "./language.js";
 import { STEPS, UNITS, basePaint, baseStyle, dataLayers, figuresOf, pointFigure, rampOf, spotLayer } from "./mapstyle.js";
 import { html, useEffect, useRef, useState } from "./parts.js";
@@ -84,16 +85,17 @@ const picture = (made) => new Promise((resolve) => {
  * results of a list, `{id, at: [lon, lat], label}`; `lit` is the identifier of the one to mark, `onLit` receives the one under
  * the pointer. `home` is the position of a pin. `isFitted` brings pin and spots into view. `inset` are the pixels at each side
  * that panels cover. `onFigures` receives what the colours on the screen stand for. `isReady` is false while filters are not
- * known yet. `handle` is a reference that receives `save`, which gives the map as a picture.
+ * known yet. `area` is the parameter of an area to show; while `isDrawing`, clicks draw one, and `onDrawn` receives its
+ * parameter, or null if there is none. `handle` is a reference that receives `save`, which gives the map as a picture.
  */
-export function MapView({ dataset, filters, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, onMove, onPick, onLit, onFigures }) {
+export function MapView({ dataset, filters, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, area, isDrawing = false, onDrawn, onMove, onPick, onLit, onFigures }) {
   const place = useRef(null);
   const map = useRef(null);
   const handlers = useRef({});
   const theme = useTheme();
   const [fault, setFault] = useState(null);
   const shown = figure ?? figuresOf(dataset, by)[0];
-  handlers.current = { ...handlers.current, onMove, onPick, onLit, onFigures, by, figure: shown };
+  handlers.current = { ...handlers.current, onMove, onPick, onLit, onFigures, onDrawn, isDrawing, by, figure: shown };
   useEffect(() => {
     let isWanted = true;
     const tip = new maplibre.Popup({ closeButton: false, closeOnClick: false, className: "tip", offset: 12 });
@@ -108,10 +110,15 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, home,
         if (isWanted) handlers.current.onMove?.({ lon: lng, lat, zoom: made.getZoom() });
       });
       made.on("click", (event) => {
+        if (handlers.current.isDrawing) return;
         const { spot, area, place: outline } = under(made, event.point);
         handlers.current.onPick?.({ lon: event.lngLat.lng, lat: event.lngLat.lat, id: spot?.id, area: area?.code ? area : outline && { ...outline, isBare: true } });
       });
       made.on("mousemove", (event) => {
+        if (handlers.current.isDrawing) {
+          made.getCanvas().style.cursor = "crosshair";
+          return void tip.remove();
+        }
         const found = under(made, event.point);
         const text = said(found, handlers.current.figure);
         made.getCanvas().style.cursor = found.spot || text ? "pointer" : "";
@@ -146,6 +153,7 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, home,
     };
   };
   useEffect(() => whenMade((made) => { if (inset) made.setPadding(inset); }), [JSON.stringify(inset)]);
+  useArea(whenMade, area, isDrawing, (drawn) => handlers.current.onDrawn(drawn));
   // An address may lead elsewhere; one that the map wrote itself is rounded.
   const isFirst = useRef(true);
   useEffect(() => {

@@ -1,0 +1,74 @@
+/** An area on the map: drawn by clicks, shown as an outline, kept in the address of the page. */
+
+import { useEffect } from "./parts.js";
+
+/** The parameter of the address that holds the area. */
+export const AREA = "area";
+const SOURCE = "drawn";
+const VERTICES_MIN = 3;
+/** A click this close to the first vertex closes the area, pixels. */
+const CLOSE_PX = 12;
+const COLOUR = "#d1432f";
+/** Digits of a degree that are kept: about a metre. */
+const DIGITS = 5;
+
+/** The vertices in a parameter, `lon,lat;lon,lat…`; null without an area. */
+export function ringOf(text) {
+  const ring = (text ?? "").split(";").map((at) => at.split(",").map(Number));
+  return ring.length >= VERTICES_MIN && ring.every((at) => at.length === 2 && at.every(Number.isFinite)) ? ring : null;
+}
+
+const textOf = (ring) => ring.map((at) => at.map((degrees) => Number(degrees.toFixed(DIGITS))).join(",")).join(";");
+
+/** The area as the contract takes it. */
+export const geometryOf = (ring) => ({ type: "Polygon", coordinates: [[...ring, ring[0]]] });
+
+/** Draws an outline: closed if it is an area, a line with its vertices while it is drawn. */
+function show(made, ring, isOpen) {
+  const line = isOpen ? ring : [...ring, ring[0]];
+  const shapes = ring.length === 0 ? [] : [
+    { type: "Feature", properties: {}, geometry: isOpen ? { type: "LineString", coordinates: line } : geometryOf(ring) },
+    ...(isOpen ? ring.map((at) => ({ type: "Feature", properties: {}, geometry: { type: "Point", coordinates: at } })) : []),
+  ];
+  const data = { type: "FeatureCollection", features: shapes };
+  if (made.getSource(SOURCE)) return void made.getSource(SOURCE).setData(data);
+  made.addSource(SOURCE, { type: "geojson", data });
+  made.addLayer({ id: `${SOURCE}-fill`, type: "fill", source: SOURCE, filter: ["==", ["geometry-type"], "Polygon"], paint: { "fill-color": COLOUR, "fill-opacity": 0.08 } });
+  made.addLayer({ id: `${SOURCE}-line`, type: "line", source: SOURCE, paint: { "line-color": COLOUR, "line-width": 2 } });
+  made.addLayer({ id: `${SOURCE}-points`, type: "circle", source: SOURCE, filter: ["==", ["geometry-type"], "Point"], paint: { "circle-radius": 4, "circle-color": COLOUR } });
+}
+
+/** Takes vertices by clicks until the first one is clicked again, or Enter or Escape is pressed. Returns how to stop. */
+function draw(made, onDrawn) {
+  const ring = [];
+  const end = () => onDrawn(ring.length >= VERTICES_MIN ? textOf(ring) : null);
+  const click = (event) => {
+    const first = ring.length >= VERTICES_MIN && made.project(ring[0]);
+    if (first && Math.hypot(first.x - event.point.x, first.y - event.point.y) < CLOSE_PX) return end();
+    ring.push([event.lngLat.lng, event.lngLat.lat]);
+    return show(made, ring, true);
+  };
+  const move = (event) => ring.length > 0 && show(made, [...ring, [event.lngLat.lng, event.lngLat.lat]], true);
+  const key = (event) => {
+    if (event.key === "Enter") end();
+    if (event.key === "Escape") onDrawn(null);
+  };
+  made.on("click", click);
+  made.on("mousemove", move);
+  made.doubleClickZoom.disable();
+  addEventListener("keydown", key);
+  return () => {
+    made.off("click", click);
+    made.off("mousemove", move);
+    made.doubleClickZoom.enable();
+    removeEventListener("keydown", key);
+  };
+}
+
+/** Shows the area of a parameter on a map that `whenMade` gives, or lets it be drawn. */
+export function useArea(whenMade, area, isDrawing, onDrawn) {
+  useEffect(() => whenMade((made) => {
+    show(made, isDrawing ? [] : ringOf(area) ?? [], false);
+    return isDrawing ? draw(made, onDrawn) : undefined;
+  }), [area, isDrawing]);
+}
