@@ -2,6 +2,7 @@
 
 import { may } from "../api.js";
 import { DATASETS } from "../datasets.js";
+import { AREA, geometryOf, ringOf } from "../drawing.js";
 import { FilterChips } from "../filterchips.js";
 import { filtersOf, merged, onlyFilters, useFields, withoutFilters } from "../filters.js";
 import { number, word } from "../language.js";
@@ -56,7 +57,9 @@ function DatasetMap({ name, parameters, set }) {
   const dataset = DATASETS[name];
   const fields = useFields(dataset.path, dataset.inner);
   const given = fields.value && filtersOf(fields.value, parameters);
-  const filters = given && dataset.base ? merged(dataset.base, given) : given ?? dataset.base;
+  const ring = ringOf(parameters[AREA]);
+  const chosen = ring ? merged(given ?? {}, dataset.within(geometryOf(ring))) : given;
+  const filters = chosen && dataset.base ? merged(dataset.base, chosen) : chosen ?? dataset.base;
   const by = parameters.by === "areas" ? "areas" : "hexagons";
   const figures = figuresOf(name, by);
   const figure = figures.includes(parameters.figure) ? parameters.figure : figures[0];
@@ -64,6 +67,7 @@ function DatasetMap({ name, parameters, set }) {
   const inset = useInset();
   const handle = useRef(null);
   const [isTall, setTall] = useState(false);
+  const [isDrawing, setDrawing] = useState(false);
   const [opened, setOpened] = useState(null);
   const [listed, setListed] = useState([]);
   const [lit, setLit] = useState(null);
@@ -85,6 +89,7 @@ function DatasetMap({ name, parameters, set }) {
   return html`<div class="mapscreen">
     <${MapView} dataset=${name} by=${by} figure=${figure} filters=${filters && dataset.toTiles(filters)} view=${view} inset=${inset} handle=${handle} isReady=${Boolean(fields.value)}
       spots=${spots} lit=${opened?.record ? dataset.card(opened.record).id : lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen}
+      area=${ring && parameters[AREA]} isDrawing=${isDrawing} onDrawn=${(drawn) => { setDrawing(false); set({ [AREA]: drawn ?? "" }); }}
       onMove=${(to) => set({ lat: to.lat.toFixed(5), lon: to.lon.toFixed(5), zoom: to.zoom.toFixed(2) })} />
     <section class=${isTall ? "panel tall" : "panel"} aria-label=${word("results")}>
       <button type="button" class="grab" aria-label=${word("resize")} aria-expanded=${String(isTall)} onClick=${() => setTall(!isTall)}></button>
@@ -97,14 +102,16 @@ function DatasetMap({ name, parameters, set }) {
       </div>
       ${opened?.record ? html`<${Record} name=${name} record=${opened.record} close=${() => setOpened(null)} />`
         : opened?.area && html`<${Place} area=${opened.area} close=${() => setOpened(null)} />`}
-      ${fields.value && html`<${Results} isHidden=${Boolean(opened)} key=${name} name=${name} filters=${filters} view=${view} lit=${lit} onLit=${setLit} onList=${setListed}
-            onPick=${(record) => setOpened({ record })} alert=${name === "properties" && may("alerts") && `#/alerts?new=1&${new URLSearchParams(onlyFilters(parameters))}`}
-            onClear=${given && (() => set(withoutFilters(parameters)))} />`}
+      ${fields.value && html`<${Results} isHidden=${Boolean(opened)} key=${name} name=${name} filters=${filters} view=${view} isInArea=${Boolean(ring)} lit=${lit} onLit=${setLit} onList=${setListed}
+            onPick=${(record) => setOpened({ record })} alert=${name === "properties" && may("alerts") && `#/alerts?new=1&${new URLSearchParams({ ...onlyFilters(parameters), ...(ring && { [AREA]: parameters[AREA] }) })}`}
+            onClear=${chosen && (() => set({ ...withoutFilters(parameters), [AREA]: "" }))} />`}
     </section>
     <div class="maptools">
       <${Segments} label=${word("gathered")} value=${by} onChange=${(one) => set({ by: one })}
         values=${[["hexagons", word("hexagons")], ["areas", word(view && view.zoom >= COMMUNES_ZOOM ? "communes" : "departments")]]} />
       ${figures.length > 1 && html`<${Segments} label=${word("colour")} value=${figure} values=${figures.map((one) => [one, word(`figure.${one}.short`)])} onChange=${(one) => set({ figure: one })} />`}
+      <button type="button" class="compact" aria-pressed=${String(isDrawing)} onClick=${() => (ring ? set({ [AREA]: "" }) : setDrawing(!isDrawing))}>
+        <${Icon} name="area" small /><span class="wide">${word(ring ? "removeArea" : isDrawing ? "cancelArea" : "drawArea")}</span></button>
       <${Popover} className="compact" content="menu" label=${word("overseas")} button=${html`<${Icon} name="globe" small /><span class="wide">${word("overseas")}</span>`}>
         ${(close) => html`<button type="button" onClick=${() => { close(); set({ lat: "", lon: "", zoom: "" }); }}>${word("mainland")}</button>
           ${Object.entries(OVERSEAS).map(([place, [lon, lat, zoom]]) => html`<button type="button" onClick=${() => { close(); set({ lon, lat, zoom }); }}>${place}</button>`)}`}<//>
@@ -112,6 +119,7 @@ function DatasetMap({ name, parameters, set }) {
         ${(close) => html`<button type="button" onClick=${() => { close(); attempt(() => navigator.clipboard.writeText(location.href), word("linkCopied")); }}><${Icon} name="link" small />${word("copyLink")}</button>
           <button type="button" onClick=${() => { close(); attempt(async () => saveFile(await handle.current.save(), "toise.png")); }}><${Icon} name="download" small />${word("savePicture")}</button>`}<//>
     </div>
+    ${isDrawing && html`<p class="maphint" role="status">${word("drawingArea")}</p>`}
     <div class="mapfoot"><${Legend} figure=${figure} figures=${onScreen} />
       ${dataset.dated && html`<${Years} field=${dataset.dated} dates=${dataset.dates} parameters=${parameters} set=${set} />`}</div>
   </div>`;
@@ -124,12 +132,12 @@ const Place = ({ area, close }) => html`<div class="sheet" role="region" aria-la
   <${MarketSheet} key=${area.code} area=${area} /></div>`;
 
 /** What is around the map's centre, newest first; more by the cursor. */
-function Results({ name, isHidden, filters, view, lit, onLit, onList, onPick, alert, onClear }) {
+function Results({ name, isHidden, filters, view, isInArea, lit, onLit, onList, onPick, alert, onClear }) {
   const dataset = DATASETS[name];
   const [more, setMore] = useState({ pages: [], cursor: undefined });
   const list = useRef(null);
   // A tile of 512 pixels is the world at zoom 0.
-  const metres = view && view.zoom > LOCAL_ZOOM ? Math.min(RADIUS_M_MAX, Math.round((40_075_000 * Math.cos((view.lat * Math.PI) / 180) * RADIUS_PX) / 512 / 2 ** view.zoom)) : null;
+  const metres = view && !isInArea && view.zoom > LOCAL_ZOOM ? Math.min(RADIUS_M_MAX, Math.round((40_075_000 * Math.cos((view.lat * Math.PI) / 180) * RADIUS_PX) / 512 / 2 ** view.zoom)) : null;
   const near = metres ? dataset.near({ lat: view.lat, lon: view.lon }, metres) : {};
   const asked = JSON.stringify([filters, near]);
   const first = useLoaded(async (signal) => {
@@ -148,7 +156,7 @@ function Results({ name, isHidden, filters, view, lit, onLit, onList, onPick, al
     setMore((before) => ({ pages: [...before.pages, ...page.records], cursor: page.cursor }));
   };
   // What was read and scrolled to stays while a record is open.
-  return html`<div class="list" hidden=${isHidden}><div class="row spread count"><p role="status">${first.value ? html`<b>${number(first.value.total)}</b> ${word(metres ? "resultsHere" : "resultsAll")}` : first.isLoading && word("loading")}</p>
+  return html`<div class="list" hidden=${isHidden}><div class="row spread count"><p role="status">${first.value ? html`<b>${number(first.value.total)}</b> ${word(metres ? "resultsHere" : isInArea ? "resultsArea" : "resultsAll")}` : first.isLoading && word("loading")}</p>
       ${!alert && first.value && html`<span>${word("newestFirst")}</span>`}
       ${alert && html`<a class="button compact" href=${alert}><${Icon} name="alerts" small />${word("newAlert")}</a>`}</div>
     <div class="results" ref=${list} tabindex="-1"><${Waiting} of=${first} lines=${9} />

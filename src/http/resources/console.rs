@@ -64,7 +64,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 44] = files![
+static OWN: [PageFile; 45] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -73,6 +73,7 @@ static OWN: [PageFile; 44] = files![
     "alertlist.js": "text/javascript",
     "api.js": "text/javascript",
     "datasets.js": "text/javascript",
+    "drawing.js": "text/javascript",
     "dwelling.js": "text/javascript",
     "evidence.js": "text/javascript",
     "fieldnames.js": "text/javascript",
