@@ -99,8 +99,6 @@ fn row(table: &TableState, now: DateTime<Utc>) -> [String; 6] {
         "dvf" => "recorded sales",
         "dpe" => "energy diagnostics",
         "ban" => "addresses",
-        "properties" => "properties",
-        "adverts" => "adverts of properties",
         other => other,
     };
     let holds = match table.is_invented {

@@ -8,7 +8,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ContentArrangement, Table, TableComponent};
 
 /// Characters that a column of a wrapped table has at least, with the space around it.
-const COLUMN_CHARS_MIN: usize = 12;
+const COLUMN_CHARS_MIN: usize = 10;
 
 /// A table that fits the terminal it is printed to. Without a terminal it is as wide as its content.
 #[derive(Debug)]

@@ -158,9 +158,12 @@ pub fn examine(
 ) -> Examination {
     let editions = Editions::load(data);
     let mut faults = Vec::new();
+    let is_replica = !config.lake.replica.is_empty() || data.join(REPLICA).exists();
     let tables = verify::tables().map(|schema| {
         let source = editions.sources.get(schema.name);
         let (state, reason) = table_state(data, schema, source);
+        // A replica fetches what it lacks.
+        let reason = reason.filter(|_| !is_replica);
         faults.extend(reason.map(|reason| Fault {
             table: Some(schema.name),
             part: FaultyPart::Table,
@@ -191,7 +194,7 @@ pub fn examine(
     let mut examination = Examination {
         data: data.to_owned(),
         exists: data.is_dir(),
-        is_replica: !config.lake.replica.is_empty() || data.join(REPLICA).exists(),
+        is_replica,
         tables: tables.into(),
         departments: brought.cloned().collect(),
         addresses: address_state(data, &index),
