@@ -341,7 +341,7 @@ export const WORDS = {
   noSaved: ["No query is saved in this browser yet.", "Aucune requête n’est encore enregistrée dans ce navigateur."],
   isSaved: ["Saved in this browser", "Enregistrée dans ce navigateur"],
   isDownloaded: ["Downloaded: {name}", "Téléchargé : {name}"],
-  atLine: ["Line {line}, column {column}", "Ligne {line}, colonne {column}"],
+  atLine: ["Go to line {line}, column {column}", "Aller à la ligne {line}, colonne {column}"],
   queryEmpty: ["Rows appear here", "Les lignes apparaissent ici"],
   queryEmptyText: ["Run the query above, choose an example, or click a column to insert its name.", "Lancez la requête ci-dessus, choisissez un exemple, ou cliquez une colonne pour insérer son nom."],
   findColumn: ["Find a table or column", "Trouver une table ou colonne"],

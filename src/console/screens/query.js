@@ -82,6 +82,11 @@ export function Query({ parameters, set }) {
     requestAnimationFrame(() => { area.focus(); area.setSelectionRange(from + name.length, from + name.length); });
   };
   const fault = placeOfError(state.error?.message);
+  const goToFault = () => {
+    const before = text.split("\n").slice(0, fault.line - 1).reduce((sum, line) => sum + line.length + 1, 0);
+    editor.current.focus();
+    editor.current.setSelectionRange(before + fault.column - 1, before + fault.column - 1);
+  };
   return html`<div class="page query">
     <${Head} title=${word("query")} about=${word("queryAbout")}>
       <${Popover} label=${word("examples")} content="menu" button=${html`${word("examples")}<${Icon} name="down" small />`}>${(close) => EXAMPLES.map(([name, query]) => html`
@@ -99,7 +104,7 @@ export function Query({ parameters, set }) {
             <button type="button" onClick=${save}><${Icon} name="save" small />${word("save")}</button></span>
             <span class="row">${FILES.map(([format, ending]) => html`<button type="button" class="compact" aria-label=${`${word("download")} ${ending}`} onClick=${() => download(format, ending)}><${Icon} name="download" small />${ending}</button>`)}</span></div>
         </form>
-        ${state.error && html`<${Note} kind="bad" role="alert">${fault && html`<b>${word("atLine", fault)}</b>`}<span>${state.error.message}</span><//>`}
+        ${state.error && html`<${Note} kind="bad" role="alert"><span>${state.error.message}</span>${fault && html`<div><button type="button" class="compact" onClick=${goToFault}>${word("atLine", fault)}</button></div>`}<//>`}
         ${state.isLoading && html`<div class="card"><${Skeleton} lines=${6} /></div>`}
         ${state.value && html`<${Rows} of=${state.value} />`}
         ${!state.value && !state.error && !state.isLoading && html`<div class="card"><${Empty} icon="table" title=${word("queryEmpty")} text=${word("queryEmptyText")} /></div>`}
@@ -117,12 +122,6 @@ function Editor({ place, text, onText, onRun, fault }) {
       onRun();
     }
   };
-  useEffect(() => {
-    if (!fault) return;
-    const starts = text.split("\n").slice(0, fault.line - 1).reduce((sum, line) => sum + line.length + 1, 0);
-    place.current.focus();
-    place.current.setSelectionRange(starts + fault.column - 1, starts + fault.column - 1);
-  }, [fault?.line, fault?.column]);
   return html`<div class="editor"><ol class="numbers" ref=${numbers} aria-hidden="true">${Array.from({ length: lines }, (_, nth) => html`<li class=${fault?.line === nth + 1 ? "bad" : ""}>${nth + 1}</li>`)}</ol>
     <textarea ref=${place} rows=${Math.max(8, Math.min(20, lines + 1))} wrap="off" spellcheck="false" autocapitalize="off" aria-label="SQL" value=${text}
       onInput=${(event) => onText(event.target.value)} onKeyDown=${onKey} onScroll=${(event) => { numbers.current.scrollTop = event.target.scrollTop; }}></textarea></div>`;
