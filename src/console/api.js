@@ -6,7 +6,7 @@ const listeners = new Set();
 export let lastCall = null;
 
 /** A refusal of the service, in its own words. */
-export class Refusal extends Error {
+class Refusal extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;

@@ -22,7 +22,7 @@ const around = ({ lat, lon }, metres) => ({ location: { lat, lon, distance: `${m
 const joined = (...parts) => parts.filter(Boolean).join(" · ");
 const roomsOf = (count) => (count ? `${count} ${word(count === 1 ? "room" : "rooms").toLowerCase()}` : "");
 const KINDS = { Maison: "house", Appartement: "flat", Terrain: "land", Tertiaire: "shop", CLASS_HOUSE: "house", CLASS_FLAT: "flat" };
-export const kindIcon = (type) => KINDS[type] ?? "box";
+const kindIcon = (type) => KINDS[type] ?? "box";
 
 /** Filters of homes for sale that are still on line, unless the address says otherwise. */
 const FOR_SALE = { offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: false } };

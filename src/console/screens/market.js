@@ -43,7 +43,7 @@ export function Market({ parameters, set }) {
 
 /** The pixels at each side of the map that the panel covers. */
 function useInset() {
-  const measure = () => (innerWidth > PHONE_PX ? { left: PANEL_PX, top: 0, right: 0, bottom: EDGE_PX } : { left: 0, top: EDGE_PX, right: 0, bottom: Math.round(innerHeight * SHEET_SHARE) });
+  const measure = () => (innerWidth > PHONE_PX ? { left: PANEL_PX, top: EDGE_PX, right: 0, bottom: EDGE_PX } : { left: 0, top: EDGE_PX, right: 0, bottom: Math.round(innerHeight * SHEET_SHARE) });
   const [inset, setInset] = useState(measure);
   useEffect(() => {
     const follow = () => setInset(measure());
