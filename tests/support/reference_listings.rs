@@ -56,9 +56,15 @@ fn holds(value: Option<&Value>, filter: &Value) -> bool {
         (_, Value::Object(range)) if range.contains_key("min") || range.contains_key("max") => {
             in_range(value, range)
         }
-        (_, Value::Object(place)) if place.keys().any(|key| key.starts_with("geo")) => place
-            .iter()
-            .all(|(kind, shape)| !constrains(shape) || lies_in(value, kind, shape)),
+        (_, Value::Object(place))
+            if place
+                .keys()
+                .any(|key| key.starts_with("geo") || key == "area") =>
+        {
+            place
+                .iter()
+                .all(|(kind, shape)| !constrains(shape) || lies_in(value, kind, shape))
+        }
         // All conditions of one entry must hold for the same advert.
         (Value::Array(items), Value::Object(_)) => {
             items.iter().any(|item| holds(Some(item), filter))
