@@ -299,7 +299,7 @@ fn portfolios_with_decimal_commas_are_valued_and_matched() {
     let maps = maps.map(|map| ["--map", map]).concat();
     let report = run(data, &[&matching[..], &maps].concat());
     assert_eq!(report["matched"], 1, "{report}");
-    assert_eq!(report["ignored_columns"], json!(["réf"]), "{report}");
+    assert_eq!(report["files"][0]["columns_unused"], json!(["réf"]), "{report}");
     let rows = csv_rows(&output, b',');
     assert_eq!(column(&rows, "price_eur"), ["150000.0"]);
     assert_eq!(column(&rows, "confidence"), ["HIGH"]);

@@ -151,7 +151,8 @@ fn pipeline_operation() -> Documented {
 fn input_operation() -> Documented {
     Documented::new("geocodingProjectInput", "Sends the file of a project")
         .with_description(
-            "The CSV file as the body, at most 1 GiB; sent again it replaces the former",
+            "The file as the body: CSV or a spreadsheet, also packed; at most 1 GiB, unpacked too. Sent again it replaces \
+             the former",
         )
         .requested_as("text/csv", json!({"type": "string", "format": "binary"}))
         .with_answer(enveloped(project_schema()))
@@ -282,7 +283,7 @@ async fn set_input(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     }
     file.flush().await.map_err(ApiError::internal)?;
     if pieces.received() == 0 {
-        return Err(Fault::new("body", "must be a CSV file").into());
+        return Err(Fault::new("body", "must be a file").into());
     }
     let name = file_name(call);
     on_project(call, move |app, account, id| {
