@@ -15,6 +15,15 @@ pub const LOCATION_PRECISION: &str = "location_precision";
 pub const LOCATION_PRECISION_ABOUT: &str = "How precise the position is that was found from the address at import: \
 a house number, or a street or named place; absent where the source gives the position";
 
+/// How many stored records were placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlacedCounts {
+    /// Records of the departments that had no position.
+    pub without_position: u64,
+    /// Those that have one now.
+    pub placed: u64,
+}
+
 /// A position found from an address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlacedPosition {

@@ -229,7 +229,7 @@ fn texts_of_r_and_pandas_for_missing_values_are_no_values() {
     ]);
     assert_eq!(run(data, &["sql", query]), expected);
     let report = import(data, "dpe", "17-na-texts/dpe-NA.csv");
-    assert_eq!(report["missing_texts"], json!({"na": 47}), "{report}");
+    assert_eq!(report["files"][0]["missing_texts"], json!({"na": 47}), "{report}");
     let query = "select nom_residence, etiquette_dpe from dpe";
     let expected = json!([{"nom_residence": null, "etiquette_dpe": "F"}]);
     assert_eq!(run(data, &["sql", query]), expected);

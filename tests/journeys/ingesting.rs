@@ -360,7 +360,7 @@ fn a_mapping_reads_a_portals_file_and_a_snapshot_takes_offline_what_it_shows_no_
     let rejection = &report["rejections"]["type: cannot be read from column genre"];
     assert_eq!(rejection["examples"][0]["value"], "\"Yourte\"");
     assert_eq!(rejection["examples"][0]["line"], 5);
-    let left_out = &report["left_out"]["habitation.floor: cannot be read from column étage"];
+    let left_out = &report["files"][0]["left_out"]["habitation.floor: cannot be read from column étage"];
     assert_eq!(left_out["examples"][0]["value"], "\"dernier\"");
     let strict = ["ingest", &export, "--mapping", &mapping, "--strict"];
     let output = toise(&data, &strict).output().unwrap();
@@ -414,7 +414,7 @@ fn a_bad_value_of_an_optional_field_is_left_out_and_the_advert_stays() {
         (&report["created"], &report["incomplete"]),
         (&json!(1), &json!(1))
     );
-    let (reason, tally) = report["left_out"]
+    let (reason, tally) = report["files"][0]["left_out"]
         .as_object()
         .unwrap()
         .iter()

@@ -7,6 +7,7 @@
 pub mod bulk;
 pub mod columns;
 pub mod csv;
+pub mod findings;
 mod ndjson;
 mod parquet;
 pub mod received;

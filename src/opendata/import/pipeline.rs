@@ -8,12 +8,60 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::{BLOCKS_CONVERTING, ImportOptions};
 use crate::dataset::{Dataset, ImportTable};
-use crate::report::{Converted, ImportReport};
+use crate::report::{Converted, ImportReport, Tallies};
+use crate::source::cell::plain_name;
 use crate::source::{Block, Error, Header, SourceLocation};
 use crate::{ban, dpe, dvf};
 use toise_geo::iris::IrisIndex;
 use toise_geocode::resolve::LazyGeocoder;
+use toise_input::FileReading;
+use toise_input::missing::MissingCounts;
+use toise_input::number::DecimalEvidence;
+use toise_input::reading::{ColumnUse, LeftOutCount, LeftOutExample, LeftOutValues};
 use toise_lake::{RowSink, StoredRows};
+
+/// What is understood of one source.
+#[derive(Default)]
+pub(super) struct SourceReading {
+    /// Its columns, texts for missing values and dropped values.
+    pub(super) file: FileReading,
+    /// How its first rows write decimals.
+    pub(super) decimals: DecimalEvidence,
+}
+
+impl SourceReading {
+    fn add_missing(&mut self, counts: &MissingCounts) {
+        self.file.add_missing(counts);
+    }
+
+    /// Sets the columns of a header; a later header of JSON has more of them.
+    fn set_columns(&mut self, header: &Header, unknown: &[String]) {
+        let used = header.names.iter().filter(|name| !unknown.contains(name));
+        self.file.columns_used = used
+            .map(|name| ColumnUse {
+                column: name.clone(),
+                field: plain_name(name),
+            })
+            .collect();
+        unknown.iter().for_each(|name| self.file.add_unused(name));
+    }
+
+    fn add_dropped(&mut self, dropped: Tallies) {
+        for (reason, tally) in dropped {
+            let examples = tally.examples.into_iter().map(|example| LeftOutExample {
+                line: example.line,
+                column: example.column,
+                value: example.value,
+            });
+            let found = LeftOutCount {
+                count: tally.count,
+                examples: examples.collect(),
+            };
+            let found = [(reason.to_owned(), found)].into_iter().collect();
+            self.file.left_out.append(LeftOutValues(found));
+        }
+    }
+}
 
 type Conversion = Receiver<Result<Converted, toise_lake::Error>>;
 
@@ -49,6 +97,8 @@ pub(super) struct BlockConsumer<'c> {
     /// Rows that are already stored; opened for a file that lacks columns.
     stored: Option<Arc<StoredRows>>,
     converting: VecDeque<Conversion>,
+    /// What is understood of this source.
+    pub(super) reading: SourceReading,
     /// Number of rows read from this source.
     pub(super) rows: u64,
     /// Communes and years of the rows used.
@@ -92,6 +142,7 @@ impl<'c> BlockConsumer<'c> {
             allow_partial: options.allow_partial,
             stored: None,
             converting: VecDeque::new(),
+            reading: SourceReading::default(),
             rows: 0,
             places: BTreeSet::new(),
         }
@@ -103,21 +154,33 @@ impl<'c> BlockConsumer<'c> {
             self.is_scattered,
             self.sink.scratch_folder().map(Path::to_owned),
         );
+        let context = Arc::clone(&self.context);
+        let mut sieve = dvf::sieve::DepartmentSieve::new(&context.dvf.departments);
         for block in blocks {
             let block = block?;
+            if self.rows == 0 {
+                self.observe_decimals(&block);
+            }
             self.rows += block.len() as u64;
             self.report.rows_read += block.len() as u64;
-            self.report.add_missing(&block.missing);
+            self.reading.add_missing(&block.missing);
             match self.columns(&block)? {
                 SourceColumns::Dpe(columns) => self.convert_dpe(block, columns)?,
                 SourceColumns::Ban(columns) => self.convert_ban(block, columns)?,
                 SourceColumns::Dvf(columns) => {
+                    let Some(block) = sieve.push(block, &columns) else {
+                        continue;
+                    };
                     let mut emit = |mutations| self.convert_dvf(mutations, Arc::clone(&columns));
                     grouper.push(block, &columns, &mut emit)?;
                 }
             }
         }
         if let Some(SourceColumns::Dvf(columns)) = self.columns.clone() {
+            let (rest, skipped) = sieve.finish();
+            self.report.rows_not_asked_for += skipped;
+            let mut emit = |mutations| self.convert_dvf(mutations, Arc::clone(&columns));
+            grouper.push(rest, &columns, &mut emit)?;
             let mut emit = |mutations| self.convert_dvf(mutations, Arc::clone(&columns));
             let findings = grouper.finish(&columns, &mut emit)?;
             self.report.add(findings);
@@ -126,6 +189,15 @@ impl<'c> BlockConsumer<'c> {
             self.take_oldest()?;
         }
         Ok(())
+    }
+
+    /// Looks at the first rows, to report how they write decimals. Numbers of official files have no other notation.
+    fn observe_decimals(&mut self, block: &Block) {
+        for row in 0..block.len() {
+            for cell in block.cells(row) {
+                self.reading.decimals.observe(cell);
+            }
+        }
     }
 
     /// Returns the columns of the block's header; computed again only if the header has changed.
@@ -141,18 +213,12 @@ impl<'c> BlockConsumer<'c> {
         let columns = match self.table {
             ImportTable::Dataset(Dataset::Dvf) => {
                 let columns = dvf::columns::DvfColumns::find(&block.header, file)?;
-                columns
-                    .unknown
-                    .iter()
-                    .for_each(|name| self.report.add_unknown_column(name));
+                self.reading.set_columns(&block.header, &columns.unknown);
                 SourceColumns::Dvf(Arc::new(columns))
             }
             ImportTable::Dataset(Dataset::Dpe) => {
                 let columns = dpe::source::DpeColumns::find(&block.header, file)?;
-                columns
-                    .unknown
-                    .iter()
-                    .for_each(|name| self.report.add_unknown_column(name));
+                self.reading.set_columns(&block.header, &columns.unknown);
                 if !self.has_all_columns && !columns.is_complete() {
                     self.look_up_stored(&columns)?;
                 }
@@ -160,10 +226,7 @@ impl<'c> BlockConsumer<'c> {
             }
             ImportTable::Ban => {
                 let columns = ban::columns::BanColumns::find(&block.header, file)?;
-                columns
-                    .unknown
-                    .iter()
-                    .for_each(|name| self.report.add_unknown_column(name));
+                self.reading.set_columns(&block.header, &columns.unknown);
                 SourceColumns::Ban(Arc::new(columns))
             }
         };
@@ -276,7 +339,9 @@ impl<'c> BlockConsumer<'c> {
         if self.table == Dataset::Dvf.into() {
             self.report.add_without_position(&converted.batch);
         }
-        self.report.add(converted.findings);
+        let mut findings = converted.findings;
+        self.reading.add_dropped(std::mem::take(&mut findings.dropped));
+        self.report.add(findings);
         self.places.extend(converted.places);
         if converted.batch.num_rows() > 0 {
             self.sink.push(converted.batch)?;
