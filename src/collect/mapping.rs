@@ -238,7 +238,11 @@ impl Mapping {
                     .collect();
                 if read.is_empty() {
                     let other = others.find(path);
-                    read.extend(header.iter().position(|column| Some(column.as_str()) == other));
+                    read.extend(
+                        header
+                            .iter()
+                            .position(|column| Some(column.as_str()) == other),
+                    );
                 }
                 for place in read {
                     let field = rule.value.field.name.as_str();

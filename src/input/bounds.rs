@@ -10,8 +10,9 @@ pub struct Bounds {
     /// Maximum bytes of a workbook that are held in memory: its shared texts, or the whole of it unless it is XLSX. As
     /// values they take about three times as much.
     pub held_bytes: u64,
-    /// Whether Parquet and Arrow are read.
-    pub has_columns: bool,
+    /// Whether formats are read whose readers take memory that the size of a file does not bound: Parquet, Arrow, XLS and
+    /// XLSB.
+    pub has_unbounded: bool,
 }
 
 impl Default for Bounds {
@@ -19,7 +20,7 @@ impl Default for Bounds {
         Self {
             expanded_bytes: u64::MAX,
             held_bytes: 512 << 20,
-            has_columns: true,
+            has_unbounded: true,
         }
     }
 }

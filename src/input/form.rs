@@ -58,7 +58,10 @@ impl std::fmt::Display for FileForm {
             '\t' => "cells separated by tabs".to_owned(),
             other => format!("cells separated by {other}"),
         }));
-        parts.extend(self.decimal_mark.map(|mark| format!("decimals after {mark}")));
+        parts.extend(
+            self.decimal_mark
+                .map(|mark| format!("decimals after {mark}")),
+        );
         if parts.is_empty() {
             parts.push("by column".to_owned());
         }

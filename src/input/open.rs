@@ -23,6 +23,9 @@ const NESTED_MAX: usize = 3;
 /// Longest distance that zstd may refer back, as a power of two: 128 MiB, which its command line uses at most by default.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 
+/// Why a format that takes too much memory is refused.
+const NOT_FROM_STRANGERS: &str = "this is Parquet, Arrow, XLS or XLSB: send CSV, XLSX or ODS";
+
 /// What happens to the text of a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum TextConversion {
@@ -104,12 +107,10 @@ pub fn open_within<'r>(
                 reader = buffered(AtMost::new(expanded, bounds));
             }
             Magic::Zip => reader = unzip(reader, &form, bounds)?,
-            Magic::Office => reader = sheet(&spool(reader)?, Workbook::Xls, &form, bounds)?,
-            Magic::Parquet | Magic::Arrow if !bounds.has_columns => {
-                return Err(Error::Refused(
-                    "this is Parquet or Arrow: send CSV or a spreadsheet".into(),
-                ));
+            Magic::Office | Magic::Parquet | Magic::Arrow if !bounds.has_unbounded => {
+                return Err(Error::Refused(NOT_FROM_STRANGERS.into()));
             }
+            Magic::Office => reader = sheet(&spool(reader)?, Workbook::Xls, &form, bounds)?,
             Magic::Parquet => {
                 return Ok(Input {
                     reader,
@@ -176,6 +177,9 @@ fn unzip<'r>(
     let file = spool(reader)?;
     let (archive, kind) = archive::examine(&file)?;
     match kind {
+        Archive::Spreadsheet(Workbook::Xlsb) if !bounds.has_unbounded => {
+            Err(Error::Refused(NOT_FROM_STRANGERS.into()))
+        }
         Archive::Spreadsheet(format) => {
             drop(archive);
             sheet(&file, format, form, bounds)

@@ -205,7 +205,11 @@ mod tests {
             ("", Area, Unknown, Ok("")),
         ] {
             let found = plain(cell, kind, lone);
-            assert_eq!(found.as_deref(), expected.as_ref().map(|text| *text), "{cell}");
+            assert_eq!(
+                found.as_deref(),
+                expected.as_ref().map(|text| *text),
+                "{cell}"
+            );
         }
     }
 

@@ -13,7 +13,10 @@ use toise_base::bounded::{RATIO_MAX, UNPACKED_BYTES_LEAST, check_columns};
 use crate::archive::{self, Workbook};
 use crate::bounds::Bounds;
 use crate::error::Error;
+use crate::ods_cells;
 
+/// Memory of a cell, bytes.
+const CELL_BYTES: u64 = 32;
 /// Size of the buffers for reading and writing, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -45,7 +48,9 @@ pub(crate) fn convert(file: &File, format: Workbook, bounds: Bounds) -> Result<S
             held_bytes(file, bounds.held_bytes, |name| !name.contains("media/"))?
         }
     };
-    if held > bounds.held_bytes {
+    let cells_max = bounds.held_bytes / CELL_BYTES;
+    let is_repeated = format == Workbook::Ods && ods_cells::exceed(file, cells_max)?;
+    if held > bounds.held_bytes || is_repeated {
         return Err(Error::Refused(format!(
             "the spreadsheet takes more than {} bytes of memory: save it as CSV",
             bounds.held_bytes
@@ -65,11 +70,7 @@ pub(crate) fn convert(file: &File, format: Workbook, bounds: Bounds) -> Result<S
 }
 
 /// Returns how many bytes the members of an archive that are held in memory expand to.
-fn held_bytes(
-    file: &File,
-    bytes_max: u64,
-    is_held: impl Fn(&str) -> bool,
-) -> Result<u64, Error> {
+fn held_bytes(file: &File, bytes_max: u64, is_held: impl Fn(&str) -> bool) -> Result<u64, Error> {
     let (mut members, _) = archive::examine(file)?;
     archive::expanded_bytes(&mut members, is_held, bytes_max)
 }
@@ -163,7 +164,9 @@ fn moment_text(moment: &ExcelDateTime) -> String {
 /// `1.234` as `1.2340`.
 fn float_text(number: f64) -> String {
     let text = number.to_string();
-    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let decimals = text
+        .split_once('.')
+        .map_or(0, |(_, decimals)| decimals.len());
     if decimals == 3 { text + "0" } else { text }
 }
 

@@ -238,14 +238,13 @@ pub fn import_reader(
         });
         consumer.consume(blocks)
     })?;
-    let (rows, reading) = (consumer.rows, std::mem::take(&mut consumer.reading));
-    let mark = reading.decimals.mark();
+    let (rows, mut reading) = (consumer.rows, std::mem::take(&mut consumer.reading));
+    let mark = consumer.decimals.mark();
     let slices = match (&options.edition, table) {
         (Some(_), ImportTable::Dataset(Dataset::Dvf)) => slices(&consumer.places, true),
         (Some(_), ImportTable::Ban) => slices(&consumer.places, false),
         _ => Vec::new(),
     };
-    let mut reading = reading.file;
     reading.form = meter.form();
     reading.form.decimal_mark = mark.filter(|_| reading.form.delimiter.is_some());
     report.files.push(FileReport {

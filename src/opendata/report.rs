@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::source::SourceLocation;
 use toise_base::reports;
+use toise_input::reading::LeftOutValues;
 use toise_input::{ReadFile, reading};
 use toise_lake::{ImportOutcome, Slice};
 
@@ -77,7 +78,7 @@ pub struct ConversionFindings {
     /// Rejected rows, by reason.
     pub rejected: Tallies,
     /// Values dropped from rows that were imported, by reason.
-    pub dropped: Tallies,
+    pub dropped: LeftOutValues,
     /// Values outside the official list of their column, imported as published.
     pub unlisted: UnlistedValues,
     /// Sales that their rows do not tell apart, by what was done.
@@ -105,7 +106,9 @@ impl ConversionFindings {
 
     /// Counts a dropped value.
     pub fn drop_value(&mut self, reason: &'static str, place: &SourceLocation, value: &str) {
-        tally(&mut self.dropped, reason, place, value);
+        let column = place.column.as_deref().unwrap_or_default();
+        self.dropped
+            .add(reason, place.line.unwrap_or(0), column, value);
     }
 }
 

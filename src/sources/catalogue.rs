@@ -280,7 +280,11 @@ mod tests {
         assert!(wrong.unwrap_err().to_string().contains(ABC_MD5));
         // A kind that is not computed leaves the size.
         assert!(resource("crc32", "352441c2", Some(3)).verify(&path).is_ok());
-        assert!(resource("crc32", "352441c2", Some(4)).verify(&path).is_err());
+        assert!(
+            resource("crc32", "352441c2", Some(4))
+                .verify(&path)
+                .is_err()
+        );
         assert!(resource("", "", None).verify(&path).is_ok());
     }
 

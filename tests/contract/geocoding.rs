@@ -32,9 +32,8 @@ fn form(parts: &[(&str, &[u8])]) -> (String, Vec<u8>) {
         } else {
             ""
         };
-        let head = format!(
-            "--frontier\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n"
-        );
+        let head =
+            format!("--frontier\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n");
         body.extend_from_slice(head.as_bytes());
         body.extend_from_slice(value);
         body.extend_from_slice(b"\r\n");
@@ -277,11 +276,16 @@ fn cells_of(charset: &str, answer: &[u8]) -> Vec<Vec<String>> {
     let text = encoding.decode(answer).0;
     let lines = text.lines().skip(1);
     lines
-        .map(|line| line.split([';', ',', '\t', '|']).map(str::to_owned).collect())
+        .map(|line| {
+            line.split([';', ',', '\t', '|'])
+                .map(str::to_owned)
+                .collect()
+        })
         .collect()
 }
 
-const DRESSED_ANSWER: [[&str; 4]; 2] = [["1", "Mende", "48095", "ok"], ["2", "Sète", "34301", "ok"]];
+const DRESSED_ANSWER: [[&str; 4]; 2] =
+    [["1", "Mende", "48095", "ok"], ["2", "Sète", "34301", "ok"]];
 
 #[tokio::test]
 async fn a_file_is_read_in_every_form_that_people_have() {
@@ -298,7 +302,11 @@ async fn a_file_is_read_in_every_form_that_people_have() {
         let media_type = response.headers()["content-type"].to_str().unwrap();
         let charset = media_type.split("charset=").nth(1).unwrap().to_owned();
         let answer = response.bytes().await.unwrap();
-        assert_eq!(cells_of(&charset, &answer), DRESSED_ANSWER, "{form}: {charset}");
+        assert_eq!(
+            cells_of(&charset, &answer),
+            DRESSED_ANSWER,
+            "{form}: {charset}"
+        );
     }
     let bomb = {
         let zeros = vec![b'0'; 60 << 20];
@@ -308,7 +316,7 @@ async fn a_file_is_read_in_every_form_that_people_have() {
     };
     for (file, reason) in [
         (b"%PDF-1.7".to_vec(), "this is a PDF"),
-        (b"PAR1".to_vec(), "send CSV or a spreadsheet"),
+        (b"PAR1".to_vec(), "send CSV, XLSX or ODS"),
         (b"\x1f\x8b\x08 cut off".to_vec(), "data: "),
         (bomb, "expands to more than"),
     ] {

@@ -151,13 +151,21 @@ fn diagnostics_are_placed_when_addresses_arrive_later() {
          C,2024-01-01,E,48,{ADDRESS},75011,Paris\n"
     );
     fs::write(&file, text).unwrap();
-    let import = || run(data, &["import", "dpe", file.to_str().unwrap(), "--allow-partial"]);
+    let import = || {
+        run(
+            data,
+            &["import", "dpe", file.to_str().unwrap(), "--allow-partial"],
+        )
+    };
     assert_eq!(import()["records"], 3);
     import_addresses(data);
     let sql = "SELECT numero_dpe AS n, lat, etiquette_dpe AS class FROM dpe ORDER BY numero_dpe";
     let placed = run(data, &["sql", sql]);
     let [_, latitude] = IN_PARIS;
-    assert!((placed[0]["lat"].as_f64().unwrap() - latitude).abs() < 1e-4, "{placed}");
+    assert!(
+        (placed[0]["lat"].as_f64().unwrap() - latitude).abs() < 1e-4,
+        "{placed}"
+    );
     assert_eq!(placed[0]["class"], "C");
     for row in [1, 2] {
         assert_eq!(placed[row]["lat"], Value::Null, "{placed}");

@@ -42,7 +42,8 @@ fn a_price_has_the_amount_that_a_person_reads() {
             "{row}"
         );
     }
-    let left_out = &report["files"][0]["left_out"]["currentPrice.value: cannot be read from column prix"];
+    let left_out =
+        &report["files"][0]["left_out"]["currentPrice.value: cannot be read from column prix"];
     assert_eq!(left_out["count"], 4, "{report}");
 }
 

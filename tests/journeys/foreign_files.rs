@@ -99,11 +99,18 @@ fn a_file_of_the_whole_country_gives_the_sales_of_one_department() {
     };
     let report = import(&country);
     assert_eq!(
-        (&report["rows_read"], &report["rows_kept"], &report["rows_not_asked_for"]),
+        (
+            &report["rows_read"],
+            &report["rows_kept"],
+            &report["rows_not_asked_for"]
+        ),
         (&21.into(), &3.into(), &18.into()),
         "{report}"
     );
-    assert_eq!(report["rows_repeated"], 0, "rows of others are skipped: {report}");
+    assert_eq!(
+        report["rows_repeated"], 0,
+        "rows of others are skipped: {report}"
+    );
     assert_eq!(import(&own)["outcome"]["unchanged"], 3);
 }
 
@@ -123,7 +130,8 @@ fn sales_are_placed_by_columns_of_lambert_93() {
     let reason = "position unreadable: neither Lambert-93 nor degrees";
     assert_eq!(left_out[reason]["count"], 1, "{report}");
     assert_eq!(left_out[reason]["examples"][0]["column"], "x", "{report}");
-    let query = "select round(lat, 1) as lat, round(lon, 1) as lon from dvf order by transaction_date";
+    let query =
+        "select round(lat, 1) as lat, round(lon, 1) as lon from dvf order by transaction_date";
     let rows = run(&data, &["sql", query]);
     assert_eq!(rows[0], json!({"lat": 46.2, "lon": 5.2}));
     assert_eq!(rows[1], json!({"lat": 46.2, "lon": 5.2}));
@@ -137,7 +145,10 @@ fn every_command_reports_what_it_understood_in_the_same_way() {
     let path = |name: &str, text: &str| write(folder.path(), name, &windows_1252(text));
     let files_of = |report: &Value| report["files"][0].clone();
     let sales = SALES.replace(',', ";").replace("101000.5", "101000,5");
-    let sales = path("sales.csv", &sales.replace('~', "NA").replace("LICES", "FÊTES"));
+    let sales = path(
+        "sales.csv",
+        &sales.replace('~', "NA").replace("LICES", "FÊTES"),
+    );
     let import = run(&data, &["import", "dvf", sales.to_str().unwrap()]);
     let adverts = path(
         "adverts.csv",
@@ -145,7 +156,12 @@ fn every_command_reports_what_it_understood_in_the_same_way() {
     );
     let ingest = run(
         &data,
-        &["ingest", adverts.to_str().unwrap(), "--mapping", "french-csv"],
+        &[
+            "ingest",
+            adverts.to_str().unwrap(),
+            "--mapping",
+            "french-csv",
+        ],
     );
     let output = folder.path().join("o.csv");
     let output = output.to_str().unwrap();
@@ -154,9 +170,19 @@ fn every_command_reports_what_it_understood_in_the_same_way() {
         "insee_code;price_eur;surface_m2_min;réf\n01053;101000,5;NA;1\n01053;245.000 \u{80};x;2\n",
     );
     let homes = homes.to_str().unwrap();
-    let matched = run(&data, &["match", "dvf", "--input", homes, "--output", output]);
+    let matched = run(
+        &data,
+        &["match", "dvf", "--input", homes, "--output", output],
+    );
     let places = path("places.csv", "rue;ville;réf\nNA;Mende;1\n");
-    let arguments = ["geocode", places.to_str().unwrap(), "--columns", "rue,ville", "-o", output];
+    let arguments = [
+        "geocode",
+        places.to_str().unwrap(),
+        "--columns",
+        "rue,ville",
+        "-o",
+        output,
+    ];
     let geocoded = run(&data, &arguments);
     for (name, report) in [
         ("import", &import),
@@ -167,8 +193,14 @@ fn every_command_reports_what_it_understood_in_the_same_way() {
         let file = files_of(report);
         assert_eq!(file["form"]["encoding"], "windows-1252", "{name}: {file}");
         assert_eq!(file["form"]["delimiter"], ";", "{name}: {file}");
-        assert!(file["missing_texts"]["na"].as_u64() >= Some(1), "{name}: {file}");
-        assert!(!file["columns_used"].as_array().unwrap().is_empty(), "{name}: {file}");
+        assert!(
+            file["missing_texts"]["na"].as_u64() >= Some(1),
+            "{name}: {file}"
+        );
+        assert!(
+            !file["columns_used"].as_array().unwrap().is_empty(),
+            "{name}: {file}"
+        );
         assert!(file["columns_unused"].is_array(), "{name}: {file}");
         assert!(file["left_out"].is_object(), "{name}: {file}");
     }
@@ -180,9 +212,14 @@ fn every_command_reports_what_it_understood_in_the_same_way() {
     let left_out = &matched["files"][0]["left_out"];
     let (reason, found) = left_out.as_object().unwrap().iter().next().unwrap();
     assert!(reason.contains("surface_m2"), "{left_out}");
-    assert_eq!((&found["count"], &found["examples"][0]["line"]), (&1.into(), &3.into()));
+    assert_eq!(
+        (&found["count"], &found["examples"][0]["line"]),
+        (&1.into(), &3.into())
+    );
     let printed = Command::new(executable())
-        .args(["match", "dvf", "--input", homes, "--output", output, "--data"])
+        .args([
+            "match", "dvf", "--input", homes, "--output", output, "--data",
+        ])
         .arg(&data)
         .output()
         .unwrap();
@@ -245,9 +282,17 @@ fn adverts_have_the_amounts_and_areas_that_a_person_reads() {
 fn a_number_with_two_readings_is_read_like_its_column_or_left_out() {
     let folder = tempfile::tempdir().unwrap();
     for (name, surfaces, expected) in [
-        ("french", ["1.200 m²", "65,5 m²"], [Some(1_200.0), Some(65.5)]),
+        (
+            "french",
+            ["1.200 m²", "65,5 m²"],
+            [Some(1_200.0), Some(65.5)],
+        ),
         ("plain", ["1.200", "65,5"], [Some(1_200.0), Some(65.5)]),
-        ("english", ["1,200 m2", "65.5 m2"], [Some(1_200.0), Some(65.5)]),
+        (
+            "english",
+            ["1,200 m2", "65.5 m2"],
+            [Some(1_200.0), Some(65.5)],
+        ),
         ("either", ["1.200 m²", "65 m²"], [None, Some(65.0)]),
         ("neither", ["1.200", "2.350"], [None, None]),
     ] {
@@ -263,7 +308,11 @@ fn a_number_with_two_readings_is_read_like_its_column_or_left_out() {
         let left_out = &report["files"][0]["left_out"];
         let reason = "habitation.surface.total: cannot be read from column surface";
         let count = expected.iter().filter(|area| area.is_none()).count();
-        assert_eq!(left_out[reason]["count"].as_u64().unwrap_or(0), count as u64, "{name}: {report}");
+        assert_eq!(
+            left_out[reason]["count"].as_u64().unwrap_or(0),
+            count as u64,
+            "{name}: {report}"
+        );
         let query = "select habitation_surface_total as area from adverts order by url";
         let rows = run(&data, &["sql", query]);
         let areas: Vec<Option<f64>> = rows

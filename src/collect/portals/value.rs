@@ -438,11 +438,13 @@ impl ValueRule {
                 }))
             }
             ValueFormat::Area => scaled(
-                quantity::square_metres(text, separator(self.decimal).or(self.lone)).or_else(|| {
-                    // A number with other words, but not one that can be read in two ways.
-                    let is_area = quantity::square_metres(text, Some(LoneSeparator::French));
-                    is_area.is_none().then(|| french::number(text)).flatten()
-                }),
+                quantity::square_metres(text, separator(self.decimal).or(self.lone)).or_else(
+                    || {
+                        // A number with other words, but not one that can be read in two ways.
+                        let is_area = quantity::square_metres(text, Some(LoneSeparator::French));
+                        is_area.is_none().then(|| french::number(text)).flatten()
+                    },
+                ),
             ),
             ValueFormat::Number => scaled(match self.lone {
                 Some(lone) if number::has_two_readings(text) => number::read(text, lone),

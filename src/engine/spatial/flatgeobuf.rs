@@ -95,10 +95,7 @@ impl<W: Write> FlatGeobufWriter<W> {
 
 /// Creates the crate's writer of a layer with these columns. A layer without features must have no index: the crate would
 /// announce one and write none, and readers then find no layer.
-fn layer(
-    columns: &[(String, ColumnType)],
-    write_index: bool,
-) -> Result<FgbWriter<'static>, Error> {
+fn layer(columns: &[(String, ColumnType)], write_index: bool) -> Result<FgbWriter<'static>, Error> {
     let options = FgbWriterOptions {
         write_index,
         crs: FgbCrs {

@@ -141,10 +141,7 @@ fn a_flatgeobuf_without_rows_has_its_layer_and_no_index() {
     let layer = FgbReader::open(std::io::Cursor::new(&bytes)).unwrap();
     let header = layer.header();
     assert_eq!(header.name(), Some("toise"));
-    assert_eq!(
-        header.columns().unwrap().len(),
-        schema.fields().len()
-    );
+    assert_eq!(header.columns().unwrap().len(), schema.fields().len());
     // With an index, GDAL looks for one in the file, finds none and lists no layer.
     assert_eq!((header.index_node_size(), header.features_count()), (0, 0));
 }

@@ -7,9 +7,8 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
-use toise_input::ReadFile;
 use toise_input::reading::LeftOutValues;
-use toise_opendata::portfolio::PortfolioReading;
+use toise_input::{ReadFile, SharedReading};
 
 /// Contract words and how often each was the answer.
 type Count = BTreeMap<Cow<'static, str>, u64>;
@@ -50,7 +49,7 @@ pub struct BulkEstimateReport {
 
 impl BulkEstimateReport {
     /// Adds what was understood of the portfolio, the time elapsed since `started` and the rows per second.
-    pub(super) fn finish(mut self, reading: &PortfolioReading, started: Instant) -> Self {
+    pub(super) fn finish(mut self, reading: &SharedReading, started: Instant) -> Self {
         self.files = vec![reading.found(std::mem::take(&mut self.left_out))];
         self.seconds = started.elapsed().as_secs_f64();
         self.rows_per_second = self.rows as f64 / self.seconds.max(f64::MIN_POSITIVE);

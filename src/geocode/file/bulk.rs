@@ -182,9 +182,7 @@ pub fn run(job: &FileJob<'_>, answers: &(impl RowAnswers + ?Sized)) -> Result<Fi
         let renamed = output
             .sync_all()
             .and_then(|()| fs::rename(&draft, job.output));
-        renamed
-            .map(|()| counts)
-            .map_err(|error| job.writing(error))
+        renamed.map(|()| counts).map_err(|error| job.writing(error))
     });
     if finished.is_err() {
         // The error is returned below; a draft that cannot be deleted is overwritten by the next run.

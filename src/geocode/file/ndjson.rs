@@ -54,7 +54,8 @@ pub(super) fn run(
             break;
         }
         if counts.rows() == 0
-            && let Some((columns, names)) = block.first().and_then(|line| columns(job.request, line))
+            && let Some((columns, names)) =
+                block.first().and_then(|line| columns(job.request, line))
         {
             file.reading = columns.reading(&names);
         }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
-use toise_input::single_byte_of;
 use toise_contract::Fault;
+use toise_input::single_byte_of;
 
 /// Bytes read at a time.
 const BUFFER_BYTES: usize = 256 << 10;

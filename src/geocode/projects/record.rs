@@ -163,7 +163,9 @@ fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
         token_digest: row.get(10)?,
         input_at: whole(11)?.unwrap_or_default(),
         output_at: whole(12)?.unwrap_or_default(),
-        input_form: form.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+        input_form: form
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default(),
     })
 }
 

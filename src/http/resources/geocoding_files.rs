@@ -104,7 +104,7 @@ fn documented(operation: Operation) -> Documented {
         .with_description(
             "The file comes back as it was, byte for byte, with the columns of results after its own. Its encoding and \
              delimiter are detected unless they are given. A packed file (gzip, zstd, zip) comes back unpacked, a \
-             spreadsheet (XLSX, ODS, XLS) as CSV, and UTF-16 as UTF-8. A row that cannot be read or is not found has a status and \
+             spreadsheet (XLSX, ODS) as CSV, and UTF-16 as UTF-8. A row that cannot be read or is not found has a status and \
              never stops the file; rows that ask the same are answered once",
         )
         .requested_as("multipart/form-data", form_schema())

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::portfolio::{
     self, Answers, Blocks, Error, InputRows, OpenPortfolio, Portfolio, PortfolioColumns,
-    PortfolioOutput, PortfolioReading,
+    PortfolioOutput,
 };
 use super::{Dataset, OpenData};
 use answer::AnswerLayout;
@@ -29,8 +29,8 @@ use toise_base::progress::Progress;
 use toise_engine as engine;
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::{LazyGeocoder, Resolved};
-use toise_input::ReadFile;
 use toise_input::reading::LeftOutValues;
+use toise_input::{ReadFile, SharedReading};
 
 /// Default key columns; the first one present is used.
 const DEFAULT_KEYS: [&str; 2] = ["key", "id"];
@@ -115,7 +115,7 @@ impl ByConfidence {
 
 impl BulkReport {
     /// Adds what was understood of the portfolio, the elapsed time since `started` and the rows per second.
-    fn finish(mut self, reading: &PortfolioReading, started: Instant) -> Self {
+    fn finish(mut self, reading: &SharedReading, started: Instant) -> Self {
         self.files = vec![reading.found(std::mem::take(&mut self.left_out))];
         self.seconds = started.elapsed().as_secs_f64();
         self.rows_per_second = self.rows as f64 / self.seconds.max(f64::MIN_POSITIVE);

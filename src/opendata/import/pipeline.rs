@@ -8,59 +8,27 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::{BLOCKS_CONVERTING, ImportOptions};
 use crate::dataset::{Dataset, ImportTable};
-use crate::report::{Converted, ImportReport, Tallies};
+use crate::report::{Converted, ImportReport};
 use crate::source::cell::plain_name;
 use crate::source::{Block, Error, Header, SourceLocation};
 use crate::{ban, dpe, dvf};
 use toise_geo::iris::IrisIndex;
 use toise_geocode::resolve::LazyGeocoder;
 use toise_input::FileReading;
-use toise_input::missing::MissingCounts;
 use toise_input::number::DecimalEvidence;
-use toise_input::reading::{ColumnUse, LeftOutCount, LeftOutExample, LeftOutValues};
+use toise_input::reading::ColumnUse;
 use toise_lake::{RowSink, StoredRows};
 
-/// What is understood of one source.
-#[derive(Default)]
-pub(super) struct SourceReading {
-    /// Its columns, texts for missing values and dropped values.
-    pub(super) file: FileReading,
-    /// How its first rows write decimals.
-    pub(super) decimals: DecimalEvidence,
-}
-
-impl SourceReading {
-    fn add_missing(&mut self, counts: &MissingCounts) {
-        self.file.add_missing(counts);
-    }
-
-    /// Sets the columns of a header; a later header of JSON has more of them.
-    fn set_columns(&mut self, header: &Header, unknown: &[String]) {
-        let used = header.names.iter().filter(|name| !unknown.contains(name));
-        self.file.columns_used = used
-            .map(|name| ColumnUse {
-                column: name.clone(),
-                field: plain_name(name),
-            })
-            .collect();
-        unknown.iter().for_each(|name| self.file.add_unused(name));
-    }
-
-    fn add_dropped(&mut self, dropped: Tallies) {
-        for (reason, tally) in dropped {
-            let examples = tally.examples.into_iter().map(|example| LeftOutExample {
-                line: example.line,
-                column: example.column,
-                value: example.value,
-            });
-            let found = LeftOutCount {
-                count: tally.count,
-                examples: examples.collect(),
-            };
-            let found = [(reason.to_owned(), found)].into_iter().collect();
-            self.file.left_out.append(LeftOutValues(found));
-        }
-    }
+/// Sets the columns of a header; a later header of JSON has more of them.
+fn set_columns(reading: &mut FileReading, header: &Header, unknown: &[String]) {
+    let used = header.names.iter().filter(|name| !unknown.contains(name));
+    reading.columns_used = used
+        .map(|name| ColumnUse {
+            column: name.clone(),
+            field: plain_name(name),
+        })
+        .collect();
+    unknown.iter().for_each(|name| reading.add_unused(name));
 }
 
 type Conversion = Receiver<Result<Converted, toise_lake::Error>>;
@@ -98,7 +66,9 @@ pub(super) struct BlockConsumer<'c> {
     stored: Option<Arc<StoredRows>>,
     converting: VecDeque<Conversion>,
     /// What is understood of this source.
-    pub(super) reading: SourceReading,
+    pub(super) reading: FileReading,
+    /// How its first rows write decimals.
+    pub(super) decimals: DecimalEvidence,
     /// Number of rows read from this source.
     pub(super) rows: u64,
     /// Communes and years of the rows used.
@@ -142,7 +112,8 @@ impl<'c> BlockConsumer<'c> {
             allow_partial: options.allow_partial,
             stored: None,
             converting: VecDeque::new(),
-            reading: SourceReading::default(),
+            reading: FileReading::default(),
+            decimals: DecimalEvidence::default(),
             rows: 0,
             places: BTreeSet::new(),
         }
@@ -195,7 +166,7 @@ impl<'c> BlockConsumer<'c> {
     fn observe_decimals(&mut self, block: &Block) {
         for row in 0..block.len() {
             for cell in block.cells(row) {
-                self.reading.decimals.observe(cell);
+                self.decimals.observe(cell);
             }
         }
     }
@@ -213,12 +184,12 @@ impl<'c> BlockConsumer<'c> {
         let columns = match self.table {
             ImportTable::Dataset(Dataset::Dvf) => {
                 let columns = dvf::columns::DvfColumns::find(&block.header, file)?;
-                self.reading.set_columns(&block.header, &columns.unknown);
+                set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Dvf(Arc::new(columns))
             }
             ImportTable::Dataset(Dataset::Dpe) => {
                 let columns = dpe::source::DpeColumns::find(&block.header, file)?;
-                self.reading.set_columns(&block.header, &columns.unknown);
+                set_columns(&mut self.reading, &block.header, &columns.unknown);
                 if !self.has_all_columns && !columns.is_complete() {
                     self.look_up_stored(&columns)?;
                 }
@@ -226,7 +197,7 @@ impl<'c> BlockConsumer<'c> {
             }
             ImportTable::Ban => {
                 let columns = ban::columns::BanColumns::find(&block.header, file)?;
-                self.reading.set_columns(&block.header, &columns.unknown);
+                set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Ban(Arc::new(columns))
             }
         };
@@ -340,7 +311,8 @@ impl<'c> BlockConsumer<'c> {
             self.report.add_without_position(&converted.batch);
         }
         let mut findings = converted.findings;
-        self.reading.add_dropped(std::mem::take(&mut findings.dropped));
+        let dropped = std::mem::take(&mut findings.dropped);
+        self.reading.left_out.append(dropped);
         self.report.add(findings);
         self.places.extend(converted.places);
         if converted.batch.num_rows() > 0 {

@@ -4,6 +4,7 @@ use super::{Error, Portfolio};
 use crate::source::Block;
 use crate::source::cell::plain_name;
 use toise_contract::columns::{self as names, ColumnMeaning, folded, meaning};
+use toise_input::quantity::NumberKind;
 use toise_input::reading::ColumnUse;
 
 /// The mapping of the columns of a portfolio.
@@ -200,6 +201,22 @@ impl PortfolioColumns {
                 .map(|index| columns[index].clone())
                 .collect(),
         })
+    }
+
+    /// Returns what the numbers of each of a file's columns are; `None` for columns of other values.
+    pub(super) fn number_kinds(
+        &self,
+        portfolio: &Portfolio,
+        width: usize,
+    ) -> Vec<Option<NumberKind>> {
+        let mut kinds = vec![None; width];
+        for (column, field) in &self.fields {
+            let field = &portfolio.fields[*field];
+            if portfolio.numbers.contains(field) {
+                kinds[*column] = Some(NumberKind::of_field(field));
+            }
+        }
+        kinds
     }
 
     /// Returns the values of a row's key columns.

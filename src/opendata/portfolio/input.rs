@@ -16,13 +16,14 @@ use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 
 use super::columns::gives;
-use super::reading::{NumberColumns, PortfolioReading};
 use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
 use toise_base::bounded::{Lines, RecordBound, check_columns};
 use toise_base::delimiter::detect_delimiter;
 use toise_input::quantity::TwoReadings;
-use toise_input::{Input, SharedForm, TextConversion, delimited, json};
+use toise_input::{
+    Input, NumberColumns, SharedForm, SharedReading, TextConversion, delimited, json,
+};
 
 /// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
@@ -58,7 +59,7 @@ pub struct OpenPortfolio {
     /// Name of the file, for messages.
     pub name: String,
     /// What is understood of it.
-    pub reading: PortfolioReading,
+    pub reading: SharedReading,
 }
 
 enum PortfolioForm {
@@ -133,9 +134,8 @@ impl OpenPortfolio {
             check_columns(header.len()).map_err(misfit)?;
             let names: Vec<String> = header.iter().map(|cell| cell.trim().to_owned()).collect();
             let columns = columns_of(&names)?;
-            let numbers = NumberColumns::new(portfolio, &columns, names.len());
-            let numbers = numbers
-                .observed(rows, &text.1, &input.form)
+            let kinds = columns.number_kinds(portfolio, names.len());
+            let numbers = NumberColumns::observe(kinds, rows, &text.1, &input.form)
                 .map_err(|error| misfit(error.to_string()))?;
             let form = PortfolioForm::Csv {
                 delimiter,
@@ -147,7 +147,7 @@ impl OpenPortfolio {
             (form, columns, names)
         };
         Ok(Self {
-            reading: PortfolioReading::new(&name, input.form, &columns),
+            reading: SharedReading::new(&name, input.form, &columns.used, &columns.ignored),
             columns,
             names,
             form,
@@ -206,7 +206,7 @@ pub(super) fn read(
     let reading = portfolio_file.reading.clone();
     let mut send = |block: Block, faults| {
         let rows = block.len() as u64;
-        reading.count(&block);
+        reading.count(rows, &block.missing);
         let rows_read = InputRows {
             block,
             faults,
@@ -231,9 +231,8 @@ pub(super) fn read(
             };
             rows.read(input.reader, *delimiter, &mut send)
         }),
-        PortfolioForm::NdJson { header } => opened(portfolio, bar).and_then(|input| {
-            read_json(input.reader, &portfolio_file.reading, header, &mut send)
-        }),
+        PortfolioForm::NdJson { header } => opened(portfolio, bar)
+            .and_then(|input| read_json(input.reader, &portfolio_file.reading, header, &mut send)),
     };
     if let Err(error) = result {
         // If the coordinator has gone away, it has reported its own error.
@@ -268,7 +267,7 @@ fn read_imported(
 struct CsvRows<'p> {
     header: &'p Arc<Header>,
     numbers: &'p NumberColumns,
-    reading: &'p PortfolioReading,
+    reading: &'p SharedReading,
 }
 
 impl CsvRows<'_> {
@@ -327,7 +326,7 @@ impl CsvRows<'_> {
 
 fn read_json(
     text: impl BufRead,
-    reading: &PortfolioReading,
+    reading: &SharedReading,
     header: &Arc<Header>,
     send: Sender<'_>,
 ) -> Result<(), Error> {

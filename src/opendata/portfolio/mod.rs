@@ -8,7 +8,6 @@ mod addresses;
 mod columns;
 mod input;
 mod output;
-mod reading;
 mod sent_rows;
 mod status;
 
@@ -27,7 +26,6 @@ pub use addresses::{ADDRESS_FIELDS, AddressAnswerBuilder, AddressColumns};
 pub use columns::PortfolioColumns;
 pub use input::{InputRows, OpenPortfolio};
 pub use output::PortfolioOutput;
-pub use reading::PortfolioReading;
 pub use status::{RowFault, STATUS, STATUS_OK};
 
 /// Maximum blocks of rows read ahead.

@@ -1,24 +1,23 @@
-//! What is understood of a portfolio: how its columns of numbers are written, and what was found in its rows.
+//! What is understood of a file while its rows are read: how its columns of numbers are written, and what was found.
 
 use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-
-use super::{Portfolio, PortfolioColumns};
-use crate::source::Block;
 use toise_base::bounded::RecordEnds;
-use toise_input::missing::{self, MissingCounts};
-use toise_input::number::FileDecimals;
-use toise_input::quantity::{self, NumberKind, TwoReadings};
-use toise_input::reading::{ColumnUse, LeftOutValues};
-use toise_input::{FileReading, ReadFile, SharedForm};
 
-/// What is understood of a portfolio while it is read. Clones share it.
+use crate::form::SharedForm;
+use crate::missing::{self, MissingCounts};
+use crate::number::FileDecimals;
+use crate::quantity::{self, NumberKind, TwoReadings};
+use crate::reading::{ColumnUse, FileReading, LeftOutValues, ReadFile};
+
+/// What is understood of a file while it is read. Clones share it.
 #[derive(Clone)]
-pub struct PortfolioReading {
-    pub(super) name: String,
+pub struct SharedReading {
+    /// Name of the file.
+    pub name: String,
     form: SharedForm,
     columns_used: Vec<ColumnUse>,
     columns_unused: Vec<String>,
@@ -33,14 +32,19 @@ struct RowsRead {
     left_out: LeftOutValues,
 }
 
-impl PortfolioReading {
-    /// Begins to read a file in this form, of which these columns are read.
-    pub(super) fn new(name: &str, form: SharedForm, columns: &PortfolioColumns) -> Self {
+impl SharedReading {
+    /// Begins to read a file in this form, of which some columns are used and others are not.
+    pub fn new(
+        name: &str,
+        form: SharedForm,
+        columns_used: &[ColumnUse],
+        columns_unused: &[String],
+    ) -> Self {
         Self {
             name: name.to_owned(),
             form,
-            columns_used: columns.used.clone(),
-            columns_unused: columns.ignored.clone(),
+            columns_used: columns_used.to_vec(),
+            columns_unused: columns_unused.to_vec(),
             rows: Arc::default(),
         }
     }
@@ -66,64 +70,55 @@ impl PortfolioReading {
         }
     }
 
-    /// Counts the rows of a block and the texts for missing values in it.
-    pub(super) fn count(&self, block: &Block) {
+    /// Counts rows and the texts for missing values in them.
+    pub fn count(&self, rows: u64, missing: &MissingCounts) {
         let mut read = self.rows.lock();
-        read.rows += block.len() as u64;
-        read.missing.add(&block.missing);
+        read.rows += rows;
+        read.missing.add(missing);
     }
 
     /// Counts a row that cannot be processed.
-    pub(super) fn leave_out(&self, reason: &str, line: u64, column: &str, value: &str) {
+    pub fn leave_out(&self, reason: &str, line: u64, column: &str, value: &str) {
         self.rows.lock().left_out.add(reason, line, column, value);
     }
 }
 
 /// How the columns of numbers of a delimited text are read.
-pub(super) struct NumberColumns {
+pub struct NumberColumns {
     /// What the numbers of each column are; `None` for other columns.
     kinds: Vec<Option<NumberKind>>,
     decimals: FileDecimals,
 }
 
 impl NumberColumns {
-    /// Finds the columns of numbers among all columns of a file.
-    pub(super) fn new(portfolio: &Portfolio, columns: &PortfolioColumns, width: usize) -> Self {
-        let mut kinds = vec![None; width];
-        for (column, field) in &columns.fields {
-            let field = &portfolio.fields[*field];
-            if portfolio.numbers.contains(field) {
-                kinds[*column] = Some(NumberKind::of_field(field));
-            }
-        }
-        Self {
-            kinds,
-            decimals: FileDecimals::default(),
-        }
-    }
-
-    /// Reads all rows, to see how their numbers are written, and notes the decimal mark in `form`.
-    pub(super) fn observed<R: Read>(
-        mut self,
+    /// Reads all rows, to see how the columns of these kinds write numbers, and notes the decimal mark in `form`.
+    ///
+    /// # Errors
+    /// A row cannot be read.
+    pub fn observe<R: Read>(
+        kinds: Vec<Option<NumberKind>>,
         mut rows: csv::Reader<R>,
         ends: &RecordEnds,
         form: &SharedForm,
     ) -> Result<Self, csv::Error> {
-        self.decimals = FileDecimals::new(self.kinds.len(), &form.found());
+        let mut decimals = FileDecimals::new(kinds.len(), &form.found());
         let mut record = csv::StringRecord::new();
         while rows.read_record(&mut record)? {
             ends.mark();
-            let cells = record.iter().zip(&self.kinds).enumerate();
+            let cells = record.iter().zip(&kinds).enumerate();
             for (column, (cell, _)) in cells.filter(|(_, (_, kind))| kind.is_some()) {
-                self.decimals.observe(column, cell);
+                decimals.observe(column, cell);
             }
         }
-        form.set_decimal_mark(self.decimals.mark());
-        Ok(self)
+        form.set_decimal_mark(decimals.mark());
+        Ok(Self { kinds, decimals })
     }
 
     /// Returns a cell in the notation of programs if its column holds numbers.
-    pub(super) fn plain<'c>(&self, column: usize, cell: &'c str) -> Result<Cow<'c, str>, TwoReadings> {
+    ///
+    /// # Errors
+    /// The cell can be read in two ways, and nothing tells which is meant.
+    pub fn plain<'c>(&self, column: usize, cell: &'c str) -> Result<Cow<'c, str>, TwoReadings> {
         match self.kinds.get(column) {
             Some(Some(kind)) if !missing::is_missing(cell) => {
                 quantity::plain(cell.trim(), *kind, self.decimals.lone_separator(column))
