@@ -6,9 +6,11 @@ use std::time::Instant;
 use crate::{Failure, contours};
 use toise_geocode::resolve::LazyGeocoder;
 use toise_lake::Lake;
+use toise_opendata::dpe;
 use toise_opendata::dvf::record::PlaceSources;
-use toise_opendata::dvf::stored::{PlacedSales, place_stored};
+use toise_opendata::dvf::stored::place_stored;
 use toise_opendata::import::{ImportOptions, group_by_columns, import_files, iso};
+use toise_opendata::placing::PlacedCounts;
 use toise_opendata::report::ImportReport;
 use toise_opendata::{Dataset, ImportTable};
 use toise_sources::FetchedSources;
@@ -63,19 +65,66 @@ pub fn import(
     Ok((report, path))
 }
 
-/// Geocodes those stored sales of some departments that have no position. Called after addresses were imported.
+/// How many stored records were placed by their address.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlacedRecords {
+    /// Sales.
+    pub sales: PlacedCounts,
+    /// Energy diagnostics.
+    pub diagnostics: PlacedCounts,
+}
+
+/// Places the stored sales and diagnostics of departments that have no position, after addresses were imported.
 ///
 /// # Errors
-/// The table or the index of addresses cannot be read, or the table cannot be written.
-pub fn place_sales(
+/// A table or the index of addresses cannot be read, or a table cannot be written.
+pub fn place_records(
     data: &Path,
     keep_versions: usize,
     departments: &[String],
-) -> Result<PlacedSales, Failure> {
+) -> Result<PlacedRecords, Failure> {
+    Ok(PlacedRecords {
+        sales: place_sales(data, keep_versions, departments)?,
+        diagnostics: place_diagnostics(data, keep_versions, departments)?,
+    })
+}
+
+/// Places stored diagnostics.
+///
+/// # Errors
+/// The table or the index of addresses cannot be read, or the table cannot be written.
+fn place_diagnostics(
+    data: &Path,
+    keep_versions: usize,
+    departments: &[String],
+) -> Result<PlacedCounts, Failure> {
+    let lake = Lake::open(data)?.keeping(keep_versions);
+    let table = Dataset::Dpe.schema();
+    if lake.snapshot(table)?.rows() == 0 {
+        return Ok(PlacedCounts::default());
+    }
+    let geocoder = LazyGeocoder::new(data.to_owned());
+    let mut diagnostics = lake.import(table)?;
+    let counts = dpe::placing::place_stored(&mut diagnostics, departments, &geocoder)?;
+    if counts.placed > 0 {
+        diagnostics.publish(Vec::new(), Vec::new())?;
+    }
+    Ok(counts)
+}
+
+/// Places stored sales.
+///
+/// # Errors
+/// The table or the index of addresses cannot be read, or the table cannot be written.
+fn place_sales(
+    data: &Path,
+    keep_versions: usize,
+    departments: &[String],
+) -> Result<PlacedCounts, Failure> {
     let lake = Lake::open(data)?.keeping(keep_versions);
     let table = Dataset::Dvf.schema();
     if lake.snapshot(table)?.rows() == 0 {
-        return Ok(PlacedSales::default());
+        return Ok(PlacedCounts::default());
     }
     let iris = contours::open_or_keep(data, None)?;
     let geocoder = LazyGeocoder::new(data.to_owned());

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::common::{CsvArgs, MissingArgs};
 use super::matching::rename;
-use super::result::{inferred_line, require_results};
+use super::result::require_results;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -17,6 +17,7 @@ use toise_estimate::bulk::{self, BulkEstimateOptions, BulkEstimateReport, COMPAR
 use toise_estimate::valuer::{Adjustments, Valuer};
 use toise_estimate::{Detail, Model, store};
 use toise_geocode::resolve::LazyGeocoder;
+use toise_input::reading;
 
 /// Arguments of `estimate`.
 #[derive(Args, Debug)]
@@ -185,19 +186,6 @@ fn print(report: &BulkEstimateReport, output: &Path) {
     if !report.located.is_empty() {
         println!("located by address: {}", by(&report.located));
     }
-    let mut reasons: Vec<_> = report.errors_by_reason.iter().collect();
-    reasons.sort_by(|one, other| other.1.cmp(one.1));
-    for (reason, count) in reasons {
-        println!("{count} in error: {reason}");
-    }
-    if report.form.is_notable() {
-        println!("form: {}", report.form);
-    }
-    if let Some(line) = inferred_line(&report.inferred_columns) {
-        println!("{line}");
-    }
-    if !report.ignored_columns.is_empty() {
-        println!("columns not used: {}", report.ignored_columns.join(", "));
-    }
+    print!("{}", reading::to_text(report.files.iter()));
     println!("written to {}", output.display());
 }

@@ -14,6 +14,7 @@ use toise_geocode::file::request::FileRequest;
 use toise_geocode::file::rows::RowAnswers;
 use toise_geocode::folder as index;
 use toise_geocode::request::Operation;
+use toise_input::reading;
 
 /// Any error of the command.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -221,6 +222,7 @@ fn print(report: &FileReport, output: &Path) {
         report.counts.skipped,
         report.counts.error
     );
+    print!("{}", reading::to_text(report.files.iter()));
     println!("written to {}", output.display());
 }
 

@@ -274,19 +274,21 @@ fn import_ban(
         [] => manifest.segments.into_keys().collect(),
         named => named.to_vec(),
     };
-    place_sales(common, &departments)
+    place_records(common, &departments)
 }
 
-/// Places the stored sales of departments that have no position, now that there are addresses.
-fn place_sales(common: &Common, departments: &[String]) -> CommandResult {
+/// Places the stored sales and diagnostics of departments that have no position, now that there are addresses.
+fn place_records(common: &Common, departments: &[String]) -> CommandResult {
     let settings = common.configuration(Vec::new())?.config.lake;
-    let counts = importing::place_sales(&common.data, settings.keep_versions, departments)?;
-    if counts.without_position > 0 && !common.json {
-        println!(
-            "sales: {} of {} without a position were placed by their address",
-            HumanCount(counts.placed),
-            HumanCount(counts.without_position)
-        );
+    let placed = importing::place_records(&common.data, settings.keep_versions, departments)?;
+    for (what, counts) in [("sales", placed.sales), ("diagnostics", placed.diagnostics)] {
+        if counts.without_position > 0 && !common.json {
+            println!(
+                "{what}: {} of {} without a position were placed by their address",
+                HumanCount(counts.placed),
+                HumanCount(counts.without_position)
+            );
+        }
     }
     Ok(())
 }

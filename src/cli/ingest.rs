@@ -22,6 +22,8 @@ use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use clap::Args;
+use indicatif::ProgressBar;
+use serde_json::Value;
 
 use super::common::MissingArgs;
 use super::result::{listed, no_rows};
@@ -39,6 +41,7 @@ use toise_collect::mapping::copies::CopyCounts;
 use toise_collect::mapping::{Mapping, Mappings};
 use toise_collect::portals::Portals;
 use toise_geocode::live::LiveGeocoder;
+use toise_input::SharedForm;
 use toise_listings::Listings;
 use toise_listings::load::ingest::GROUP_MAX;
 use toise_listings::placement::quality::MergeCounter;
@@ -286,8 +289,7 @@ impl<'p> ReadingPlan<'p> {
     /// Returns the mapping for a file with these columns, and the shape of its rows.
     fn mapping_of(&self, header: Option<&[String]>) -> Result<(Mapping, RowShape), String> {
         let Some(header) = header else {
-            let is_mapped = self.mapping.is_of_file() || !self.maps.is_empty();
-            let shape = if is_mapped {
+            let shape = if self.is_mapped() {
                 RowShape::Mapped
             } else {
                 RowShape::Advert
@@ -322,6 +324,34 @@ impl<'p> ReadingPlan<'p> {
         Ok((self.with_sets(mapping)?, RowShape::Mapped))
     }
 
+    /// Returns whether rows are read by rules, whatever their columns are.
+    fn is_mapped(&self) -> bool {
+        self.mapping.is_of_file() || !self.maps.is_empty()
+    }
+
+    /// Reads a text once to see how its columns write numbers, notes the decimal mark in `form` and sets it in the
+    /// mapping. Parquet has numbers of its own.
+    fn observe(&self, path: &Path, mapping: &mut Mapping, form: &SharedForm) -> Result<(), String> {
+        let bar = ProgressBar::hidden();
+        let records = self.mapping.records.as_ref();
+        let opened = source::open(Some(path), self.format, &self.dialect, records, &bar)?;
+        let found = form.found();
+        let is_text = found.delimiter.is_some() || found.is_spreadsheet();
+        if opened.header.is_some() && !is_text {
+            return Ok(());
+        }
+        let mut decimals = mapping.decimals(&found);
+        for line in opened.rows {
+            let line = line.map_err(|error| error.to_string())?;
+            if let Ok(Value::Object(row)) = line.row {
+                mapping.observe(&row, &mut decimals);
+            }
+        }
+        form.set_decimal_mark(decimals.mark());
+        mapping.set_decimals(&decimals, is_text);
+        Ok(())
+    }
+
     /// Reads all files. Calls `take` with each batch while the next one is read.
     fn read_all(
         &self,
@@ -334,9 +364,14 @@ impl<'p> ReadingPlan<'p> {
             let source = source.as_deref();
             let name = name_of(source);
             let bar = progress.bytes(&name, source.and_then(length));
+            let spooled = match source {
+                None if self.is_mapped() => Some(source::spooled_input()?),
+                _ => None,
+            };
+            let readable = source.or(spooled.as_deref());
             let named = |error: BoxedError| format!("{name}: {error}");
             let opened = source::open(
-                source,
+                readable,
                 self.format,
                 &self.dialect,
                 self.mapping.records.as_ref(),
@@ -350,12 +385,16 @@ impl<'p> ReadingPlan<'p> {
             } = opened.map_err(|error| named(error.into()))?;
             report.begin_file(&name, counted);
             let found = self.mapping_of(header.as_deref());
-            let (mapping, shape) = found.map_err(|error| named(error.into()))?;
+            let (mut mapping, shape) = found.map_err(|error| named(error.into()))?;
+            if let (RowShape::Mapped, Some(path)) = (shape, readable) {
+                self.observe(path, &mut mapping, &form)
+                    .map_err(|error| named(error.into()))?;
+            }
             let header = header.unwrap_or_default();
             let read = mapping.columns(&header);
             let unused = header.iter().filter(|one| !read.contains(&one.as_str()));
             let unused: Vec<String> = unused.cloned().collect();
-            report.unknown_columns(&unused);
+            report.columns(mapping.columns_used(&header), &unused);
             let converter = RowConverter {
                 mapping: &mapping,
                 shape,
@@ -369,6 +408,7 @@ impl<'p> ReadingPlan<'p> {
                     missing.add(&row.advert);
                 }
                 let is_first = report.rows_of_file() == 0;
+                report.missing(&batch.missing);
                 take(batch, report)?;
                 if is_first && let Some(warning) = report.early_warning() {
                     bar.suspend(|| eprintln!("{name}: {warning}"));

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::common::{CsvArgs, MissingArgs};
-use super::result::{inferred_line, require_results};
+use super::result::require_results;
 use super::{CommandResult, Common};
 use toise_base::progress::Progress;
 use toise_geocode::resolve::LazyGeocoder;
+use toise_input::reading;
 use toise_opendata::bulk::{self, BulkOptions, BulkReport};
 use toise_opendata::{Dataset, OpenData};
 
@@ -195,14 +196,6 @@ fn print(report: &BulkReport, output: &std::path::Path) {
             .collect();
         println!("located by address: {}", located.join(", "));
     }
-    if report.form.is_notable() {
-        println!("form: {}", report.form);
-    }
-    if let Some(line) = inferred_line(&report.inferred_columns) {
-        println!("{line}");
-    }
-    if !report.ignored_columns.is_empty() {
-        println!("columns not used: {}", report.ignored_columns.join(", "));
-    }
+    print!("{}", reading::to_text(report.files.iter()));
     println!("written to {}", output.display());
 }

@@ -8,8 +8,6 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use toise_opendata::portfolio::InferredColumn;
-
 /// Any error that makes a command fail.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
@@ -53,17 +51,6 @@ pub(crate) fn require_results(file: &Path, rows: u64, results: u64, advice: &str
         (rows, 0) => Err(format!("{file}: none of its {rows} rows gave a result: {advice}").into()),
         _ => Ok(()),
     }
-}
-
-/// Returns the line that says which columns of a portfolio were read by the meaning of their names, if any.
-pub(crate) fn inferred_line(columns: &[InferredColumn]) -> Option<String> {
-    let columns = columns.iter();
-    let columns: Vec<String> = columns
-        .map(|column| format!("{} as {}", column.column, column.field))
-        .collect();
-    let listed = columns.join(", ");
-    (!columns.is_empty())
-        .then(|| format!("columns read by the meaning of their names: {listed} (--map overrides)"))
 }
 
 /// Lists files for a message.

@@ -34,6 +34,9 @@ pub use row::{Row, RowPath};
 use rule::{RowFinding, RowRule};
 use toise_contract::Fault;
 use toise_contract::listings::advert_field::AdvertField;
+use toise_input::FileForm;
+use toise_input::number::{FileDecimals, LoneSeparator};
+use toise_input::reading::ColumnUse;
 use toise_listings::adverts::left_out::LeftOut;
 use url::Url;
 
@@ -222,6 +225,65 @@ impl Mapping {
             }
         }
         read
+    }
+
+    /// Returns the columns of a header that it reads, in their order, with their fields.
+    pub fn columns_used(&self, header: &[String]) -> Vec<ColumnUse> {
+        let others = OtherNames::new(header.iter().map(String::as_str), &self.own);
+        let mut fields: Vec<Vec<&str>> = vec![Vec::new(); header.len()];
+        for rule in &self.rules {
+            for path in rule.paths() {
+                let mut read: Vec<usize> = (0..header.len())
+                    .filter(|place| path.uses(&header[*place]))
+                    .collect();
+                if read.is_empty() {
+                    let other = others.find(path);
+                    read.extend(
+                        header
+                            .iter()
+                            .position(|column| Some(column.as_str()) == other),
+                    );
+                }
+                for place in read {
+                    let field = rule.value.field.name.as_str();
+                    if !fields[place].contains(&field) {
+                        fields[place].push(field);
+                    }
+                }
+            }
+        }
+        let columns = header.iter().zip(fields);
+        columns
+            .filter(|(_, fields)| !fields.is_empty())
+            .map(|(column, fields)| ColumnUse {
+                column: column.clone(),
+                field: fields.join(" and "),
+            })
+            .collect()
+    }
+
+    /// Creates the evidence of how the columns of a file write numbers, for [`Mapping::observe`].
+    pub fn decimals(&self, form: &FileForm) -> FileDecimals {
+        FileDecimals::new(self.rules.len(), form)
+    }
+
+    /// Takes the numbers of a row into account.
+    pub fn observe(&self, row: &Row, decimals: &mut FileDecimals) {
+        let row = NamedRow::new(row, &self.own);
+        for (place, rule) in self.rules.iter().enumerate() {
+            rule.observe(&row, &self.empty, place, decimals);
+        }
+    }
+
+    /// Reads numbers as the columns of a file write them. With `is_text`, a number that its column and the file leave
+    /// ambiguous is left out; otherwise a program wrote it, with a point before decimals.
+    pub fn set_decimals(&mut self, decimals: &FileDecimals, is_text: bool) {
+        for (place, rule) in self.rules.iter_mut().enumerate() {
+            let lone = decimals.lone_separator(place);
+            if rule.value.reads_numbers() && (is_text || lone != LoneSeparator::Unknown) {
+                rule.value.set_lone_separator(lone);
+            }
+        }
     }
 
     /// Returns whether every cell of a row is empty, as in rows that only separate others.

@@ -27,6 +27,7 @@ pub use report::BulkEstimateReport;
 use table::{EstimateTableBuilder, schema};
 use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
+use toise_contract::fields::FieldKind;
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::{LazyGeocoder, RepeatedAddresses, Resolved};
 use toise_opendata::portfolio::{
@@ -116,6 +117,13 @@ type RowAnswer = (Result<Estimate, RowFault>, Option<Resolved>);
 /// Describes a portfolio of homes: its file, the columns it may have and the renamed ones.
 fn portfolio_of(input: PathBuf, renames: Vec<(String, String)>) -> Portfolio {
     let names = columns().map(|field| field.column.to_owned());
+    let is_number = |field: &&HomeField| {
+        matches!(
+            field.field.kind,
+            FieldKind::Between(..) | FieldKind::Integer(..)
+        )
+    };
+    let numbers = columns().filter(is_number);
     let inferable: Vec<String> = names.chain(ADDRESS_FIELDS.map(str::to_owned)).collect();
     Portfolio {
         input,
@@ -123,6 +131,7 @@ fn portfolio_of(input: PathBuf, renames: Vec<(String, String)>) -> Portfolio {
         fields: [&[ID.to_owned()], inferable.as_slice()].concat(),
         inferable,
         only_if_named: ADDRESS_FIELDS.map(str::to_owned).to_vec(),
+        numbers: numbers.map(|field| field.column.to_owned()).collect(),
         renames,
         keys: Vec::new(),
         default_keys: &[],
@@ -144,7 +153,8 @@ pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimat
     let columns = columns.map_err(|error| error.in_file(&opened.name))?;
     let run = EstimateRun::new(valuer, detail, today, columns, &options.geocoder)?;
     let output = PortfolioOutput::create(&options.output, &run.schema, options.formulas)?;
-    let mut report = BulkEstimateReport::ignoring(&opened);
+    let reading = opened.reading.clone();
+    let mut report = BulkEstimateReport::default();
     portfolio::run(
         &portfolio,
         opened,
@@ -153,7 +163,7 @@ pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimat
         move |rows| run.answer(rows),
         |counts| report.add(&counts),
     )?;
-    Ok(report.took(started))
+    Ok(report.finish(&reading, started))
 }
 
 /// Like [`run`], but `answer` gets the answers to the blocks from other processes, where an [`EstimateRun`] of the
@@ -178,7 +188,8 @@ pub fn run_remote(
     let columns = columns.map_err(|error| error.in_file(&opened.name))?;
     let schema = schema(options.detail, columns.addresses.is_some());
     let output = PortfolioOutput::create(&options.output, &schema, options.formulas)?;
-    let mut report = BulkEstimateReport::ignoring(&opened);
+    let reading = opened.reading.clone();
+    let mut report = BulkEstimateReport::default();
     let job = EstimateJob {
         names: opened.names.clone(),
         renames: options.renames.clone(),
@@ -195,7 +206,7 @@ pub fn run_remote(
         |blocks, answers| answer(&job, blocks, answers),
         |counts| report.add(&counts),
     )?;
-    Ok(report.took(started))
+    Ok(report.finish(&reading, started))
 }
 
 impl EstimateColumns {
@@ -299,7 +310,11 @@ impl EstimateRun {
                     table.price(&estimate);
                 }
                 Err(fault) => {
-                    counts.error(&fault.to_string(), 1);
+                    counts.errors += 1;
+                    if !rows.faults.contains_key(&row) {
+                        let line = rows.block.line(row);
+                        counts.left_out.add(&fault.to_string(), line, "", "");
+                    }
                     *counts.status.entry(fault.status().into()).or_default() += 1;
                     table.error(&fault);
                 }

@@ -64,8 +64,8 @@ pub fn by_name(name: &str) -> Option<&'static Encoding> {
     Encoding::for_label(label.as_bytes())
 }
 
-/// Chooses the single-byte encoding that makes more French letters of a text.
-fn single_byte_of(text: &[u8]) -> &'static Encoding {
+/// Chooses the single-byte encoding, Windows-1252 or Mac Roman, that makes more French letters of a text.
+pub fn single_byte_of(text: &[u8]) -> &'static Encoding {
     let count = |letters: &[u8]| text.iter().filter(|byte| letters.contains(byte)).count();
     if count(&MAC_LETTERS) > count(&WINDOWS_LETTERS) {
         MACINTOSH

@@ -1,9 +1,12 @@
-//! What was understood of a file's form: its containers, its encoding and its delimiter.
+//! What was understood of a file's form: its containers, its encoding, its delimiter and its decimal mark.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+
+/// Beginning of the container of a spreadsheet.
+const SPREADSHEET: &str = "spreadsheet";
 
 /// The form of a file, for reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,13 +20,16 @@ pub struct FileForm {
     /// Delimiter of the cells of a text; `None` for files that are not delimited text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<char>,
+    /// Sign before the decimals of its numbers, as far as they tell; `None` if they do not, or tell both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decimal_mark: Option<char>,
     /// Bytes of a UTF-8 text that are not UTF-8 and were read as Windows-1252.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_bytes: u64,
 }
 
 impl FileForm {
-    /// Returns whether a person would want to hear of it: a conversion was needed.
+    /// Returns whether a conversion was needed that a person would want to hear of.
     pub fn is_notable(&self) -> bool {
         let is_usual = |delimiter: char| matches!(delimiter, ',' | ';');
         let is_plain = self.delimiter.is_none_or(is_usual)
@@ -31,6 +37,12 @@ impl FileForm {
             && self.encoding.as_deref().is_none_or(|name| name == "UTF-8")
             && self.other_bytes == 0;
         !is_plain
+    }
+
+    /// Returns whether the file is a spreadsheet, whose numbers were not written by a person.
+    pub fn is_spreadsheet(&self) -> bool {
+        let is_spreadsheet = |container: &String| container.starts_with(SPREADSHEET);
+        self.containers.iter().any(is_spreadsheet)
     }
 }
 
@@ -46,6 +58,13 @@ impl std::fmt::Display for FileForm {
             '\t' => "cells separated by tabs".to_owned(),
             other => format!("cells separated by {other}"),
         }));
+        parts.extend(
+            self.decimal_mark
+                .map(|mark| format!("decimals after {mark}")),
+        );
+        if parts.is_empty() {
+            parts.push("by column".to_owned());
+        }
         if self.other_bytes > 0 {
             parts.push(format!("{} bytes read as windows-1252", self.other_bytes));
         }
@@ -67,6 +86,10 @@ impl SharedForm {
         self.0.lock().containers.push(container.into());
     }
 
+    pub(crate) fn add_spreadsheet(&self, sheet: &str) {
+        self.add_container(format!("{SPREADSHEET}: {sheet}"));
+    }
+
     pub(crate) fn set_encoding(&self, name: &str) {
         self.0.lock().encoding = Some(name.to_owned());
     }
@@ -74,10 +97,14 @@ impl SharedForm {
     /// Notes the delimiter of a text. A spreadsheet that was converted to text has none.
     pub(crate) fn set_delimiter(&self, delimiter: u8) {
         let mut form = self.0.lock();
-        let is_spreadsheet = |container: &String| container.starts_with("spreadsheet");
-        if !form.containers.iter().any(is_spreadsheet) {
+        if !form.is_spreadsheet() {
             form.delimiter = Some(char::from(delimiter));
         }
+    }
+
+    /// Notes the sign before decimals.
+    pub fn set_decimal_mark(&self, mark: Option<char>) {
+        self.0.lock().decimal_mark = mark;
     }
 
     pub(crate) fn count_other_bytes(&self, count: u64) {

@@ -68,6 +68,17 @@ pub fn or_empty(cell: &str) -> &str {
     if is_missing(cell) { "" } else { cell }
 }
 
+/// Returns the cell like [`or_empty`], and counts the text.
+pub fn counted_or_empty<'c>(cell: &'c str, counts: &mut MissingCounts) -> &'c str {
+    match position(cell) {
+        None => cell,
+        Some(position) => {
+            counts.count(position);
+            ""
+        }
+    }
+}
+
 /// Returns the index of a cell's text in [`TEXTS`]; added texts follow.
 pub fn position(cell: &str) -> Option<usize> {
     usual_position(cell).or_else(|| {

@@ -3,6 +3,8 @@
 //! A single comma or point may mark decimals or thousands. It marks decimals, unless exactly three digits follow it and
 //! the caller says that the column writes its decimals with the other sign, or that its values have no third decimal.
 
+use crate::form::FileForm;
+
 /// What a lone separator followed by exactly three digits means: `1.200`, `245,000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoneSeparator {
@@ -132,28 +134,50 @@ pub struct DecimalEvidence {
 }
 
 impl DecimalEvidence {
-    /// Takes a cell into account.
+    /// Takes a cell into account: one that begins with a number, whose last separator cannot mark thousands, or whose
+    /// separators can mark nothing else.
     pub fn observe(&mut self, cell: &str) {
         let cell = cell.trim();
         let Some(at) = cell.rfind([',', '.']) else {
             return;
         };
-        let after = &cell[at + 1..];
-        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        let is_number =
-            cell.starts_with(|sign: char| sign.is_ascii_digit() || matches!(sign, '-' | '+'));
-        let begins_with_zero = cell
-            .trim_start_matches(['-', '+'])
-            .starts_with(['0', ',', '.']);
-        let is_certain =
-            digits > 0 && (digits != 3 || begins_with_zero || cell[..at].contains([',', '.']));
-        if !is_number || !is_certain {
+        let sign = cell.as_bytes()[at];
+        let before = cell[..at].trim_start_matches(['-', '+']);
+        let digits = cell[at + 1..]
+            .bytes()
+            .take_while(u8::is_ascii_digit)
+            .count();
+        let is_number = before.is_empty() || before.starts_with(|sign: char| sign.is_ascii_digit());
+        if !is_number || digits == 0 {
             return;
         }
-        if cell.as_bytes()[at] == b',' {
+        let repeats = before.bytes().any(|byte| byte == sign);
+        if repeats && (digits != 3 || !is_grouped(before)) {
+            return;
+        }
+        // A zero is no group of thousands, and neither are more than three digits.
+        let is_certain = digits != 3
+            || before.is_empty()
+            || before.starts_with('0')
+            || before.contains([',', '.'])
+            || before.len() > 3 && before.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_certain {
+            return;
+        }
+        // A sign that repeats marks thousands, and the other one decimals.
+        if (sign == b',') != repeats {
             self.commas += 1;
         } else {
             self.points += 1;
+        }
+    }
+
+    /// Returns the sign before decimals; `None` if no cell told it, or cells told both.
+    pub fn mark(self) -> Option<char> {
+        match self.lone_separator() {
+            LoneSeparator::French => Some(','),
+            LoneSeparator::English => Some('.'),
+            _ => None,
         }
     }
 
@@ -166,6 +190,64 @@ impl DecimalEvidence {
             _ => LoneSeparator::Unknown,
         }
     }
+}
+
+/// Evidence of how the columns of a file write decimals, collected over all its rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileDecimals {
+    columns: Vec<DecimalEvidence>,
+    is_spreadsheet: bool,
+}
+
+impl FileDecimals {
+    /// Creates the evidence for a number of columns. In a spreadsheet, a point tells nothing: numbers that are no text
+    /// have it however people write theirs.
+    pub fn new(columns: usize, form: &FileForm) -> Self {
+        Self {
+            columns: vec![DecimalEvidence::default(); columns],
+            is_spreadsheet: form.is_spreadsheet(),
+        }
+    }
+
+    /// Takes a cell of a column into account.
+    pub fn observe(&mut self, column: usize, cell: &str) {
+        if self.is_spreadsheet && !cell.contains(',') {
+            return;
+        }
+        if let Some(evidence) = self.columns.get_mut(column) {
+            evidence.observe(cell);
+        }
+    }
+
+    /// Returns what a lone separator before three digits means in a column: what the column tells, else what the whole
+    /// file tells.
+    pub fn lone_separator(&self, column: usize) -> LoneSeparator {
+        match self.columns.get(column) {
+            Some(own) if *own != DecimalEvidence::default() => own.lone_separator(),
+            _ => self.of_file().lone_separator(),
+        }
+    }
+
+    /// Returns the sign before decimals in the file; `None` if it does not tell, or tells both.
+    pub fn mark(&self) -> Option<char> {
+        self.of_file().mark()
+    }
+
+    fn of_file(&self) -> DecimalEvidence {
+        let mut sum = DecimalEvidence::default();
+        for column in &self.columns {
+            sum.commas += column.commas;
+            sum.points += column.points;
+        }
+        sum
+    }
+}
+
+/// Returns whether a cell is a number that can be read in two ways, such as `1.200`.
+pub fn has_two_readings(cell: &str) -> bool {
+    read(cell, LoneSeparator::Unknown).is_none()
+        && read(cell, LoneSeparator::Thousands).is_some()
+        && read(cell, LoneSeparator::Decimals).is_some()
 }
 
 #[cfg(test)]
@@ -242,6 +324,25 @@ mod tests {
         assert_eq!(of(&["1.200", "12"]), LoneSeparator::Unknown);
         assert_eq!(of(&["1,5", "1.5"]), LoneSeparator::Unknown);
         assert_eq!(of(&["1.234,50"]), LoneSeparator::French);
+        assert_eq!(of(&["1.234.567", "1.200 m²"]), LoneSeparator::French);
+        assert_eq!(of(&["65,5 m²", "1.200 m²"]), LoneSeparator::French);
+        assert_eq!(of(&["1234.567"]), LoneSeparator::English);
+        assert_eq!(of(&["31.12.2024", "10.0.0.1"]), LoneSeparator::Unknown);
+    }
+
+    #[test]
+    fn a_column_that_does_not_tell_is_read_like_the_others_of_the_file() {
+        let mut file = FileDecimals::new(3, &FileForm::default());
+        file.observe(0, "1.200");
+        file.observe(1, "65,5");
+        assert_eq!(file.lone_separator(0), LoneSeparator::French);
+        assert_eq!(file.mark(), Some(','));
+        file.observe(2, "48.85");
+        assert_eq!(file.lone_separator(0), LoneSeparator::Unknown);
+        assert_eq!(file.lone_separator(1), LoneSeparator::French);
+        assert_eq!(file.mark(), None);
+        assert!(has_two_readings("1.200") && has_two_readings("12,345"));
+        assert!(!has_two_readings("1.20") && !has_two_readings("0.200") && !has_two_readings("x"));
     }
 
     proptest! {

@@ -8,6 +8,7 @@ use toise_base::bounded::{expand, gunzip};
 
 use crate::archive::{self, Archive, Workbook};
 use crate::arrow_file;
+use crate::bounds::{AtMost, Bounds};
 use crate::encoding::{Utf8Reader, utf16_of};
 use crate::error::Error;
 use crate::form::SharedForm;
@@ -21,6 +22,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 const NESTED_MAX: usize = 3;
 /// Longest distance that zstd may refer back, as a power of two: 128 MiB, which its command line uses at most by default.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+
+/// Why a format that takes too much memory is refused.
+const NOT_FROM_STRANGERS: &str = "this is Parquet, Arrow, XLS or XLSB: send CSV, XLSX or ODS";
 
 /// What happens to the text of a source.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,6 +75,18 @@ pub fn open<'r>(
     source: impl Read + Send + 'r,
     conversion: TextConversion,
 ) -> Result<Input<'r>, Error> {
+    open_within(source, conversion, Bounds::default())
+}
+
+/// Opens a source, of which no more is read than `bounds` allows.
+///
+/// # Errors
+/// As for [`open`]; the source exceeds a bound, perhaps only while its content is read.
+pub fn open_within<'r>(
+    source: impl Read + Send + 'r,
+    conversion: TextConversion,
+    bounds: Bounds,
+) -> Result<Input<'r>, Error> {
     let form = SharedForm::default();
     let mut reader: Box<dyn BufRead + Send + 'r> =
         Box::new(BufReader::with_capacity(BUFFER_BYTES, source));
@@ -79,18 +95,22 @@ pub fn open<'r>(
         match Magic::of(start) {
             Magic::Gzip => {
                 form.add_container("gzip");
-                reader = buffered(gunzip(reader)?);
+                reader = buffered(AtMost::new(gunzip(reader)?, bounds));
             }
             Magic::Zstd => {
                 form.add_container("zstd");
-                reader = buffered(expand(reader, |packed| {
+                let expanded = expand(reader, |packed| {
                     let mut decoder = zstd::stream::read::Decoder::new(packed)?;
                     decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
                     Ok(decoder)
-                })?);
+                })?;
+                reader = buffered(AtMost::new(expanded, bounds));
             }
-            Magic::Zip => reader = unzip(reader, &form)?,
-            Magic::Office => reader = sheet(&spool(reader)?, Workbook::Xls, &form)?,
+            Magic::Zip => reader = unzip(reader, &form, bounds)?,
+            Magic::Office | Magic::Parquet | Magic::Arrow if !bounds.has_unbounded => {
+                return Err(Error::Refused(NOT_FROM_STRANGERS.into()));
+            }
+            Magic::Office => reader = sheet(&spool(reader)?, Workbook::Xls, &form, bounds)?,
             Magic::Parquet => {
                 return Ok(Input {
                     reader,
@@ -152,19 +172,23 @@ fn spool(mut reader: impl Read) -> Result<File, Error> {
 fn unzip<'r>(
     reader: Box<dyn BufRead + Send + 'r>,
     form: &SharedForm,
+    bounds: Bounds,
 ) -> Result<Box<dyn BufRead + Send + 'r>, Error> {
     let file = spool(reader)?;
     let (archive, kind) = archive::examine(&file)?;
     match kind {
+        Archive::Spreadsheet(Workbook::Xlsb) if !bounds.has_unbounded => {
+            Err(Error::Refused(NOT_FROM_STRANGERS.into()))
+        }
         Archive::Spreadsheet(format) => {
             drop(archive);
-            sheet(&file, format, form)
+            sheet(&file, format, form, bounds)
         }
         Archive::Other(name) => Err(Error::Refused(format!("this is {name}"))),
         Archive::Files => {
             let (name, content) = archive::table(archive)?;
             form.add_container(format!("zip: {name}"));
-            Ok(buffered(content))
+            Ok(buffered(AtMost::new(content, bounds)))
         }
     }
 }
@@ -173,9 +197,10 @@ fn sheet<'r>(
     file: &File,
     format: Workbook,
     form: &SharedForm,
+    bounds: Bounds,
 ) -> Result<Box<dyn BufRead + Send + 'r>, Error> {
-    let sheet = spreadsheet::convert(file, format)?;
-    form.add_container(format!("spreadsheet: {}", sheet.name));
+    let sheet = spreadsheet::convert(file, format, bounds)?;
+    form.add_spreadsheet(&sheet.name);
     Ok(buffered(sheet.csv))
 }
 

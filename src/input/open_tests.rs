@@ -107,6 +107,55 @@ fn no_container_expands_endlessly() {
     }
 }
 
+#[test]
+fn what_a_caller_bounds_is_refused_beyond_the_bound() {
+    let bounds = Bounds {
+        expanded_bytes: 1 << 20,
+        held_bytes: 1 << 20,
+        has_unbounded: false,
+    };
+    let read = |bytes: &[u8]| {
+        let mut input = open_within(bytes, TextConversion::Utf8, bounds)?;
+        input.reader.read_to_end(&mut Vec::new())?;
+        Ok::<_, Error>(())
+    };
+    let text = vec![b'0'; 2 << 20];
+    assert!(read(&text).is_ok(), "no container");
+    for bytes in [zip(&[("a.csv", &text)]), gzip(&text)] {
+        let refused = read(&bytes).unwrap_err().to_string();
+        assert!(refused.contains("more than 1048576 bytes"), "{refused}");
+    }
+    let cell = r#"<row r="2"><c r="A2" t="inlineStr"><is><t>0123456789</t></is></c></row>"#;
+    let rows: String = (2..200_000)
+        .map(|row| {
+            cell.replace("\"2\"", &format!("\"{row}\""))
+                .replace("A2", &format!("A{row}"))
+        })
+        .collect();
+    let refused = read(&workbook(&rows)).unwrap_err().to_string();
+    assert!(refused.contains("more than 1048576 bytes"), "{refused}");
+    let columns = read(b"PAR1 and more").unwrap_err().to_string();
+    assert!(columns.contains("send CSV"), "{columns}");
+    // A hundred bytes that come to a billion cells.
+    let cell = r#"<table:table-cell office:value-type="string" table:number-columns-repeated="1000"><text:p>x</text:p></table:table-cell>"#;
+    let sheet = format!(
+        r#"<a><table:table table:name="B"><table:table-row table:number-rows-repeated="1000000">{cell}</table:table-row></table:table></a>"#
+    );
+    let members = [
+        ("content.xml", sheet.as_bytes()),
+        ("META-INF/manifest.xml", b"<a/>"),
+    ];
+    for refused in [
+        read(&zip(&members)).unwrap_err().to_string(),
+        refusal(&zip(&members)),
+    ] {
+        assert!(
+            refused.contains("bytes of memory: save it as CSV"),
+            "{refused}"
+        );
+    }
+}
+
 /// A workbook with inline texts, numbers and a date.
 fn workbook(rows: &str) -> Vec<u8> {
     let types = r#"<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.styles+xml"/></Types>"#;

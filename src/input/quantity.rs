@@ -1,6 +1,66 @@
 //! Reads a number with its unit, where the cell holds nothing else: amounts of money and areas.
 
+use std::borrow::Cow;
+
 use crate::number::{self, LoneSeparator};
+
+/// What the numbers of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberKind {
+    /// Amounts of money.
+    Amount,
+    /// Areas in square metres.
+    Area,
+    /// Degrees, which have many decimals.
+    Degrees,
+    /// Other numbers.
+    Plain,
+}
+
+impl NumberKind {
+    /// Returns the kind of a field by its name.
+    pub fn of_field(name: &str) -> Self {
+        if name.ends_with("_eur") {
+            Self::Amount
+        } else if name.contains("surface") {
+            Self::Area
+        } else if ["lat", "lon", "latitude", "longitude"].contains(&name) {
+            Self::Degrees
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+/// A cell that can be read as two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TwoReadings;
+
+/// Returns a cell of a column of numbers in the notation of programs, or as it is if it is no number. `lone` says what a
+/// lone separator before three digits means in the column; an amount has no third decimal.
+///
+/// # Errors
+/// The cell can be read in two ways, and the column does not tell which is meant.
+pub fn plain(
+    cell: &str,
+    kind: NumberKind,
+    lone: LoneSeparator,
+) -> Result<Cow<'_, str>, TwoReadings> {
+    let is_plain = |sign: char| sign.is_ascii_digit() || matches!(sign, '-' | '+');
+    if kind == NumberKind::Degrees || cell.chars().all(is_plain) {
+        return Ok(Cow::Borrowed(cell));
+    }
+    let read = |lone| match kind {
+        NumberKind::Amount => euros(cell, None),
+        NumberKind::Area => square_metres(cell, Some(lone)),
+        NumberKind::Degrees | NumberKind::Plain => number::read(cell, lone),
+    };
+    match read(lone) {
+        Some(number) => Ok(Cow::Owned(number.to_string())),
+        None if read(LoneSeparator::Decimals).is_some() => Err(TwoReadings),
+        None => Ok(Cow::Borrowed(cell)),
+    }
+}
 
 /// Square metres of an are.
 const ARE: f64 = 100.0;
@@ -121,6 +181,35 @@ mod tests {
             "1 200 € CC",
         ] {
             assert_eq!(euros(cell, None), None, "{cell}");
+        }
+    }
+
+    #[test]
+    fn a_cell_is_read_as_its_column_is_written_or_not_at_all() {
+        use LoneSeparator::{English, French, Unknown};
+        use NumberKind::{Amount, Area, Degrees, Plain};
+        for (cell, kind, lone, expected) in [
+            ("1.200", Area, French, Ok("1200")),
+            ("1.200 m²", Area, French, Ok("1200")),
+            ("1.200", Area, English, Ok("1.2")),
+            ("1.200", Area, Unknown, Err(TwoReadings)),
+            ("1,200 m²", Area, Unknown, Err(TwoReadings)),
+            ("65,5 m²", Area, Unknown, Ok("65.5")),
+            ("245.000 €", Amount, Unknown, Ok("245000")),
+            ("0,245 M€", Amount, English, Ok("245000")),
+            ("5.916", Degrees, French, Ok("5.916")),
+            ("1 234,5", Plain, Unknown, Ok("1234.5")),
+            ("1.200", Plain, Unknown, Err(TwoReadings)),
+            ("65", Plain, Unknown, Ok("65")),
+            ("RDC", Plain, Unknown, Ok("RDC")),
+            ("", Area, Unknown, Ok("")),
+        ] {
+            let found = plain(cell, kind, lone);
+            assert_eq!(
+                found.as_deref(),
+                expected.as_ref().map(|text| *text),
+                "{cell}"
+            );
         }
     }
 

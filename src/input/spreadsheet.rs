@@ -11,10 +11,12 @@ use calamine::{Data, DataRef, ExcelDateTime, Ods, Reader, SheetVisible, Xls, Xls
 use toise_base::bounded::{RATIO_MAX, UNPACKED_BYTES_LEAST, check_columns};
 
 use crate::archive::{self, Workbook};
+use crate::bounds::Bounds;
 use crate::error::Error;
+use crate::ods_cells;
 
-/// Maximum bytes of a workbook that are held in memory: its shared texts, or the whole of it unless it is XLSX.
-const HELD_BYTES_MAX: u64 = 512 << 20;
+/// Memory of a cell, bytes.
+const CELL_BYTES: u64 = 32;
 /// Size of the buffers for reading and writing, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -34,25 +36,31 @@ pub(crate) struct Sheet {
 ///
 /// # Errors
 /// The file is damaged, not a workbook, has no sheet with rows, or expands to more than is read.
-pub(crate) fn convert(file: &File, format: Workbook) -> Result<Sheet, Error> {
+pub(crate) fn convert(file: &File, format: Workbook, bounds: Bounds) -> Result<Sheet, Error> {
     let packed = file.metadata()?.len();
     let held = match format {
         Workbook::Xls => packed,
         // The sheets of an XLSX file are streamed; all else of it is held.
-        Workbook::Xlsx => held_bytes(file, |name| {
+        Workbook::Xlsx => held_bytes(file, bounds.held_bytes, |name| {
             !name.starts_with("xl/worksheets/") && !name.starts_with("xl/media/")
         })?,
-        Workbook::Xlsb | Workbook::Ods => held_bytes(file, |name| !name.contains("media/"))?,
+        Workbook::Xlsb | Workbook::Ods => {
+            held_bytes(file, bounds.held_bytes, |name| !name.contains("media/"))?
+        }
     };
-    if held > HELD_BYTES_MAX {
+    let cells_max = bounds.held_bytes / CELL_BYTES;
+    let is_repeated = format == Workbook::Ods && ods_cells::exceed(file, cells_max)?;
+    if held > bounds.held_bytes || is_repeated {
         return Err(Error::Refused(format!(
-            "the spreadsheet takes more than {HELD_BYTES_MAX} bytes of memory: save it as CSV"
+            "the spreadsheet takes more than {} bytes of memory: save it as CSV",
+            bounds.held_bytes
         )));
     }
     let mut source = file.try_clone()?;
     source.rewind()?;
     let source = BufReader::with_capacity(BUFFER_BYTES, source);
-    let rows = || Rows::new(UNPACKED_BYTES_LEAST.max(packed.saturating_mul(RATIO_MAX)));
+    let usual = UNPACKED_BYTES_LEAST.max(packed.saturating_mul(RATIO_MAX));
+    let rows = || Rows::new(usual.min(bounds.expanded_bytes));
     match format {
         Workbook::Xlsx => first_table(Xlsx::new(source).map_err(damaged)?, rows, stream),
         Workbook::Xlsb => first_table(Xlsb::new(source).map_err(damaged)?, rows, whole),
@@ -62,9 +70,9 @@ pub(crate) fn convert(file: &File, format: Workbook) -> Result<Sheet, Error> {
 }
 
 /// Returns how many bytes the members of an archive that are held in memory expand to.
-fn held_bytes(file: &File, is_held: impl Fn(&str) -> bool) -> Result<u64, Error> {
+fn held_bytes(file: &File, bytes_max: u64, is_held: impl Fn(&str) -> bool) -> Result<u64, Error> {
     let (mut members, _) = archive::examine(file)?;
-    archive::expanded_bytes(&mut members, is_held, HELD_BYTES_MAX)
+    archive::expanded_bytes(&mut members, is_held, bytes_max)
 }
 
 /// Converts the first visible sheet that has rows.
@@ -104,7 +112,7 @@ fn stream<R: Read + Seek>(
             DataRef::String(text) => text.clone(),
             DataRef::SharedString(text) => (*text).to_owned(),
             DataRef::Int(number) => number.to_string(),
-            DataRef::Float(number) => number.to_string(),
+            DataRef::Float(number) => float_text(*number),
             DataRef::Bool(flag) => flag.to_string(),
             DataRef::DateTime(moment) => moment_text(moment),
             DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => text.clone(),
@@ -129,7 +137,7 @@ where
         let text = match value {
             Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => text.clone(),
             Data::Int(number) => number.to_string(),
-            Data::Float(number) => number.to_string(),
+            Data::Float(number) => float_text(*number),
             Data::Bool(flag) => flag.to_string(),
             Data::DateTime(moment) => moment_text(moment),
             _ => continue,
@@ -150,6 +158,16 @@ fn moment_text(moment: &ExcelDateTime) -> String {
     } else {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
     }
+}
+
+/// Returns a number with decimals as a text that cannot be read with its point marking thousands: `1.2` as it is, and
+/// `1.234` as `1.2340`.
+fn float_text(number: f64) -> String {
+    let text = number.to_string();
+    let decimals = text
+        .split_once('.')
+        .map_or(0, |(_, decimals)| decimals.len());
+    if decimals == 3 { text + "0" } else { text }
 }
 
 /// Writes cells, which arrive row by row, as CSV. Rows without cells are left out; the first row is the header, and its
@@ -209,7 +227,8 @@ impl Rows {
         self.bytes += self.cells.len() as u64;
         if self.bytes > self.bytes_max {
             return Err(Error::Refused(format!(
-                "the spreadsheet expands to more than {RATIO_MAX} times its size"
+                "the spreadsheet expands to more than {} bytes",
+                self.bytes_max
             )));
         }
         self.out.write_record(&self.cells).map_err(damaged)?;

@@ -26,6 +26,7 @@ use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geo::iris::IrisIndex;
 use toise_geocode::resolve::LazyGeocoder;
+use toise_input::ReadFile;
 use toise_lake::{Provenance, RowSink, Slice};
 
 /// Maximum blocks read ahead of conversion.
@@ -237,18 +238,23 @@ pub fn import_reader(
         });
         consumer.consume(blocks)
     })?;
-    let rows = consumer.rows;
+    let (rows, mut reading) = (consumer.rows, std::mem::take(&mut consumer.reading));
+    let mark = consumer.decimals.mark();
     let slices = match (&options.edition, table) {
         (Some(_), ImportTable::Dataset(Dataset::Dvf)) => slices(&consumer.places, true),
         (Some(_), ImportTable::Ban) => slices(&consumer.places, false),
         _ => Vec::new(),
     };
+    reading.form = meter.form();
+    reading.form.decimal_mark = mark.filter(|_| reading.form.delimiter.is_some());
     report.files.push(FileReport {
-        name: name.to_owned(),
-        rows,
+        read: ReadFile {
+            name: name.to_owned(),
+            rows,
+            reading,
+        },
         bytes: meter.bytes(),
         checksum: meter.checksum(),
-        form: meter.form(),
     });
     Ok(ImportedSource {
         source: Provenance {

@@ -266,7 +266,13 @@ fn both_formats_give_a_sale_the_same_id() {
          |||||||000001|05/01/2023|Vente|100000,00|1||RUE|1|\"BIS|1000|BOURG|1|53||A|7||||||||||||0|1|Maison||81|4|S||300\n"
     );
     let (from_raw, report) = dvf(&raw);
-    assert_eq!((from_raw.len(), report.unknown_columns.len()), (2, 0));
+    assert_eq!(
+        (
+            from_raw.len(),
+            report.files[0].read.reading.columns_unused.len()
+        ),
+        (2, 0)
+    );
     let (from_geo, _) = dvf(&format!(
         "{}m1,2023-01-05,000001,Vente,208000,289,,CHE DE PLAISANCE,83200,83137,Toulon,83137000CY0616,,152,,,,1,Dépendance,,0,,,5.9,43.1\n\
          m1,2023-01-05,000001,Vente,208000,289,,CHE DE PLAISANCE,83200,83137,Toulon,83137000CY0616,,404,,405,78.46,2,Appartement,81,4,,,5.9,43.1\n",
@@ -308,7 +314,7 @@ fn a_file_saved_by_a_spreadsheet_gives_the_same_sale() {
     .collect();
     let (kept, report) = import(Dataset::Dvf, &latin, &ImportOptions::default()).unwrap();
     assert_eq!(first, kept.records());
-    assert_eq!(report.unknown_columns, ["extra"]);
+    assert_eq!(report.files[0].read.reading.columns_unused, ["extra"]);
 }
 
 #[test]
@@ -332,7 +338,7 @@ fn bad_rows_are_counted_and_the_others_imported() {
     );
     assert_eq!(report.rejected["commune missing"].count, 1);
     assert_eq!(
-        report.dropped_values["number unreadable or negative"].examples[0].column,
+        report.files[0].read.reading.left_out.0["number unreadable or negative"].examples[0].column,
         "surface_reelle_bati"
     );
 }
@@ -475,15 +481,18 @@ fn diagnostics_stay_as_published() {
         4
     );
     assert_eq!(
-        report.dropped_values["number unreadable"].examples[0].column,
+        report.files[0].read.reading.left_out.0["number unreadable"].examples[0].column,
         "numero_etage_appartement"
     );
-    assert_eq!(report.dropped_values["date unreadable"].count, 1);
     assert_eq!(
-        report.dropped_values["position unreadable or outside France"].count,
+        report.files[0].read.reading.left_out.0["date unreadable"].count,
         1
     );
-    assert_eq!(report.unknown_columns, ["what"]);
+    assert_eq!(
+        report.files[0].read.reading.left_out.0["position unreadable or outside France"].count,
+        1
+    );
+    assert_eq!(report.files[0].read.reading.columns_unused, ["what"]);
     let dates = kept.0[0].column_by_name("date_etablissement_dpe").unwrap();
     assert!(dates.as_primitive::<Date32Type>().is_null(1));
 }

@@ -16,6 +16,15 @@ pub const LOCATION_PRECISION_ABOUT: &str = "Precision of a position that was fou
                                             house number, or a street or named place; absent if the source gives the \
                                             position";
 
+/// How many stored records were placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlacedCounts {
+    /// Records of the departments that had no position.
+    pub without_position: u64,
+    /// Those that have one now.
+    pub placed: u64,
+}
+
 /// A position found from an address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlacedPosition {

@@ -141,7 +141,8 @@ fn diagnostics_are_placed_and_stay_as_published() {
 #[test]
 fn stored_sales_are_placed_when_addresses_arrive() {
     use super::dvf::record::PlaceSources;
-    use super::dvf::stored::{PlacedSales, place_stored};
+    use super::dvf::stored::place_stored;
+    use super::placing::PlacedCounts;
 
     let folder = tempfile::tempdir().unwrap();
     let lake = lake::Lake::open(folder.path()).unwrap();
@@ -178,9 +179,9 @@ fn stored_sales_are_placed_when_addresses_arrive() {
         let counts = place_stored(&mut sales, &departments, sources).unwrap();
         (counts, sales.publish(Vec::new(), Vec::new()).unwrap())
     };
-    assert_eq!(place(&["83"]).0, PlacedSales::default());
+    assert_eq!(place(&["83"]).0, PlacedCounts::default());
     let (counts, outcome) = place(&["48"]);
-    let expected = PlacedSales {
+    let expected = PlacedCounts {
         without_position: 4,
         placed: 2,
     };

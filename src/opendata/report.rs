@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::source::SourceLocation;
 use toise_base::reports;
-use toise_input::FileForm;
-use toise_input::missing::MissingCounts;
+use toise_input::reading::LeftOutValues;
+use toise_input::{ReadFile, reading};
 use toise_lake::{ImportOutcome, Slice};
 
 /// Maximum examples stored per reason.
@@ -78,7 +78,7 @@ pub struct ConversionFindings {
     /// Rejected rows, by reason.
     pub rejected: Tallies,
     /// Values dropped from rows that were imported, by reason.
-    pub dropped: Tallies,
+    pub dropped: LeftOutValues,
     /// Values outside the official list of their column, imported as published.
     pub unlisted: UnlistedValues,
     /// Sales that their rows do not tell apart, by what was done.
@@ -106,7 +106,9 @@ impl ConversionFindings {
 
     /// Counts a dropped value.
     pub fn drop_value(&mut self, reason: &'static str, place: &SourceLocation, value: &str) {
-        tally(&mut self.dropped, reason, place, value);
+        let column = place.column.as_deref().unwrap_or_default();
+        self.dropped
+            .add(reason, place.line.unwrap_or(0), column, value);
     }
 }
 
@@ -147,16 +149,13 @@ fn merge(into: &mut Tallies, from: Tallies) {
 /// One file of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FileReport {
-    /// File name, or address it was downloaded from.
-    pub name: String,
-    /// Number of rows read.
-    pub rows: u64,
+    /// The file and what was understood of it.
+    #[serde(flatten)]
+    pub read: ReadFile,
     /// Number of bytes read, before decompression.
     pub bytes: u64,
     /// BLAKE3 digest of these bytes, hexadecimal.
     pub checksum: String,
-    /// Containers and encoding.
-    pub form: FileForm,
 }
 
 /// A file of a folder that was not imported.
@@ -197,11 +196,6 @@ pub struct ImportReport {
     pub without_position: BTreeMap<String, u64>,
     /// Rejected rows, by reason.
     pub rejected: Tallies,
-    /// Dropped values of imported rows, by reason.
-    pub dropped_values: Tallies,
-    /// Texts that stand for a missing value, such as `na`, in lower case: cells by text.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub missing_texts: BTreeMap<&'static str, u64>,
     /// Sales that their rows do not tell apart, by what was done.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unclear_sales: Tallies,
@@ -211,8 +205,6 @@ pub struct ImportReport {
     /// Files in the given folders that do not belong to the table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped_files: Vec<SkippedFile>,
-    /// Unknown columns, in the order of their appearance.
-    pub unknown_columns: Vec<String>,
     /// Slices of the table that were replaced completely.
     pub replaced_slices: Vec<Slice>,
     /// Notes in words, such as slices that the official source does not cover.
@@ -233,27 +225,12 @@ impl ImportReport {
     /// Adds the findings of one block.
     pub fn add(&mut self, findings: ConversionFindings) {
         merge(&mut self.rejected, findings.rejected);
-        merge(&mut self.dropped_values, findings.dropped);
         merge(&mut self.unclear_sales, findings.unclear);
         self.rows_repeated += findings.repeated_rows;
         for (column, values) in findings.unlisted {
             for (value, count) in values {
                 count_values(&mut self.unlisted_values, column, value, count);
             }
-        }
-    }
-
-    /// Adds the texts for missing values of one block.
-    pub fn add_missing(&mut self, counts: &MissingCounts) {
-        for (text, count) in counts.met() {
-            *self.missing_texts.entry(text).or_default() += u64::from(count);
-        }
-    }
-
-    /// Adds an unknown column, once.
-    pub fn add_unknown_column(&mut self, name: &str) {
-        if !name.is_empty() && !self.unknown_columns.iter().any(|known| known == name) {
-            self.unknown_columns.push(name.to_owned());
         }
     }
 
@@ -346,7 +323,6 @@ impl ImportReport {
         let mut text = format!("{}\n", self.table_of_counts());
         for (title, tallies) in [
             ("rejected", &self.rejected),
-            ("value dropped", &self.dropped_values),
             ("sales not told apart", &self.unclear_sales),
         ] {
             for (reason, tally) in tallies {
@@ -376,25 +352,9 @@ impl ImportReport {
                 values.join(", ")
             );
         }
-        if !self.missing_texts.is_empty() {
-            let texts = self.missing_texts.iter();
-            let texts: Vec<String> = texts
-                .map(|(text, count)| format!("\"{text}\" {count}"))
-                .collect();
-            let _ = writeln!(text, "read as missing: {}", texts.join(", "));
-        }
-        for file in self.files.iter().filter(|file| file.form.is_notable()) {
-            let _ = writeln!(text, "form: {}: {}", file.name, file.form);
-        }
+        text.push_str(&reading::to_text(self.files.iter().map(|file| &file.read)));
         for SkippedFile { name, reason } in &self.skipped_files {
             let _ = writeln!(text, "skipped: {name}: {reason}");
-        }
-        if !self.unknown_columns.is_empty() {
-            let _ = writeln!(
-                text,
-                "unknown columns, ignored: {}",
-                self.unknown_columns.join(", ")
-            );
         }
         if !self.replaced_slices.is_empty() {
             let slices: Vec<String> = self

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
+use md5::{Digest as _, Md5};
 use ring::digest;
 use serde::Deserialize;
 
@@ -49,6 +50,7 @@ pub struct Checksum {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChecksumKind {
+    Md5,
     Sha1,
     Sha256,
     Sha512,
@@ -57,26 +59,53 @@ enum ChecksumKind {
 impl ChecksumKind {
     fn name(self) -> &'static str {
         match self {
+            Self::Md5 => "MD5",
             Self::Sha1 => "SHA-1",
             Self::Sha256 => "SHA-256",
             Self::Sha512 => "SHA-512",
         }
     }
+}
 
-    fn algorithm(self) -> &'static digest::Algorithm {
+/// A digest that is being computed.
+enum Computation {
+    Md5(Md5),
+    Sha(digest::Context),
+}
+
+impl Computation {
+    fn new(kind: ChecksumKind) -> Self {
+        let algorithm = match kind {
+            ChecksumKind::Md5 => return Self::Md5(Md5::new()),
+            ChecksumKind::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
+            ChecksumKind::Sha256 => &digest::SHA256,
+            ChecksumKind::Sha512 => &digest::SHA512,
+        };
+        Self::Sha(digest::Context::new(algorithm))
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
         match self {
-            Self::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
-            Self::Sha256 => &digest::SHA256,
-            Self::Sha512 => &digest::SHA512,
+            Self::Md5(md5) => md5.update(bytes),
+            Self::Sha(context) => context.update(bytes),
+        }
+    }
+
+    fn finish(self) -> String {
+        let digits = |digest: &[u8]| digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        match self {
+            Self::Md5(md5) => digits(&md5.finalize()),
+            Self::Sha(context) => digits(context.finish().as_ref()),
         }
     }
 }
 
 impl Checksum {
-    /// Reads a checksum as the catalogue writes it; `None` for kinds that are not computed here (MD5, CRC).
+    /// Reads a checksum as the catalogue writes it; `None` for kinds that are not computed here (CRC).
     pub fn read(kind: &str, digest: &str) -> Option<Self> {
         let digest = digest.trim().to_lowercase();
         let kind = match (kind.to_lowercase().replace('-', "").as_str(), digest.len()) {
+            ("md5", 32) => ChecksumKind::Md5,
             ("sha1", 40) => ChecksumKind::Sha1,
             ("sha256" | "sha2", 64) => ChecksumKind::Sha256,
             ("sha512" | "sha2", 128) => ChecksumKind::Sha512,
@@ -89,20 +118,18 @@ impl Checksum {
     /// Computes the checksum of the same kind of a file; reads all of it.
     fn of_file(&self, path: &Path) -> std::io::Result<Self> {
         let mut file = File::open(path)?;
-        let mut context = digest::Context::new(self.kind.algorithm());
+        let mut computation = Computation::new(self.kind);
         let mut block = vec![0; DIGEST_BYTES];
         loop {
             let read = file.read(&mut block)?;
             if read == 0 {
                 break;
             }
-            context.update(&block[..read]);
+            computation.update(&block[..read]);
         }
-        let digest = context.finish();
-        let digits = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
         Ok(Self {
             kind: self.kind,
-            digest: digits.collect(),
+            digest: computation.finish(),
         })
     }
 }
@@ -219,6 +246,7 @@ pub async fn resources(client: &Client, base: &str, dataset: &str) -> Result<Vec
 mod tests {
     use super::*;
 
+    const ABC_MD5: &str = "900150983cd24fb0d6963f7d28e17f72";
     const ABC_SHA1: &str = "a9993e364706816aba3e25717850c26c9cd0d89d";
     const ABC_SHA256: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
@@ -237,6 +265,7 @@ mod tests {
             last_modified: None,
         };
         for (kind, digest) in [
+            ("md5", ABC_MD5),
             ("sha1", ABC_SHA1),
             ("sha256", ABC_SHA256),
             ("SHA-256", &ABC_SHA256.to_uppercase()),
@@ -247,10 +276,15 @@ mod tests {
         let message = wrong.unwrap_err().to_string();
         assert!(message.starts_with("https://host/full-2023.csv.gz: "));
         assert!(message.contains(ABC_SHA1), "{message}");
+        let wrong = resource("md5", &"0".repeat(32), Some(3)).verify(&path);
+        assert!(wrong.unwrap_err().to_string().contains(ABC_MD5));
         // A kind that is not computed leaves the size.
-        let md5 = "900150983cd24fb0d6963f7d28e17f72";
-        assert!(resource("md5", md5, Some(3)).verify(&path).is_ok());
-        assert!(resource("md5", md5, Some(4)).verify(&path).is_err());
+        assert!(resource("crc32", "352441c2", Some(3)).verify(&path).is_ok());
+        assert!(
+            resource("crc32", "352441c2", Some(4))
+                .verify(&path)
+                .is_err()
+        );
         assert!(resource("", "", None).verify(&path).is_ok());
     }
 

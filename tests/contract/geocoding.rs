@@ -1,10 +1,12 @@
 //! Geocoding through a real socket: parameters, batches, files and projects. No addresses are imported here, so only
 //! communes are found; `journeys::geocoding` tests addresses.
 
+use std::io::{Cursor, Write};
+
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
-use crate::support::{Service, error_of};
+use crate::support::{Service, error_of, workbooks};
 use toise::accounts::key::KeyKind;
 
 async fn get(service: &Service, path: &str) -> Response {
@@ -22,7 +24,7 @@ async fn found(service: &Service, path: &str) -> Value {
     response.json().await.unwrap()
 }
 
-fn form(parts: &[(&str, &str)]) -> (String, Vec<u8>) {
+fn form(parts: &[(&str, &[u8])]) -> (String, Vec<u8>) {
     let mut body = Vec::new();
     for (name, value) in parts {
         let file = if *name == "data" {
@@ -30,16 +32,25 @@ fn form(parts: &[(&str, &str)]) -> (String, Vec<u8>) {
         } else {
             ""
         };
-        body.extend_from_slice(
-            format!("--frontier\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n{value}\r\n")
-                .as_bytes(),
-        );
+        let head =
+            format!("--frontier\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n");
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(value);
+        body.extend_from_slice(b"\r\n");
     }
     body.extend_from_slice(b"--frontier--\r\n");
     ("multipart/form-data; boundary=frontier".to_owned(), body)
 }
 
 async fn send_file(service: &Service, path: &str, parts: &[(&str, &str)]) -> Response {
+    let parts: Vec<(&str, &[u8])> = parts
+        .iter()
+        .map(|(name, value)| (*name, value.as_bytes()))
+        .collect();
+    send_bytes(service, path, &parts).await
+}
+
+async fn send_bytes(service: &Service, path: &str, parts: &[(&str, &[u8])]) -> Response {
     let (media_type, body) = form(parts);
     let request = service.ask(Method::POST, path).body(body);
     let request = request.header("x-api-key", &service.key);
@@ -230,6 +241,113 @@ async fn a_file_comes_back_with_its_bytes_and_results() {
         status == 422 && message.contains("has 200001 rows"),
         "{message}"
     );
+}
+
+/// A file of towns in the forms in which people have it, and how the first cells of its rows come back.
+fn dressed_files() -> Vec<(&'static str, Vec<u8>)> {
+    let rows: [&[&str]; 3] = [&["réf", "ville"], &["1", "Mende"], &["2", "Sète"]];
+    let plain = "réf;ville\r\n1;Mende\r\n2;Sète\r\n";
+    let utf16 = plain.encode_utf16().flat_map(u16::to_le_bytes);
+    let windows = encoding_rs::WINDOWS_1252.encode(plain).0.into_owned();
+    let mac = encoding_rs::MACINTOSH.encode(plain).0.into_owned();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&windows).unwrap();
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    zip.start_file("villes.csv", zip::write::SimpleFileOptions::default())
+        .unwrap();
+    zip.write_all(plain.as_bytes()).unwrap();
+    vec![
+        ("utf-8", plain.as_bytes().to_vec()),
+        ("tabs", plain.replace(';', "\t").into_bytes()),
+        ("bars", plain.replace(';', "|").into_bytes()),
+        ("windows-1252", windows),
+        ("mac", mac),
+        ("utf-16", [b"\xff\xfe".to_vec(), utf16.collect()].concat()),
+        ("gzip", gzip.finish().unwrap()),
+        ("zip", zip.finish().unwrap().into_inner()),
+        ("xlsx", workbooks::xlsx(&rows, |place| place == 0)),
+        ("ods", workbooks::ods(&rows)),
+    ]
+}
+
+/// Returns the cells of an answer: reference, town, INSEE code and status.
+fn cells_of(charset: &str, answer: &[u8]) -> Vec<Vec<String>> {
+    let encoding = encoding_rs::Encoding::for_label(charset.as_bytes()).unwrap();
+    let text = encoding.decode(answer).0;
+    let lines = text.lines().skip(1);
+    lines
+        .map(|line| {
+            line.split([';', ',', '\t', '|'])
+                .map(str::to_owned)
+                .collect()
+        })
+        .collect()
+}
+
+const DRESSED_ANSWER: [[&str; 4]; 2] =
+    [["1", "Mende", "48095", "ok"], ["2", "Sète", "34301", "ok"]];
+
+#[tokio::test]
+async fn a_file_is_read_in_every_form_that_people_have() {
+    let service = Service::start().await;
+    for (form, file) in dressed_files() {
+        let parts: [(&str, &[u8]); 4] = [
+            ("data", &file),
+            ("columns", b"ville"),
+            ("result_columns", b"result_citycode"),
+            ("result_columns", b"result_status"),
+        ];
+        let response = send_bytes(&service, "/geocoding/search/csv", &parts).await;
+        assert_eq!(response.status(), 200, "{form}");
+        let media_type = response.headers()["content-type"].to_str().unwrap();
+        let charset = media_type.split("charset=").nth(1).unwrap().to_owned();
+        let answer = response.bytes().await.unwrap();
+        assert_eq!(
+            cells_of(&charset, &answer),
+            DRESSED_ANSWER,
+            "{form}: {charset}"
+        );
+    }
+    let bomb = {
+        let zeros = vec![b'0'; 60 << 20];
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&zeros).unwrap();
+        gzip.finish().unwrap()
+    };
+    for (file, reason) in [
+        (b"%PDF-1.7".to_vec(), "this is a PDF"),
+        (b"PAR1".to_vec(), "send CSV, XLSX or ODS"),
+        (b"\x1f\x8b\x08 cut off".to_vec(), "data: "),
+        (bomb, "expands to more than"),
+    ] {
+        let refused = send_bytes(&service, "/geocoding/search/csv", &[("data", &file)]).await;
+        let (status, _, message) = error_of(refused).await;
+        assert!(status == 422 && message.contains(reason), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_project_takes_a_file_in_every_form_that_people_have() {
+    let service = Service::start().await;
+    for (form, file) in dressed_files() {
+        let created = service.post("/geocoding/async/projects", "").await;
+        let created: Value = created.json().await.unwrap();
+        let id = created["data"]["id"].as_str().unwrap().to_owned();
+        let path = format!("/geocoding/async/projects/{id}");
+        let ask = async |method: Method, rest: &str, body: Vec<u8>| {
+            let request = service.ask(method, &format!("{path}{rest}"));
+            let request = request.header("x-api-key", &service.key);
+            let response = request.body(body).send().await.unwrap();
+            assert_eq!(response.status(), 200, "{form}: {rest}");
+            response.json::<Value>().await.unwrap()
+        };
+        ask(Method::PUT, "/input-file", file).await;
+        let pipeline = r#"{"operation": "search", "columns": ["ville"], "encoding": null}"#;
+        ask(Method::PUT, "/pipeline", pipeline.into()).await;
+        let started = ask(Method::POST, "/start", Vec::new()).await;
+        assert_eq!(started["data"]["rows"], 2, "{form}");
+        ask(Method::DELETE, "", Vec::new()).await;
+    }
 }
 
 #[tokio::test]

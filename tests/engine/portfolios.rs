@@ -290,7 +290,10 @@ fn columns_that_mean_nothing_are_named() {
         &options(Dataset::Dpe, &input, &folder.path().join("o.csv")),
     )
     .unwrap();
-    assert_eq!(report.ignored_columns, ["reference", "typo_batiment"]);
+    assert_eq!(
+        report.files[0].reading.columns_unused,
+        ["reference", "typo_batiment"]
+    );
 }
 
 /// Scores of all records of a department in SQL, and those of the endpoint.

@@ -244,10 +244,12 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
     assert_eq!((report.rows, report.valued, report.errors), (6, 2, 4));
     let surface = "surface_m2: must be a number between 5 and 5000";
     let missing = "surface_m2: is required";
-    let reasons: Vec<(&str, u64)> = report
-        .errors_by_reason
+    let reading = &report.files[0].reading;
+    let reasons: Vec<(&str, u64)> = reading
+        .left_out
+        .0
         .iter()
-        .map(|(reason, count)| (reason.as_str(), *count))
+        .map(|(reason, found)| (reason.as_str(), found.count))
         .collect();
     assert_eq!(
         reasons,
@@ -258,7 +260,7 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
             ("type: must be one of: CLASS_FLAT, CLASS_HOUSE", 1),
         ]
     );
-    assert_eq!(report.ignored_columns, ["colour"]);
+    assert_eq!(reading.columns_unused, ["colour"]);
     let found = values(&output);
     assert_eq!((&*found[1], &*found[5]), (missing, surface));
     assert_eq!(

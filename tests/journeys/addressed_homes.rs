@@ -140,6 +140,41 @@ fn match_by_address(data: &Path) {
     }
 }
 
+#[test]
+fn diagnostics_are_placed_when_addresses_arrive_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let file = data.join("dpe.csv");
+    let text = format!(
+        "numero_dpe,date_etablissement_dpe,etiquette_dpe,code_departement_ban,adresse_ban,code_postal_ban,nom_commune_ban\n\
+         A,2024-01-01,C,75,{ADDRESS},75011,Paris\n\
+         B,2024-01-01,D,75,3 rue Xqzzy,75011,Paris\n\
+         C,2024-01-01,E,48,{ADDRESS},75011,Paris\n"
+    );
+    fs::write(&file, text).unwrap();
+    let import = || {
+        run(
+            data,
+            &["import", "dpe", file.to_str().unwrap(), "--allow-partial"],
+        )
+    };
+    assert_eq!(import()["records"], 3);
+    import_addresses(data);
+    let sql = "SELECT numero_dpe AS n, lat, etiquette_dpe AS class FROM dpe ORDER BY numero_dpe";
+    let placed = run(data, &["sql", sql]);
+    let [_, latitude] = IN_PARIS;
+    assert!(
+        (placed[0]["lat"].as_f64().unwrap() - latitude).abs() < 1e-4,
+        "{placed}"
+    );
+    assert_eq!(placed[0]["class"], "C");
+    for row in [1, 2] {
+        assert_eq!(placed[row]["lat"], Value::Null, "{placed}");
+    }
+    // Importing the diagnostics again gives the same; that of another department is placed then.
+    assert_eq!(import()["outcome"]["unchanged"], 2);
+}
+
 /// Imports sales without a position, of which one has an address of the base.
 fn place_sales(data: &Path) {
     let file = data.join("sales.csv");

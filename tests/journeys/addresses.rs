@@ -221,7 +221,7 @@ fn a_made_up_base_is_imported_without_a_rejected_row_and_found() {
     let report = run(data, &["import", "ban", &folder]);
     assert_eq!(report["rows_read"], 3_000 + places);
     assert_eq!(report["rows_kept"], report["rows_read"]);
-    assert_eq!(report["unknown_columns"], json!([]));
+    assert_eq!(report["files"][0]["columns_unused"], json!([]));
     assert_eq!(report["rejected"], json!({}));
 
     let packed = fs::File::open(made.join("adresses-48.csv.gz")).unwrap();

@@ -42,7 +42,8 @@ fn a_price_has_the_amount_that_a_person_reads() {
             "{row}"
         );
     }
-    let left_out = &report["left_out"]["currentPrice.value: cannot be read from column prix"];
+    let left_out =
+        &report["files"][0]["left_out"]["currentPrice.value: cannot be read from column prix"];
     assert_eq!(left_out["count"], 4, "{report}");
 }
 
@@ -60,12 +61,11 @@ fn the_area_of_land_has_the_unit_of_its_text() {
         Some(300.0),
         Some(1_200.0),
         Some(5_000.0),
-        // "1.200 m²" can be read in two ways: left out with a warning.
-        None,
+        // "1.200 m²", in a column with "1,2 ha" and "65,5 m²".
+        Some(1_200.0),
         Some(65.5),
     ];
     assert_eq!(areas, expected);
-    let left_out = &report["left_out"]["land.surface: cannot be read from column surface_terrain"];
-    assert_eq!(left_out["count"], 1, "{report}");
-    assert_eq!(left_out["examples"][0]["value"], "\"1.200 m²\"", "{report}");
+    assert_eq!(report["files"][0]["left_out"], json!({}), "{report}");
+    assert_eq!(report["files"][0]["form"]["decimal_mark"], ",", "{report}");
 }

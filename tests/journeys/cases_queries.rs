@@ -134,6 +134,22 @@ fn columns_without_a_type_and_days_are_exported_in_every_format() {
     assert_eq!(fgb_features(&written("n.fgb")), 2);
 }
 
+#[test]
+fn a_query_without_rows_gives_a_flatgeobuf_with_a_layer() {
+    // GDAL listed no layer, because the header announced an index that the file does not have.
+    let folder = tempfile::tempdir().unwrap();
+    let query = "select 1.5 as lon, 2.5 as lat, 'x' as name limit 0";
+    let path = written(folder.path(), query, "none.fgb");
+    let file = File::open(&path).unwrap();
+    let reader = FgbReader::open(std::io::BufReader::new(file)).unwrap();
+    let header = reader.header();
+    let columns = header.columns().unwrap();
+    let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+    assert_eq!(names, ["lon", "lat", "name"]);
+    assert_eq!((header.features_count(), header.index_node_size()), (0, 0));
+    assert_eq!(fgb_features(&path), 0);
+}
+
 /// Number of features that a FlatGeobuf file has.
 fn fgb_features(path: &str) -> u64 {
     let bytes = fs::read(path).unwrap();

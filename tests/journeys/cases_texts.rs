@@ -229,7 +229,11 @@ fn texts_of_r_and_pandas_for_missing_values_are_no_values() {
     ]);
     assert_eq!(run(data, &["sql", query]), expected);
     let report = import(data, "dpe", "17-na-texts/dpe-NA.csv");
-    assert_eq!(report["missing_texts"], json!({"na": 47}), "{report}");
+    assert_eq!(
+        report["files"][0]["missing_texts"],
+        json!({"na": 47}),
+        "{report}"
+    );
     let query = "select nom_residence, etiquette_dpe from dpe";
     let expected = json!([{"nom_residence": null, "etiquette_dpe": "F"}]);
     assert_eq!(run(data, &["sql", query]), expected);
@@ -299,7 +303,11 @@ fn portfolios_with_decimal_commas_are_valued_and_matched() {
     let maps = maps.map(|map| ["--map", map]).concat();
     let report = run(data, &[&matching[..], &maps].concat());
     assert_eq!(report["matched"], 1, "{report}");
-    assert_eq!(report["ignored_columns"], json!(["réf"]), "{report}");
+    assert_eq!(
+        report["files"][0]["columns_unused"],
+        json!(["réf"]),
+        "{report}"
+    );
     let rows = csv_rows(&output, b',');
     assert_eq!(column(&rows, "price_eur"), ["150000.0"]);
     assert_eq!(column(&rows, "confidence"), ["HIGH"]);

@@ -2,9 +2,13 @@
 //! program wrote the file.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::support::process::run;
+use serde_json::{Value, json};
+
+use crate::support::process::{executable, run};
 
 /// Sales of geo-dvf; `~` stands for an empty cell.
 const SALES: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,valeur_fonciere,adresse_numero,\
@@ -73,6 +77,163 @@ fn sales_that_went_through_other_programs_are_unchanged() {
 }
 
 #[test]
+fn a_file_of_the_whole_country_gives_the_sales_of_one_department() {
+    let folder = tempfile::tempdir().unwrap();
+    let sales = SALES.replace('~', "");
+    let of_var = sales
+        .replace("01053", "83137")
+        .replace(",01,", ",83,")
+        .replace("\n2024-", "\n2025-")
+        .replace("Bourg-en-Bresse", "Toulon");
+    let (header, rows) = of_var.split_once('\n').unwrap();
+    let own = write(folder.path(), "var.csv", of_var.as_bytes());
+    let elsewhere = sales.split_once('\n').unwrap().1.repeat(3);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(format!("{header}\n{elsewhere}{rows}{elsewhere}").as_bytes())
+        .unwrap();
+    let country = write(folder.path(), "full.csv.gz", &gzip.finish().unwrap());
+    let data = folder.path().join("data");
+    let import = |path: &Path| {
+        let path = path.to_str().unwrap();
+        run(&data, &["import", "dvf", path, "--departments", "83"])
+    };
+    let report = import(&country);
+    assert_eq!(
+        (
+            &report["rows_read"],
+            &report["rows_kept"],
+            &report["rows_not_asked_for"]
+        ),
+        (&21.into(), &3.into(), &18.into()),
+        "{report}"
+    );
+    assert_eq!(
+        report["rows_repeated"], 0,
+        "rows of others are skipped: {report}"
+    );
+    assert_eq!(import(&own)["outcome"]["unchanged"], 3);
+}
+
+#[test]
+fn sales_are_placed_by_columns_of_lambert_93() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    // Bourg-en-Bresse, then degrees, then neither.
+    let csv = SALES
+        .replace('~', "")
+        .replace("longitude,latitude", "x,y")
+        .replace("5.22,46.2\n", "871234.5,6570000\n")
+        .replace("5.24,46.22", "12,6570000");
+    let path = write(folder.path(), "lambert.csv", csv.as_bytes());
+    let report = run(&data, &["import", "dvf", path.to_str().unwrap()]);
+    let left_out = &report["files"][0]["left_out"];
+    let reason = "position unreadable: neither Lambert-93 nor degrees";
+    assert_eq!(left_out[reason]["count"], 1, "{report}");
+    assert_eq!(left_out[reason]["examples"][0]["column"], "x", "{report}");
+    let query =
+        "select round(lat, 1) as lat, round(lon, 1) as lon from dvf order by transaction_date";
+    let rows = run(&data, &["sql", query]);
+    assert_eq!(rows[0], json!({"lat": 46.2, "lon": 5.2}));
+    assert_eq!(rows[1], json!({"lat": 46.2, "lon": 5.2}));
+    assert_eq!(rows[2], json!({"lat": null, "lon": null}));
+}
+
+#[test]
+fn every_command_reports_what_it_understood_in_the_same_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let path = |name: &str, text: &str| write(folder.path(), name, &windows_1252(text));
+    let files_of = |report: &Value| report["files"][0].clone();
+    let sales = SALES.replace(',', ";").replace("101000.5", "101000,5");
+    let sales = path(
+        "sales.csv",
+        &sales.replace('~', "NA").replace("LICES", "FÊTES"),
+    );
+    let import = run(&data, &["import", "dvf", sales.to_str().unwrap()]);
+    let adverts = path(
+        "adverts.csv",
+        "url;titre;prix;surface;réf;localisation\nhttps://a.example/1;Maison T5;250000;65,5;NA;Mende (48000)\n",
+    );
+    let ingest = run(
+        &data,
+        &[
+            "ingest",
+            adverts.to_str().unwrap(),
+            "--mapping",
+            "french-csv",
+        ],
+    );
+    let output = folder.path().join("o.csv");
+    let output = output.to_str().unwrap();
+    let homes = path(
+        "homes.csv",
+        "insee_code;price_eur;surface_m2_min;réf\n01053;101000,5;NA;1\n01053;245.000 \u{80};x;2\n",
+    );
+    let homes = homes.to_str().unwrap();
+    let matched = run(
+        &data,
+        &["match", "dvf", "--input", homes, "--output", output],
+    );
+    let places = path("places.csv", "rue;ville;réf\nNA;Mende;1\n");
+    let arguments = [
+        "geocode",
+        places.to_str().unwrap(),
+        "--columns",
+        "rue,ville",
+        "-o",
+        output,
+    ];
+    let geocoded = run(&data, &arguments);
+    for (name, report) in [
+        ("import", &import),
+        ("ingest", &ingest),
+        ("match", &matched),
+        ("geocode", &geocoded),
+    ] {
+        let file = files_of(report);
+        assert_eq!(file["form"]["encoding"], "windows-1252", "{name}: {file}");
+        assert_eq!(file["form"]["delimiter"], ";", "{name}: {file}");
+        assert!(
+            file["missing_texts"]["na"].as_u64() >= Some(1),
+            "{name}: {file}"
+        );
+        assert!(
+            !file["columns_used"].as_array().unwrap().is_empty(),
+            "{name}: {file}"
+        );
+        assert!(file["columns_unused"].is_array(), "{name}: {file}");
+        assert!(file["left_out"].is_object(), "{name}: {file}");
+    }
+    for report in [&ingest, &matched] {
+        let file = files_of(report);
+        assert_eq!(file["form"]["decimal_mark"], ",", "{file}");
+        assert_eq!(file["columns_unused"], json!(["réf"]), "{file}");
+    }
+    let left_out = &matched["files"][0]["left_out"];
+    let (reason, found) = left_out.as_object().unwrap().iter().next().unwrap();
+    assert!(reason.contains("surface_m2"), "{left_out}");
+    assert_eq!(
+        (&found["count"], &found["examples"][0]["line"]),
+        (&1.into(), &3.into())
+    );
+    let printed = Command::new(executable())
+        .args([
+            "match", "dvf", "--input", homes, "--output", output, "--data",
+        ])
+        .arg(&data)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    for line in [
+        "homes.csv: windows-1252, cells separated by ;, decimals after ,\n",
+        "  columns used: insee_code, price_eur, surface_m2_min\n  columns not used: réf\n",
+        "  read as missing: \"na\" 1\n",
+    ] {
+        assert!(printed.contains(line), "{printed}");
+    }
+}
+
+#[test]
 fn adverts_have_the_amounts_and_areas_that_a_person_reads() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
@@ -91,7 +252,7 @@ fn adverts_have_the_amounts_and_areas_that_a_person_reads() {
         ("1,2 ha", Some(12_000.0)),
         ("3 ares", Some(300.0)),
         ("1200 m2", Some(1_200.0)),
-        ("1.200 m²", None),
+        ("1.200 m²", Some(1_200.0)),
         ("65,5 m²", Some(65.5)),
         ("NA", None),
         ("n.c.", None),
@@ -115,6 +276,53 @@ fn adverts_have_the_amounts_and_areas_that_a_person_reads() {
         assert_eq!(row["land"].as_f64(), *area, "{land}");
     }
     assert_eq!(rows.len(), prices.len());
+}
+
+#[test]
+fn a_number_with_two_readings_is_read_like_its_column_or_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, surfaces, expected) in [
+        (
+            "french",
+            ["1.200 m²", "65,5 m²"],
+            [Some(1_200.0), Some(65.5)],
+        ),
+        ("plain", ["1.200", "65,5"], [Some(1_200.0), Some(65.5)]),
+        (
+            "english",
+            ["1,200 m2", "65.5 m2"],
+            [Some(1_200.0), Some(65.5)],
+        ),
+        ("either", ["1.200 m²", "65 m²"], [None, Some(65.0)]),
+        ("neither", ["1.200", "2.350"], [None, None]),
+    ] {
+        let data = folder.path().join(name);
+        let [first, second] = surfaces;
+        let csv = format!(
+            "url;titre;prix;surface;localisation\nhttps://a.example/1;Local;250 000;{first};Mende (48000)\n\
+             https://a.example/2;Maison T5;150000;{second};Mende (48000)\n"
+        );
+        let path = write(folder.path(), &format!("{name}.csv"), csv.as_bytes());
+        let path = path.to_str().unwrap();
+        let report = run(&data, &["ingest", path, "--mapping", "french-csv"]);
+        let left_out = &report["files"][0]["left_out"];
+        let reason = "habitation.surface.total: cannot be read from column surface";
+        let count = expected.iter().filter(|area| area.is_none()).count();
+        assert_eq!(
+            left_out[reason]["count"].as_u64().unwrap_or(0),
+            count as u64,
+            "{name}: {report}"
+        );
+        let query = "select habitation_surface_total as area from adverts order by url";
+        let rows = run(&data, &["sql", query]);
+        let areas: Vec<Option<f64>> = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["area"].as_f64())
+            .collect();
+        assert_eq!(areas, expected, "{name}");
+    }
 }
 
 #[test]
@@ -159,7 +367,7 @@ fn further_texts_stand_for_empty_cells_in_every_command() {
     let sales = write(folder.path(), "sales.csv", sales.as_bytes());
     let sales = sales.to_str().unwrap();
     let report = asked(&["import", "dvf", sales]);
-    assert_eq!(report["missing_texts"]["xx"], 8, "{report}");
+    assert_eq!(report["files"][0]["missing_texts"]["xx"], 8, "{report}");
     let clean = write(
         folder.path(),
         "clean.csv",
@@ -200,7 +408,7 @@ fn further_texts_stand_for_empty_cells_in_every_command() {
         &table,
         "select surface_m2_max as most from homes",
     ]);
-    assert_eq!(rows[0]["most"], serde_json::Value::Null);
+    assert_eq!(rows[0]["most"], Value::Null);
     let places = "rue;cp;ville\nSans objet;XX;Mende\nXX;XX;NA\n";
     let places = write(folder.path(), "places.csv", places.as_bytes());
     let columns = ["--columns", "rue,ville", "--postcode", "cp", "-o", output];

@@ -360,7 +360,8 @@ fn a_mapping_reads_a_portals_file_and_a_snapshot_takes_offline_what_it_shows_no_
     let rejection = &report["rejections"]["type: cannot be read from column genre"];
     assert_eq!(rejection["examples"][0]["value"], "\"Yourte\"");
     assert_eq!(rejection["examples"][0]["line"], 5);
-    let left_out = &report["left_out"]["habitation.floor: cannot be read from column étage"];
+    let left_out =
+        &report["files"][0]["left_out"]["habitation.floor: cannot be read from column étage"];
     assert_eq!(left_out["examples"][0]["value"], "\"dernier\"");
     let strict = ["ingest", &export, "--mapping", &mapping, "--strict"];
     let output = toise(&data, &strict).output().unwrap();
@@ -414,7 +415,7 @@ fn a_bad_value_of_an_optional_field_is_left_out_and_the_advert_stays() {
         (&report["created"], &report["incomplete"]),
         (&json!(1), &json!(1))
     );
-    let (reason, tally) = report["left_out"]
+    let (reason, tally) = report["files"][0]["left_out"]
         .as_object()
         .unwrap()
         .iter()
@@ -474,6 +475,65 @@ async fn the_pictures_of_a_portals_file_are_those_of_the_advert_over_http() {
             "https://img.example.fr/b.jpg?w=800"
         ]
     );
+}
+
+/// An answer of Apimo's API, after public descriptions of its fields.
+fn apimo() -> Value {
+    let property = |id: u64, category: u64, kind: u64, price: u64| {
+        json!({"id": id, "reference": format!("R{id}"), "agency": 77, "step": 1, "category": category, "type": kind,
+            "subtype": 4, "city": {"id": 9, "name": "Toulon", "zipcode": "83000"}, "country": "FR",
+            "latitude": 43.1242, "longitude": 5.928, "area": {"unit": 1, "value": 65.5, "total": 70},
+            "rooms": "3", "bedrooms": 2, "price": {"value": price, "currency": "EUR", "hide": false, "deposit": 900},
+            "floor": {"type": 1, "value": 2, "floors": 5}, "construction": {"construction_year": 1975},
+            "areas": [{"type": 1, "number": 2, "area": 20}, {"type": 51, "number": 1, "area": 412.5}],
+            "pictures": [{"id": 1, "rank": 1, "url": "https://media.example/1.jpg"},
+                         {"id": 2, "rank": 2, "url": "https://media.example/2.jpg"}],
+            "comments": [{"language": "en", "title": "Three rooms", "comment": "In the middle"},
+                         {"language": "fr", "title": "T3 au centre", "comment": "Au <b>centre</b>"}]})
+    };
+    json!({"total_items": 3, "timestamp": 1_772_000_000,
+        "properties": [property(1, 1, 1, 245_000), property(2, 2, 1, 950), property(3, 1, 2, 420_000)]})
+}
+
+#[test]
+fn the_properties_of_an_agency_in_apimo_are_ingested_as_a_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let file = data.join("apimo.json");
+    let ingest = |document: &Value| {
+        std::fs::write(&file, document.to_string()).unwrap();
+        let arguments = [
+            "ingest",
+            file.to_str().unwrap(),
+            "--mapping",
+            "apimo",
+            "--snapshot",
+        ];
+        run(data, &arguments)
+    };
+    let mut document = apimo();
+    let report = ingest(&document);
+    assert_eq!(
+        (&report["created"], &report["incomplete"]),
+        (&json!(3), &json!(0)),
+        "{report}"
+    );
+    let sql = "SELECT source, type, offer_type, current_price_value AS price, habitation_surface_total AS area, \
+        habitation_room_count AS rooms, habitation_floor AS floor, land_surface AS land, title, location_insee_code AS code \
+        FROM adverts ORDER BY url";
+    let rows = run(data, &["sql", sql]);
+    assert_eq!(
+        rows[0],
+        json!({"source": "apimo-77", "type": "CLASS_FLAT", "offer_type": "OFFER_BUY",
+        "price": 245_000.0, "area": 65.5, "rooms": 3, "floor": 2, "land": 412.5, "title": "T3 au centre", "code": "83137"})
+    );
+    assert_eq!(
+        (&rows[1]["offer_type"], &rows[1]["price"]),
+        (&json!("OFFER_RENT"), &json!(950.0))
+    );
+    assert_eq!(rows[2]["type"], "CLASS_HOUSE");
+    document["properties"].as_array_mut().unwrap().remove(2);
+    assert_eq!(ingest(&document)["gone"], 1);
 }
 
 #[test]

@@ -2,13 +2,14 @@
 //! results.
 
 use std::fs;
-use std::io::{Cursor, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::support::homes;
 use crate::support::process::run;
+use crate::support::workbooks;
 
 const HEADER: [&str; 12] = [
     "ref",
@@ -83,58 +84,10 @@ fn text(delimiter: &str, line_end: &str, cell: impl Fn(&str) -> String) -> Strin
 
 /// A workbook with one sheet, in which numbers are stored as numbers.
 fn workbook() -> Vec<u8> {
-    let mut rows = String::new();
-    for cells in std::iter::once(&HEADER).chain(&HOMES) {
-        rows += "<row>";
-        for (place, cell) in cells.iter().enumerate() {
-            rows += &match cell.parse::<f64>() {
-                _ if cell.is_empty() => "<c/>".to_owned(),
-                Ok(number) if NUMBERS.contains(&place) => format!("<c><v>{number}</v></c>"),
-                _ => format!("<c t=\"inlineStr\"><is><t>{cell}</t></is></c>"),
-            };
-        }
-        rows += "</row>";
-    }
-    let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
-    let office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
-    let package = "http://schemas.openxmlformats.org/package/2006";
-    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, content) in [
-        (
-            "[Content_Types].xml",
-            format!("<Types xmlns=\"{package}/content-types\"/>"),
-        ),
-        (
-            "_rels/.rels",
-            format!(
-                "<Relationships xmlns=\"{package}/relationships\"><Relationship Id=\"r1\" \
-                 Type=\"{office}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
-            ),
-        ),
-        (
-            "xl/workbook.xml",
-            format!(
-                "<workbook xmlns=\"{main}\" xmlns:r=\"{office}\"><sheets><sheet name=\"Biens\" sheetId=\"1\" \
-                 r:id=\"r1\"/></sheets></workbook>"
-            ),
-        ),
-        (
-            "xl/_rels/workbook.xml.rels",
-            format!(
-                "<Relationships xmlns=\"{package}/relationships\"><Relationship Id=\"r1\" Type=\"{office}/worksheet\" \
-                 Target=\"worksheets/sheet1.xml\"/></Relationships>"
-            ),
-        ),
-        (
-            "xl/worksheets/sheet1.xml",
-            format!("<worksheet xmlns=\"{main}\"><sheetData>{rows}</sheetData></worksheet>"),
-        ),
-    ] {
-        let options = zip::write::SimpleFileOptions::default();
-        archive.start_file(name, options).unwrap();
-        archive.write_all(content.as_bytes()).unwrap();
-    }
-    archive.finish().unwrap().into_inner()
+    let rows: Vec<&[&str]> = std::iter::once(&HEADER[..])
+        .chain(HOMES.iter().map(|home| &home[..]))
+        .collect();
+    workbooks::xlsx(&rows, |place| NUMBERS.contains(&place))
 }
 
 /// Writes the portfolio in nine forms; the columnar ones are written by `toise sql`.

@@ -50,7 +50,10 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
         (&report["created"], &report["rejected"]),
         (&json!(40), &json!(0))
     );
-    assert_eq!(report["unknown_columns"], json!(["Page", "Floor"]));
+    assert_eq!(
+        report["files"][0]["columns_unused"],
+        json!(["Page", "Floor"])
+    );
     assert_eq!(report["copied"], json!([]));
 
     // The built-in mapping for French headers reads it too, and accepts the storey.

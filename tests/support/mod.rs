@@ -21,6 +21,7 @@ pub mod s3;
 pub mod skip;
 pub mod sql;
 pub mod statements;
+pub mod workbooks;
 
 use process::executable;
 use std::net::SocketAddr;

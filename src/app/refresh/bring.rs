@@ -37,7 +37,7 @@ pub struct SourceOutcome {
     pub changes: ImportOutcome,
     /// Diagnostics that were removed because the source no longer lists them.
     pub withdrawn: u64,
-    /// Sales without a position that were placed because addresses changed.
+    /// Sales and diagnostics without a position that were placed because addresses changed.
     pub placed: u64,
     /// Reports of the imports.
     pub reports: Vec<PathBuf>,
@@ -174,9 +174,9 @@ impl Refresher<'_> {
         index::rebuild(self.data, &|rows| bar.inc(rows))?;
         bar.finish_and_clear();
         let unplaced = Vec::from_iter(editions.unplaced.clone());
-        let placed = importing::place_sales(self.data, self.options.keep_versions, &unplaced)?;
-        outcome.placed = placed.placed;
-        if placed.placed > 0 {
+        let placed = importing::place_records(self.data, self.options.keep_versions, &unplaced)?;
+        outcome.placed = placed.sales.placed + placed.diagnostics.placed;
+        if placed.sales.placed > 0 {
             editions.trained_on = None;
         }
         editions.unplaced.clear();

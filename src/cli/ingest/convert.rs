@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::lines::Line;
 use toise_collect::mapping::Mapping;
 use toise_collect::portals::Portals;
+use toise_input::missing::{self, MissingCounts};
 use toise_listings::adverts::left_out::{LeftOut, leave_out_faults};
 
 /// Converts the rows of a file to adverts.
@@ -50,6 +51,8 @@ pub struct ConvertedBatch {
     pub refused: Vec<(u64, String, Option<String>)>,
     /// Number of rows without any value.
     pub blank: u64,
+    /// Texts for missing values in the columns of the rows.
+    pub missing: MissingCounts,
 }
 
 /// Outcome of converting a row.
@@ -62,11 +65,16 @@ enum Converted {
 impl RowConverter<'_> {
     /// Converts rows on all cores.
     pub fn convert(&self, lines: Vec<Line>) -> ConvertedBatch {
+        let mut batch = ConvertedBatch::default();
+        if self.shape == RowShape::Mapped {
+            for row in lines.iter().filter_map(|line| line.row.as_ref().ok()) {
+                count_missing(row, &mut batch.missing);
+            }
+        }
         let converted: Vec<Converted> = lines
             .into_par_iter()
             .map(|line| self.convert_one(line))
             .collect();
-        let mut batch = ConvertedBatch::default();
         for row in converted {
             match row {
                 Converted::Row(row) => batch.rows.push(row),
@@ -120,6 +128,16 @@ impl RowConverter<'_> {
                     warnings: mapped.warnings,
                 })
             }
+        }
+    }
+}
+
+/// Counts the cells of a row that say that they have no value.
+fn count_missing(row: &Value, counts: &mut MissingCounts) {
+    for (column, cell) in row.as_object().into_iter().flatten() {
+        let text = cell.as_str().and_then(missing::position);
+        if let Some(text) = text.filter(|_| !missing::may_name_section(column)) {
+            counts.count(text);
         }
     }
 }

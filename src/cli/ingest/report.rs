@@ -12,7 +12,9 @@ use toise_base::reports;
 use toise_collect::mapping::copies::CopiedField;
 use toise_contract::Fault;
 use toise_contract::enums::WireEnum;
-use toise_input::FileForm;
+use toise_input::missing::MissingCounts;
+use toise_input::reading::{self, ColumnUse};
+use toise_input::{FileForm, ReadFile};
 use toise_listings::adverts::left_out::LeftOut;
 use toise_listings::load::ingest::{IngestOutcome, IngestReceipt};
 use toise_listings::placement::quality::MergeCounts;
@@ -47,20 +49,12 @@ pub struct IngestTally {
     examples: Vec<IngestExample>,
 }
 
-/// Number of rows read from one file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct IngestFileReport {
-    name: String,
-    adverts: u64,
-    form: FileForm,
-}
-
 /// Counts of what an ingestion read and changed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct IngestReport {
     table: &'static str,
     started_at: String,
-    files: Vec<IngestFileReport>,
+    files: Vec<ReadFile>,
     adverts: u64,
     created: u64,
     updated: u64,
@@ -76,8 +70,6 @@ pub struct IngestReport {
     events: BTreeMap<&'static str, u64>,
     /// Rejected adverts, by reason.
     rejections: BTreeMap<String, IngestTally>,
-    /// Values that were left out of ingested adverts, by field and reason.
-    left_out: BTreeMap<String, IngestTally>,
     /// Ingested adverts with a warning, by warning.
     warnings: BTreeMap<String, IngestTally>,
     /// Warnings about fields of a file that look copied from another field.
@@ -89,8 +81,6 @@ pub struct IngestReport {
     merges: Option<MergeCounts>,
     /// Whether the store more than doubled, so that its first adverts were compared with few others.
     has_doubled: bool,
-    /// Columns that map to no field, in the order they were found.
-    unknown_columns: Vec<String>,
     #[serde(skip)]
     counted: &'static str,
     /// Wall time, seconds.
@@ -111,26 +101,31 @@ impl IngestReport {
     /// `record`.
     pub fn begin_file(&mut self, name: &str, counted: &'static str) {
         self.counted = counted;
-        self.files.push(IngestFileReport {
+        self.files.push(ReadFile {
             name: name.to_owned(),
-            adverts: 0,
-            form: FileForm::default(),
+            ..ReadFile::default()
         });
     }
 
     /// Ends a file with what was understood of its containers and its encoding.
     pub fn end_file(&mut self, form: FileForm) {
         if let Some(file) = self.files.last_mut() {
-            file.form = form;
+            file.reading.form = form;
         }
     }
 
-    /// Adds columns that map to no field, each once.
-    pub fn unknown_columns(&mut self, names: &[String]) {
-        for name in names {
-            if !self.unknown_columns.contains(name) {
-                self.unknown_columns.push(name.clone());
-            }
+    /// Sets which columns of the current file are read, as what, and which are not.
+    pub fn columns(&mut self, used: Vec<ColumnUse>, unused: &[String]) {
+        if let Some(file) = self.files.last_mut() {
+            file.reading.columns_used = used;
+            file.reading.columns_unused = unused.to_vec();
+        }
+    }
+
+    /// Counts texts for missing values in rows of the current file.
+    pub fn missing(&mut self, counts: &MissingCounts) {
+        if let Some(file) = self.files.last_mut() {
+            file.reading.add_missing(counts);
         }
     }
 
@@ -251,15 +246,10 @@ impl IngestReport {
         self.incomplete += u64::from(!left_out.is_empty());
         for one in left_out {
             let reason = format!("{}: {}", one.path, one.reason);
-            let value = Some(one.value.clone());
-            tally(
-                &mut self.left_out,
-                &reason,
-                IngestExample {
-                    value,
-                    ..example.clone()
-                },
-            );
+            if let Some(file) = self.files.last_mut() {
+                let left_out = &mut file.reading.left_out;
+                left_out.add(&reason, example.line, "", &one.value);
+            }
         }
     }
 
@@ -270,7 +260,7 @@ impl IngestReport {
 
     /// Returns the number of rows counted so far in the current file.
     pub fn rows_of_file(&self) -> u64 {
-        self.files.last().map_or(0, |file| file.adverts)
+        self.files.last().map_or(0, |file| file.rows)
     }
 
     /// Returns a warning to print at once if more than half of the rows so far gave no advert.
@@ -321,7 +311,7 @@ impl IngestReport {
     fn count(&mut self, line: u64) -> IngestExample {
         self.adverts += 1;
         let file = self.files.last_mut().map(|file| {
-            file.adverts += 1;
+            file.rows += 1;
             file.name.clone()
         });
         IngestExample {
@@ -367,14 +357,8 @@ impl IngestReport {
             format!("{:.2} s, {pace:.0} adverts/s", self.seconds),
         ]);
         let mut text = format!("{table}\n");
-        for file in self.files.iter().filter(|file| file.form.is_notable()) {
-            let _ = writeln!(text, "form: {}: {}", file.name, file.form);
-        }
-        for (title, tallies) in [
-            ("rejected", &self.rejections),
-            ("left out", &self.left_out),
-            ("warning", &self.warnings),
-        ] {
+        text.push_str(&reading::to_text(self.files.iter()));
+        for (title, tallies) in [("rejected", &self.rejections), ("warning", &self.warnings)] {
             for (reason, tally) in tallies {
                 let _ = writeln!(text, "{title}: {reason}: {}", tally.count);
                 for example in &tally.examples {
@@ -396,13 +380,6 @@ impl IngestReport {
         }
         if let Some(remark) = self.remark_on_merges() {
             let _ = writeln!(text, "{remark}");
-        }
-        if !self.unknown_columns.is_empty() {
-            let _ = writeln!(
-                text,
-                "unknown columns, ignored: {}",
-                self.unknown_columns.join(", ")
-            );
         }
         text
     }
@@ -433,7 +410,7 @@ mod tests {
         }
         report.unreadable(6, "must be JSON", None);
         assert_eq!(
-            (report.adverts, report.rejected, report.files[0].adverts),
+            (report.adverts, report.rejected, report.files[0].rows),
             (6, 6, 6)
         );
         let tally = &report.rejections["offer.type: is required"];

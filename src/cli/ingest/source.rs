@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use indicatif::ProgressBar;
+use tempfile::TempPath;
 
 use super::BoxedError;
 use super::columnar::ParquetRows;
@@ -62,6 +63,16 @@ pub fn sources(arguments: &[PathBuf]) -> Result<Vec<Option<PathBuf>>, BoxedError
         }
     }
     Ok(sources)
+}
+
+/// Copies standard input to a temporary file, which can be read twice.
+///
+/// # Errors
+/// Standard input cannot be read, or the file not be written.
+pub fn spooled_input() -> std::io::Result<TempPath> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    std::io::copy(&mut stdin().lock(), &mut file)?;
+    Ok(file.into_temp_path())
 }
 
 /// Returns the name of a file in messages.

@@ -1,53 +1,25 @@
 //! The mappings compiled into the executable: all of `data/mappings/`, as a test verifies.
 
+/// Pairs each name with the text of its file.
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../data/mappings/", $name)))),*]
+    };
+}
+
 /// Name and text of each file.
-pub(super) const EMBEDDED: [(&str, &str); 12] = [
-    (
-        "bienici-api.toml",
-        include_str!("../../../data/mappings/bienici-api.toml"),
-    ),
-    (
-        "bienici-cards.toml",
-        include_str!("../../../data/mappings/bienici-cards.toml"),
-    ),
-    (
-        "bienici-page.toml",
-        include_str!("../../../data/mappings/bienici-page.toml"),
-    ),
-    (
-        "french-csv.toml",
-        include_str!("../../../data/mappings/french-csv.toml"),
-    ),
-    (
-        "leboncoin-json.toml",
-        include_str!("../../../data/mappings/leboncoin-json.toml"),
-    ),
-    (
-        "listings-json.toml",
-        include_str!("../../../data/mappings/listings-json.toml"),
-    ),
-    (
-        "locamoi.toml",
-        include_str!("../../../data/mappings/locamoi.toml"),
-    ),
-    (
-        "notaires.toml",
-        include_str!("../../../data/mappings/notaires.toml"),
-    ),
-    (
-        "poliris.toml",
-        include_str!("../../../data/mappings/poliris.toml"),
-    ),
-    (
-        "seloger-details.toml",
-        include_str!("../../../data/mappings/seloger-details.toml"),
-    ),
-    (
-        "seloger-page.toml",
-        include_str!("../../../data/mappings/seloger-page.toml"),
-    ),
-    (
-        "seloger-thin.toml",
-        include_str!("../../../data/mappings/seloger-thin.toml"),
-    ),
+pub(super) const EMBEDDED: [(&str, &str); 13] = embedded![
+    "apimo.toml",
+    "bienici-api.toml",
+    "bienici-cards.toml",
+    "bienici-page.toml",
+    "french-csv.toml",
+    "leboncoin-json.toml",
+    "listings-json.toml",
+    "locamoi.toml",
+    "notaires.toml",
+    "poliris.toml",
+    "seloger-details.toml",
+    "seloger-page.toml",
+    "seloger-thin.toml",
 ];

@@ -11,6 +11,7 @@ use crate::portals::texts::plain_number;
 use crate::portals::value::{OneOrMany, RuleSpec, ValueRule};
 use toise_contract::listings::advert_field::AdvertFieldKind;
 use toise_input::missing;
+use toise_input::number::FileDecimals;
 
 /// Texts that stand for no value in exports of programs, besides those of `toise_input::missing`.
 const EMPTY: [&str; 2] = ["", "undefined"];
@@ -146,6 +147,34 @@ impl RowRule {
         let mut paths = self.source.paths();
         paths.extend(&self.when);
         paths
+    }
+
+    /// Takes the numbers of a row into account, as the evidence of this place in `decimals`.
+    pub fn observe<'r>(
+        &'r self,
+        row: &NamedRow<'r>,
+        empty: &[String],
+        place: usize,
+        decimals: &mut FileDecimals,
+    ) {
+        if !self.value.reads_numbers() {
+            return;
+        }
+        let paths = match &self.source {
+            RowSource::From(paths) => paths.iter().collect(),
+            RowSource::Position { .. } => self.source.paths(),
+            RowSource::Template(_) | RowSource::Constant(_) => return,
+        };
+        for path in paths {
+            for (_, value) in row.find(path) {
+                if is_empty(&value, empty) {
+                    continue;
+                }
+                if let Some(text) = self.value.number_text(&value) {
+                    decimals.observe(place, text);
+                }
+            }
+        }
     }
 
     /// Finds the value in a row; `empty` holds further texts that stand for no value.

@@ -19,7 +19,7 @@ use crate::page::french::{self, TextTrust};
 use crate::page::{document, page_kind, tidy};
 use toise_contract::listings::advert_field::{AdvertField, AdvertFieldKind};
 use toise_contract::listings::medias::IMAGES;
-use toise_input::number::LoneSeparator;
+use toise_input::number::{self, LoneSeparator};
 use toise_input::{quantity, words};
 
 /// Separator of the items of a list in a text, unless a rule names another.
@@ -145,6 +145,8 @@ pub struct ValueRule {
     pattern: Option<Regex>,
     scale: f64,
     decimal: Option<char>,
+    /// What a lone separator before three digits means in the columns of the rule, if the file tells.
+    lone: Option<LoneSeparator>,
     formats: Vec<String>,
     /// Separator of the items of a list, if the file gives one.
     separator: Option<String>,
@@ -208,10 +210,31 @@ impl ValueRule {
             pattern,
             scale,
             decimal: written.decimal,
+            lone: None,
             formats,
             separator,
             map,
         })
+    }
+
+    /// Returns whether it reads numbers, so that their notation in its columns tells how.
+    pub(crate) fn reads_numbers(&self) -> bool {
+        use ValueFormat::{Amount, Area, LatLng, LngLat, Number};
+        self.map.is_empty()
+            && self.decimal.is_none()
+            && matches!(self.reading, Amount | Area | Number | LatLng | LngLat)
+    }
+
+    /// Returns the part of a value that tells how numbers are written.
+    pub(crate) fn number_text<'v>(&self, value: &'v Value) -> Option<&'v str> {
+        value.as_str().and_then(|text| self.matched(text))
+    }
+
+    /// Sets what a lone separator before three digits means. An amount has no third decimal, whatever its column tells.
+    pub(crate) fn set_lone_separator(&mut self, lone: LoneSeparator) {
+        if matches!(self.reading, ValueFormat::Area | ValueFormat::Number) {
+            self.lone = Some(lone);
+        }
     }
 
     /// Returns the value of a text; `None` if it has none that the field accepts.
@@ -415,13 +438,18 @@ impl ValueRule {
                 }))
             }
             ValueFormat::Area => scaled(
-                quantity::square_metres(text, separator(self.decimal)).or_else(|| {
-                    // A number with other words, but not one that can be read in two ways.
-                    let is_area = quantity::square_metres(text, Some(LoneSeparator::French));
-                    is_area.is_none().then(|| french::number(text)).flatten()
-                }),
+                quantity::square_metres(text, separator(self.decimal).or(self.lone)).or_else(
+                    || {
+                        // A number with other words, but not one that can be read in two ways.
+                        let is_area = quantity::square_metres(text, Some(LoneSeparator::French));
+                        is_area.is_none().then(|| french::number(text)).flatten()
+                    },
+                ),
             ),
-            ValueFormat::Number => scaled(plain().or_else(|| french::number(text))),
+            ValueFormat::Number => scaled(match self.lone {
+                Some(lone) if number::has_two_readings(text) => number::read(text, lone),
+                _ => plain().or_else(|| french::number(text)),
+            }),
             ValueFormat::Floor => {
                 let storey = words::storey(text).map(|storey| storey as f64);
                 let floor = storey.or_else(plain).or_else(|| french::floor(text));

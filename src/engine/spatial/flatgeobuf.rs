@@ -48,20 +48,8 @@ impl<W: Write> FlatGeobufWriter<W> {
         schema: &SchemaRef,
         position: PositionColumns,
     ) -> Result<Self, Error> {
-        let options = FgbWriterOptions {
-            crs: FgbCrs {
-                code: EPSG,
-                ..FgbCrs::default()
-            },
-            promote_to_multi: false,
-            ..FgbWriterOptions::default()
-        };
-        let writer = FgbWriter::create_with_options(LAYER, GeometryType::Point, options);
-        let mut writer = writer.map_err(refused)?;
         let columns = columns_of(schema);
-        for (name, kind) in &columns {
-            writer.add_column(name, *kind, |_, _| {});
-        }
+        let writer = layer(&columns, true)?;
         Ok(Self {
             out,
             writer,
@@ -95,10 +83,34 @@ impl<W: Write> FlatGeobufWriter<W> {
     }
 
     pub(super) fn finish(mut self) -> Result<W, Error> {
-        self.writer.write(&mut self.out).map_err(refused)?;
+        let writer = match self.features {
+            0 => layer(&self.columns, false)?,
+            _ => self.writer,
+        };
+        writer.write(&mut self.out).map_err(refused)?;
         self.out.flush()?;
         Ok(self.out)
     }
+}
+
+/// Creates the crate's writer of a layer with these columns. A layer without features must have no index: the crate would
+/// announce one and write none, and readers then find no layer.
+fn layer(columns: &[(String, ColumnType)], write_index: bool) -> Result<FgbWriter<'static>, Error> {
+    let options = FgbWriterOptions {
+        write_index,
+        crs: FgbCrs {
+            code: EPSG,
+            ..FgbCrs::default()
+        },
+        promote_to_multi: false,
+        ..FgbWriterOptions::default()
+    };
+    let writer = FgbWriter::create_with_options(LAYER, GeometryType::Point, options);
+    let mut writer = writer.map_err(refused)?;
+    for (name, kind) in columns {
+        writer.add_column(name, *kind, |_, _| {});
+    }
+    Ok(writer)
 }
 
 fn refused(error: impl ToString) -> Error {

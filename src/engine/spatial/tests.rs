@@ -134,6 +134,19 @@ fn flatgeobuf_finds_the_rows_in_a_box_and_leaves_out_those_without_a_position() 
 }
 
 #[test]
+fn a_flatgeobuf_without_rows_has_its_layer_and_no_index() {
+    let schema = rows().schema();
+    let writer = SpatialWriter::start(Vec::new(), &schema, SpatialFormat::FlatGeobuf).unwrap();
+    let bytes = writer.finish().unwrap();
+    let layer = FgbReader::open(std::io::Cursor::new(&bytes)).unwrap();
+    let header = layer.header();
+    assert_eq!(header.name(), Some("toise"));
+    assert_eq!(header.columns().unwrap().len(), schema.fields().len());
+    // With an index, GDAL looks for one in the file, finds none and lists no layer.
+    assert_eq!((header.index_node_size(), header.features_count()), (0, 0));
+}
+
+#[test]
 fn rows_without_a_position_or_with_a_taken_name_are_refused() {
     let of = |names: &[&str]| {
         let number: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));

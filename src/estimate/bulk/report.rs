@@ -7,13 +7,8 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
-use toise_input::FileForm;
-use toise_opendata::portfolio::{InferredColumn, OpenPortfolio};
-
-/// Maximum distinct error reasons in a report; further ones are counted together.
-const REASONS_MAX: usize = 50;
-/// Reason under which errors beyond [`REASONS_MAX`] are counted.
-const OTHER_REASONS: &str = "other reasons";
+use toise_input::reading::LeftOutValues;
+use toise_input::{ReadFile, SharedReading};
 
 /// Contract words and how often each was the answer.
 type Count = BTreeMap<Cow<'static, str>, u64>;
@@ -28,8 +23,6 @@ pub struct BulkEstimateReport {
     pub valued: u64,
     /// Rows that could not be valued.
     pub errors: u64,
-    /// Rows that could not be valued, by reason.
-    pub errors_by_reason: BTreeMap<String, u64>,
     /// Rows that could not be valued, by status: `outside_france`, `coordinates_swapped?`, `error`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub status: Count,
@@ -43,12 +36,11 @@ pub struct BulkEstimateReport {
     /// Rows located by their address, by precision.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub located: Count,
-    /// Portfolio columns whose field was inferred from their name.
-    pub inferred_columns: Vec<InferredColumn>,
-    /// Portfolio columns that were ignored.
-    pub ignored_columns: Vec<String>,
-    /// Containers and encoding of the portfolio.
-    pub form: FileForm,
+    /// Of a block: rows that could be read and not be valued, by reason. They end up in `files`.
+    #[serde(skip_serializing_if = "LeftOutValues::is_empty")]
+    pub left_out: LeftOutValues,
+    /// What was understood of the portfolio.
+    pub files: Vec<ReadFile>,
     /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
     pub seconds: f64,
     /// Portfolio rows processed per second.
@@ -56,18 +48,9 @@ pub struct BulkEstimateReport {
 }
 
 impl BulkEstimateReport {
-    /// Creates an empty report that lists the inferred and the ignored columns of a portfolio.
-    pub(super) fn ignoring(opened: &OpenPortfolio) -> Self {
-        Self {
-            inferred_columns: opened.columns.inferred.clone(),
-            ignored_columns: opened.columns.ignored.clone(),
-            form: opened.understood.found(),
-            ..Self::default()
-        }
-    }
-
-    /// Sets the time elapsed since `started` and the rows per second.
-    pub(super) fn took(mut self, started: Instant) -> Self {
+    /// Adds what was understood of the portfolio, the time elapsed since `started` and the rows per second.
+    pub(super) fn finish(mut self, reading: &SharedReading, started: Instant) -> Self {
+        self.files = vec![reading.found(std::mem::take(&mut self.left_out))];
         self.seconds = started.elapsed().as_secs_f64();
         self.rows_per_second = self.rows as f64 / self.seconds.max(f64::MIN_POSITIVE);
         self
@@ -84,31 +67,11 @@ impl BulkEstimateReport {
         }
     }
 
-    pub(super) fn error(&mut self, error: &str, count: u64) {
-        self.errors += count;
-        // Unreadable rows: the message starts with the row's location, which is not part of the reason.
-        let reason = match error
-            .strip_prefix("line ")
-            .and_then(|rest| rest.split_once(": "))
-        {
-            Some((_, reason)) => reason,
-            None => error,
-        };
-        let is_known = self.errors_by_reason.contains_key(reason);
-        let reason = if is_known || self.errors_by_reason.len() < REASONS_MAX {
-            reason
-        } else {
-            OTHER_REASONS
-        };
-        *self.errors_by_reason.entry(reason.to_owned()).or_default() += count;
-    }
-
     pub(super) fn add(&mut self, other: &BulkEstimateReport) {
         self.rows += other.rows;
         self.valued += other.valued;
-        for (reason, count) in &other.errors_by_reason {
-            self.error(reason, *count);
-        }
+        self.errors += other.errors;
+        self.left_out.append(other.left_out.clone());
         for (own, added) in [
             (&mut self.status, &other.status),
             (&mut self.confidence, &other.confidence),

@@ -11,13 +11,14 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::csv::{self, CsvPlan, RowCounts, next_block};
+use super::findings::RowFindings;
 use super::request::FileRequest;
 use super::rows::RowAnswers;
 use super::text::TextEncoding;
 use super::{ndjson, parquet};
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
-use toise_input::{Input, TextConversion};
+use toise_input::{Input, ReadFile, TextConversion};
 use toise_lake::foreign::ForeignError;
 
 /// Bytes written at a time.
@@ -80,13 +81,15 @@ pub enum FileKind {
 }
 
 /// Report on a geocoded file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileReport {
     /// Rows.
     pub rows: u64,
     /// Rows by status.
     #[serde(flatten)]
     pub counts: RowCounts,
+    /// What was understood of the file.
+    pub files: Vec<ReadFile>,
     /// Elapsed time, seconds.
     pub seconds: f64,
     /// Rows per second.
@@ -185,11 +188,14 @@ pub fn run(job: &FileJob<'_>, answers: &(impl RowAnswers + ?Sized)) -> Result<Fi
         // The error is returned below; a draft that cannot be deleted is overwritten by the next run.
         let _ = fs::remove_file(&draft);
     }
-    let counts = finished?;
+    let (counts, mut file) = finished?;
+    file.name = job.input.display().to_string();
+    file.rows = counts.rows();
     let seconds = started.elapsed().as_secs_f64();
     Ok(FileReport {
         rows: counts.rows(),
         counts,
+        files: vec![file],
         seconds,
         rows_per_second: counts.rows() as f64 / seconds.max(f64::EPSILON),
     })
@@ -199,13 +205,16 @@ fn run_csv(
     job: &FileJob<'_>,
     answers: &(impl RowAnswers + ?Sized),
     output: &File,
-) -> Result<RowCounts, Error> {
-    let encoding = TextEncoding::detect(job.open()?.reader).map_err(|error| job.reading(error))?;
+) -> Result<(RowCounts, ReadFile), Error> {
+    let input = job.open()?;
+    let form = input.form.found();
+    let encoding = TextEncoding::detect(input.reader).map_err(|error| job.reading(error))?;
+    let request = job.request.clone().of_converted(&form);
     let failed = |error| match error {
         csv::Error::Request(fault) => job.misfit(fault),
         csv::Error::Io(error) => job.reading(error),
     };
-    let plan = CsvPlan::read(job.open()?.reader, job.request, encoding)
+    let plan = CsvPlan::read(job.open()?.reader, &request, encoding)
         .map_err(failed)?
         .with_formulas(job.formulas);
     let mut rows = plan.rows().map_err(|fault| job.misfit(fault))?;
@@ -218,17 +227,30 @@ fn run_csv(
     output
         .write_all(plan.header())
         .map_err(|error| job.writing(error))?;
-    let (mut counts, mut read) = (RowCounts::default(), 0);
+    let (mut counts, mut findings, mut read) = (RowCounts::default(), RowFindings::default(), 0);
     while let Some(block) =
         next_block(&plan, &mut records, &mut rows, answers).map_err(|error| job.reading(error))?
     {
         output
             .write_all(&block.text)
             .map_err(|error| job.writing(error))?;
+        findings.append(block.findings, counts.rows());
         counts.add(&block.counts);
         (job.progress)(block.position - read);
         read = block.position;
     }
     output.flush().map_err(|error| job.writing(error))?;
-    Ok(counts)
+    let mut file = ReadFile {
+        reading: plan.reading().clone(),
+        ..ReadFile::default()
+    };
+    file.reading.form.containers = form.containers.clone();
+    if let Some(encoding) = form.encoding {
+        file.reading.form.encoding = Some(encoding);
+    }
+    if file.reading.form.is_spreadsheet() {
+        file.reading.form.delimiter = None;
+    }
+    findings.report(&mut file);
+    Ok((counts, file))
 }

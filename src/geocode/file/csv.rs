@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use super::columns::RowStatus;
+use super::findings::RowFindings;
 use super::records::{RecordReader, cells};
 use super::request::{FileRequest, InputColumns};
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
@@ -13,6 +14,8 @@ use toise_base::bounded::check_columns;
 use toise_base::delimiter::detect_delimiter;
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
+use toise_input::FileReading;
+use toise_input::missing::MissingCounts;
 
 /// Maximum number of records in a block.
 const BLOCK_ROWS: usize = 4_096;
@@ -43,6 +46,7 @@ pub struct CsvPlan {
     line_break: Vec<u8>,
     request: FileRequest,
     formulas: Formulas,
+    reading: FileReading,
 }
 
 impl CsvPlan {
@@ -92,10 +96,14 @@ impl CsvPlan {
             .iter()
             .map(|cell| encoding.decode(cell).trim().to_owned())
             .collect();
+        let columns = InputColumns::find(request, &names)?;
+        let mut reading = columns.reading(&names);
+        reading.form.encoding = Some(encoding.name().to_owned());
+        reading.form.delimiter = Some(char::from(delimiter));
         let mut plan = Self {
             delimiter,
             encoding,
-            columns: InputColumns::find(request, &names)?,
+            columns,
             width: names.len(),
             header: first.bytes.to_vec(),
             header_bytes: (first.bytes.len() + first.line_break.len()) as u64,
@@ -105,6 +113,7 @@ impl CsvPlan {
             },
             request: request.clone(),
             formulas: Formulas::Kept,
+            reading,
         };
         plan.complete_header(&names)?;
         Ok(plan)
@@ -137,6 +146,11 @@ impl CsvPlan {
     /// Returns the header of the result.
     pub fn header(&self) -> &[u8] {
         &self.header
+    }
+
+    /// Returns what was understood of the text and its columns.
+    pub fn reading(&self) -> &FileReading {
+        &self.reading
     }
 
     /// Returns the encoding of the file and of the result.
@@ -179,11 +193,11 @@ impl CsvPlan {
     }
 
     /// Reads the query of a row from its cells; `None` if it has too many or too few, or is not an address.
-    fn row_cells(&self, cells: &[Cow<'_, [u8]>]) -> Option<RowCells> {
+    fn row_cells(&self, cells: &[Cow<'_, [u8]>], met: &mut MissingCounts) -> Option<RowCells> {
         if cells.len() != self.width {
             return None;
         }
-        RowCells::read(&self.columns, |at| {
+        RowCells::read(&self.columns, met, |at| {
             cells
                 .get(at)
                 .map_or(Cow::Borrowed(""), |cell| self.encoding.decode(cell))
@@ -247,6 +261,8 @@ pub struct CsvBlock {
     pub position: u64,
     /// Rows by status: ok, not found, skipped, error.
     pub counts: RowCounts,
+    /// What else was found in the rows; they are numbered within the block.
+    pub findings: RowFindings,
 }
 
 /// Number of rows by status, and of those without a town.
@@ -316,6 +332,7 @@ pub fn next_block<R: Read>(
     let mut originals: Vec<u8> = Vec::new();
     let mut ends: Vec<(usize, usize, bool)> = Vec::new();
     let mut asked: Vec<Option<RowCells>> = Vec::new();
+    let mut findings = RowFindings::default();
     while ends.len() < BLOCK_ROWS && originals.len() < BLOCK_BYTES {
         let Some(record) = records.next_record()? else {
             break;
@@ -326,7 +343,7 @@ pub fn next_block<R: Read>(
             asked.push(None);
         } else if !is_blank {
             let cells = cells(record.bytes, plan.delimiter);
-            asked.push(plan.row_cells(&cells));
+            asked.push(plan.row_cells(&cells, &mut findings.missing));
             // A row with missing cells is padded, so that results stay in their columns.
             let missing = plan.width.saturating_sub(cells.len());
             originals.extend(std::iter::repeat_n(plan.delimiter, missing));
@@ -338,9 +355,14 @@ pub fn next_block<R: Read>(
     if ends.is_empty() {
         return Ok(None);
     }
-    let mut answers = rows.answer(answers, &asked)?.into_iter();
+    let answers = rows.answer(answers, &asked)?;
+    for (row, (cells, answer)) in (1..).zip(asked.iter().zip(&answers)) {
+        findings.count(row, cells.as_ref(), answer);
+    }
+    let mut answers = answers.into_iter();
     let mut block = CsvBlock {
         position: records.position(),
+        findings,
         ..CsvBlock::default()
     };
     let mut begin = 0;

@@ -11,11 +11,14 @@ use serde_json::{Map, Value, json};
 use super::bulk::{Error, FileJob};
 use super::columns::{ResultColumn, RowStatus};
 use super::csv::RowCounts;
+use super::findings::RowFindings;
 use super::records::RECORD_BYTES_MAX;
 use super::request::{FileRequest, InputColumns};
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use crate::request::Operation;
 use toise_base::bounded::Lines;
+use toise_input::ReadFile;
+use toise_input::missing::MissingCounts;
 
 /// Maximum number of lines in a block.
 const BLOCK_LINES: usize = 4_096;
@@ -36,26 +39,35 @@ pub(super) fn run(
     job: &FileJob<'_>,
     answers: &(impl RowAnswers + ?Sized),
     output: &File,
-) -> Result<RowCounts, Error> {
+) -> Result<(RowCounts, ReadFile), Error> {
     let operation = job.request.operation;
     let appended = job.request.appended().map_err(|fault| job.misfit(fault))?;
     let mut rows = RowGeocoder::new(operation, appended);
-    let mut lines = Lines::new(job.open()?.reader, RECORD_BYTES_MAX as u64);
+    let input = job.open()?;
+    let mut lines = Lines::new(input.reader, RECORD_BYTES_MAX as u64);
     let mut output = BufWriter::new(output);
-    let (mut counts, mut read) = (RowCounts::default(), 0);
+    let (mut counts, mut findings, mut read) = (RowCounts::default(), RowFindings::default(), 0);
+    let mut file = ReadFile::default();
     loop {
         let block = next_block(&mut lines).map_err(|error| job.reading(error))?;
         if block.is_empty() {
             break;
         }
+        if counts.rows() == 0
+            && let Some((columns, names)) =
+                block.first().and_then(|line| columns(job.request, line))
+        {
+            file.reading = columns.reading(&names);
+        }
         let asked: Vec<Option<RowCells>> = block
             .iter()
-            .map(|line| row_cells(job.request, line))
+            .map(|line| row_cells(job.request, line, &mut findings.missing))
             .collect();
         let answered = rows.answer(answers, &asked);
         let answers = answered.map_err(|error| job.reading(error))?;
-        for (line, answer) in block.iter().zip(&answers) {
+        for ((line, cells), answer) in block.iter().zip(&asked).zip(&answers) {
             counts.count(answer);
+            findings.count(counts.rows(), cells.as_ref(), answer);
             let text = with_results(line, rows.appended(), answer, operation);
             writeln!(output, "{text}").map_err(|error| job.writing(error))?;
         }
@@ -63,7 +75,9 @@ pub(super) fn run(
         read = lines.bytes_read();
     }
     output.flush().map_err(|error| job.writing(error))?;
-    Ok(counts)
+    file.reading.form = input.form.found();
+    findings.report(&mut file);
+    Ok((counts, file))
 }
 
 /// Reads the next lines that are not empty; none at the end of the file.
@@ -83,14 +97,18 @@ fn next_block(lines: &mut Lines<impl BufRead>) -> io::Result<Vec<Line>> {
     Ok(block)
 }
 
-/// Reads the cells of a line's query; `None` if it is not an object or not an address. A missing field is an empty
-/// cell.
-fn row_cells(request: &FileRequest, line: &Line) -> Option<RowCells> {
-    if !line.is_whole {
-        return None;
-    }
+/// Finds the columns of the query of a line, and returns the names of its fields; `None` if it is not an object or lacks
+/// all columns of the address.
+fn columns(request: &FileRequest, line: &Line) -> Option<(InputColumns, Vec<String>)> {
     let object: Map<String, Value> = serde_json::from_str(&line.text).ok()?;
     let names: Vec<String> = object.keys().cloned().collect();
+    let known = known(request, &object);
+    let columns = InputColumns::find(&known, &names).ok()?;
+    Some((columns, names))
+}
+
+/// Returns the request without the columns that an object lacks.
+fn known(request: &FileRequest, object: &Map<String, Value>) -> FileRequest {
     let mut known = request.clone();
     known.columns.retain(|name| object.contains_key(name));
     for filter in [
@@ -102,6 +120,18 @@ fn row_cells(request: &FileRequest, line: &Line) -> Option<RowCells> {
     ] {
         filter.take_if(|name| !object.contains_key(name));
     }
+    known
+}
+
+/// Reads the cells of a line's query; `None` if it is not an object or not an address. A missing field is an empty
+/// cell.
+fn row_cells(request: &FileRequest, line: &Line, met: &mut MissingCounts) -> Option<RowCells> {
+    if !line.is_whole {
+        return None;
+    }
+    let object: Map<String, Value> = serde_json::from_str(&line.text).ok()?;
+    let names: Vec<String> = object.keys().cloned().collect();
+    let known = known(request, &object);
     if known.columns.is_empty() && !request.columns.is_empty() {
         return Some(RowCells::default());
     }
@@ -112,7 +142,7 @@ fn row_cells(request: &FileRequest, line: &Line) -> Option<RowCells> {
         None | Some(Value::Null) => Cow::Borrowed(""),
         Some(other) => Cow::Owned(other.to_string()),
     };
-    RowCells::read(&columns, cell)
+    RowCells::read(&columns, met, cell)
 }
 
 fn with_results(

@@ -16,8 +16,11 @@ use arrow::error::ArrowError;
 use super::bulk::{Error, FileJob};
 use super::columns::ResultColumn;
 use super::csv::RowCounts;
+use super::findings::RowFindings;
 use super::request::InputColumns;
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
+use toise_input::ReadFile;
+use toise_input::missing::MissingCounts;
 use toise_lake::foreign::{ForeignError, ForeignParquet};
 
 /// Rows per block.
@@ -28,7 +31,7 @@ pub(super) fn run(
     job: &FileJob<'_>,
     answers: &(impl RowAnswers + ?Sized),
     output: &File,
-) -> Result<RowCounts, Error> {
+) -> Result<(RowCounts, ReadFile), Error> {
     let read_failed = |source: ForeignError| Error::Foreign {
         path: job.input.to_owned(),
         source,
@@ -44,16 +47,20 @@ pub(super) fn run(
     let operation = job.request.operation;
     let misfit = |fault| job.misfit(fault);
     let appended = job.request.appended().map_err(misfit)?;
-    let input = job
-        .open()?
-        .into_file()
-        .map_err(|error| job.reading(error))?;
+    let input = job.open()?;
+    let form = input.form.found();
+    let input = input.into_file().map_err(|error| job.reading(error))?;
     let bytes = input.metadata().map_err(|error| job.reading(error))?.len();
     let batches = ForeignParquet::open(input, BLOCK_ROWS).map_err(read_failed)?;
     let schema = Arc::clone(batches.schema());
     let rows_in_file = batches.rows().max(1);
     let names = batches.names();
     let columns = InputColumns::find(job.request, &names).map_err(misfit)?;
+    let mut file = ReadFile {
+        reading: columns.reading(&names),
+        ..ReadFile::default()
+    };
+    file.reading.form = form;
     let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
     for column in &appended {
         let kind = if column.is_number() {
@@ -70,14 +77,15 @@ pub(super) fn run(
     let mut writer = ArrowWriter::try_new(output, Arc::clone(&result), Some(properties))
         .map_err(write_failed)?;
     let mut rows = RowGeocoder::new(operation, appended);
-    let mut counts = RowCounts::default();
+    let (mut counts, mut findings) = (RowCounts::default(), RowFindings::default());
     for batch in batches {
         let batch = batch.map_err(read_failed)?;
-        let asked = row_cells(&batch, &columns).map_err(cast_failed)?;
+        let asked = row_cells(&batch, &columns, &mut findings.missing).map_err(cast_failed)?;
         let answered = rows.answer(answers, &asked);
         let answers = answered.map_err(|error| job.reading(error))?;
-        for answer in &answers {
+        for (cells, answer) in asked.iter().zip(&answers) {
             counts.count(answer);
+            findings.count(counts.rows(), cells.as_ref(), answer);
         }
         let batch = ForeignParquet::restored(&schema, &batch).map_err(cast_failed)?;
         let mut arrays: Vec<ArrayRef> = batch.columns().to_vec();
@@ -89,12 +97,14 @@ pub(super) fn run(
         (job.progress)(bytes * batch.num_rows() as u64 / rows_in_file);
     }
     writer.close().map_err(write_failed)?;
-    Ok(counts)
+    findings.report(&mut file);
+    Ok((counts, file))
 }
 
 fn row_cells(
     batch: &RecordBatch,
     columns: &InputColumns,
+    met: &mut MissingCounts,
 ) -> Result<Vec<Option<RowCells>>, ArrowError> {
     let filters = [
         columns.postal_code,
@@ -115,14 +125,14 @@ fn row_cells(
             texts[at] = Some(text.as_string::<i32>().clone());
         }
     }
-    let row = |row: usize| {
+    let mut row = |row: usize| {
         let cell = |at: usize| match texts.get(at).and_then(Option::as_ref) {
             Some(text) if text.is_valid(row) => Cow::Borrowed(text.value(row)),
             _ => Cow::Borrowed(""),
         };
-        RowCells::read(columns, cell)
+        RowCells::read(columns, met, cell)
     };
-    Ok((0..batch.num_rows()).map(row).collect())
+    Ok((0..batch.num_rows()).map(&mut row).collect())
 }
 
 fn array(column: ResultColumn, at: usize, answers: &[Arc<RowAnswer>]) -> ArrayRef {

@@ -9,6 +9,8 @@ use crate::request::Operation;
 use toise_contract::Fault;
 use toise_contract::fields::given;
 use toise_contract::walk::{JsonPath, list, text};
+use toise_input::FileReading;
+use toise_input::reading::ColumnUse;
 
 /// Maximum number of columns that a list of a request may name.
 pub const COLUMNS_MAX: usize = 100;
@@ -267,6 +269,35 @@ impl InputColumns {
             return Err(Fault::new("lat", "and lon must be given together"));
         }
         Ok(found)
+    }
+}
+
+impl InputColumns {
+    /// Returns which of a file's columns are read, as what, and which are not.
+    pub fn reading(&self, header: &[String]) -> FileReading {
+        let parameters = [
+            ("postcode", self.postal_code),
+            ("citycode", self.insee_code),
+            ("type", self.kind),
+            ("lat", self.lat),
+            ("lon", self.lon),
+        ];
+        let mut reading = FileReading::default();
+        for (place, column) in header.iter().enumerate() {
+            let mut fields: Vec<&str> = Vec::new();
+            fields.extend(self.text.contains(&place).then_some("address"));
+            let named = parameters.iter().filter(|(_, at)| *at == Some(place));
+            fields.extend(named.map(|(name, _)| *name));
+            if fields.is_empty() {
+                reading.add_unused(column);
+            } else {
+                reading.columns_used.push(ColumnUse {
+                    column: column.clone(),
+                    field: fields.join(" and "),
+                });
+            }
+        }
+        reading
     }
 }
 

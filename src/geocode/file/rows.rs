@@ -15,7 +15,7 @@ use crate::address::Address;
 use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
 use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
 use toise_contract::Fault;
-use toise_input::missing;
+use toise_input::missing::{self, MissingCounts};
 
 /// Bytes of the answers kept for rows that repeat a query, for each file in progress; at most one block of answers more
 /// is held.
@@ -49,23 +49,31 @@ pub struct RowCells {
 
 impl RowCells {
     /// Reads a row's cells; `cell` returns the one at a position. A text that stands for a missing value counts as
-    /// empty. `None` if one is longer than any address, code or coordinate.
+    /// empty, and is counted in `met`. `None` if one is longer than any address, code or coordinate.
     pub fn read<'c>(
         columns: &InputColumns,
+        met: &mut MissingCounts,
         cell: impl Fn(usize) -> std::borrow::Cow<'c, str>,
     ) -> Option<Self> {
-        let one = |at: Option<usize>| {
+        let mut one = |at: Option<usize>| {
             let Some(at) = at else {
                 return Some(String::new());
             };
             let cell = cell(at);
-            let cell = missing::or_empty(cell.trim());
+            let cell = missing::counted_or_empty(cell.trim(), met);
             (cell.len() <= CELL_BYTES_MAX).then(|| cell.to_owned())
         };
+        let codes = [
+            one(columns.postal_code)?,
+            one(columns.insee_code)?,
+            one(columns.kind)?,
+            one(columns.lat)?,
+            one(columns.lon)?,
+        ];
         let mut text = String::new();
         for at in &columns.text {
             let part = cell(*at);
-            let part = missing::or_empty(part.trim());
+            let part = missing::counted_or_empty(part.trim(), met);
             if !part.is_empty() {
                 if !text.is_empty() {
                     text.push(' ');
@@ -76,13 +84,14 @@ impl RowCells {
                 text.push_str(part);
             }
         }
+        let [postal_code, insee_code, kind, lat, lon] = codes;
         Some(Self {
             text,
-            postal_code: one(columns.postal_code)?,
-            insee_code: one(columns.insee_code)?,
-            kind: one(columns.kind)?,
-            lat: one(columns.lat)?,
-            lon: one(columns.lon)?,
+            postal_code,
+            insee_code,
+            kind,
+            lat,
+            lon,
         })
     }
 
@@ -383,7 +392,9 @@ mod tests {
             ..InputColumns::default()
         };
         let read = |bytes: [usize; 3]| {
-            RowCells::read(&columns, |at| "x".repeat(bytes[at]).into()).map(|cells| cells.bytes())
+            let mut met = MissingCounts::default();
+            let cells = RowCells::read(&columns, &mut met, |at| "x".repeat(bytes[at]).into());
+            cells.map(|cells| cells.bytes())
         };
         let half = ADDRESS_BYTES_MAX / 2;
         assert_eq!(read([half, half - 1, 5]), Some(ADDRESS_BYTES_MAX + 5));

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use toise_contract::Fault;
+use toise_input::single_byte_of;
 
 /// Bytes read at a time.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -31,7 +32,8 @@ impl TextEncoding {
         })
     }
 
-    /// Detects UTF-8 if all of a text is valid UTF-8, and otherwise Windows-1252, which includes all of Latin-1.
+    /// Detects UTF-8 if all of a text is valid UTF-8, and otherwise Windows-1252, which includes all of Latin-1, or Mac
+    /// Roman, by the letters that follow the first byte of neither.
     ///
     /// # Errors
     /// The text cannot be read.
@@ -46,7 +48,9 @@ impl TextEncoding {
             filled += read;
             match std::str::from_utf8(&buffer[..filled]) {
                 Ok(_) => filled = 0,
-                Err(error) if error.error_len().is_some() => return Ok(Self(WINDOWS_1252)),
+                Err(error) if error.error_len().is_some() => {
+                    return Ok(Self(single_byte_of(&buffer[error.valid_up_to()..filled])));
+                }
                 // A character is cut off: its bytes begin the next piece.
                 Err(error) => {
                     buffer.copy_within(error.valid_up_to()..filled, 0);

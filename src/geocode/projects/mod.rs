@@ -11,7 +11,7 @@ mod runner;
 mod tests;
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,10 +19,12 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::file::csv::{self, CsvPlan, RowCounts};
+use crate::file::received::{explained, unpacked};
 use crate::file::request::FileRequest;
 use crate::file::text::TextEncoding;
 use toise_base::clock::Clock;
 use toise_contract::Fault;
+use toise_input::{FileForm, Input};
 use toise_store::leader::{Inbox, Notifier, inbox};
 use toise_store::new_id::NewId;
 use toise_store::{self as store, Store};
@@ -113,6 +115,7 @@ pub struct Project {
     token_digest: Vec<u8>,
     input_at: u64,
     output_at: u64,
+    input_form: FileForm,
 }
 
 impl Project {
@@ -252,10 +255,11 @@ impl Projects {
         })
     }
 
-    /// Makes a completely written file the input of a project; returns its length in bytes.
+    /// Makes a completely written file the input of a project, unpacked; returns its length in bytes then.
     ///
     /// # Errors
-    /// The project was started, or the file cannot be flushed.
+    /// The project was started, the file is no table or expands to more than [`INPUT_BYTES_MAX`], or it cannot be
+    /// flushed.
     pub fn set_input(
         &self,
         account: Uuid,
@@ -264,10 +268,11 @@ impl Projects {
         name: &str,
     ) -> Result<u64, Error> {
         self.idle(account, id)?;
+        let (draft, form) = draft.unpacked()?;
         draft.file.sync_all()?;
         let bytes = draft.file.metadata()?.len();
         fs::rename(&draft.path, self.folder_of(id).join(INPUT))?;
-        let is_set = record::set_input(&self.store, id, name, bytes)?;
+        let is_set = record::set_input(&self.store, id, name, bytes, &form)?;
         is_set.then_some(bytes).ok_or_else(started)
     }
 
@@ -281,7 +286,7 @@ impl Projects {
         let request = project.request.ok_or_else(|| missing("pipeline"))?;
         project.input_bytes.ok_or_else(|| missing("input-file"))?;
         let input = self.folder_of(id).join(INPUT);
-        let plan = plan(&input, &request)?;
+        let plan = plan(&input, request, &project.input_form)?;
         let mut records = File::open(&input)?;
         io::Seek::seek(&mut records, io::SeekFrom::Start(plan.first_record_at()))?;
         let rows = plan.count(records)?;
@@ -358,6 +363,35 @@ impl InputDraft {
     pub fn reserve(&mut self, bytes: u64) -> Result<(), Error> {
         self.room.grow(bytes)
     }
+
+    /// Replaces a file that is packed, a spreadsheet or UTF-16 by its text; returns what was understood of its form.
+    fn unpacked(mut self) -> Result<(Self, FileForm), Error> {
+        let packed = unpacked(&mut File::open(&self.path)?, INPUT_BYTES_MAX as u64)?;
+        let Some(Input {
+            mut reader, form, ..
+        }) = packed
+        else {
+            return Ok((self, FileForm::default()));
+        };
+        let received = self.file.metadata()?.len();
+        // Both files exist until the first is replaced.
+        let folder = self.path.parent().unwrap_or(&self.path);
+        let mut text = tempfile::NamedTempFile::new_in(folder)?;
+        let mut written = 0;
+        loop {
+            let piece = reader.fill_buf().map_err(explained)?;
+            let length = piece.len();
+            if length == 0 {
+                break;
+            }
+            written += length as u64;
+            self.room.grow(received + written)?;
+            text.write_all(piece)?;
+            reader.consume(length);
+        }
+        self.file = text.persist(&self.path).map_err(|error| error.error)?;
+        Ok((self, form.found()))
+    }
 }
 
 impl Drop for InputDraft {
@@ -371,9 +405,10 @@ fn started() -> Error {
     Error::WrongState("the project was started and cannot be changed".to_owned())
 }
 
-fn plan(input: &Path, request: &FileRequest) -> Result<CsvPlan, Error> {
+fn plan(input: &Path, request: FileRequest, form: &FileForm) -> Result<CsvPlan, Error> {
     let encoding = TextEncoding::detect(File::open(input)?)?;
-    Ok(CsvPlan::read(File::open(input)?, request, encoding)?)
+    let request = request.of_converted(form);
+    Ok(CsvPlan::read(File::open(input)?, &request, encoding)?)
 }
 
 fn token() -> String {

@@ -7,13 +7,14 @@ use uuid::Uuid;
 use super::{KEPT_FOR, PER_ACCOUNT_MAX, Project, ProjectStatus};
 use crate::file::csv::RowCounts;
 use crate::file::request::FileRequest;
+use toise_input::FileForm;
 use toise_store::lease::Lease;
 use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};
 
 /// Columns in the order that [`project`] reads.
 const COLUMNS: &str = "project_id, status, request, input_name, input_bytes, rows, counts, created_at_ms, ended_at_ms, \
-                       error, token_digest, input_at, output_at";
+                       error, token_digest, input_at, output_at, input_form";
 
 /// Inserts a project and returns its identifier; `None` if its account already has the maximum.
 pub(super) fn insert(
@@ -146,6 +147,7 @@ fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
     let status: String = row.get(1)?;
     let request: Option<String> = row.get(2)?;
     let counts: String = row.get(6)?;
+    let form: Option<String> = row.get(13)?;
     Ok(Project {
         id: uuid(row, 0)?,
         status: ProjectStatus::parse(&status),
@@ -161,6 +163,9 @@ fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
         token_digest: row.get(10)?,
         input_at: whole(11)?.unwrap_or_default(),
         output_at: whole(12)?.unwrap_or_default(),
+        input_form: form
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default(),
     })
 }
 
@@ -177,16 +182,23 @@ pub(super) fn set_request(store: &Store, id: Uuid, request: &FileRequest) -> sto
     })
 }
 
-/// Stores name and length of the file; `false` if the project was started in the meantime.
-pub(super) fn set_input(store: &Store, id: Uuid, name: &str, bytes: u64) -> store::Result<bool> {
+/// Stores name, length and form of the file; `false` if the project was started in the meantime.
+pub(super) fn set_input(
+    store: &Store,
+    id: Uuid,
+    name: &str,
+    bytes: u64,
+    form: &FileForm,
+) -> store::Result<bool> {
     let name = name.to_owned();
+    let form = serde_json::to_string(form).unwrap_or_default();
     store.write(move |transaction| {
         let changed = transaction
             .prepare_cached(
-                "UPDATE geocoding_projects SET input_name = ?2, input_bytes = ?3
+                "UPDATE geocoding_projects SET input_name = ?2, input_bytes = ?3, input_form = ?4
                  WHERE project_id = ?1 AND status = 'idle'",
             )?
-            .execute((id.to_string(), name, bytes as i64))?;
+            .execute((id.to_string(), name, bytes as i64, form))?;
         Ok(changed == 1)
     })
 }

@@ -198,8 +198,8 @@ impl RunnerLoop {
     fn open(&self, project: &Project) -> Result<OpenProject, Error> {
         let folder = self.projects.folder_of(project.id);
         let missing = || Error::WrongState("the project has no pipeline".to_owned());
-        let request = project.request.as_ref().ok_or_else(missing)?;
-        let plan = plan(&folder.join(INPUT), request)?;
+        let request = project.request.clone().ok_or_else(missing)?;
+        let plan = plan(&folder.join(INPUT), request, &project.input_form)?;
         let mut output = resumed(self.lease()?, &folder, project.output_at)?;
         let (mut input_at, mut output_at) = (project.input_at, project.output_at);
         if output_at == 0 {

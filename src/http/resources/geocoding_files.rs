@@ -1,4 +1,5 @@
-//! Files of addresses, answered at once: takes a CSV file and streams it back with the results appended.
+//! Files of addresses, answered at once: takes a file, CSV or a spreadsheet, and streams it back as CSV with the results
+//! appended.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -25,6 +26,7 @@ use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_engine::pool::{Load, PoolError};
 use toise_geocode::file::csv::{CsvBlock, CsvPlan, next_block};
+use toise_geocode::file::received::{explained, unpacked};
 use toise_geocode::file::records::RecordReader;
 use toise_geocode::file::request::FileRequest;
 use toise_geocode::file::rows::RowGeocoder;
@@ -55,6 +57,8 @@ const WARNING_HEADER: HeaderName = HeaderName::from_static("x-warning");
 const FULL_PAUSE: Duration = Duration::from_millis(100);
 /// How often in a row the pool may be full before a file is abandoned.
 const FULL_MAX: usize = 600;
+/// Endings of packed files.
+const PACKED: [&str; 3] = [".gz", ".zst", ".zip"];
 /// Maximum characters of the name of an answer.
 const NAME_CHARS_MAX: usize = 100;
 
@@ -99,8 +103,9 @@ fn documented(operation: Operation) -> Documented {
     Documented::new(id, summary)
         .with_description(
             "The file is returned as it was, byte for byte, with the result columns appended. Its encoding and \
-             delimiter are detected unless they are given. A row that cannot be read or is not found gets a status \
-             and never stops the file. Rows with the same query are looked up only once",
+             delimiter are detected unless they are given. A packed file (gzip, zstd, zip) is returned unpacked, a \
+             spreadsheet (XLSX, ODS) as CSV, and UTF-16 as UTF-8. A row that cannot be read or is not found gets a \
+             status and never stops the file. Rows with the same query are looked up only once",
         )
         .requested_as("multipart/form-data", form_schema())
         .answering_as("text/csv", json!({"type": "string"}))
@@ -110,7 +115,8 @@ fn form_schema() -> Value {
     let mut properties = file_fields();
     properties[FILE_FIELD] = json!({
         "type": "string", "format": "binary",
-        "description": "The CSV file, with a header; at most 50 MiB and 200,000 rows",
+        "description": "The file, with a header: CSV or a spreadsheet, also packed; at most 50 MiB, unpacked too, and \
+            200,000 rows",
     });
     json!({"type": "object", "required": [FILE_FIELD], "properties": properties})
 }
@@ -175,8 +181,12 @@ impl FileAnswer {
         operation: Operation,
         geocoder: Arc<Geocoder>,
     ) -> Result<(Self, u64), ApiError> {
-        let request = file_request(form.fields, operation)?;
+        let mut request = file_request(form.fields, operation)?;
         let mut file = form.file.file;
+        if let Some(input) = unpacked(&mut file, FILE_BYTES_MAX as u64)? {
+            request = request.of_converted(&input.form.found());
+            file = input.into_file().map_err(explained)?;
+        }
         let encoding = TextEncoding::detect(&file).map_err(ApiError::internal)?;
         file.rewind().map_err(ApiError::internal)?;
         let plan = CsvPlan::read(&file, &request, encoding)?;
@@ -274,9 +284,12 @@ async fn stream_rest(
     drop(place);
 }
 
-/// Names an answer: `addresses.csv` → `addresses-geocoded.csv`. Keeps only what is harmless in a header and a file
+/// Names an answer: `addresses.csv`, `addresses.csv.gz` → `addresses-geocoded.csv`. Keeps only what is harmless in a header and a file
 /// system.
 pub(super) fn answer_name(given: &str) -> String {
+    let lower = given.to_ascii_lowercase();
+    let packed = PACKED.iter().find(|ending| lower.ends_with(**ending));
+    let given = &given[..given.len() - packed.map_or(0, |ending| ending.len())];
     let stem = Path::new(given).file_stem().unwrap_or_default();
     let is_safe =
         |character: &char| character.is_ascii_alphanumeric() || "-_. ".contains(*character);

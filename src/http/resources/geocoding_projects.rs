@@ -152,7 +152,8 @@ fn pipeline_operation() -> Documented {
 fn input_operation() -> Documented {
     Documented::new("geocodingProjectInput", "Upload the file of a project")
         .with_description(
-            "The body is the CSV file, at most 1 GiB. A second upload replaces the first",
+            "The body is the file: CSV or a spreadsheet, also packed; at most 1 GiB, also when unpacked. A second \
+             upload replaces the first",
         )
         .requested_as("text/csv", json!({"type": "string", "format": "binary"}))
         .with_answer(enveloped(project_schema()))
@@ -284,7 +285,7 @@ async fn set_input(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     }
     file.flush().await.map_err(ApiError::internal)?;
     if pieces.received() == 0 {
-        return Err(Fault::new("body", "must be a CSV file").into());
+        return Err(Fault::new("body", "must be a file").into());
     }
     let name = file_name(call);
     on_project(call, move |app, account, id| {

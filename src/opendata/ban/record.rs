@@ -417,7 +417,7 @@ mod tests {
         let lats = converted.batch.column_by_name("lat").unwrap();
         let lats = lats.as_primitive::<arrow::datatypes::Float64Type>();
         assert_eq!(lats.values(), &[48.2, 48.4]);
-        let (_, dropped) = converted.findings.dropped.iter().next().unwrap();
+        let (_, dropped) = converted.findings.dropped.0.iter().next().unwrap();
         assert_eq!(dropped.count, 3);
     }
 

@@ -456,6 +456,10 @@ pub(super) fn answer(run: &MatchRun, rows: &InputRows) -> Result<(RecordBatch, B
             Err((fault, best)) => {
                 counts.errors += 1;
                 *counts.status.entry(fault.status().into()).or_default() += 1;
+                if !rows.faults.contains_key(&row) {
+                    let line = rows.block.line(row);
+                    counts.left_out.add(&fault.to_string(), line, "", "");
+                }
                 table.start(rows, row, best.as_ref());
                 table.empty(None, Some(&fault));
                 continue;

@@ -18,8 +18,8 @@ use arrow::datatypes::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use super::portfolio::{
-    self, Answers, Blocks, Error, InferredColumn, InputRows, OpenPortfolio, Portfolio,
-    PortfolioColumns, PortfolioOutput,
+    self, Answers, Blocks, Error, InputRows, OpenPortfolio, Portfolio, PortfolioColumns,
+    PortfolioOutput,
 };
 use super::{Dataset, OpenData};
 use answer::AnswerLayout;
@@ -29,7 +29,8 @@ use toise_base::progress::Progress;
 use toise_engine as engine;
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::{LazyGeocoder, Resolved};
-use toise_input::FileForm;
+use toise_input::reading::LeftOutValues;
+use toise_input::{ReadFile, SharedReading};
 
 /// Default key columns; the first one present is used.
 const DEFAULT_KEYS: [&str; 2] = ["key", "id"];
@@ -79,12 +80,11 @@ pub struct BulkReport {
     /// Rows located by their address, by precision.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub located: BTreeMap<Cow<'static, str>, u64>,
-    /// Portfolio columns that were read as the body field that their name means.
-    pub inferred_columns: Vec<InferredColumn>,
-    /// Portfolio columns that were ignored because they name no body field.
-    pub ignored_columns: Vec<String>,
-    /// Containers and encoding of the portfolio.
-    pub form: FileForm,
+    /// Of a block: invalid rows that could be read, by reason. They end up in `files`.
+    #[serde(skip_serializing_if = "LeftOutValues::is_empty")]
+    pub left_out: LeftOutValues,
+    /// What was understood of the portfolio.
+    pub files: Vec<ReadFile>,
     /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
     pub seconds: f64,
     /// Portfolio rows processed per second.
@@ -114,8 +114,9 @@ impl ByConfidence {
 }
 
 impl BulkReport {
-    /// Sets the elapsed time since `started` and the rows per second.
-    fn took(mut self, started: Instant) -> Self {
+    /// Adds what was understood of the portfolio, the elapsed time since `started` and the rows per second.
+    fn finish(mut self, reading: &SharedReading, started: Instant) -> Self {
+        self.files = vec![reading.found(std::mem::take(&mut self.left_out))];
         self.seconds = started.elapsed().as_secs_f64();
         self.rows_per_second = self.rows as f64 / self.seconds.max(f64::MIN_POSITIVE);
         self
@@ -141,6 +142,7 @@ impl BulkReport {
                 *own.entry(word.clone()).or_default() += count;
             }
         }
+        self.left_out.append(other.left_out.clone());
         self.confidence.high += other.confidence.high;
         self.confidence.medium += other.confidence.medium;
         self.confidence.low += other.confidence.low;
@@ -185,6 +187,7 @@ fn portfolio_of(job: &MatchJob, input: PathBuf) -> Portfolio {
         // A filter or a target that is not asked for would change the candidates.
         inferable: plan::address_names(job.dataset),
         only_if_named: plan::address_names(job.dataset),
+        numbers: plan::number_names(job.dataset),
         renames: job.renames.clone(),
         keys: job.keys.clone(),
         default_keys: &DEFAULT_KEYS,
@@ -219,12 +222,8 @@ pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Er
     job.names.clone_from(&opened.names);
     let run = MatchRun::of_job(open_data, &job, &options.geocoder)?;
     let output = PortfolioOutput::create(&options.output, run.schema(), options.formulas)?;
-    let mut report = BulkReport {
-        inferred_columns: opened.columns.inferred.clone(),
-        ignored_columns: opened.columns.ignored.clone(),
-        form: opened.understood.found(),
-        ..BulkReport::default()
-    };
+    let reading = opened.reading.clone();
+    let mut report = BulkReport::default();
     portfolio::run(
         &portfolio,
         opened,
@@ -233,7 +232,7 @@ pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Er
         move |rows| run.answer(rows),
         |counts| report.add(&counts),
     )?;
-    Ok(report.took(started))
+    Ok(report.finish(&reading, started))
 }
 
 /// Like [`run`], but other processes answer the blocks: `answer` receives the job, from which they create a
@@ -254,12 +253,8 @@ pub fn run_remote(
     let plan = PortfolioPlan::new(&job, opened.columns.clone())?;
     let layout = AnswerLayout::new(&plan, job.columns.as_deref())?;
     let output = PortfolioOutput::create(&options.output, layout.schema(), options.formulas)?;
-    let mut report = BulkReport {
-        inferred_columns: opened.columns.inferred.clone(),
-        ignored_columns: opened.columns.ignored.clone(),
-        form: opened.understood.found(),
-        ..BulkReport::default()
-    };
+    let reading = opened.reading.clone();
+    let mut report = BulkReport::default();
     portfolio::run_remote(
         &portfolio,
         opened,
@@ -268,7 +263,7 @@ pub fn run_remote(
         |blocks, answers| answer(&job, blocks, answers),
         |counts| report.add(&counts),
     )?;
-    Ok(report.took(started))
+    Ok(report.finish(&reading, started))
 }
 
 impl MatchRun {

@@ -267,6 +267,15 @@ pub(super) fn field_names(dataset: Dataset) -> Vec<String> {
         .collect()
 }
 
+/// Returns the column names of the fields that hold numbers.
+pub(super) fn number_names(dataset: Dataset) -> Vec<String> {
+    fields(dataset)
+        .into_iter()
+        .filter(|field| field.cell == CellKind::Number)
+        .map(|field| field.name)
+        .collect()
+}
+
 /// Returns the column names of the parts of an address.
 pub(super) fn address_names(dataset: Dataset) -> Vec<String> {
     fields(dataset)

@@ -2,6 +2,7 @@
 
 pub mod columns;
 pub mod official;
+pub mod placing;
 pub mod record;
 pub mod source;
 pub mod stored;

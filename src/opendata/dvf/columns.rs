@@ -56,10 +56,12 @@ pub enum DvfField {
     Longitude,
     Latitude,
     Geometry,
+    X,
+    Y,
 }
 
 /// Number of [`DvfField`]s.
-const FIELD_COUNT: usize = 42;
+const FIELD_COUNT: usize = 44;
 
 /// Field, normalised geo-dvf name, normalised name in the tax office's format.
 const FIELDS: [(DvfField, &str, &str); FIELD_COUNT] = [
@@ -149,6 +151,9 @@ const FIELDS: [(DvfField, &str, &str); FIELD_COUNT] = [
     (DvfField::Longitude, "longitude", ""),
     (DvfField::Latitude, "latitude", ""),
     (DvfField::Geometry, "geometry", ""),
+    // Published nowhere, and usual in files that other programs made: metres in Lambert-93 or the projection overseas.
+    (DvfField::X, "x", "x"),
+    (DvfField::Y, "y", "y"),
 ];
 
 /// Published columns that records do not use; they are not reported as unknown.

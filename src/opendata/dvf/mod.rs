@@ -10,6 +10,7 @@ pub mod place;
 pub mod record;
 pub mod row;
 mod scattered;
+pub mod sieve;
 pub mod stored;
 
 use std::sync::LazyLock;

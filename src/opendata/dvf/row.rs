@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use super::columns::{DvfColumns, DvfField, DvfForm, commune_code, parcel_code};
-use super::place::{parcel_today, row_place};
+use super::place::{department, parcel_today, row_place};
 use crate::report::ConversionFindings;
-use crate::source::cell::{code, day, decimal};
+use crate::source::cell::{code, day, decimal, euros};
 use crate::source::{Block, SourceLocation, geometry};
+use toise_geo::projection::{in_france, to_degrees};
 
 /// End of the code of a parcel without a plan number.
 const NO_PLAN: &str = "0000";
@@ -173,7 +174,7 @@ impl RowReader<'_> {
         let price_cents = if price.is_empty() {
             None
         } else {
-            let Some(euros) = decimal(price).filter(|euros| (0.0..1e13).contains(euros)) else {
+            let Some(euros) = euros(price).filter(|euros| (0.0..1e13).contains(euros)) else {
                 findings.reject(
                     "price unreadable",
                     &self.place(block, row, DvfField::Price),
@@ -244,7 +245,7 @@ impl RowReader<'_> {
                 cell(DvfField::SpecialCulture),
             ),
             land_m2,
-            position: self.position(block, row, findings),
+            position: self.position(block, row, &place.commune, findings),
             commune: place.commune,
             former_commune: place.former,
         })
@@ -301,6 +302,7 @@ impl RowReader<'_> {
         &self,
         block: &Block,
         row: usize,
+        commune: &str,
         findings: &mut ConversionFindings,
     ) -> Option<(f64, f64)> {
         let (mut lat, mut lon) = (
@@ -308,7 +310,10 @@ impl RowReader<'_> {
             self.cell(block, row, DvfField::Longitude),
         );
         if lat.is_empty() || lon.is_empty() {
-            (lon, lat) = geometry::parse(self.cell(block, row, DvfField::Geometry))?;
+            let Some(point) = geometry::parse(self.cell(block, row, DvfField::Geometry)) else {
+                return self.projected_position(block, row, commune, findings);
+            };
+            (lon, lat) = point;
         }
         let position = decimal(lat)
             .zip(decimal(lon))
@@ -319,6 +324,40 @@ impl RowReader<'_> {
                 "position unreadable",
                 &self.place(block, row, DvfField::Latitude),
                 &value,
+            );
+        }
+        position
+    }
+}
+
+impl RowReader<'_> {
+    /// Returns the position in the columns `x` and `y`: metres in the official projection of the department, or degrees.
+    fn projected_position(
+        &self,
+        block: &Block,
+        row: usize,
+        commune: &str,
+        findings: &mut ConversionFindings,
+    ) -> Option<(f64, f64)> {
+        let (x, y) = (
+            self.cell(block, row, DvfField::X),
+            self.cell(block, row, DvfField::Y),
+        );
+        if x.is_empty() || y.is_empty() {
+            return None;
+        }
+        let position = decimal(x).zip(decimal(y)).and_then(|(x, y)| {
+            if x.abs() <= 180.0 && y.abs() <= 90.0 {
+                return Some((y, x));
+            }
+            to_degrees(department(commune), x, y)
+        });
+        let position = position.filter(|(lat, lon)| in_france(*lat, *lon));
+        if position.is_none() {
+            findings.drop_value(
+                "position unreadable: neither Lambert-93 nor degrees",
+                &self.place(block, row, DvfField::X),
+                &format!("{x}, {y}"),
             );
         }
         position

@@ -6,19 +6,11 @@ use arrow::datatypes::{Date32Type, Float64Type, Int64Type};
 
 use super::derive::{SaleKind, SaleRecord};
 use super::record::{Builders, PlaceSources, place_sale};
+use crate::placing::PlacedCounts;
 use toise_lake::{Error, RowSink};
 
 /// Column that is null for sales without a position.
 const LATITUDE: &str = "lat";
-
-/// Counts of [`place_stored`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlacedSales {
-    /// Sales of the departments that had no position.
-    pub without_position: u64,
-    /// Those that have one now.
-    pub placed: u64,
-}
 
 /// Pushes the stored sales of departments that have no position and whose address gives one, with that position. Reads
 /// only row groups in which a position is missing.
@@ -29,8 +21,8 @@ pub fn place_stored(
     sink: &mut dyn RowSink,
     departments: &[String],
     sources: PlaceSources<'_>,
-) -> Result<PlacedSales, Error> {
-    let mut counts = PlacedSales::default();
+) -> Result<PlacedCounts, Error> {
+    let mut counts = PlacedCounts::default();
     let Some(stored) = sink.stored_rows()? else {
         return Ok(counts);
     };
@@ -45,7 +37,7 @@ fn place_batch(
     batch: &RecordBatch,
     departments: &[String],
     sources: PlaceSources<'_>,
-    counts: &mut PlacedSales,
+    counts: &mut PlacedCounts,
 ) -> Result<RecordBatch, Error> {
     let mut placed = Builders::default();
     for row in 0..batch.num_rows() {

@@ -9,11 +9,27 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use super::{BLOCKS_CONVERTING, ImportOptions};
 use crate::dataset::{Dataset, ImportTable};
 use crate::report::{Converted, ImportReport};
+use crate::source::cell::plain_name;
 use crate::source::{Block, Error, Header, SourceLocation};
 use crate::{ban, dpe, dvf};
 use toise_geo::iris::IrisIndex;
 use toise_geocode::resolve::LazyGeocoder;
+use toise_input::FileReading;
+use toise_input::number::DecimalEvidence;
+use toise_input::reading::ColumnUse;
 use toise_lake::{RowSink, StoredRows};
+
+/// Sets the columns of a header; a later header of JSON has more of them.
+fn set_columns(reading: &mut FileReading, header: &Header, unknown: &[String]) {
+    let used = header.names.iter().filter(|name| !unknown.contains(name));
+    reading.columns_used = used
+        .map(|name| ColumnUse {
+            column: name.clone(),
+            field: plain_name(name),
+        })
+        .collect();
+    unknown.iter().for_each(|name| reading.add_unused(name));
+}
 
 type Conversion = Receiver<Result<Converted, toise_lake::Error>>;
 
@@ -49,6 +65,10 @@ pub(super) struct BlockConsumer<'c> {
     /// Rows that are already stored; opened for a file that lacks columns.
     stored: Option<Arc<StoredRows>>,
     converting: VecDeque<Conversion>,
+    /// What is understood of this source.
+    pub(super) reading: FileReading,
+    /// How its first rows write decimals.
+    pub(super) decimals: DecimalEvidence,
     /// Number of rows read from this source.
     pub(super) rows: u64,
     /// Communes and years of the rows used.
@@ -92,6 +112,8 @@ impl<'c> BlockConsumer<'c> {
             allow_partial: options.allow_partial,
             stored: None,
             converting: VecDeque::new(),
+            reading: FileReading::default(),
+            decimals: DecimalEvidence::default(),
             rows: 0,
             places: BTreeSet::new(),
         }
@@ -103,21 +125,33 @@ impl<'c> BlockConsumer<'c> {
             self.is_scattered,
             self.sink.scratch_folder().map(Path::to_owned),
         );
+        let context = Arc::clone(&self.context);
+        let mut sieve = dvf::sieve::DepartmentSieve::new(&context.dvf.departments);
         for block in blocks {
             let block = block?;
+            if self.rows == 0 {
+                self.observe_decimals(&block);
+            }
             self.rows += block.len() as u64;
             self.report.rows_read += block.len() as u64;
-            self.report.add_missing(&block.missing);
+            self.reading.add_missing(&block.missing);
             match self.columns(&block)? {
                 SourceColumns::Dpe(columns) => self.convert_dpe(block, columns)?,
                 SourceColumns::Ban(columns) => self.convert_ban(block, columns)?,
                 SourceColumns::Dvf(columns) => {
+                    let Some(block) = sieve.push(block, &columns) else {
+                        continue;
+                    };
                     let mut emit = |mutations| self.convert_dvf(mutations, Arc::clone(&columns));
                     grouper.push(block, &columns, &mut emit)?;
                 }
             }
         }
         if let Some(SourceColumns::Dvf(columns)) = self.columns.clone() {
+            let (rest, skipped) = sieve.finish();
+            self.report.rows_not_asked_for += skipped;
+            let mut emit = |mutations| self.convert_dvf(mutations, Arc::clone(&columns));
+            grouper.push(rest, &columns, &mut emit)?;
             let mut emit = |mutations| self.convert_dvf(mutations, Arc::clone(&columns));
             let findings = grouper.finish(&columns, &mut emit)?;
             self.report.add(findings);
@@ -126,6 +160,15 @@ impl<'c> BlockConsumer<'c> {
             self.take_oldest()?;
         }
         Ok(())
+    }
+
+    /// Looks at the first rows, to report how they write decimals. Numbers of official files have no other notation.
+    fn observe_decimals(&mut self, block: &Block) {
+        for row in 0..block.len() {
+            for cell in block.cells(row) {
+                self.decimals.observe(cell);
+            }
+        }
     }
 
     /// Returns the columns of the block's header; computed again only if the header has changed.
@@ -141,18 +184,12 @@ impl<'c> BlockConsumer<'c> {
         let columns = match self.table {
             ImportTable::Dataset(Dataset::Dvf) => {
                 let columns = dvf::columns::DvfColumns::find(&block.header, file)?;
-                columns
-                    .unknown
-                    .iter()
-                    .for_each(|name| self.report.add_unknown_column(name));
+                set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Dvf(Arc::new(columns))
             }
             ImportTable::Dataset(Dataset::Dpe) => {
                 let columns = dpe::source::DpeColumns::find(&block.header, file)?;
-                columns
-                    .unknown
-                    .iter()
-                    .for_each(|name| self.report.add_unknown_column(name));
+                set_columns(&mut self.reading, &block.header, &columns.unknown);
                 if !self.has_all_columns && !columns.is_complete() {
                     self.look_up_stored(&columns)?;
                 }
@@ -160,10 +197,7 @@ impl<'c> BlockConsumer<'c> {
             }
             ImportTable::Ban => {
                 let columns = ban::columns::BanColumns::find(&block.header, file)?;
-                columns
-                    .unknown
-                    .iter()
-                    .for_each(|name| self.report.add_unknown_column(name));
+                set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Ban(Arc::new(columns))
             }
         };
@@ -276,7 +310,10 @@ impl<'c> BlockConsumer<'c> {
         if self.table == Dataset::Dvf.into() {
             self.report.add_without_position(&converted.batch);
         }
-        self.report.add(converted.findings);
+        let mut findings = converted.findings;
+        let dropped = std::mem::take(&mut findings.dropped);
+        self.reading.left_out.append(dropped);
+        self.report.add(findings);
         self.places.extend(converted.places);
         if converted.batch.num_rows() > 0 {
             self.sink.push(converted.batch)?;

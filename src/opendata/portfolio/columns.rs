@@ -1,11 +1,11 @@
 //! Maps the columns of a portfolio to fields, and selects the columns to copy to the output.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Error, Portfolio};
 use crate::source::Block;
 use crate::source::cell::plain_name;
 use toise_contract::columns::{self as names, ColumnMeaning, folded, meaning};
+use toise_input::quantity::NumberKind;
+use toise_input::reading::ColumnUse;
 
 /// The mapping of the columns of a portfolio.
 #[derive(Clone, Debug)]
@@ -15,20 +15,14 @@ pub struct PortfolioColumns {
     /// Names of the columns copied to the output.
     pub keys: Vec<String>,
     key_columns: Vec<usize>,
-    /// Input columns that are read as a field of another name that means the same, such as `adresse` as `address`.
-    pub inferred: Vec<InferredColumn>,
+    /// Input columns that are read, in their order, with their fields.
+    pub used: Vec<ColumnUse>,
     /// Input columns that are ignored.
     pub ignored: Vec<String>,
 }
 
-/// A column that is read as the field that its name means.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InferredColumn {
-    /// The column of the portfolio.
-    pub column: String,
-    /// The field.
-    pub field: String,
-}
+/// Name of the field of a column that is copied to the output.
+const KEY: &str = "key";
 
 /// Returns the meaning of a name that is one field of an advert.
 fn meant(name: &str) -> Option<ColumnMeaning> {
@@ -187,22 +181,42 @@ impl PortfolioColumns {
                 fields.join(", ")
             )));
         }
+        let mut used: Vec<(usize, &str)> = found
+            .iter()
+            .map(|(column, field)| (*column, fields[*field].as_str()))
+            .chain(key_columns.iter().map(|column| (*column, KEY)))
+            .collect();
+        used.sort_unstable();
+        let used = used.into_iter().map(|(column, field)| ColumnUse {
+            column: columns[column].clone(),
+            field: field.to_owned(),
+        });
         Ok(Self {
+            used: used.collect(),
             fields: found,
             keys,
             key_columns,
-            inferred: inferred
-                .into_iter()
-                .map(|(index, field)| InferredColumn {
-                    column: columns[index].clone(),
-                    field: fields[field].clone(),
-                })
-                .collect(),
             ignored: unnamed
                 .into_iter()
                 .map(|index| columns[index].clone())
                 .collect(),
         })
+    }
+
+    /// Returns what the numbers of each of a file's columns are; `None` for columns of other values.
+    pub(super) fn number_kinds(
+        &self,
+        portfolio: &Portfolio,
+        width: usize,
+    ) -> Vec<Option<NumberKind>> {
+        let mut kinds = vec![None; width];
+        for (column, field) in &self.fields {
+            let field = &portfolio.fields[*field];
+            if portfolio.numbers.contains(field) {
+                kinds[*column] = Some(NumberKind::of_field(field));
+            }
+        }
+        kinds
     }
 
     /// Returns the values of a row's key columns.
@@ -230,6 +244,7 @@ mod tests {
                 .map(|field| (*field).to_owned())
                 .collect(),
             only_if_named: Vec::new(),
+            numbers: Vec::new(),
             renames: Vec::new(),
             keys: Vec::new(),
             default_keys: &["id", "ref"],
@@ -264,18 +279,20 @@ mod tests {
             ],
         )
         .unwrap();
-        let inferred: Vec<(&str, &str)> = found
-            .inferred
+        let used: Vec<(&str, &str)> = found
+            .used
             .iter()
             .map(|one| (one.column.as_str(), one.field.as_str()))
             .collect();
         assert_eq!(
-            inferred,
+            used,
             [
+                ("Réf", "key"),
                 ("Adresse", "address"),
                 ("CP", "postcode"),
                 ("Ville", "city"),
-                ("Surface habitable", "surface_m2")
+                ("Surface habitable", "surface_m2"),
+                ("Type", "type"),
             ]
         );
         assert_eq!(found.fields, [(5, 1), (1, 3), (2, 4), (3, 5), (4, 2)]);
@@ -291,7 +308,7 @@ mod tests {
             &["superficie", "surface_m2", "cp", "postal_code", "id"],
         )
         .unwrap();
-        assert_eq!(found.inferred, []);
+        assert!(found.used.iter().all(|one| one.column == one.field));
         assert_eq!(found.ignored, ["superficie", "cp"]);
         // Of two names, the more usual one.
         let found = read(&fields, &["superficie", "surface"]).unwrap();

@@ -20,7 +20,10 @@ use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
 use toise_base::bounded::{Lines, RecordBound, check_columns};
 use toise_base::delimiter::detect_delimiter;
-use toise_input::{Input, SharedForm, TextConversion, delimited, json};
+use toise_input::quantity::TwoReadings;
+use toise_input::{
+    Input, NumberColumns, SharedForm, SharedReading, TextConversion, delimited, json,
+};
 
 /// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
@@ -28,6 +31,11 @@ const BLOCK_ROWS: usize = 512;
 const PROBE_BYTES: usize = 64 << 10;
 /// Maximum length of an NDJSON line or a row, bytes: one body takes a few hundred.
 const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Reason of a number that the whole column does not make certain.
+const TWO_READINGS: &str = "can be read in two ways";
+/// Reason of a line that is no row.
+const NOT_AN_OBJECT: &str = "not a JSON object";
 
 /// A block of portfolio rows.
 pub struct InputRows {
@@ -50,14 +58,15 @@ pub struct OpenPortfolio {
     pub names: Vec<String>,
     /// Name of the file, for messages.
     pub name: String,
-    /// What was understood of its containers and its encoding.
-    pub understood: SharedForm,
+    /// What is understood of it.
+    pub reading: SharedReading,
 }
 
 enum PortfolioForm {
     Csv {
         delimiter: u8,
         header: Arc<Header>,
+        numbers: NumberColumns,
     },
     NdJson {
         header: Arc<Header>,
@@ -96,42 +105,61 @@ impl OpenPortfolio {
                 source,
             })?;
         let misfit = |reason| Error::Option(format!("{name}: {reason}"));
+        let columns_of = |names: &[String]| {
+            PortfolioColumns::new(portfolio, names).map_err(|error| error.in_file(&name))
+        };
         let first = probe.trim_ascii_start().first().copied();
-        let (form, columns) = if input.is_parquet || first == Some(b'[') {
+        let (form, columns, names) = if input.is_parquet || first == Some(b'[') {
             let (format, header) = source::read_header(&portfolio.input, &name)?;
-            (PortfolioForm::Imported(format), header.names.clone())
+            let columns = columns_of(&header.names)?;
+            let names = header.names.clone();
+            (PortfolioForm::Imported(format), columns, names)
         } else if first == Some(b'{') {
-            let header = Arc::new(json_header(portfolio, Cursor::new(&probe).chain(text))?);
-            let columns = header.names.clone();
-            (PortfolioForm::NdJson { header }, columns)
+            let (header, own) = json_header(portfolio, Cursor::new(&probe).chain(text))?;
+            let mut columns = columns_of(&header.names)?;
+            let own = &header.names[..own];
+            columns.used.retain(|used| own.contains(&used.column));
+            let names = header.names.clone();
+            let header = Arc::new(header);
+            (PortfolioForm::NdJson { header }, columns, names)
         } else if first.is_none() {
             return Err(misfit("the file is empty".into()));
         } else {
             let delimiter = detect_delimiter(&probe);
+            let text = RecordBound::new(Cursor::new(&probe).chain(text));
             let mut rows = delimited::builder(&probe, Some(delimiter), &input.form)
-                .from_reader(RecordBound::new(Cursor::new(&probe).chain(text)).0);
-            let names = rows.headers().map_err(|error| misfit(error.to_string()))?;
-            check_columns(names.len()).map_err(misfit)?;
-            let names: Vec<String> = names.iter().map(|cell| cell.trim().to_owned()).collect();
-            let header = Arc::new(Header {
-                names: names.clone(),
-            });
-            (PortfolioForm::Csv { delimiter, header }, names)
+                .flexible(true)
+                .from_reader(text.0);
+            let header = rows.headers().map_err(|error| misfit(error.to_string()))?;
+            check_columns(header.len()).map_err(misfit)?;
+            let names: Vec<String> = header.iter().map(|cell| cell.trim().to_owned()).collect();
+            let columns = columns_of(&names)?;
+            let kinds = columns.number_kinds(portfolio, names.len());
+            let numbers = NumberColumns::observe(kinds, rows, &text.1, &input.form)
+                .map_err(|error| misfit(error.to_string()))?;
+            let form = PortfolioForm::Csv {
+                delimiter,
+                header: Arc::new(Header {
+                    names: names.clone(),
+                }),
+                numbers,
+            };
+            (form, columns, names)
         };
         Ok(Self {
-            columns: PortfolioColumns::new(portfolio, &columns)
-                .map_err(|error| error.in_file(&name))?,
-            names: columns,
+            reading: SharedReading::new(&name, input.form, &columns.used, &columns.ignored),
+            columns,
+            names,
             form,
             bytes,
             name,
-            understood: input.form,
         })
     }
 }
 
-/// Returns the keys of the first readable object, followed by the fields and key columns that it lacks.
-fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Error> {
+/// Returns the keys of the first readable object, followed by the fields and key columns that it lacks, and the number of
+/// its own keys.
+fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<(Header, usize), Error> {
     let mut names: Vec<String> = Vec::new();
     let path = portfolio.input.display();
     let failed = |source| Error::Io {
@@ -147,6 +175,7 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Erro
             break;
         }
     }
+    let own_keys = names.len();
     let renamed = portfolio.renames.iter().map(|(ours, _)| ours.clone());
     // A renamed field is not read under its own name, nor is a field whose name is a key column.
     let own = portfolio.fields.iter().filter(|name| {
@@ -163,7 +192,7 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Erro
             names.push(name);
         }
     }
-    Ok(Header { names })
+    Ok((Header { names }, own_keys))
 }
 
 /// Reads the portfolio to its end, on a separate thread.
@@ -174,8 +203,10 @@ pub(super) fn read(
     sender: SyncSender<Result<InputRows, Error>>,
 ) {
     let mut first_row = 1;
+    let reading = portfolio_file.reading.clone();
     let mut send = |block: Block, faults| {
         let rows = block.len() as u64;
+        reading.count(rows, &block.missing);
         let rows_read = InputRows {
             block,
             faults,
@@ -188,12 +219,20 @@ pub(super) fn read(
         PortfolioForm::Imported(format) => {
             read_imported(&portfolio_file.name, *format, portfolio, bar, &mut send)
         }
-        PortfolioForm::Csv { delimiter, header } => opened(portfolio, bar).and_then(|input| {
-            let name = &portfolio_file.name;
-            read_csv(input.reader, name, *delimiter, header, &mut send)
+        PortfolioForm::Csv {
+            delimiter,
+            header,
+            numbers,
+        } => opened(portfolio, bar).and_then(|input| {
+            let rows = CsvRows {
+                header,
+                numbers,
+                reading: &portfolio_file.reading,
+            };
+            rows.read(input.reader, *delimiter, &mut send)
         }),
         PortfolioForm::NdJson { header } => opened(portfolio, bar)
-            .and_then(|input| read_json(input.reader, &portfolio_file.name, header, &mut send)),
+            .and_then(|input| read_json(input.reader, &portfolio_file.reading, header, &mut send)),
     };
     if let Err(error) = result {
         // If the coordinator has gone away, it has reported its own error.
@@ -224,55 +263,70 @@ fn read_imported(
     Ok(())
 }
 
-fn read_csv(
-    text: impl Read,
-    name: &str,
-    delimiter: u8,
-    header: &Arc<Header>,
-    send: Sender<'_>,
-) -> Result<(), Error> {
-    let (text, ends) = RecordBound::new(text);
-    let mut rows = delimited::builder(&[], Some(delimiter), &SharedForm::default())
-        .flexible(true)
-        .from_reader(text);
-    let mut record = csv::StringRecord::new();
-    let mut block = Block::new(Arc::clone(header));
-    let mut faults = HashMap::new();
-    loop {
-        let more = rows
-            .read_record(&mut record)
-            .map_err(|error| Error::Option(format!("{name}: {error}")))?;
-        ends.mark();
-        if more {
-            let line = record.position().map_or(0, csv::Position::line);
-            let row = block.len();
-            block.start_row(line);
-            // A row of another width has a fault, and its cells beyond the header are dropped.
-            for cell in record.iter().take(header.names.len()) {
-                block.push_cell(cell);
+/// Rows of a delimited text.
+struct CsvRows<'p> {
+    header: &'p Arc<Header>,
+    numbers: &'p NumberColumns,
+    reading: &'p SharedReading,
+}
+
+impl CsvRows<'_> {
+    fn read(&self, text: impl Read, delimiter: u8, send: Sender<'_>) -> Result<(), Error> {
+        let name = &self.reading.name;
+        let (text, ends) = RecordBound::new(text);
+        let mut rows = delimited::builder(&[], Some(delimiter), &SharedForm::default())
+            .flexible(true)
+            .from_reader(text);
+        let mut record = csv::StringRecord::new();
+        let mut block = Block::new(Arc::clone(self.header));
+        let mut faults = HashMap::new();
+        loop {
+            let more = rows
+                .read_record(&mut record)
+                .map_err(|error| Error::Option(format!("{name}: {error}")))?;
+            ends.mark();
+            if more && let Some(fault) = self.push(&mut block, &record) {
+                faults.insert(block.len() - 1, fault);
             }
-            if record.len() != header.names.len() {
-                let (cells, columns) = (record.len(), header.names.len());
-                faults.insert(
-                    row,
-                    format!(
-                        "line {line}: the row has {cells} cells where the header has {columns}"
-                    ),
-                );
+            if block.len() >= BLOCK_ROWS || block.is_full() || !more {
+                let full = std::mem::replace(&mut block, Block::new(Arc::clone(self.header)));
+                if !send(full, std::mem::take(&mut faults)) || !more {
+                    return Ok(());
+                }
             }
         }
-        if block.len() >= BLOCK_ROWS || block.is_full() || !more {
-            let full = std::mem::replace(&mut block, Block::new(Arc::clone(header)));
-            if !send(full, std::mem::take(&mut faults)) || !more {
-                return Ok(());
+    }
+
+    /// Adds a row to a block; returns what is wrong with it. A row of another width loses its cells beyond the header.
+    fn push(&self, block: &mut Block, record: &csv::StringRecord) -> Option<String> {
+        let line = record.position().map_or(0, csv::Position::line);
+        let names = &self.header.names;
+        let mut fault = None;
+        block.start_row(line);
+        for (column, cell) in record.iter().take(names.len()).enumerate() {
+            match self.numbers.plain(column, cell) {
+                Ok(plain) => block.push_cell(&plain),
+                Err(TwoReadings) => {
+                    block.push_cell(cell);
+                    let name = &names[column];
+                    self.reading.leave_out(TWO_READINGS, line, name, cell);
+                    fault = Some(format!("line {line}: {name}: {cell} {TWO_READINGS}"));
+                }
             }
         }
+        if record.len() != names.len() {
+            let (cells, columns) = (record.len(), names.len());
+            let reason = format!("the row has {cells} cells where the header has {columns}");
+            self.reading.leave_out(&reason, line, "", "");
+            fault = Some(format!("line {line}: {reason}"));
+        }
+        fault
     }
 }
 
 fn read_json(
     text: impl BufRead,
-    name: &str,
+    reading: &SharedReading,
     header: &Arc<Header>,
     send: Sender<'_>,
 ) -> Result<(), Error> {
@@ -282,7 +336,7 @@ fn read_json(
     let mut row_number = 0;
     loop {
         let line = lines.next_line().map_err(|source| Error::Io {
-            path: name.to_owned(),
+            path: reading.name.clone(),
             source,
         })?;
         let more = line.is_some();
@@ -301,10 +355,14 @@ fn read_json(
                     }
                 }
                 Err(_) if line.is_cut => {
-                    faults.insert(row, format!("longer than {LINE_BYTES_MAX} bytes"));
+                    let reason = format!("longer than {LINE_BYTES_MAX} bytes");
+                    reading.leave_out(&reason, row_number, "", "");
+                    faults.insert(row, reason);
                 }
                 Err(error) => {
-                    faults.insert(row, format!("not a JSON object: {error}"));
+                    let text = String::from_utf8_lossy(line.bytes);
+                    reading.leave_out(NOT_AN_OBJECT, row_number, "", &text);
+                    faults.insert(row, format!("{NOT_AN_OBJECT}: {error}"));
                 }
             }
         }

@@ -23,7 +23,7 @@ use toise_base::progress::Progress;
 use toise_engine as engine;
 
 pub use addresses::{ADDRESS_FIELDS, AddressAnswerBuilder, AddressColumns};
-pub use columns::{InferredColumn, PortfolioColumns};
+pub use columns::PortfolioColumns;
 pub use input::{InputRows, OpenPortfolio};
 pub use output::PortfolioOutput;
 pub use status::{RowFault, STATUS, STATUS_OK};
@@ -46,6 +46,8 @@ pub struct Portfolio {
     pub inferable: Vec<String>,
     /// Fields that change the output if they are given; in NDJSON, they are read only if the first object has them.
     pub only_if_named: Vec<String>,
+    /// Fields that hold numbers.
+    pub numbers: Vec<String>,
     /// Pairs of input column and the field it stands for.
     pub renames: Vec<(String, String)>,
     /// Input columns to copy to the output.

@@ -20,6 +20,17 @@ pub fn decimal(cell: &str) -> Option<f64> {
     number::read(cell, LoneSeparator::Decimals)
 }
 
+/// Parses an amount in euros like [`decimal`]; a lone separator before three digits groups thousands, because an amount
+/// has no third decimal.
+pub fn euros(cell: &str) -> Option<f64> {
+    let cell = cell.trim();
+    let mut last = cell.bytes().rev();
+    match last.nth(3) {
+        Some(b',' | b'.') => number::read(cell, LoneSeparator::Thousands),
+        _ => decimal(cell),
+    }
+}
+
 /// Converts a cell to a JSON number in its shortest notation, so that every source gives the same text: `315`, `315.0`,
 /// `315,00` and `3.15e2` give `315`. Whole numbers keep all their digits; others are those of a 64-bit float. A flag of
 /// older files becomes 1 or 0. `None` if it is not a number.

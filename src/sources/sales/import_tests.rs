@@ -170,7 +170,11 @@ async fn import(title: &str, file_path: &str, file: Vec<u8>, is_listed: bool) ->
         covered.iter().all(|slice| slice.year == Some(2023)),
         "{covered:?}"
     );
-    assert_eq!(report.unknown_columns, Vec::<String>::new(), "{file_path}");
+    assert_eq!(
+        report.files[0].read.reading.columns_unused,
+        Vec::<String>::new(),
+        "{file_path}"
+    );
     let mut records = records.0;
     for record in &mut records {
         record.as_object_mut().unwrap().remove("mutation_id");

@@ -372,6 +372,8 @@ CREATE TABLE geocoding_projects (
   -- Name and length of the file; NULL until it was sent.
   input_name TEXT,
   input_bytes INTEGER,
+  -- What was understood of its form when it was unpacked, as JSON.
+  input_form TEXT,
   rows INTEGER,
   -- Rows answered so far, as JSON by what became of them.
   counts TEXT NOT NULL DEFAULT '{}',

@@ -1,0 +1,44 @@
+//! What was found in the rows of a file, for the report of the command line.
+
+use super::columns::RowStatus;
+use super::rows::{RowAnswer, RowCells};
+use toise_input::missing::MissingCounts;
+use toise_input::reading::{LeftOutValues, ReadFile};
+
+/// Reason of rows that have no answer.
+const UNREADABLE: &str = "the row cannot be read, or is no valid query";
+
+/// What was found in some rows, besides their counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowFindings {
+    /// Texts for missing values that were met.
+    pub missing: MissingCounts,
+    /// Rows in error, by their number from 1.
+    pub left_out: LeftOutValues,
+}
+
+impl RowFindings {
+    /// Takes the answer to a row into account.
+    pub fn count(&mut self, row: u64, query: Option<&RowCells>, answer: &RowAnswer) {
+        if answer.status == RowStatus::Error {
+            let text = query.map_or("", |cells| &cells.text);
+            self.left_out.add(UNREADABLE, row, "", text);
+        }
+    }
+
+    /// Adds those of later rows, which begin after `rows` rows.
+    pub fn append(&mut self, mut later: Self, rows: u64) {
+        self.missing.add(&later.missing);
+        let examples = later.left_out.0.values_mut();
+        examples
+            .flat_map(|found| &mut found.examples)
+            .for_each(|example| example.line += rows);
+        self.left_out.append(later.left_out);
+    }
+
+    /// Puts them into the report of their file.
+    pub fn report(self, file: &mut ReadFile) {
+        file.reading.add_missing(&self.missing);
+        file.reading.left_out = self.left_out;
+    }
+}

@@ -1,0 +1,129 @@
+//! What is understood of a file while its rows are read: how its columns of numbers are written, and what was found.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use toise_base::bounded::RecordEnds;
+
+use crate::form::SharedForm;
+use crate::missing::{self, MissingCounts};
+use crate::number::FileDecimals;
+use crate::quantity::{self, NumberKind, TwoReadings};
+use crate::reading::{ColumnUse, FileReading, LeftOutValues, ReadFile};
+
+/// What is understood of a file while it is read. Clones share it.
+#[derive(Clone)]
+pub struct SharedReading {
+    /// Name of the file.
+    pub name: String,
+    form: SharedForm,
+    columns_used: Vec<ColumnUse>,
+    columns_unused: Vec<String>,
+    rows: Arc<Mutex<RowsRead>>,
+}
+
+/// What was found in the rows read so far.
+#[derive(Default)]
+struct RowsRead {
+    rows: u64,
+    missing: MissingCounts,
+    left_out: LeftOutValues,
+}
+
+impl SharedReading {
+    /// Begins to read a file in this form, of which some columns are used and others are not.
+    pub fn new(
+        name: &str,
+        form: SharedForm,
+        columns_used: &[ColumnUse],
+        columns_unused: &[String],
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            form,
+            columns_used: columns_used.to_vec(),
+            columns_unused: columns_unused.to_vec(),
+            rows: Arc::default(),
+        }
+    }
+
+    /// Returns what is known so far; complete once all rows are read. `left_out` are the rows that could be read, but
+    /// were not processed.
+    pub fn found(&self, left_out: LeftOutValues) -> ReadFile {
+        let read = self.rows.lock();
+        let mut all = read.left_out.clone();
+        all.append(left_out);
+        let mut reading = FileReading {
+            form: self.form.found(),
+            columns_used: self.columns_used.clone(),
+            columns_unused: self.columns_unused.clone(),
+            left_out: all,
+            ..FileReading::default()
+        };
+        reading.add_missing(&read.missing);
+        ReadFile {
+            name: self.name.clone(),
+            rows: read.rows,
+            reading,
+        }
+    }
+
+    /// Counts rows and the texts for missing values in them.
+    pub fn count(&self, rows: u64, missing: &MissingCounts) {
+        let mut read = self.rows.lock();
+        read.rows += rows;
+        read.missing.add(missing);
+    }
+
+    /// Counts a row that cannot be processed.
+    pub fn leave_out(&self, reason: &str, line: u64, column: &str, value: &str) {
+        self.rows.lock().left_out.add(reason, line, column, value);
+    }
+}
+
+/// How the columns of numbers of a delimited text are read.
+pub struct NumberColumns {
+    /// What the numbers of each column are; `None` for other columns.
+    kinds: Vec<Option<NumberKind>>,
+    decimals: FileDecimals,
+}
+
+impl NumberColumns {
+    /// Reads all rows, to see how the columns of these kinds write numbers, and notes the decimal mark in `form`.
+    ///
+    /// # Errors
+    /// A row cannot be read.
+    pub fn observe<R: Read>(
+        kinds: Vec<Option<NumberKind>>,
+        mut rows: csv::Reader<R>,
+        ends: &RecordEnds,
+        form: &SharedForm,
+    ) -> Result<Self, csv::Error> {
+        let mut decimals = FileDecimals::new(kinds.len(), &form.found());
+        let mut record = csv::StringRecord::new();
+        while rows.read_record(&mut record)? {
+            ends.mark();
+            let cells = record.iter().zip(&kinds).enumerate();
+            for (column, (cell, _)) in cells.filter(|(_, (_, kind))| kind.is_some()) {
+                decimals.observe(column, cell);
+            }
+        }
+        form.set_decimal_mark(decimals.mark());
+        Ok(Self { kinds, decimals })
+    }
+
+    /// Returns a cell in the notation of programs if its column holds numbers.
+    ///
+    /// # Errors
+    /// The cell can be read in two ways, and nothing tells which is meant.
+    pub fn plain<'c>(&self, column: usize, cell: &'c str) -> Result<Cow<'c, str>, TwoReadings> {
+        match self.kinds.get(column) {
+            Some(Some(kind)) if !missing::is_missing(cell) => {
+                quantity::plain(cell.trim(), *kind, self.decimals.lone_separator(column))
+            }
+            _ => Ok(Cow::Borrowed(cell)),
+        }
+    }
+}
