@@ -275,8 +275,7 @@ impl Mapping {
         }
     }
 
-    /// Reads numbers as the columns of a file write them. With `is_text`, a number that its column and the file leave
-    /// ambiguous is left out; otherwise a program wrote it, with a point before decimals.
+    /// Reads numbers as the columns of a file write them; with `is_text`, those that stay ambiguous are left out.
     pub fn set_decimals(&mut self, decimals: &FileDecimals, is_text: bool) {
         for (place, rule) in self.rules.iter_mut().enumerate() {
             let lone = decimals.lone_separator(place);

@@ -1,6 +1,5 @@
 //! The mappings compiled into the executable: all of `data/mappings/`, as a test verifies.
 
-/// Pairs each name with the text of its file.
 macro_rules! embedded {
     ($($name:literal),* $(,)?) => {
         [$(($name, include_str!(concat!("../../../data/mappings/", $name)))),*]

@@ -1,6 +1,5 @@
 //! The portal files compiled into the executable: all of `data/portals/`, as a test verifies.
 
-/// Pairs each name with the text of its file.
 macro_rules! embedded {
     ($($name:literal),* $(,)?) => {
         [$(($name, include_str!(concat!("../../../data/portals/", $name)))),*]

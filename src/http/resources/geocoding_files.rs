@@ -284,8 +284,8 @@ async fn stream_rest(
     drop(place);
 }
 
-/// Names an answer: `addresses.csv`, `addresses.csv.gz` → `addresses-geocoded.csv`. Keeps only what is harmless in a header and a file
-/// system.
+/// Names an answer: `addresses.csv`, `addresses.csv.gz` → `addresses-geocoded.csv`. Keeps only what is harmless in a
+/// header and a file system.
 pub(super) fn answer_name(given: &str) -> String {
     let lower = given.to_ascii_lowercase();
     let packed = PACKED.iter().find(|ending| lower.ends_with(**ending));
