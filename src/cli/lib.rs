@@ -119,7 +119,7 @@ enum Command {
     Train(train::TrainArgs),
     /// Measure the estimator on later sales, or the merges of adverts
     Evaluate(evaluate::EvaluateArgs),
-    /// Show what the data folder holds, what is missing and what to do next
+    /// Show what the data folder holds, what is missing and what helps
     Doctor(doctor::DoctorArgs),
     /// Verify every byte of the tables and the model, and the store
     Check(check::CheckArgs),
