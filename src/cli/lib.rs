@@ -93,7 +93,7 @@ enum Command {
     Reports(reports::ReportsArgs),
     /// Explain why two adverts are, or are not, taken for one asset
     Explain(explain::ExplainArgs),
-    /// Serve invented data, created on the first run, with requests to try
+    /// Serve invented data, made on the first run, with requests to try
     Demo(demo::DemoArgs),
     /// Serve the API and the console over HTTP
     Serve(serve::ServeArgs),
