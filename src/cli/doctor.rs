@@ -101,9 +101,10 @@ fn row(table: &TableState, now: DateTime<Utc>) -> [String; 6] {
         "ban" => "addresses",
         other => other,
     };
-    let holds = match table.is_invented {
-        true => format!("{holds}, invented"),
-        false => holds.to_owned(),
+    let holds = if table.is_invented {
+        format!("{holds}, invented")
+    } else {
+        holds.to_owned()
     };
     let edition = match (&table.edition, &table.available) {
         (Some(held), Some(available)) if held != available => {

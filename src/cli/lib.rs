@@ -93,7 +93,7 @@ enum Command {
     Reports(reports::ReportsArgs),
     /// Explain why two adverts are, or are not, taken for one asset
     Explain(explain::ExplainArgs),
-    /// Serve invented data, created on the first run, with requests to try
+    /// Serve invented data, made on the first run, with requests to try
     Demo(demo::DemoArgs),
     /// Serve the API and the console over HTTP
     Serve(serve::ServeArgs),
@@ -119,7 +119,7 @@ enum Command {
     Train(train::TrainArgs),
     /// Measure the estimator on later sales, or the merges of adverts
     Evaluate(evaluate::EvaluateArgs),
-    /// Show what the data folder holds, what is missing and what to do next
+    /// Show what the data folder holds, what is missing and what helps
     Doctor(doctor::DoctorArgs),
     /// Verify every byte of the tables and the model, and the store
     Check(check::CheckArgs),

@@ -30,9 +30,10 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
     let mut files = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files.append(&mut self::files(&path)),
-            false => drop(files.insert(path)),
+        if path.is_dir() {
+            files.append(&mut self::files(&path));
+        } else {
+            files.insert(path);
         }
     }
     files

@@ -363,9 +363,10 @@ fn bytes_in(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let path = entry.map_err(Error::io(folder))?.path();
-        bytes += match path.is_dir() {
-            true => bytes_in(&path)?,
-            false => fs::metadata(&path).map_err(Error::io(&path))?.len(),
+        bytes += if path.is_dir() {
+            bytes_in(&path)?
+        } else {
+            fs::metadata(&path).map_err(Error::io(&path))?.len()
         };
     }
     Ok(bytes)
