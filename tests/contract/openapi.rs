@@ -94,16 +94,31 @@ fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     }
 }
 
-/// Whether no value fits both schemas: their types differ, or one is closed and lacks what the other requires.
+/// Whether no value fits both schemas: their types differ, one is closed and lacks what the other requires, or a property
+/// that both require has other values in each.
 fn exclude_each_other(one: &Value, other: &Value) -> bool {
+    fn required(schema: &Value) -> impl Iterator<Item = &str> {
+        let names = schema["required"].as_array().into_iter().flatten();
+        names.filter_map(Value::as_str)
+    }
     let lacks = |closed: &Value, open: &Value| {
-        let required = open["required"].as_array().into_iter().flatten();
-        let mut names = required.filter_map(Value::as_str);
-        closed["additionalProperties"] == false
-            && names.any(|name| closed["properties"].get(name).is_none())
+        let is_unknown = |name: &str| closed["properties"].get(name).is_none();
+        closed["additionalProperties"] == false && required(open).any(is_unknown)
     };
+    let values = |schema: &Value, name: &str| schema["properties"][name]["enum"].clone();
+    let differs = |name: &str| {
+        let (ours, theirs) = (values(one, name), values(other, name));
+        let (Some(ours), Some(theirs)) = (ours.as_array(), theirs.as_array()) else {
+            return false;
+        };
+        ours.iter().all(|value| !theirs.contains(value))
+    };
+    let mut in_both = required(one).filter(|name| required(other).any(|own| own == *name));
     let has_types = one["type"].is_string() && other["type"].is_string();
-    has_types && one["type"] != other["type"] || lacks(one, other) || lacks(other, one)
+    has_types && one["type"] != other["type"]
+        || lacks(one, other)
+        || lacks(other, one)
+        || in_both.any(differs)
 }
 
 /// Every `oneOf` of a document with its path.

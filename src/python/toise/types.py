@@ -77,6 +77,9 @@ __all__ = [
     "AnalyticsPropertySearchAnswer",
     "AnalyticsPropertySearchAnswerData",
     "AnalyticsPropertySearchAnswerDataHistogramItem",
+    "Area",
+    "AreaObject",
+    "AreaObject1",
     "AuditAnswer",
     "AuditEntry",
     "CandidateAdvert",
@@ -371,35 +374,35 @@ class Error(TypedDict):
     """`Error` of the contract."""
 
     error: ErrorError
-    """Why the request was not carried out."""
+    """Why the request failed."""
 
 
 class ErrorError(TypedDict):
-    """Why the request was not carried out."""
+    """Why the request failed."""
 
     message: str
     """JSON path of the fault and what is allowed there."""
     code: int
-    """Kind of fault, one per kind, stable."""
+    """Stable code of the kind of fault."""
 
 
 class DpeSearchRequest(TypedDict):
     """`DpeSearchRequest` of the contract."""
 
     filters: NotRequired[DpeSearchRequestFilters]
-    """What a record must fulfil, every filter of it."""
+    """Filters; a record must match all of them."""
     sortBy: NotRequired[Literal["date_etablissement_dpe", "numero_dpe", "type_batiment", "surface_habitable_logement", "etiquette_dpe", "conso_5_usages_par_m2_ep", "emission_ges_5_usages", "emission_ges_5_usages_par_m2", "zone_climatique"]]
-    """Rows without the value come last in both orders; ties by identifier."""
+    """Records without the value come last in both orders; ties are sorted by identifier."""
     sortOrder: NotRequired[Literal["asc", "desc"]]
-    """Direction of the order."""
+    """Sort direction."""
     size: NotRequired[int]
-    """Records wanted at most."""
+    """Maximum number of records."""
     cursor: NotRequired[str]
-    """Cursor of a previous answer to the same filters and order; the size may differ."""
+    """Cursor from a previous answer to the same filters and order; the size may differ."""
 
 
 class DpeSearchRequestFilters(TypedDict):
-    """What a record must fulfil, every filter of it."""
+    """Filters; a record must match all of them."""
 
     numero_dpe: NotRequired[str]
     """Number of the diagnostic."""
@@ -424,11 +427,13 @@ class DpeSearchRequestFilters(TypedDict):
     code_postal_ban: NotRequired[str]
     """Postal code; 75000, 69000 and 13000 mean all arrondissements."""
     code_departement_ban: NotRequired[str]
-    """Department code, 2A, 2B and three characters overseas included."""
+    """Department code: two characters, including 2A and 2B, or three overseas."""
     code_region_ban: NotRequired[str]
     """Region code."""
     location: NotRequired[GeoDistance]
     """Position within a planar distance of a pin, boundary included."""
+    area: NotRequired[Area]
+    """Position within an area, border included."""
     type_batiment: NotRequired[list[Literal["appartement", "maison", "immeuble"]]]
     """Kind of building."""
     periode_construction: NotRequired[list[Literal["avant 1948", "1948-1974", "1975-1977", "1978-1982", "1983-1988", "1989-2000", "2001-2005", "2006-2012", "2013-2021", "après 2021"]]]
@@ -464,7 +469,7 @@ class DpeSearchRequestFilters(TypedDict):
     qualite_isolation_enveloppe: NotRequired[list[Literal["insuffisante", "moyenne", "bonne", "très bonne"]]]
     """Insulation of the envelope."""
     qualite_isolation_menuiseries: NotRequired[list[Literal["insuffisante", "moyenne", "bonne", "très bonne"]]]
-    """Insulation of the joinery."""
+    """Insulation of doors and windows."""
     zone_climatique: NotRequired[list[Literal["H1a", "H1b", "H1c", "H2a", "H2b", "H2c", "H2d", "H3"]]]
     """Climate zone."""
 
@@ -495,28 +500,28 @@ class DpeSearchAnswer(TypedDict):
 
     data: list[DpeRecord]
     total: int
-    """All records that match."""
+    """Number of all records that match."""
     size: int
-    """Page size asked for, or its default."""
+    """Page size requested, or the default."""
     hasMore: bool
-    """Whether records follow this page."""
+    """Whether more records follow this page."""
     cursor: NotRequired[str]
-    """Where the next page starts; present when hasMore."""
+    """Cursor of the next page; present if hasMore is true."""
 
 
 class DpeMatchRequest(TypedDict):
     """`DpeMatchRequest` of the contract."""
 
     filters: NotRequired[DpeMatchRequestFilters]
-    """What a candidate must fulfil, every filter of it."""
+    """Filters; a candidate must match all of them."""
     size: NotRequired[int]
-    """Records wanted at most."""
+    """Maximum number of records."""
     scoring_targets: NotRequired[DpeMatchRequestScoringTargets]
-    """What the record sought is like; each target given takes part in the score."""
+    """Characteristics of the record sought; each target given counts towards the score."""
 
 
 class DpeMatchRequestFilters(TypedDict):
-    """What a candidate must fulfil, every filter of it."""
+    """Filters; a candidate must match all of them."""
 
     code_departement_ban: NotRequired[str]
     """Department code."""
@@ -534,24 +539,26 @@ class DpeMatchRequestFilters(TypedDict):
     """Day the diagnostic was established."""
     location: NotRequired[GeoDistance]
     """Position within a planar distance of a pin, boundary included."""
+    area: NotRequired[Area]
+    """Position within an area, border included."""
     address: NotRequired[str]
-    """Address in one line, with postal code and commune: within 50 m of a house number, within 300 m of the middle of a
-    street, in the commune of a mere town. It is one more condition; the answer's `meta.address` says how it was
-    understood. 422 if it is not found or not surely enough.
+    """Address in one line, with postal code and commune, as an additional condition: within 50 m of a house number,
+    within 300 m of the middle of a street, or within the commune if only a town is given. The answer's
+    `meta.address` says how the address was understood. 422 if it is not found with enough certainty.
     """
 
 
 class DpeMatchRequestScoringTargets(TypedDict):
-    """What the record sought is like; each target given takes part in the score."""
+    """Characteristics of the record sought; each target given counts towards the score."""
 
     conso_5_usages_par_m2_ep: NotRequired[float]
-    """Primary energy, kWh/m2/year, gaussian decay."""
+    """Primary energy, kWh/m2/year; Gaussian decay."""
     emission_ges_5_usages_par_m2: NotRequired[float]
-    """Emissions, kgCO2/m2/year, gaussian decay."""
+    """Emissions, kgCO2/m2/year; Gaussian decay."""
     etiquette_dpe: NotRequired[Literal["A", "B", "C", "D", "E", "F", "G"]]
-    """Energy class, by rank distance."""
+    """Energy class; scored by rank distance."""
     etiquette_ges: NotRequired[Literal["A", "B", "C", "D", "E", "F", "G"]]
-    """Climate class, by rank distance."""
+    """Climate class; scored by rank distance."""
     nombre_niveau_immeuble: NotRequired[float]
     """Storeys of the building."""
     numero_etage_appartement: NotRequired[int]
@@ -575,9 +582,9 @@ class DpeMatchAnswerDataItem(TypedDict):
     """`DpeMatchAnswerDataItem` of the contract."""
 
     score: float
-    """Weighted mean of the similarities per target, one decimal."""
+    """Weighted mean of the similarities to the targets, rounded to one decimal."""
     confidence: Literal["HIGH", "MEDIUM", "LOW", "REJECT"]
-    """How far the candidate can be taken for the record sought."""
+    """How certain it is that the candidate is the record sought."""
     dpe: DpeRecord
 
 
@@ -585,22 +592,22 @@ class DpeMatchAnswerMeta(TypedDict):
     """About the whole ranking."""
 
     ambiguous: bool
-    """The two best scores are 5 or less apart."""
+    """Whether the two best scores are 5 or less apart."""
     total: int
-    """Candidates that passed the filters."""
+    """Number of candidates that passed the filters."""
     address: NotRequired[DpeMatchAnswerMetaAddress]
-    """How `filters.address` was understood, where it was given."""
+    """How `filters.address` was understood, if it was given."""
 
 
 class DpeMatchAnswerMetaAddress(TypedDict):
-    """How `filters.address` was understood, where it was given."""
+    """How `filters.address` was understood, if it was given."""
 
     label: str
-    """The address in one line, as the base writes it."""
+    """The address in one line, as written in the address base."""
     score: float
-    """Probability that it is the address meant."""
+    """Probability that this is the intended address."""
     confidence: Literal["HIGH", "MEDIUM"]
-    """How far it can be trusted."""
+    """How far the result can be trusted."""
     precision: Literal["ADDRESS", "STREET", "TOWN"]
     """A house number, a street or place, or only the town."""
 
@@ -703,7 +710,7 @@ class DpeRecord(TypedDict):
     statut_geocodage: NotRequired[str]
     """As published by the register: Statut géocodage."""
     code_departement_ban: NotRequired[str]
-    """Department code, 2A, 2B and three characters overseas included."""
+    """Department code: two characters, including 2A and 2B, or three overseas."""
     code_region_ban: NotRequired[str]
     """Region code."""
     adresse_brut: NotRequired[str]
@@ -903,7 +910,7 @@ class DpeRecord(TypedDict):
     qualite_isolation_plancher_bas: NotRequired[str]
     """As published by the register: Qualité isolation plancher bas."""
     qualite_isolation_menuiseries: NotRequired[str]
-    """Insulation of the joinery."""
+    """Insulation of doors and windows."""
     indicateur_confort_ete: NotRequired[str]
     """As published by the register: Indicateur confort été."""
     facteur_couverture_solaire_installation_chauffage_n1: NotRequired[float]
@@ -1075,15 +1082,15 @@ class DpeRecord(TypedDict):
     flx_id: NotRequired[int]
     """Numeric identifier derived from the number."""
     location: NotRequired[DpeRecordLocation]
-    """Where it is."""
+    """Location."""
     location_precision: NotRequired[Literal["ADDRESS", "STREET"]]
-    """How precise the position is that was found from the address at import: a house number, or a street or named
-    place; absent where the source gives the position.
+    """Precision of a position that was found from the address at import: a house number, or a street or named place;
+    absent if the source gives the position.
     """
 
 
 class DpeRecordLocation(TypedDict):
-    """Where it is."""
+    """Location."""
 
     lat: float
     """Latitude, degrees (WGS 84)."""
@@ -1095,26 +1102,26 @@ class DvfSearchRequest(TypedDict):
     """`DvfSearchRequest` of the contract."""
 
     filters: NotRequired[DvfSearchRequestFilters]
-    """What a record must fulfil, every filter of it."""
+    """Filters; a record must match all of them."""
     sortBy: NotRequired[Literal["transaction_date", "id", "price_eur", "price_per_m2_living_eur", "price_per_m2_land_eur", "surface_m2"]]
-    """Rows without the value come last in both orders; ties by identifier."""
+    """Records without the value come last in both orders; ties are sorted by identifier."""
     sortOrder: NotRequired[Literal["asc", "desc"]]
-    """Direction of the order."""
+    """Sort direction."""
     size: NotRequired[int]
-    """Records wanted at most."""
+    """Maximum number of records."""
     cursor: NotRequired[str]
-    """Cursor of a previous answer to the same filters and order; the size may differ."""
+    """Cursor from a previous answer to the same filters and order; the size may differ."""
 
 
 class DvfSearchRequestFilters(TypedDict):
-    """What a record must fulfil, every filter of it."""
+    """Filters; a record must match all of them."""
 
     id: NotRequired[str]
     """Identifier of the sale."""
     transaction_date: NotRequired[DateRange]
     """Day of the sale."""
     transaction_type: NotRequired[list[Literal["Vente", "Vente en l'etat futur d'achevement", "Vente terrain a batir", "Echange"]]]
-    """Nature of the sale, unaccented."""
+    """Nature of the sale, without accents."""
     price_eur: NotRequired[NumberRange]
     """Price of the whole disposition, EUR."""
     price_per_m2_living_eur: NotRequired[NumberRange]
@@ -1123,11 +1130,13 @@ class DvfSearchRequestFilters(TypedDict):
     """Price per square metre of land sold alone, EUR/m2."""
     location: NotRequired[GeoDistance]
     """Position within a planar distance of a pin, boundary included."""
+    area: NotRequired[Area]
+    """Position within an area, border included."""
     departement_code: NotRequired[str]
-    """Department code, 2A, 2B and three characters overseas included."""
+    """Department code: two characters, including 2A and 2B, or three overseas."""
     insee_code: NotRequired[str]
-    """INSEE code of the commune; that of a former commune finds the sales in it, and 75056, 69123 and 13055 those in
-    all arrondissements.
+    """INSEE code of the commune; the code of a former commune finds the sales in it, and 75056, 69123 and 13055 find
+    those in all arrondissements.
     """
     former_insee_code: NotRequired[str]
     """INSEE code of the former commune."""
@@ -1142,7 +1151,7 @@ class DvfSearchRequestFilters(TypedDict):
     surface_m2: NotRequired[NumberRange]
     """Built surface, m2."""
     main_rooms: NotRequired[NumberRange]
-    """Main rooms."""
+    """Number of main rooms."""
     land_surface_m2: NotRequired[NumberRange]
     """Land, m2."""
     carrez_surface_m2: NotRequired[NumberRange]
@@ -1162,28 +1171,28 @@ class DvfSearchAnswer(TypedDict):
 
     data: list[DvfRecord]
     total: int
-    """All records that match."""
+    """Number of all records that match."""
     size: int
-    """Page size asked for, or its default."""
+    """Page size requested, or the default."""
     hasMore: bool
-    """Whether records follow this page."""
+    """Whether more records follow this page."""
     cursor: NotRequired[str]
-    """Where the next page starts; present when hasMore."""
+    """Cursor of the next page; present if hasMore is true."""
 
 
 class DvfMatchRequest(TypedDict):
     """`DvfMatchRequest` of the contract."""
 
     filters: NotRequired[DvfMatchRequestFilters]
-    """What a candidate must fulfil, every filter of it."""
+    """Filters; a candidate must match all of them."""
     size: NotRequired[int]
-    """Records wanted at most."""
+    """Maximum number of records."""
     scoring_targets: NotRequired[DvfMatchRequestScoringTargets]
-    """What the record sought is like; each target given takes part in the score."""
+    """Characteristics of the record sought; each target given counts towards the score."""
 
 
 class DvfMatchRequestFilters(TypedDict):
-    """What a candidate must fulfil, every filter of it."""
+    """Filters; a candidate must match all of them."""
 
     departement_code: NotRequired[str]
     """Department code."""
@@ -1201,20 +1210,22 @@ class DvfMatchRequestFilters(TypedDict):
     """Day of the sale."""
     location: NotRequired[GeoDistance]
     """Position within a planar distance of a pin, boundary included."""
+    area: NotRequired[Area]
+    """Position within an area, border included."""
     address: NotRequired[str]
-    """Address in one line, with postal code and commune: within 50 m of a house number, within 300 m of the middle of a
-    street, in the commune of a mere town. It is one more condition; the answer's `meta.address` says how it was
-    understood. 422 if it is not found or not surely enough.
+    """Address in one line, with postal code and commune, as an additional condition: within 50 m of a house number,
+    within 300 m of the middle of a street, or within the commune if only a town is given. The answer's
+    `meta.address` says how the address was understood. 422 if it is not found with enough certainty.
     """
 
 
 class DvfMatchRequestScoringTargets(TypedDict):
-    """What the record sought is like; each target given takes part in the score."""
+    """Characteristics of the record sought; each target given counts towards the score."""
 
     price_eur: NotRequired[float]
-    """Price, EUR, gaussian decay."""
+    """Price, EUR; Gaussian decay."""
     main_rooms: NotRequired[float]
-    """Main rooms."""
+    """Number of main rooms."""
     is_new_build: NotRequired[bool]
     """Off-plan sale."""
     transaction_type: NotRequired[Literal["Vente", "Vente en l'etat futur d'achevement", "Vente terrain a batir", "Echange"]]
@@ -1234,9 +1245,9 @@ class DvfMatchAnswerDataItem(TypedDict):
     """`DvfMatchAnswerDataItem` of the contract."""
 
     score: float
-    """Weighted mean of the similarities per target, one decimal."""
+    """Weighted mean of the similarities to the targets, rounded to one decimal."""
     confidence: Literal["HIGH", "MEDIUM", "LOW", "REJECT"]
-    """How far the candidate can be taken for the record sought."""
+    """How certain it is that the candidate is the record sought."""
     dvf: DvfRecord
 
 
@@ -1248,7 +1259,7 @@ class DvfRecord(TypedDict):
     transaction_date: NotRequired[str]
     """Day of the sale, ISO 8601."""
     transaction_type: NotRequired[str]
-    """Nature of the sale, unaccented."""
+    """Nature of the sale, without accents."""
     price_eur: NotRequired[float]
     """Price of the whole disposition, EUR."""
     price_per_m2_living_eur: NotRequired[float]
@@ -1258,7 +1269,7 @@ class DvfRecord(TypedDict):
     surface_m2: NotRequired[float]
     """Built surface, m2."""
     main_rooms: NotRequired[float]
-    """Main rooms."""
+    """Number of main rooms."""
     land_surface_m2: NotRequired[float]
     """Land, m2."""
     carrez_surface_m2: NotRequired[float]
@@ -1278,15 +1289,15 @@ class DvfRecord(TypedDict):
     postal_code: NotRequired[str]
     """Postal code; 75000, 69000 and 13000 mean all arrondissements."""
     insee_code: NotRequired[str]
-    """INSEE code of the commune; that of a former commune finds the sales in it, and 75056, 69123 and 13055 those in
-    all arrondissements.
+    """INSEE code of the commune; the code of a former commune finds the sales in it, and 75056, 69123 and 13055 find
+    those in all arrondissements.
     """
     former_insee_code: NotRequired[str]
     """INSEE code of the former commune."""
     city: NotRequired[str]
     """Name of the commune."""
     departement_code: NotRequired[str]
-    """Department code, 2A, 2B and three characters overseas included."""
+    """Department code: two characters, including 2A and 2B, or three overseas."""
     iris_code: NotRequired[str]
     """IRIS code."""
     iris_type: NotRequired[str]
@@ -1294,26 +1305,27 @@ class DvfRecord(TypedDict):
     parcel_ids: NotRequired[list[str]]
     """Cadastral parcels sold, 14 characters each."""
     lots: NotRequired[int]
-    """Lots of co-ownership sold."""
+    """Co-ownership lots sold."""
     rows: NotRequired[int]
-    """Rows of the source the record was made from."""
+    """Number of source rows that the record was made from."""
     mutation_id: NotRequired[str]
-    """Identifier of the mutation in the imported edition (`id_mutation`), which other editions may number otherwise;
-    absent where the source has none.
+    """Identifier of the mutation in the imported edition (`id_mutation`); other editions may number it differently;
+    absent if the source has none.
     """
     mutation_records: NotRequired[int]
-    """Records made from the disposition, this one included; each carries the price of the whole disposition."""
+    """Number of records made from the disposition, including this one; each carries the price of the whole disposition.
+    """
     mutation_share: NotRequired[float]
     """Share of the disposition that this record counts for, 0 to 1, by built surface; the shares of a disposition add
     up to 1, so the sum of price_eur * mutation_share counts every price once.
     """
     is_sold_together: NotRequired[bool]
-    """Whether the price pays for more than one dwelling or commercial premises."""
+    """Whether the price covers more than one dwelling or commercial premises."""
     location: NotRequired[DpeRecordLocation]
-    """Where it is."""
+    """Location."""
     location_precision: NotRequired[Literal["ADDRESS", "STREET"]]
-    """How precise the position is that was found from the address at import: a house number, or a street or named
-    place; absent where the source gives the position.
+    """Precision of a position that was found from the address at import: a house number, or a street or named place;
+    absent if the source gives the position.
     """
 
 
@@ -1321,7 +1333,7 @@ class AccountRequest(TypedDict):
     """`AccountRequest` of the contract."""
 
     name: str
-    """Unlike every other account's; must be 1 to 100 characters, without control characters, blanks at the ends or the
+    """Unique among the accounts; must be 1 to 100 characters, without control characters, blanks at the ends or the
     form of a UUID.
     """
 
@@ -1334,13 +1346,13 @@ class Account(TypedDict):
     name: str
     """Name of the account."""
     created_at: str
-    """When it was made; UTC, milliseconds."""
+    """When it was created; UTC, milliseconds."""
     webhook_key: str
-    """What its deliveries carry in x-webhook-key."""
+    """Key that its deliveries carry in x-webhook-key."""
     next_webhook_key: NotRequired[str]
-    """The key that takes its place, while it is rotated; what its deliveries carry in x-webhook-key-next."""
+    """The next webhook key, during a rotation; its deliveries carry it in x-webhook-key-next."""
     next_webhook_key_from: NotRequired[str]
-    """When the next webhook key takes the place of the former one; UTC, milliseconds."""
+    """When the next webhook key replaces the current one; UTC, milliseconds."""
 
 
 class AccountWithSecret(TypedDict):
@@ -1351,16 +1363,16 @@ class AccountWithSecret(TypedDict):
     name: str
     """Name of the account."""
     created_at: str
-    """When it was made; UTC, milliseconds."""
+    """When it was created; UTC, milliseconds."""
     webhook_key: str
-    """What its deliveries carry in x-webhook-key."""
+    """Key that its deliveries carry in x-webhook-key."""
     next_webhook_key: NotRequired[str]
-    """The key that takes its place, while it is rotated; what its deliveries carry in x-webhook-key-next."""
+    """The next webhook key, during a rotation; its deliveries carry it in x-webhook-key-next."""
     next_webhook_key_from: NotRequired[str]
-    """When the next webhook key takes the place of the former one; UTC, milliseconds."""
+    """When the next webhook key replaces the current one; UTC, milliseconds."""
     signing_secret: str
-    """Signs its deliveries (Standard Webhooks); told at creation and rotation only. A replaced secret signs beside the
-    new one for 24 hours.
+    """Signs its deliveries (Standard Webhooks); shown only at creation and rotation. After a rotation, both the old and
+    the new secret sign for 24 hours.
     """
 
 
@@ -1372,72 +1384,78 @@ class KeyRequest(TypedDict):
     """`KeyRequest` of the contract."""
 
     account_id: NotRequired[str]
-    """Account that is to own it; by default the account named default."""
+    """Account that will own the key; by default the account named default."""
     kind: Literal["test", "production"]
-    """A test key lives 7 days, a production key until revoked."""
+    """A test key expires after 7 days; a production key works until it is revoked."""
     grants: NotRequired[list[Grant]]
-    """What the key may do; by default every scope but sql and admin, and on a test key but alerts. A test key cannot
-    hold admin or its endpoints, and a key without the scope admin cannot give them.
+    """What the key may do; by default every scope except sql and admin, and for a test key also except alerts. A test
+    key cannot hold admin or its endpoints, and a key without the scope admin cannot grant them.
     """
     rate: NotRequired[int]
-    """Requests a second; by default 5 on a test key and 50 on a production key, unless configured otherwise."""
+    """Requests per second; by default 5 for a test key and 50 for a production key, unless configured otherwise."""
     monthly_quota: NotRequired[int | None]
-    """Counted calls a month (UTC); null: no bound; by default 10000 on a test key and no bound on a production key,
-    unless configured otherwise.
+    """Counted calls per month (UTC); null means unlimited; by default 10000 for a test key and unlimited for a
+    production key, unless configured otherwise.
     """
     max_concurrent_estimates: NotRequired[int]
-    """Estimates that run at once; more wait in a short queue."""
+    """Estimates that may run at once; more wait in a short queue."""
     sql_limits: NotRequired[KeyRequestSqlLimits]
-    """Limits of SQL queries, over HTTP and Flight, below those of the service; null or absent: that of the service."""
+    """Limits of SQL queries over HTTP and Flight, lower than those of the service; null or absent means the limit of
+    the service.
+    """
     name: NotRequired[str]
-    """To tell keys apart; must be 1 to 100 characters, without control characters or blanks at the ends, and not
-    "demo", which demos use.
+    """Name that tells keys apart; must be 1 to 100 characters, without control characters or blanks at the ends, and
+    not "demo", which demos use.
     """
     expires_at: NotRequired[str]
-    """When the key stops working, a test key after 7 days at the latest; must be an ISO 8601 date or date-time, such as
-    "2024-05-31" or "2024-05-31T08:00:00+02:00".
+    """When the key stops working; for a test key after 7 days at the latest; must be an ISO 8601 date or date-time,
+    such as "2024-05-31" or "2024-05-31T08:00:00+02:00".
     """
     allowed_from: NotRequired[list[str]]
     """Addresses and networks (10.0.0.0/8) from which the key may be used; an empty list lifts the restriction."""
 
 
 class KeyRequestSqlLimits(TypedDict):
-    """Limits of SQL queries, over HTTP and Flight, below those of the service; null or absent: that of the service."""
+    """Limits of SQL queries over HTTP and Flight, lower than those of the service; null or absent means the limit of
+    the service.
+    """
 
     rows: NotRequired[int | None]
     """Maximum rows of an answer."""
     bytes: NotRequired[int | None]
     """Maximum bytes of an answer."""
     memory_mib: NotRequired[int | None]
-    """Memory of a query before it spills to disk, in MiB."""
+    """Memory that a query may use before it spills to disk, in MiB."""
     time_s: NotRequired[int | None]
-    """Maximum duration of a query, its answer included, in seconds."""
+    """Maximum duration of a query, including its answer, in seconds."""
     concurrent: NotRequired[int | None]
-    """Maximum queries that run at once."""
+    """Maximum queries that may run at once."""
 
 
 class KeyChange(TypedDict):
-    """What is left out stays as it is; a server follows within a second."""
+    """Fields left out stay unchanged; a running server applies the change within a second."""
 
     grants: NotRequired[list[Grant]]
-    """What the key may do. A test key cannot hold admin or its endpoints, and a key without the scope admin cannot give
-    them.
+    """What the key may do. A test key cannot hold admin or its endpoints, and a key without the scope admin cannot
+    grant them.
     """
     rate: NotRequired[int]
-    """Requests a second."""
+    """Requests per second."""
     monthly_quota: NotRequired[int | None]
-    """Counted calls a month (UTC); null: no bound."""
+    """Counted calls per month (UTC); null means unlimited."""
     max_concurrent_estimates: NotRequired[int]
-    """Estimates that run at once; more wait in a short queue."""
+    """Estimates that may run at once; more wait in a short queue."""
     sql_limits: NotRequired[KeyRequestSqlLimits]
-    """Limits of SQL queries, over HTTP and Flight, below those of the service; null or absent: that of the service."""
+    """Limits of SQL queries over HTTP and Flight, lower than those of the service; null or absent means the limit of
+    the service.
+    """
     name: NotRequired[str]
-    """To tell keys apart; must be 1 to 100 characters, without control characters or blanks at the ends, and not
-    "demo", which demos use.
+    """Name that tells keys apart; must be 1 to 100 characters, without control characters or blanks at the ends, and
+    not "demo", which demos use.
     """
     expires_at: NotRequired[str]
-    """When the key stops working, a test key after 7 days at the latest; must be an ISO 8601 date or date-time, such as
-    "2024-05-31" or "2024-05-31T08:00:00+02:00".
+    """When the key stops working; for a test key after 7 days at the latest; must be an ISO 8601 date or date-time,
+    such as "2024-05-31" or "2024-05-31T08:00:00+02:00".
     """
     allowed_from: NotRequired[list[str]]
     """Addresses and networks (10.0.0.0/8) from which the key may be used; an empty list lifts the restriction."""
@@ -1451,30 +1469,30 @@ class Key(TypedDict):
     account_id: str
     """Account that owns it."""
     kind: Literal["test", "production"]
-    """A test key lives 7 days, a production key until revoked."""
+    """A test key expires after 7 days; a production key works until it is revoked."""
     grants: list[Grant]
     rate: int
-    """Requests a second."""
+    """Requests per second."""
     max_concurrent_estimates: int
-    """Estimates that run at once."""
+    """Estimates that may run at once."""
     created_at: str
-    """When it was made; UTC, milliseconds."""
+    """When it was created; UTC, milliseconds."""
     name: NotRequired[str]
-    """What it was called when made; absent: nothing."""
+    """Name given at creation; absent if none was given."""
     monthly_quota: NotRequired[int]
-    """Counted calls a month (UTC); absent: no bound."""
+    """Counted calls per month (UTC); absent if unlimited."""
     sql_limits: NotRequired[dict[str, int]]
-    """Limits of its SQL queries below those of the service; absent: none."""
+    """Limits of its SQL queries that are lower than those of the service; absent if there are none."""
     prefix: str
-    """The beginning of its text, to recognise it."""
+    """The first characters of the key, to recognise it."""
     allowed_from: NotRequired[list[str]]
-    """Networks from which it may be used; absent: any."""
+    """Networks from which it may be used; absent if any may."""
     last_used_at: NotRequired[str]
-    """When it was last used, within half a minute; absent: never; UTC, milliseconds."""
+    """When it was last used, to within half a minute; absent if never; UTC, milliseconds."""
     expires_at: NotRequired[str]
-    """When it stops working; absent: never; UTC, milliseconds."""
+    """When it stops working; absent if never; UTC, milliseconds."""
     revoked_at: NotRequired[str]
-    """When it was revoked; absent: it was not; UTC, milliseconds."""
+    """When it was revoked; absent if it was not; UTC, milliseconds."""
 
 
 class NewKey(TypedDict):
@@ -1485,53 +1503,53 @@ class NewKey(TypedDict):
     account_id: str
     """Account that owns it."""
     kind: Literal["test", "production"]
-    """A test key lives 7 days, a production key until revoked."""
+    """A test key expires after 7 days; a production key works until it is revoked."""
     grants: list[Grant]
     rate: int
-    """Requests a second."""
+    """Requests per second."""
     max_concurrent_estimates: int
-    """Estimates that run at once."""
+    """Estimates that may run at once."""
     created_at: str
-    """When it was made; UTC, milliseconds."""
+    """When it was created; UTC, milliseconds."""
     name: NotRequired[str]
-    """What it was called when made; absent: nothing."""
+    """Name given at creation; absent if none was given."""
     monthly_quota: NotRequired[int]
-    """Counted calls a month (UTC); absent: no bound."""
+    """Counted calls per month (UTC); absent if unlimited."""
     sql_limits: NotRequired[dict[str, int]]
-    """Limits of its SQL queries below those of the service; absent: none."""
+    """Limits of its SQL queries that are lower than those of the service; absent if there are none."""
     prefix: str
-    """The beginning of its text, to recognise it."""
+    """The first characters of the key, to recognise it."""
     allowed_from: NotRequired[list[str]]
-    """Networks from which it may be used; absent: any."""
+    """Networks from which it may be used; absent if any may."""
     last_used_at: NotRequired[str]
-    """When it was last used, within half a minute; absent: never; UTC, milliseconds."""
+    """When it was last used, to within half a minute; absent if never; UTC, milliseconds."""
     expires_at: NotRequired[str]
-    """When it stops working; absent: never; UTC, milliseconds."""
+    """When it stops working; absent if never; UTC, milliseconds."""
     revoked_at: NotRequired[str]
-    """When it was revoked; absent: it was not; UTC, milliseconds."""
+    """When it was revoked; absent if it was not; UTC, milliseconds."""
     key: str
-    """The text to send in x-api-key; told now and never again."""
+    """The key itself, to send in x-api-key; shown only in this answer."""
 
 
 class AuditEntry(TypedDict):
     """`AuditEntry` of the contract."""
 
     entry: int
-    """Its number."""
+    """Number of the entry."""
     at: str
-    """When it was appended; UTC, milliseconds."""
+    """When the entry was appended; UTC, milliseconds."""
     actor: str
-    """The key by its id, or the person at the command line."""
+    """Identifier of the key, or the person at the command line."""
     origin: NotRequired[str]
-    """Address of the caller; absent: on the machine itself."""
+    """IP address of the caller; absent if on the machine itself."""
     action: str
     """What was done."""
     subject: NotRequired[str]
-    """To which key or account, if the action does not say."""
+    """The key or account that was acted on, if the action does not say."""
     outcome: str
-    """How it ended: a status, done or failed; begun before the act."""
+    """Outcome: a status, done or failed; begun in the entry written before the action."""
     digest: str
-    """BLAKE3 of the entry and of the digest before it, hexadecimal."""
+    """BLAKE3 digest of the entry and of the digest before it, hexadecimal."""
 
 
 class TypeUsage(TypedDict):
@@ -1542,7 +1560,7 @@ class TypeUsage(TypedDict):
     credits: int
     """Credits charged."""
     calls: int
-    """Calls counted, free ones included."""
+    """Number of calls, including free ones."""
 
 
 class AccountUsage(TypedDict):
@@ -1555,7 +1573,7 @@ class AccountUsage(TypedDict):
     total_credits: int
     """Credits charged in the period."""
     consumption_per_type: list[TypeUsage]
-    """By type, in the order of their names; types without a call are left out."""
+    """By type, sorted by name; types without calls are left out."""
 
 
 class Consumption(TypedDict):
@@ -1564,7 +1582,7 @@ class Consumption(TypedDict):
     total_credits: int
     """Credits charged in the period."""
     consumption_per_type: list[TypeUsage]
-    """By type, in the order of their names; types without a call are left out."""
+    """By type, sorted by name; types without calls are left out."""
 
 
 class DayUsage(TypedDict):
@@ -1575,7 +1593,7 @@ class DayUsage(TypedDict):
     credits: int
     """Credits charged."""
     calls: int
-    """Calls counted, free ones included."""
+    """Number of calls, including free ones."""
     day: str
     """The day, UTC."""
 
@@ -1586,8 +1604,8 @@ class OperationReport(TypedDict):
     name: str
     """What wrote it, and when."""
     report: dict[str, Any]
-    """What was read, used, rejected and changed; of an import `table`, `started_at`, `files`, `rows_read`, `rows_kept`,
-    `records`, `rejected`, `outcome` and `seconds` among others.
+    """What was read, used, rejected and changed; for an import among others `table`, `started_at`, `files`,
+    `rows_read`, `rows_kept`, `records`, `rejected`, `outcome` and `seconds`.
     """
 
 
@@ -1595,20 +1613,20 @@ class ModelInUse(TypedDict):
     """`ModelInUse` of the contract."""
 
     model: ModelInUseModel | None
-    """The model that values homes; null if none was trained."""
+    """The valuation model; null if none has been trained."""
     report_card: ModelInUseReportCard | None
-    """The evaluation written last; null if there is none."""
+    """The latest evaluation; null if there is none."""
 
 
 class ModelInUseModel(TypedDict):
-    """The model that values homes; null if none was trained."""
+    """The valuation model; null if none has been trained."""
 
     version: NotRequired[str]
     """Digest of the trained model."""
     trained_at: NotRequired[str]
     """When it was trained; UTC, milliseconds."""
     data_through: NotRequired[str]
-    """Last day of the known sales."""
+    """Day of the latest known sale."""
     coverage: NotRequired[float]
     """Target coverage of the interval, 0 to 1."""
     sales: NotRequired[int]
@@ -1618,12 +1636,12 @@ class ModelInUseModel(TypedDict):
 
 
 class ModelInUseReportCard(TypedDict):
-    """The evaluation written last; null if there is none."""
+    """The latest evaluation; null if there is none."""
 
     name: NotRequired[str]
-    """What was judged."""
+    """What was evaluated."""
     report: NotRequired[dict[str, Any]]
-    """Its figures: `all`, `baselines`, `segments`, `horizon`, `coverage` among others."""
+    """Its figures, among them `all`, `baselines`, `segments`, `horizon` and `coverage`."""
 
 
 class Job(TypedDict):
@@ -1632,60 +1650,60 @@ class Job(TypedDict):
     job_id: str
     """Identifier of the job."""
     account_id: str
-    """Account that asked for the page."""
+    """Account that requested the page."""
     kind: Literal["url", "check"]
     """Whether the page is read or only checked."""
     url: str
-    """Address of the page."""
+    """URL of the page."""
     status: Literal["waiting", "running", "collected", "rejected"]
-    """How it stands."""
+    """Status of the job."""
     attempts: int
-    """Attempts so far."""
+    """Number of attempts so far."""
     created_at: str
-    """When it was asked for; UTC, milliseconds."""
+    """When it was requested; UTC, milliseconds."""
     due_at: NotRequired[str | None]
-    """When it is tried next; null: never."""
+    """When the next attempt is due; null if there is none."""
     ended_at: NotRequired[str | None]
-    """When it ended; null: it has not."""
+    """When it ended; null if it has not."""
     reason: NotRequired[str | None]
     """Why it was rejected, or the last error."""
     origins: NotRequired[dict[str, Any] | None]
-    """Where each field was read."""
+    """Where on the page each field was found."""
 
 
 class Property(TypedDict):
-    """One asset, merged from the adverts that offer it."""
+    """One property, merged from the adverts that offer it."""
 
     adverts: list[PropertyAdvert]
     """Its adverts, in order of first sighting."""
     description: NotRequired[str]
-    """Description of the first advert."""
+    """Description from the first advert."""
     flxId: FlxId
-    """Identifier, that of its first advert."""
+    """Identifier, the same as that of its first advert."""
     habitation: NotRequired[TypeHabitation]
     """The dwelling."""
     hasAnomaly: NotRequired[bool]
-    """Whether its data contradict each other or are absurd."""
+    """Whether its data is contradictory or implausible."""
     isUrgent: NotRequired[bool]
-    """Whether an advert says it is urgent."""
+    """Whether an advert says that it is urgent."""
     land: NotRequired[TypeLand]
     """Its land."""
     location: NotRequired[Location]
-    """Where it is."""
+    """Location."""
     medias: NotRequired[Medias]
-    """Pictures and visits of all its adverts."""
+    """Pictures and virtual tours of all its adverts."""
     meta: NotRequired[Meta]
-    """Since when it was seen."""
+    """When it was seen."""
     parking: NotRequired[TypeParking]
     """Its parking places."""
     price: NotRequired[Price]
-    """What it costs."""
+    """Price."""
     process: NotRequired[EnumPropertyProcess]
-    """Where the transaction stands, as given."""
+    """Status of the transaction, as given."""
     tags: list[str]
     """Free tags."""
     title: NotRequired[str]
-    """Title of the first advert."""
+    """Title from the first advert."""
     type: NotRequired[EnumPropertyClass]
     """Class of asset."""
     offer: NotRequired[Offer]
@@ -1693,7 +1711,7 @@ class Property(TypedDict):
 
 
 class PropertyAdvert(TypedDict):
-    """An advert inside its property."""
+    """An advert within its property."""
 
     description: NotRequired[str]
     """Description, as on the portal."""
@@ -1708,27 +1726,27 @@ class PropertyAdvert(TypedDict):
     location: NotRequired[Position]
     """`[lng, lat]`, degrees: -180 to 180 and -90 to 90; may be imprecise."""
     medias: NotRequired[Medias]
-    """Pictures and visits."""
+    """Pictures and virtual tours."""
     price: NotRequired[Price]
-    """What it asks."""
+    """Asking price."""
     source: NotRequired[str]
     """The portal, as a host name."""
     url: NotRequired[str]
-    """Address of the listing on its portal."""
+    """URL of the listing on its portal."""
     title: NotRequired[str]
     """Title, as on the portal."""
     offlineAt: NotRequired[Timestamp]
     """When it went offline, UTC."""
     hasAnomaly: NotRequired[bool]
-    """Whether its data contradict each other or are absurd."""
+    """Whether its data is contradictory or implausible."""
     isPro: NotRequired[bool]
     """Whether the seller is a professional; false for a private person."""
     seller: NotRequired[LightSeller]
-    """The professional who sells or lets."""
+    """The professional who sells or lets it."""
     isExclusive: NotRequired[bool]
-    """Whether the seller says to have the exclusive mandate."""
+    """Whether the seller claims an exclusive mandate."""
     contactInCharge: NotRequired[Contact]
-    """The person to ask."""
+    """Contact person."""
 
 
 FlxId: TypeAlias = str
@@ -1739,39 +1757,39 @@ class TypeHabitation(TypedDict):
     """A dwelling."""
 
     bathroomCount: NotRequired[Count]
-    """Bathrooms, from 0."""
+    """Number of bathrooms, from 0."""
     bedroomCount: NotRequired[Count]
-    """Bedrooms, from 0."""
+    """Number of bedrooms, from 0."""
     floor: NotRequired[Floor]
     """Storey, -10 to 200, 0 for the ground floor; the same as features.propertyFloor."""
     characteristics: NotRequired[Characteristics]
-    """What it has and has not."""
+    """Amenities that it has or lacks."""
     condominiumLotCount: NotRequired[Count]
-    """Lots of its condominium, from 0."""
+    """Number of lots in its condominium, from 0."""
     climate: NotRequired[Climate]
     """Energy performance."""
     features: NotRequired[Features]
     """Floor, exposure, views, materials."""
     heatTypes: list[EnumHeatType]
-    """Who shares the heating."""
+    """Whether the heating is individual or shared."""
     heatTypeDetails: list[EnumHeatTypeDetail]
-    """What gives off the heat."""
+    """Kind of heat emitter."""
     heatings: list[EnumHeating]
     """Sources of energy of the heating."""
     propertyCondition: NotRequired[PropertyCondition]
     """Age and condition."""
     roomCount: NotRequired[Count]
-    """Main rooms, from 0."""
+    """Number of main rooms, from 0."""
     surface: NotRequired[Surface]
     """Areas."""
     type: list[EnumPropertyTypeHabitation]
     """Kinds of dwelling."""
     wcCount: NotRequired[Count]
-    """Toilets, from 0."""
+    """Number of toilets, from 0."""
 
 
 class TypeLand(TypedDict):
-    """Land of an asset, or the asset when it is land."""
+    """Land of an asset, or the asset itself if it is land."""
 
     canConstruct: NotRequired[bool]
     """Whether it may be built on."""
@@ -1784,7 +1802,7 @@ class TypeLand(TypedDict):
     hasWater: NotRequired[bool]
     """Whether it is connected to water."""
     isServiced: NotRequired[bool]
-    """Whether it is connected to the usual networks."""
+    """Whether it is connected to the usual utilities."""
     surface: NotRequired[SquareMetres]
     """Area, square metres, from 0."""
     surfaceConstructable: NotRequired[SquareMetres]
@@ -1794,14 +1812,14 @@ class TypeLand(TypedDict):
 
 
 class Location(TypedDict):
-    """Where a property is."""
+    """Location of a property."""
 
     city: NotRequired[str]
     """Name of the commune."""
     cityCoordinate: NotRequired[CompleteLatLng]
     """Centre of the commune."""
     department: NotRequired[Department]
-    """Department: two characters, 2A and 2B included, or three overseas."""
+    """Department: two characters, including 2A and 2B, or three overseas."""
     inseeCode: NotRequired[InseeCode]
     """INSEE code of the commune, five characters; Paris, Lyon and Marseille by arrondissement."""
     irisCode: NotRequired[IrisCode]
@@ -1811,27 +1829,27 @@ class Location(TypedDict):
     postalCode: NotRequired[PostalCode]
     """Postal code, five digits."""
     precision: NotRequired[EnumLocationPrecision]
-    """How precise the position is, if it was found from an address, a town or a postal code."""
+    """Precision of the position, if it was found from an address, a town or a postal code."""
 
 
 class Medias(TypedDict):
-    """Pictures and visits."""
+    """Pictures and virtual tours."""
 
     images: list[Image]
-    """Pictures, in the order of the listing. At ingestion also their addresses alone."""
+    """Pictures, in the order of the listing. In ingestion a picture may be given by its URL alone."""
     virtualVisitExternalUrl: list[str]
-    """Addresses of virtual visits."""
+    """URLs of virtual tours."""
 
 
 class Meta(TypedDict):
-    """Since when an asset was seen. Moments are UTC."""
+    """When an asset was seen. Times are in UTC."""
 
     firstSeenAt: NotRequired[Timestamp]
     """First sighting."""
     isTotallyOffline: NotRequired[bool]
     """Whether every advert of the property is offline."""
     lastPublishedAt: NotRequired[Timestamp]
-    """When an advert last appeared or came back online."""
+    """When an advert was last published or came back online."""
     lastSeenAt: NotRequired[Timestamp]
     """Last sighting."""
     lastUpdatedAt: NotRequired[Timestamp]
@@ -1841,12 +1859,12 @@ class Meta(TypedDict):
 
 
 class TypeParking(TypedDict):
-    """Parking places of an asset, or the asset when it is one."""
+    """Parking places of an asset, or the asset itself if it is one."""
 
     count: NotRequired[Count]
-    """Places, from 0."""
+    """Number of places, from 0."""
     numberOfCars: NotRequired[Count]
-    """Cars they hold together, from 0."""
+    """Number of cars that all places hold together, from 0."""
     surface: NotRequired[SquareMetres]
     """Area, square metres, from 0."""
     type: NotRequired[EnumParkingType]
@@ -1857,7 +1875,7 @@ class Price(TypedDict):
     """Price of a property, or of an advert of it."""
 
     currency: NotRequired[EnumCurrency]
-    """Currency of every amount here; CURRENCY_EUR unless said otherwise."""
+    """Currency of all amounts; CURRENCY_EUR unless stated otherwise."""
     initial: NotRequired[PropertyPrice]
     """Price of the property's first advert."""
     isAuction: NotRequired[bool]
@@ -1865,17 +1883,17 @@ class Price(TypedDict):
     latest: NotRequired[PropertyPrice]
     """Price of the property's last advert."""
     scope: NotRequired[EnumPricingScope]
-    """Whether amounts are paid once or every month; PRICING_ONE_OFF, for rents PRICING_MENSUAL."""
+    """Whether amounts are paid once or every month: PRICING_ONE_OFF, or PRICING_MENSUAL for rents."""
     warrantyDeposit: NotRequired[Eur]
     """Deposit of a rent, EUR, from 0."""
     variation: NotRequired[Variation]
-    """How the price moved."""
+    """How the price changed."""
     charges: NotRequired[Charges]
-    """Charges beside the price."""
+    """Charges in addition to the price."""
 
 
 EnumPropertyProcess: TypeAlias = Literal["PROCESS_UNKNOWN", "PROCESS_AVAILABLE_ON_MARKET", "PROCESS_UNDER_COMPROMISE", "PROCESS_RENTED_SOLD", "PROCESS_REMOVED", "PROCESS_RESERVED", "PROCESS_ARCHIVED"]
-"""Where the transaction stands."""
+"""Status of the transaction."""
 
 
 EnumPropertyClass: TypeAlias = Literal["CLASS_UNKNOWN", "CLASS_HOUSE", "CLASS_FLAT", "CLASS_PROGRAM", "CLASS_SHOP", "CLASS_PREMISES", "CLASS_OFFICE", "CLASS_LAND", "CLASS_BUILDING", "CLASS_PARKING", "CLASS_ROOM", "CLASS_OTHER"]
@@ -1886,7 +1904,7 @@ class Offer(TypedDict):
     """What is offered."""
 
     isCurrentlyOccupied: NotRequired[bool]
-    """Whether it is sold with an occupant."""
+    """Whether it is sold occupied."""
     renting: NotRequired[OfferRentingContract]
     """Terms of a rent."""
     type: NotRequired[EnumPropertyOfferType]
@@ -1894,7 +1912,7 @@ class Offer(TypedDict):
 
 
 Timestamp: TypeAlias = str
-"""Moment, ISO 8601 in UTC with milliseconds."""
+"""Time, ISO 8601 in UTC with milliseconds."""
 
 
 Position: TypeAlias = "list[float]"
@@ -1902,7 +1920,7 @@ Position: TypeAlias = "list[float]"
 
 
 class LightSeller(TypedDict):
-    """The professional who sells or lets."""
+    """The professional who sells or lets it."""
 
     flxId: NotRequired[FlxId]
     """Identifier of the seller."""
@@ -1915,10 +1933,10 @@ class LightSeller(TypedDict):
 
 
 class Contact(TypedDict):
-    """The person to ask."""
+    """Contact person."""
 
     email: NotRequired[str]
-    """Address of electronic mail."""
+    """Email address."""
     firstName: NotRequired[str]
     """First name."""
     lastName: NotRequired[str]
@@ -1926,12 +1944,12 @@ class Contact(TypedDict):
     phoneNumber: NotRequired[str]
     """Telephone number, as on the portal."""
     pseudonym: NotRequired[str]
-    """Name shown on the portal instead."""
+    """Name shown on the portal in place of the real name."""
 
 
 class Image(TypedDict):
-    """A picture and its hashes, as hexadecimal texts; pictures that look alike have hashes of few different bits.
-    Hashes are empty if only the address of the picture is known.
+    """A picture and its hashes, as hexadecimal texts. The hashes of pictures that look alike differ in few bits. Hashes
+    are empty if only the URL of the picture is known.
     """
 
     gaussianHash: str
@@ -1939,15 +1957,15 @@ class Image(TypedDict):
     imageId: str
     """Identifier of the picture."""
     meanHash: str
-    """Hash of the brightness against its mean."""
+    """Hash of the brightness relative to its mean."""
     perceptualHash: str
     """Hash of the low frequencies."""
     url: NotRequired[str]
-    """Address of the picture on its portal."""
+    """URL of the picture on its portal."""
     colorHash: NotRequired[str]
     """Hash of the distribution of colours."""
     differenceHash: NotRequired[str]
-    """Hash of the differences between neighbouring points."""
+    """Hash of the differences between neighbouring pixels."""
 
 
 EnumCurrency: TypeAlias = Literal["CURRENCY_EUR", "CURRENCY_USD"]
@@ -1955,14 +1973,14 @@ EnumCurrency: TypeAlias = Literal["CURRENCY_EUR", "CURRENCY_USD"]
 
 
 class PropertyPrice(TypedDict):
-    """An amount and the listing that asks it."""
+    """An amount and the listing that states it."""
 
     source: NotRequired[Source]
-    """Listing the amount comes from."""
+    """Listing that the amount comes from."""
     value: NotRequired[Eur]
-    """Amount, EUR, from 0; every month for rents."""
+    """Amount, EUR, from 0; per month for rents."""
     valuePerArea: NotRequired[EurPerSquareMetre]
-    """Amount per habitable area, EUR per square metre, from 0; per area of land for land."""
+    """Amount per square metre of habitable area, EUR, from 0; for land, per square metre of land."""
 
 
 EnumPricingScope: TypeAlias = Literal["PRICING_ONE_OFF", "PRICING_MENSUAL"]
@@ -1974,35 +1992,35 @@ Eur: TypeAlias = float
 
 
 class Variation(TypedDict):
-    """How a price moved between two states."""
+    """How a price changed."""
 
     sinceLastModified: NotRequired[Percent]
-    """Change since the price before the last change, percent, from -100; below 0 when it fell."""
+    """Change from the price before the last change, percent, from -100; below 0 if it fell."""
     sincePublished: NotRequired[Percent]
-    """Change since the first price, percent, from -100; below 0 when it fell."""
+    """Change from the first price, percent, from -100; below 0 if it fell."""
     absoluteSinceLastModified: NotRequired[EurChange]
-    """Change since the price before the last change, EUR; below 0 when it fell."""
+    """Change from the price before the last change, EUR; below 0 if it fell."""
     absoluteSincePublished: NotRequired[EurChange]
-    """Change since the first price, EUR; below 0 when it fell."""
+    """Change from the first price, EUR; below 0 if it fell."""
 
 
 class Charges(TypedDict):
     """Charges and taxes of an asset."""
 
     yearlyCondoniumFees: NotRequired[Eur]
-    """Condominium fees, EUR a year, from 0."""
+    """Condominium fees, EUR per year, from 0."""
     yearlyElectricityFees: NotRequired[Eur]
-    """Electricity, EUR a year, from 0."""
+    """Electricity, EUR per year, from 0."""
     yearlyHeatingFees: NotRequired[Eur]
-    """Heating, EUR a year, from 0."""
+    """Heating, EUR per year, from 0."""
     yearlyHousingTax: NotRequired[Eur]
-    """Property tax, EUR a year, from 0."""
+    """Property tax, EUR per year, from 0."""
     yearlyLivingTax: NotRequired[Eur]
-    """Residence tax, EUR a year, from 0."""
+    """Residence tax, EUR per year, from 0."""
     yearlyRentalFees: NotRequired[Eur]
-    """Charges of a tenant, EUR a year, from 0."""
+    """Charges paid by the tenant, EUR per year, from 0."""
     monthlyRentSupplement: NotRequired[Eur]
-    """Supplement to a controlled rent, EUR a month, from 0."""
+    """Supplement on top of a controlled rent, EUR per month, from 0."""
 
 
 class Source(TypedDict):
@@ -2011,21 +2029,21 @@ class Source(TypedDict):
     flxId: NotRequired[FlxId]
     """Identifier of the advert."""
     url: NotRequired[str]
-    """Address of the listing."""
+    """URL of the listing."""
     website: NotRequired[str]
     """The portal, as a host name."""
 
 
 EurPerSquareMetre: TypeAlias = float
-"""A price per area, EUR per square metre."""
+"""A price per square metre, EUR."""
 
 
 Percent: TypeAlias = float
-"""A change in percent; below 0 when it fell."""
+"""A change in percent; below 0 for a fall."""
 
 
 EurChange: TypeAlias = float
-"""A change of an amount, EUR; below 0 when it fell."""
+"""A change of an amount, EUR; below 0 for a fall."""
 
 
 Siren: TypeAlias = str
@@ -2037,15 +2055,15 @@ EnumSellerType: TypeAlias = Literal["SELLER_TYPE_UNKNOWN", "SELLER_TYPE_AGENCY",
 
 
 Count: TypeAlias = int
-"""How many there are."""
+"""A count."""
 
 
 Floor: TypeAlias = int
-"""A storey: 0 is the ground floor, negative ones are below it."""
+"""A storey; 0 is the ground floor, negative numbers are below it."""
 
 
 class Characteristics(TypedDict):
-    """What an asset has (`true`) and has not (`false`)."""
+    """Amenities that an asset has (`true`) or lacks (`false`)."""
 
     hasAlarm: NotRequired[bool]
     """Alarm."""
@@ -2066,9 +2084,9 @@ class Characteristics(TypedDict):
     hasGrenier: NotRequired[bool]
     """Attic."""
     hasInterphone: NotRequired[bool]
-    """Entry phone."""
+    """Intercom."""
     hasJacuzzi: NotRequired[bool]
-    """Whirlpool bath."""
+    """Hot tub."""
     hasLand: NotRequired[bool]
     """Land."""
     hasLift: NotRequired[bool]
@@ -2082,7 +2100,7 @@ class Characteristics(TypedDict):
     hasTerrace: NotRequired[bool]
     """Terrace."""
     hasVisAVis: NotRequired[bool]
-    """Windows face those of others."""
+    """Windows overlooked by neighbours."""
     isPeaceful: NotRequired[bool]
     """Quiet."""
 
@@ -2110,7 +2128,7 @@ class Features(TypedDict):
     exposure: NotRequired[EnumExposure]
     """Direction the main rooms face."""
     furniture: NotRequired[EnumFurniture]
-    """How far it is furnished."""
+    """Whether it is furnished."""
     propertyFloor: NotRequired[Floor]
     """Storey, -10 to 200, 0 for the ground floor."""
     propertyTotalFloor: NotRequired[Floor]
@@ -2120,19 +2138,19 @@ class Features(TypedDict):
     constructionMaterials: list[EnumConstructionMaterial]
     """Materials of walls and frames."""
     glazingTypes: list[EnumGlazingType]
-    """Panes of the windows."""
+    """Glazing of the windows."""
     hasThroughExposure: NotRequired[bool]
     """Whether it has windows on two opposite sides."""
     viewOns: list[EnumViewOn]
-    """What the windows look on."""
+    """What the windows overlook."""
 
 
 EnumHeatType: TypeAlias = Literal["HEAT_TYPE_UNKNOWN", "HEAT_TYPE_INDIVIDUAL", "HEAT_TYPE_SHARED", "HEAT_TYPE_MIX", "HEAT_TYPE_CITY", "HEAT_TYPE_CISTERN"]
-"""Who shares the heating. `HEAT_TYPE_MIXED` is read as `HEAT_TYPE_MIX`."""
+"""Whether the heating is individual or shared. `HEAT_TYPE_MIXED` is read as `HEAT_TYPE_MIX`."""
 
 
 EnumHeatTypeDetail: TypeAlias = Literal["HEAT_DETAIL_UNKNOWN", "HEAT_DETAIL_FLOOR", "HEAT_DETAIL_CEILING", "HEAT_DETAIL_FIREPLACE", "HEAT_DETAIL_INSERT", "HEAT_DETAIL_AIR_CON", "HEAT_DETAIL_REVERSIBLE_AIR_CON", "HEAT_DETAIL_RADIANTS_TUBES", "HEAT_DETAIL_RADIATOR", "HEAT_DETAIL_SHEAHS", "HEAT_DETAIL_CONVECTOR"]
-"""What gives off the heat. `HEAT_DETAIL_SHEATHS` is read as `HEAT_DETAIL_SHEAHS`."""
+"""Kind of heat emitter. `HEAT_DETAIL_SHEATHS` is read as `HEAT_DETAIL_SHEAHS`."""
 
 
 EnumHeating: TypeAlias = Literal["HEATING_UNKNOWN", "HEATING_FUEL_OIL", "HEATING_ELECTRICAL", "HEATING_GAS", "HEATING_BIOMASS", "HEATING_SOLAR", "HEATING_GEOTHERMAL", "HEATING_WOOD", "HEATING_HEAT_PUMP", "HEATING_PELLET", "HEATING_CANADIAN_WELL", "HEATING_COAL"]
@@ -2153,7 +2171,7 @@ class PropertyCondition(TypedDict):
 
 
 class Surface(TypedDict):
-    """Areas of a dwelling, square metres; all but the total are rarely known."""
+    """Areas of a dwelling, square metres; apart from the total they are rarely known."""
 
     balconies: NotRequired[SquareMetres]
     """Balconies, square metres, from 0."""
@@ -2180,7 +2198,7 @@ EnumPropertyTypeHabitation: TypeAlias = Literal["PROPERTY_TYPE_UNKNOWN", "PROPER
 
 
 EnumGreenhouseClassification: TypeAlias = Literal["GREENHOUSE_CLASSIFICATION_UNKNOWN", "GREENHOUSE_CLASSIFICATION_G", "GREENHOUSE_CLASSIFICATION_F", "GREENHOUSE_CLASSIFICATION_E", "GREENHOUSE_CLASSIFICATION_D", "GREENHOUSE_CLASSIFICATION_C", "GREENHOUSE_CLASSIFICATION_B", "GREENHOUSE_CLASSIFICATION_A", "GREENHOUSE_CLASSIFICATION_NC"]
-"""Greenhouse gas class of a dwelling, A (best) to G; NC when exempt from a diagnostic."""
+"""Greenhouse gas class of a dwelling, A (best) to G; NC if exempt from a diagnostic."""
 
 
 CarbonPerArea: TypeAlias = float
@@ -2188,7 +2206,7 @@ CarbonPerArea: TypeAlias = float
 
 
 EnumEnergyClassification: TypeAlias = Literal["ENERGY_CLASSIFICATION_UNKNOWN", "ENERGY_CLASSIFICATION_G", "ENERGY_CLASSIFICATION_F", "ENERGY_CLASSIFICATION_E", "ENERGY_CLASSIFICATION_D", "ENERGY_CLASSIFICATION_C", "ENERGY_CLASSIFICATION_B", "ENERGY_CLASSIFICATION_A", "ENERGY_CLASSIFICATION_NC"]
-"""Energy class of a dwelling, A (best) to G; NC when exempt from a diagnostic."""
+"""Energy class of a dwelling, A (best) to G; NC if exempt from a diagnostic."""
 
 
 EnergyPerArea: TypeAlias = float
@@ -2200,7 +2218,7 @@ EnumExposure: TypeAlias = Literal["EXPOSURE_UNKNOWN", "EXPOSURE_NORTH", "EXPOSUR
 
 
 EnumFurniture: TypeAlias = Literal["UNKNOWN_FURNITURE", "UNFURNISHED", "PARTIALLY_FURNISHED", "FULLY_FURNISHED"]
-"""How far a dwelling is furnished."""
+"""Whether a dwelling is furnished."""
 
 
 EnumViewType: TypeAlias = Literal["VIEW_TYPE_UNKNOWN", "VIEW_TYPE_GLIMPSE", "VIEW_TYPE_PANORAMIC", "VIEW_TYPE_CLEAR", "VIEW_TYPE_EXCEPTIONAL", "VIEW_TYPE_DOMINANT"]
@@ -2212,11 +2230,11 @@ EnumConstructionMaterial: TypeAlias = Literal["MATERIAL_UNKNOWN", "MATERIAL_WOOD
 
 
 EnumGlazingType: TypeAlias = Literal["GLAZING_TYPE_UNKNOWN", "GLAZING_TYPE_SIMPLE", "GLAZING_TYPE_DOUBLE", "GLAZING_TYPE_TRIPLE"]
-"""Panes of the windows."""
+"""Glazing of the windows."""
 
 
 EnumViewOn: TypeAlias = Literal["VIEW_ON_UNKNOWN", "VIEW_ON_SEA", "VIEW_ON_HILLS", "VIEW_ON_RIVERS", "VIEW_ON_CITY", "VIEW_ON_PARK", "VIEW_ON_VERDURE", "VIEW_ON_STREET", "VIEW_ON_COURTYARD", "VIEW_ON_COUNTRYSIDE", "VIEW_ON_MOUNTAIN", "VIEW_ON_GARDEN_TERRACE", "VIEW_ON_LAKE", "VIEW_ON_SKI_SLOPES", "VIEW_ON_PORT", "VIEW_ON_POI", "VIEW_ON_SKY", "VIEW_ON_WATER", "VIEW_ON_VINEYARD", "VIEW_ON_ROOF"]
-"""What the windows look on."""
+"""What the windows overlook."""
 
 
 Year: TypeAlias = int
@@ -2224,7 +2242,7 @@ Year: TypeAlias = int
 
 
 EnumPropertyInteriorCondition: TypeAlias = Literal["INTERIOR_CONDITION_UNKNOWN", "INTERIOR_CONDITION_EXCELLENT", "INTERIOR_CONDITION_TO_REFRESH", "INTERIOR_CONDITION_SMALL_WORKS_TO_BE_PLANNED", "INTERIOR_CONDITION_MAJOR_WORKS_TO_BE_PALLNED", "INTERIOR_CONDITION_BRAND_NEW", "INTERIOR_CONDITION_GOOD_CONDITION", "INTERIOR_CONDITION_TO_BE_RENOVATED"]
-"""Condition of the interior; one value is misspelt in the contract and stays so."""
+"""Condition of the interior; the misspelling of one value is part of the contract."""
 
 
 EnumPropertyGeneralCondition: TypeAlias = Literal["GENERAL_CONDITION_UNKNOWN", "GENERAL_CONDITION_TO_BE_RENOVATED", "GENERAL_CONDITION_BRAND_NEW", "GENERAL_CONDITION_RENOVATED", "GENERAL_CONDITION_TO_BE_REFRESHED", "GENERAL_CONDITION_GOOD", "GENERAL_CONDITION_EXCELLENT", "GENERAL_CONDITION_DECREPIT", "GENERAL_CONDITION_TO_BE_BUILT"]
@@ -2247,7 +2265,7 @@ class CompleteLatLng(TypedDict):
 
 
 Department: TypeAlias = str
-"""Code of a department: two characters, 2A and 2B included, or three overseas."""
+"""Code of a department: two characters, including 2A and 2B, or three overseas."""
 
 
 InseeCode: TypeAlias = str
@@ -2255,16 +2273,17 @@ InseeCode: TypeAlias = str
 
 
 IrisCode: TypeAlias = str
-"""Code of an IRIS district: the commune's INSEE code and four digits, 0000 where it has no districts."""
+"""Code of an IRIS district: the commune's INSEE code and four digits, which are 0000 if the commune has no districts.
+"""
 
 
 PostalCode: TypeAlias = str
-"""Postal code, five digits; a commune may have several, and a code several communes."""
+"""Postal code, five digits; a commune may have several codes, and a code may cover several communes."""
 
 
 EnumLocationPrecision: TypeAlias = Literal["ADDRESS", "STREET", "TOWN"]
-"""How precise a position is that was found from an address, a town or a postal code: a house number, a street or named
-place, the centre of a commune.
+"""Precision of a position that was found from an address, a town or a postal code: a house number, a street or named
+place, or the centre of a commune.
 """
 
 
@@ -2286,16 +2305,16 @@ class OfferRentingContract(TypedDict):
 
 
 EnumPropertyOfferType: TypeAlias = Literal["OFFER_UNKNOWN", "OFFER_BUY", "OFFER_RENT", "OFFER_BUSINESS_TAKE_OVER", "OFFER_LEASE_BACK", "OFFER_LIFE_ANNUITY_SALE", "OFFER_HOLIDAYS", "OFFER_AUCTION"]
-"""What is offered: sale, rent, and others."""
+"""What is offered: sale, rent and others."""
 
 
 class Advert(TypedDict):
     """One listing on one portal."""
 
     currency: NotRequired[EnumCurrency]
-    """Currency of every amount here; CURRENCY_EUR unless said otherwise."""
+    """Currency of all amounts; CURRENCY_EUR unless stated otherwise."""
     currentPrice: NotRequired[AdvertPrice]
-    """What it asks now."""
+    """Current asking price."""
     description: NotRequired[str]
     """Description, as on the portal."""
     firstSeenAt: NotRequired[Timestamp]
@@ -2305,11 +2324,11 @@ class Advert(TypedDict):
     habitation: NotRequired[TypeHabitation]
     """The dwelling."""
     hasAnomaly: NotRequired[bool]
-    """Whether its data contradict each other or are absurd."""
+    """Whether its data is contradictory or implausible."""
     isAuction: NotRequired[bool]
     """Whether the price is the starting bid of an auction."""
     isUrgent: NotRequired[bool]
-    """Whether it says to be urgent."""
+    """Whether it says that it is urgent."""
     land: NotRequired[TypeLand]
     """The land."""
     lastModifiedAt: NotRequired[Timestamp]
@@ -2317,17 +2336,17 @@ class Advert(TypedDict):
     location: NotRequired[AdLocation]
     """Where the asset is."""
     medias: NotRequired[Medias]
-    """Pictures and visits."""
+    """Pictures and virtual tours."""
     parking: NotRequired[TypeParking]
     """The parking places."""
     process: NotRequired[EnumPropertyProcess]
-    """Where the transaction stands, as given."""
+    """Status of the transaction, as given."""
     scope: NotRequired[EnumPricingScope]
-    """Whether amounts are paid once or every month; PRICING_ONE_OFF, for rents PRICING_MENSUAL."""
+    """Whether amounts are paid once or every month: PRICING_ONE_OFF, or PRICING_MENSUAL for rents."""
     source: NotRequired[str]
     """The portal, as a host name."""
     url: NotRequired[str]
-    """Address of the listing on its portal."""
+    """URL of the listing on its portal."""
     tags: list[str]
     """Free tags."""
     title: NotRequired[str]
@@ -2339,11 +2358,11 @@ class Advert(TypedDict):
     offer: NotRequired[Offer]
     """What is offered."""
     mainPropertyAdFlxId: NotRequired[FlxId]
-    """Identifier of the first advert seen of the asset; propertyFlxId tells the same."""
+    """Identifier of the first advert that was seen for the asset; the same as propertyFlxId."""
     propertyFlxId: NotRequired[FlxId]
     """Identifier of the property it belongs to."""
     meta: NotRequired[Meta]
-    """Since when it was seen."""
+    """When it was seen."""
     isOnline: NotRequired[bool]
     """Whether it is on its portal now."""
     lastSeenAt: NotRequired[Timestamp]
@@ -2351,35 +2370,35 @@ class Advert(TypedDict):
     isPro: NotRequired[bool]
     """Whether the seller is a professional; false for a private person."""
     seller: NotRequired[LightSeller]
-    """The professional who sells or lets."""
+    """The professional who sells or lets it."""
     isExclusive: NotRequired[bool]
-    """Whether the seller says to have the exclusive mandate."""
+    """Whether the seller claims an exclusive mandate."""
     reference: NotRequired[str]
-    """The seller's reference of the asset or of the mandate, as on the portal."""
+    """The seller's reference for the asset or the mandate, as on the portal."""
     contactInCharge: NotRequired[Contact]
-    """The person to ask."""
+    """Contact person."""
     charges: NotRequired[Charges]
-    """Charges beside the price; not in webhook deliveries."""
+    """Charges in addition to the price; not in webhook deliveries."""
 
 
 class AdvertPrice(TypedDict):
     """Price of an advert."""
 
     value: NotRequired[Eur]
-    """Amount, EUR, from 0; every month for rents; absent when the price is given on request only."""
+    """Amount, EUR, from 0; per month for rents; absent if the price is given only on request."""
     valuePerArea: NotRequired[EurPerSquareMetre]
-    """Amount per habitable area, EUR per square metre, from 0; per area of land for land."""
+    """Amount per square metre of habitable area, EUR, from 0; for land, per square metre of land."""
     netValue: NotRequired[Eur]
-    """Amount without the agency's fees, where the buyer pays them, EUR, from 0."""
+    """Amount without the agency's fees, if the buyer pays them, EUR, from 0."""
     fees: NotRequired[Eur]
     """The agency's fees, EUR, from 0."""
 
 
 class AdLocation(TypedDict):
-    """Where the asset of an advert is."""
+    """Location of the asset of an advert."""
 
     address: NotRequired[str]
-    """House number and street, or the whole address; gives the position if there is none."""
+    """House number and street, or the whole address; used to find the position if none is given."""
     city: NotRequired[str]
     """Name of the commune, as on the portal."""
     district: NotRequired[str]
@@ -2387,7 +2406,7 @@ class AdLocation(TypedDict):
     cityCoordinate: NotRequired[AdCompleteLatLng]
     """Centre of the commune."""
     department: NotRequired[Department]
-    """Department: two characters, 2A and 2B included, or three overseas."""
+    """Department: two characters, including 2A and 2B, or three overseas."""
     inseeCode: NotRequired[InseeCode]
     """INSEE code of the commune, five characters; Paris, Lyon and Marseille by arrondissement."""
     irisCode: NotRequired[IrisCode]
@@ -2397,7 +2416,7 @@ class AdLocation(TypedDict):
     postalCode: NotRequired[PostalCode]
     """Postal code, five digits."""
     precision: NotRequired[EnumLocationPrecision]
-    """How precise the position is, if it was found from an address, a town or a postal code."""
+    """Precision of the position, if it was found from an address, a town or a postal code."""
 
 
 class AdCompleteLatLng(TypedDict):
@@ -2408,7 +2427,7 @@ class AdCompleteLatLng(TypedDict):
 
 
 class LiteProperty(TypedDict):
-    """A property in short."""
+    """A property in short form."""
 
     flxId: FlxId
     """Identifier."""
@@ -2417,35 +2436,35 @@ class LiteProperty(TypedDict):
     offer: NotRequired[Offer]
     """What is offered."""
     title: NotRequired[str]
-    """Title of the first advert."""
+    """Title from the first advert."""
     price: NotRequired[LitePrice]
-    """What it costs."""
+    """Price."""
     habitation: NotRequired[LiteHabitation]
     """The dwelling."""
     location: NotRequired[Location]
-    """Where it is."""
+    """Location."""
     meta: NotRequired[Meta]
-    """Since when it was seen."""
+    """When it was seen."""
     adverts: list[LitePropertyAdvert]
     """Its adverts, in order of first sighting."""
 
 
 class LitePrice(TypedDict):
-    """A price in short."""
+    """A price in short form."""
 
     latest: NotRequired[PropertyPrice]
     """Price of the last advert."""
 
 
 class LiteHabitation(TypedDict):
-    """A dwelling in short."""
+    """A dwelling in short form."""
 
     surface: NotRequired[LiteSurface]
     """Area."""
     roomCount: NotRequired[Count]
-    """Main rooms, from 0."""
+    """Number of main rooms, from 0."""
     bedroomCount: NotRequired[Count]
-    """Bedrooms, from 0."""
+    """Number of bedrooms, from 0."""
     floor: NotRequired[Floor]
     """Storey, -10 to 200, 0 for the ground floor."""
     climate: NotRequired[LiteClimate]
@@ -2453,29 +2472,29 @@ class LiteHabitation(TypedDict):
 
 
 class LitePropertyAdvert(TypedDict):
-    """An advert in short."""
+    """An advert in short form."""
 
     flxId: NotRequired[FlxId]
     """Identifier of the advert."""
     source: NotRequired[str]
     """The portal, as a host name."""
     url: NotRequired[str]
-    """Address of the listing on its portal."""
+    """URL of the listing on its portal."""
     isOnline: NotRequired[bool]
     """Whether it is on its portal now."""
     price: NotRequired[LitePrice]
-    """What it asks."""
+    """Asking price."""
 
 
 class LiteSurface(TypedDict):
-    """Area in short."""
+    """Area in short form."""
 
     total: NotRequired[SquareMetres]
     """Habitable area, square metres, from 0."""
 
 
 class LiteClimate(TypedDict):
-    """Energy performance in short."""
+    """Energy performance in short form."""
 
     epcEnergy: NotRequired[EnumEnergyClassification]
     """Energy class."""
@@ -2489,7 +2508,7 @@ class PropertyDelivery(TypedDict):
 
 
 class PropertyDeliveryData(TypedDict):
-    """Properties an alert matched, by kind of match."""
+    """Properties that an alert matched, by kind of match."""
 
     created: list[PropertyMatches]
     """Properties that qualify for the first time."""
@@ -2498,21 +2517,21 @@ class PropertyDeliveryData(TypedDict):
 
 
 class PropertyMatches(TypedDict):
-    """Properties one alert matched."""
+    """Properties that one alert matched."""
 
     alert_id: FlxId
     """Identifier of the alert."""
     context: NotRequired[AlertContext]
-    """What the alert was given to echo."""
+    """Data given with the alert, echoed unchanged."""
     properties: list[FlxId]
-    """Identifiers of the properties, 100 at most, newest last; read them by identifier."""
+    """Identifiers of the properties, at most 100, newest last; read the properties by identifier."""
 
 
 class AlertContext(TypedDict):
-    """What an alert was given to echo in its deliveries."""
+    """Data given with an alert, echoed in its deliveries."""
 
     metadata: NotRequired[dict[str, Any]]
-    """Free keys and values."""
+    """Any keys and values."""
 
 
 class AdvertDelivery(TypedDict):
@@ -2523,7 +2542,7 @@ class AdvertDelivery(TypedDict):
 
 
 class AdvertDeliveryData(TypedDict):
-    """Adverts an alert matched, by kind of match."""
+    """Adverts that an alert matched, by kind of match."""
 
     created: list[AdvertMatches]
     """Adverts that qualify for the first time."""
@@ -2532,36 +2551,36 @@ class AdvertDeliveryData(TypedDict):
 
 
 class AdvertMatches(TypedDict):
-    """Adverts one alert matched."""
+    """Adverts that one alert matched."""
 
     alert_id: FlxId
     """Identifier of the alert."""
     context: NotRequired[AlertContext]
-    """What the alert was given to echo."""
+    """Data given with the alert, echoed unchanged."""
     adverts: list[Advert]
-    """The adverts whole, but for their charges; 100 at most, newest last."""
+    """The adverts in full, except for their charges; at most 100, newest last."""
 
 
 class AdvertUpdates(TypedDict):
-    """Events on adverts one alert matched."""
+    """Events on adverts that one alert matched."""
 
     alert_id: FlxId
     """Identifier of the alert."""
     context: NotRequired[AlertContext]
-    """What the alert was given to echo."""
+    """Data given with the alert, echoed unchanged."""
     adverts: list[AdvertUpdate]
-    """One record per event, 100 at most, newest last."""
+    """One record per event, at most 100, newest last."""
 
 
 class AdvertUpdate(TypedDict):
-    """An event on an advert, and how the advert is after it."""
+    """An event on an advert, and the state of the advert after it."""
 
     flxId: FlxId
     """Identifier of the advert."""
     propertyFlxId: FlxId
     """Identifier of the property it belongs to."""
     currentPrice: NotRequired[AdvertPrice]
-    """What it asks now; absent when the price is given on request only."""
+    """Current asking price; absent if the price is given only on request."""
     isOnline: bool
     """Whether it is on its portal now."""
     event: AdvertEvent
@@ -2574,17 +2593,17 @@ class AdvertEvent(TypedDict):
     type: EnumAdvertEvent
     """Kind of event."""
     occurredAt: Timestamp
-    """When, UTC."""
+    """When it happened, UTC."""
     previous: PreviousState
-    """How the advert was before; only what the event changed."""
+    """The advert before the event; only what the event changed."""
 
 
 EnumAdvertEvent: TypeAlias = Literal["PRICE", "REPUBLISHED", "UNPUBLISHED"]
-"""What happened to an advert: its price changed, it came back online, it went offline."""
+"""What happened to an advert: its price changed, it came back online or it went offline."""
 
 
 class PreviousState(TypedDict):
-    """What an event changed, as it was before."""
+    """What an event changed, with the values before it."""
 
     price: NotRequired[Eur]
     """Price, EUR, from 0."""
@@ -2593,55 +2612,55 @@ class PreviousState(TypedDict):
 
 
 class Delivery(TypedDict):
-    """A request to an alert's receiver, however often it was tried."""
+    """A delivery to an alert's receiver, with all its attempts."""
 
     delivery_id: FlxId
     """Identifier, the `webhook-id` of every attempt."""
     alert_id: FlxId
-    """The alert it tells of."""
+    """The alert that it reports on."""
     status: DeliveryStatus
-    """Where it stands."""
+    """Status of the delivery."""
     attempts: int
-    """Attempts made."""
+    """Number of attempts made."""
     next_attempt_at: NotRequired[Timestamp]
-    """When it is tried again."""
+    """When the next attempt is due."""
     last_status: NotRequired[int]
-    """HTTP status of the last answer; absent when there was none."""
+    """HTTP status of the last answer; absent if there was none."""
     last_error: NotRequired[str]
     """Why the last attempt failed."""
     created_at: Timestamp
-    """When it was put together."""
+    """When it was created."""
     delivered_at: NotRequired[Timestamp]
-    """When the receiver took it."""
+    """When the receiver accepted it."""
     items: int
-    """Items it tells of, 1 to 100."""
+    """Number of items it reports, 1 to 100."""
 
 
 DeliveryStatus: TypeAlias = Literal["pending", "delivered", "failed", "dead"]
-"""Where a delivery stands."""
+"""Status of a delivery."""
 
 
 class SamplePropertiesAnswer(TypedDict):
     """`SamplePropertiesAnswer` of the contract."""
 
     data: list[Property]
-    """Invented records of the exact form."""
+    """Made-up records in the real format."""
 
 
 class SampleAdvertsAnswer(TypedDict):
     """`SampleAdvertsAnswer` of the contract."""
 
     data: list[Advert]
-    """Invented records of the exact form."""
+    """Made-up records in the real format."""
 
 
 class IncomingAdvert(TypedDict):
-    """A sighting of a listing. Any field but url may be null: unknown now."""
+    """A sighting of a listing. Any field except url may be null, which means that its value is now unknown."""
 
     currency: NotRequired[EnumCurrency]
-    """Currency of every amount here; CURRENCY_EUR unless said otherwise."""
+    """Currency of all amounts; CURRENCY_EUR unless stated otherwise."""
     currentPrice: NotRequired[AdvertPrice]
-    """What it asks now."""
+    """Current asking price."""
     description: NotRequired[str]
     """Description, as on the portal."""
     firstSeenAt: NotRequired[Timestamp]
@@ -2651,11 +2670,11 @@ class IncomingAdvert(TypedDict):
     habitation: NotRequired[TypeHabitation]
     """The dwelling."""
     hasAnomaly: NotRequired[bool]
-    """Whether its data contradict each other or are absurd."""
+    """Whether its data is contradictory or implausible."""
     isAuction: NotRequired[bool]
     """Whether the price is the starting bid of an auction."""
     isUrgent: NotRequired[bool]
-    """Whether it says to be urgent."""
+    """Whether it says that it is urgent."""
     land: NotRequired[TypeLand]
     """The land."""
     lastModifiedAt: NotRequired[Timestamp]
@@ -2663,17 +2682,17 @@ class IncomingAdvert(TypedDict):
     location: NotRequired[AdLocation]
     """Where the asset is."""
     medias: NotRequired[Medias]
-    """Pictures and visits."""
+    """Pictures and virtual tours."""
     parking: NotRequired[TypeParking]
     """The parking places."""
     process: NotRequired[EnumPropertyProcess]
-    """Where the transaction stands, as given."""
+    """Status of the transaction, as given."""
     scope: NotRequired[EnumPricingScope]
-    """Whether amounts are paid once or every month; PRICING_ONE_OFF, for rents PRICING_MENSUAL."""
+    """Whether amounts are paid once or every month: PRICING_ONE_OFF, or PRICING_MENSUAL for rents."""
     source: NotRequired[str]
     """The portal, as a host name."""
     url: str
-    """Address of the listing on its portal."""
+    """URL of the listing on its portal."""
     tags: NotRequired[list[str]]
     """Free tags."""
     title: NotRequired[str]
@@ -2685,11 +2704,11 @@ class IncomingAdvert(TypedDict):
     offer: NotRequired[Offer]
     """What is offered."""
     mainPropertyAdFlxId: NotRequired[FlxId]
-    """Identifier of the first advert seen of the asset; propertyFlxId tells the same."""
+    """Identifier of the first advert that was seen for the asset; the same as propertyFlxId."""
     propertyFlxId: NotRequired[FlxId]
     """Identifier of the property it belongs to."""
     meta: NotRequired[Meta]
-    """Since when it was seen."""
+    """When it was seen."""
     isOnline: NotRequired[bool]
     """Whether it is on its portal now."""
     lastSeenAt: NotRequired[Timestamp]
@@ -2697,39 +2716,39 @@ class IncomingAdvert(TypedDict):
     isPro: NotRequired[bool]
     """Whether the seller is a professional; false for a private person."""
     seller: NotRequired[LightSeller]
-    """The professional who sells or lets."""
+    """The professional who sells or lets it."""
     isExclusive: NotRequired[bool]
-    """Whether the seller says to have the exclusive mandate."""
+    """Whether the seller claims an exclusive mandate."""
     reference: NotRequired[str]
-    """The seller's reference of the asset or of the mandate, as on the portal."""
+    """The seller's reference for the asset or the mandate, as on the portal."""
     contactInCharge: NotRequired[Contact]
-    """The person to ask."""
+    """Contact person."""
     charges: NotRequired[Charges]
-    """Charges beside the price; not in webhook deliveries."""
+    """Charges in addition to the price; not in webhook deliveries."""
 
 
 class AdvertsRequest(TypedDict):
     """`AdvertsRequest` of the contract."""
 
     adverts: list[IncomingAdvert]
-    """Adverts in order; each is taken or refused by itself."""
+    """Adverts; each is accepted or refused on its own."""
 
 
 class AdvertOutcome(TypedDict):
     """`AdvertOutcome` of the contract."""
 
     flxId: NotRequired[str]
-    """The advert; absent when it is refused."""
+    """The advert; absent if it was refused."""
     propertyFlxId: NotRequired[str]
-    """The property it belongs to; absent when it is refused."""
+    """The property it belongs to; absent if it was refused."""
     outcome: Literal["created", "updated", "unchanged", "rejected"]
-    """What happened to its content."""
+    """How its content changed."""
     events: list[AdvertEvent]
-    """What happened to it."""
+    """Events that happened to it."""
     warnings: NotRequired[list[str]]
-    """What could not be completed or was left out, and why hasAnomaly is set; absent when there is none."""
+    """What could not be completed or was left out, and why hasAnomaly is set; absent if there are no warnings."""
     error: NotRequired[ErrorError]
-    """Why it is refused."""
+    """Why it was refused."""
 
 
 class OtherProperty(TypedDict):
@@ -2743,30 +2762,30 @@ class SplitRequest(TypedDict):
     """`SplitRequest` of the contract."""
 
     advertFlxIds: list[str]
-    """Identifiers of the adverts to move out, not all of the property's."""
+    """Identifiers of the adverts to move out; at least one advert must remain."""
 
 
 class DecidedProperty(TypedDict):
     """`DecidedProperty` of the contract."""
 
     propertyFlxId: str
-    """The property that stays, or the new one of the adverts that left."""
+    """The property that remains after a merge, or the new property of the adverts after a split."""
 
 
 class KeptApart(TypedDict):
     """`KeptApart` of the contract."""
 
     keptApart: list[str]
-    """The two properties."""
+    """The two properties that are kept apart."""
 
 
 class CandidatePairs(TypedDict):
     """`CandidatePairs` of the contract."""
 
     pairs: list[CandidatePair]
-    """The likeliest pairs, each pair of properties once."""
+    """The likeliest pairs; each pair of properties appears once."""
     waiting: int
-    """Pairs of adverts that wait in all; several may be of the same two properties."""
+    """Number of all waiting pairs of adverts; several may belong to the same two properties."""
 
 
 class CandidatePair(TypedDict):
@@ -2775,24 +2794,24 @@ class CandidatePair(TypedDict):
     adverts: list[CandidateAdvert]
     """The two adverts that are most alike, one of each property."""
     together: bool
-    """Whether they are in one property."""
+    """Whether both belong to the same property."""
     split: bool
     """Whether a person declared them to be different homes."""
     verdict: Literal["same", "possible", "different"]
-    """What follows from the probability of these two alone; the other adverts may still keep them apart."""
+    """Verdict based on these two adverts alone; the other adverts may still keep the properties apart."""
     comparison: AdvertComparison
     common: list[Literal["place", "surface", "land", "rooms", "bedrooms", "floor", "building", "price", "energy", "amenities", "text", "figures", "photos", "seller", "reference", "portal", "identifier", "condominium", "district", "kind", "previousPrice"]]
-    """Fields of which something is not compared, because many homes show it."""
+    """Fields with a value that is not compared because many homes share it."""
     contradictions: list[Literal["commune", "surface", "price", "floor", "energy", "land"]]
-    """What cannot be true of one home at once."""
+    """Contradictions: what cannot both be true of one home."""
     dissenters: list[Dissenter]
-    """Other adverts of the two properties that do not go with one of these, and so keep them apart."""
+    """Other adverts of the two properties that do not fit one of these two and so keep the properties apart."""
     advertsAround: int
-    """Adverts around the first one: each is a chance to agree by accident."""
+    """Number of adverts around the first one; each could agree by chance."""
     lookalikes: int
-    """Those of them that share its price and surface but differ otherwise."""
+    """Number of them with the same price and surface that differ otherwise."""
     portalBits: float
-    """What the pair of portals adds to the odds before any comparison, in bits."""
+    """Bits that the pair of portals adds to the odds before any comparison."""
 
 
 class CandidateAdvert(TypedDict):
@@ -2803,25 +2822,25 @@ class CandidateAdvert(TypedDict):
     propertyFlxId: str
     """Its property."""
     source: str | None
-    """The portal; null: unknown."""
+    """The portal; null if unknown."""
     url: str | None
-    """Address of the listing; null: unknown."""
+    """URL of the listing; null if unknown."""
     title: str | None
-    """Title; null: unknown."""
+    """Title; null if unknown."""
     price: float | None
-    """What it asks, EUR; null: unknown."""
+    """Asking price, EUR; null if unknown."""
     surface: float | None
-    """Surface of the dwelling, m²; null: unknown."""
+    """Surface of the dwelling, m²; null if unknown."""
     rooms: int | None
-    """Main rooms; null: unknown."""
+    """Number of main rooms; null if unknown."""
     place: str
     """Address, district, postal code and town, as far as they are known."""
     pictures: list[str]
-    """Addresses of its first pictures."""
+    """URLs of its first pictures."""
     isOnline: bool | None
-    """Whether it is on its portal now; null: unknown."""
+    """Whether it is on its portal now; null if unknown."""
     lastSeenAt: str | None
-    """Last sighting, UTC; null: unknown."""
+    """Last sighting, UTC; null if unknown."""
 
 
 class Dissenter(TypedDict):
@@ -2832,34 +2851,34 @@ class Dissenter(TypedDict):
     propertyFlxId: str
     """Its property."""
     url: str | None
-    """Address of the listing; null: unknown."""
+    """URL of the listing; null if unknown."""
     title: str | None
-    """Title; null: unknown."""
+    """Title; null if unknown."""
     against: str
-    """Which of the two adverts it does not go with."""
+    """The one of the two adverts that it does not fit."""
     contradictions: list[Literal["commune", "surface", "price", "floor", "energy", "land"]]
-    """What cannot be true of one home at once; empty: it resembles that advert too little."""
+    """Contradictions: what cannot both be true of one home; empty if it merely resembles that advert too little."""
 
 
 class AdvertComparison(TypedDict):
     """`AdvertComparison` of the contract."""
 
     probability: float
-    """Probability that both are one home."""
+    """Probability that both are the same home."""
     bits: float
-    """Binary logarithm of the odds that both are one home."""
+    """Binary logarithm of the odds that both are the same home."""
     priorBits: float
-    """The part of it that is known before anything is compared."""
+    """The part of `bits` that is known before anything is compared."""
     lookalikeBits: float
-    """The part of it that other homes of the same price and surface take away."""
+    """The part of `bits` that other homes with the same price and surface take away."""
     bar: Literal["kind", "programme", None]
-    """The rule that keeps them apart whatever else agrees; null: none."""
+    """The rule that keeps them apart regardless of what else agrees; null if there is none."""
     oneSeller: bool
-    """Whether both are by the same seller."""
+    """Whether both are from the same seller."""
     programme: bool
-    """Whether both are of new-build programmes."""
+    """Whether both belong to new-build programmes."""
     evidence: list[AdvertComparisonEvidenceItem]
-    """What each field says; fields that one of the adverts does not state are left out."""
+    """Evidence of each field; fields that one of the adverts does not state are left out."""
 
 
 class AdvertComparisonEvidenceItem(TypedDict):
@@ -2870,21 +2889,21 @@ class AdvertComparisonEvidenceItem(TypedDict):
     found: str
     """What was found, in words."""
     bits: float
-    """Its weight: +1 doubles the odds that both are one home, -1 halves them."""
+    """Its weight: +1 doubles the odds that both are the same home, -1 halves them."""
     rarityBits: float | None
-    """What the rarity of an equal value adds to it; null where values are not equal."""
+    """Bits that the rarity of an equal value adds to the weight; null if the values are not equal."""
 
 
 class FilterDateRange(TypedDict):
-    """Both bounds are included; without any it does not constrain."""
+    """Both bounds are included; a range without bounds filters nothing."""
 
     min: NotRequired[str]
-    """Least value: must be an ISO 8601 date or date-time, such as "2024-05-31" or "2024-05-31T08:00:00+02:00"; a date
-    as max includes that day.
+    """Minimum: must be an ISO 8601 date or date-time, such as "2024-05-31" or "2024-05-31T08:00:00+02:00"; a date as
+    max includes that day.
     """
     max: NotRequired[str]
-    """Greatest value: must be an ISO 8601 date or date-time, such as "2024-05-31" or "2024-05-31T08:00:00+02:00"; a
-    date as max includes that day.
+    """Maximum: must be an ISO 8601 date or date-time, such as "2024-05-31" or "2024-05-31T08:00:00+02:00"; a date as
+    max includes that day.
     """
 
 
@@ -2897,19 +2916,44 @@ class LatLng(TypedDict):
     """Longitude, degrees."""
 
 
+Area: TypeAlias = "AreaObject | AreaObject1"
+"""GeoJSON Polygon or MultiPolygon of at most 2000 vertices, whose rings do not cross. Edges are straight in longitude
+and latitude; borders are included.
+"""
+
+
+class AreaObject(TypedDict):
+    """`AreaObject` of the contract."""
+
+    type: Literal["Polygon"]
+    """Kind of the geometry."""
+    coordinates: list[list[list[float]]]
+    """The outer ring, then the holes."""
+
+
+class AreaObject1(TypedDict):
+    """`AreaObject1` of the contract."""
+
+    type: Literal["MultiPolygon"]
+    """Kind of the geometry."""
+    coordinates: list[list[list[list[float]]]]
+    """Polygons."""
+
+
 class FilterLatLng(TypedDict):
-    """Where a position must lie; several keys are combined with AND."""
+    """Where a position must be; several keys are combined with AND."""
 
     geoBoundingBox: NotRequired[FilterLatLngGeoBoundingBox]
-    """A box, edges included; topLeft lies north and west of bottomRight."""
+    """A box, edges included; topLeft is north and west of bottomRight."""
     geoDistance: NotRequired[FilterLatLngGeoDistance]
     """A circle around a pin, boundary included."""
     geoInseeCodeDistance: NotRequired[FilterLatLngGeoInseeCodeDistance]
     """A circle around the centre of a commune, boundary included."""
+    area: NotRequired[Area]
 
 
 class FilterLatLngGeoBoundingBox(TypedDict):
-    """A box, edges included; topLeft lies north and west of bottomRight."""
+    """A box, edges included; topLeft is north and west of bottomRight."""
 
     topLeft: LatLng
     bottomRight: LatLng
@@ -2937,38 +2981,38 @@ class FilterSource(TypedDict):
     flxId: NotRequired[FlxId]
     """Identifier of the advert."""
     url: NotRequired[str]
-    """Address of the listing, compared exactly."""
+    """URL of the listing, compared exactly."""
     website: NotRequired[str]
     """The portal, as a host name."""
 
 
 class NumberRange(TypedDict):
-    """Both bounds are included; without any it does not constrain."""
+    """Both bounds are included; a range without bounds filters nothing."""
 
     min: NotRequired[float]
-    """Least value."""
+    """Minimum."""
     max: NotRequired[float]
-    """Greatest value."""
+    """Maximum."""
 
 
 class FilterPropertyPrice(TypedDict):
-    """An amount and the listing that asks it."""
+    """An amount and the listing that states it."""
 
     source: NotRequired[FilterSource]
-    """Listing the amount comes from."""
+    """Listing that the amount comes from."""
     value: NotRequired[NumberRange]
-    """Amount, EUR; every month for rents."""
+    """Amount, EUR; per month for rents."""
     valuePerArea: NotRequired[NumberRange]
-    """Amount per area, EUR per square metre."""
+    """Amount per square metre, EUR."""
 
 
 class FilterVariation(TypedDict):
-    """How a price moved."""
+    """How a price changed."""
 
     sinceLastModified: NotRequired[NumberRange]
-    """Change since the price before the last change, percent."""
+    """Change from the price before the last change, percent."""
     sincePublished: NotRequired[NumberRange]
-    """Change since the first price, percent."""
+    """Change from the first price, percent."""
 
 
 class FilterPrice(TypedDict):
@@ -2981,13 +3025,13 @@ class FilterPrice(TypedDict):
     isAuction: NotRequired[bool]
     """Whether the price is the starting bid of an auction."""
     latest: NotRequired[FilterPropertyPrice]
-    """The price now."""
+    """The current price."""
     scope: NotRequired[list[EnumPricingScope]]
     """Whether amounts are paid once or every month."""
     warrantyDeposit: NotRequired[NumberRange]
     """Deposit of a rent, EUR."""
     variation: NotRequired[list[FilterVariation]]
-    """How it moved; entries are combined with OR."""
+    """How it changed; entries are combined with OR."""
 
 
 class FilterLightSeller(TypedDict):
@@ -3004,7 +3048,7 @@ class FilterLightSeller(TypedDict):
 
 
 class FilterPropertyAdvert(TypedDict):
-    """One advert of the property that fulfils all of this."""
+    """Conditions that one and the same advert of the property must all meet."""
 
     firstSeenAt: NotRequired[FilterDateRange]
     """First sighting."""
@@ -3015,9 +3059,9 @@ class FilterPropertyAdvert(TypedDict):
     lastSeenAt: NotRequired[FilterDateRange]
     """Last sighting."""
     location: NotRequired[FilterLatLng]
-    """Where it says the asset is."""
+    """Position of the asset according to the advert."""
     price: NotRequired[FilterPrice]
-    """What it asks."""
+    """Asking price."""
     source: NotRequired[FilterSource]
     """The listing on its portal."""
     isPro: NotRequired[bool]
@@ -3025,13 +3069,13 @@ class FilterPropertyAdvert(TypedDict):
     seller: NotRequired[list[FilterLightSeller]]
     """The seller; entries are combined with OR."""
     hasAnomaly: NotRequired[bool]
-    """Whether its data contradict each other or are absurd."""
+    """Whether its data is contradictory or implausible."""
     isExclusive: NotRequired[bool]
-    """Whether the seller says to have the exclusive mandate."""
+    """Whether the seller claims an exclusive mandate."""
 
 
 class FilterCharacteristics(TypedDict):
-    """What an asset has (`true`) and has not (`false`)."""
+    """Amenities that an asset has (`true`) or lacks (`false`)."""
 
     hasAlarm: NotRequired[bool]
     """Alarm."""
@@ -3052,9 +3096,9 @@ class FilterCharacteristics(TypedDict):
     hasGrenier: NotRequired[bool]
     """Attic."""
     hasInterphone: NotRequired[bool]
-    """Entry phone."""
+    """Intercom."""
     hasJacuzzi: NotRequired[bool]
-    """Whirlpool bath."""
+    """Hot tub."""
     hasLand: NotRequired[bool]
     """Land."""
     hasLift: NotRequired[bool]
@@ -3068,7 +3112,7 @@ class FilterCharacteristics(TypedDict):
     hasTerrace: NotRequired[bool]
     """Terrace."""
     hasVisAVis: NotRequired[bool]
-    """Windows face those of others."""
+    """Windows overlooked by neighbours."""
     isPeaceful: NotRequired[bool]
     """Quiet."""
 
@@ -3096,7 +3140,7 @@ class FilterFeatures(TypedDict):
     exposure: NotRequired[list[EnumExposure]]
     """Direction the main rooms face."""
     furniture: NotRequired[list[EnumFurniture]]
-    """How far it is furnished."""
+    """Whether it is furnished."""
     propertyFloor: NotRequired[NumberRange]
     """Storey, 0 for the ground floor."""
     propertyTotalFloor: NotRequired[NumberRange]
@@ -3104,11 +3148,11 @@ class FilterFeatures(TypedDict):
     constructionMaterials: NotRequired[list[EnumConstructionMaterial]]
     """Materials of walls and frames."""
     glazingTypes: NotRequired[list[EnumGlazingType]]
-    """Panes of the windows."""
+    """Glazing of the windows."""
     hasThroughExposure: NotRequired[bool]
     """Whether it has windows on two opposite sides."""
     viewOns: NotRequired[list[EnumViewOn]]
-    """What the windows look on."""
+    """What the windows overlook."""
     viewTypes: NotRequired[list[EnumViewType]]
     """Qualities of the view."""
 
@@ -3127,7 +3171,7 @@ class FilterPropertyCondition(TypedDict):
 
 
 class FilterSurface(TypedDict):
-    """Areas of a dwelling, square metres; all but the total are rarely known."""
+    """Areas of a dwelling, square metres; apart from the total they are rarely known."""
 
     balconies: NotRequired[NumberRange]
     """Balconies, square metres."""
@@ -3153,33 +3197,33 @@ class FilterTypeHabitation(TypedDict):
     """A dwelling."""
 
     bathroomCount: NotRequired[NumberRange]
-    """Bathrooms."""
+    """Number of bathrooms."""
     bedroomCount: NotRequired[NumberRange]
-    """Bedrooms."""
+    """Number of bedrooms."""
     floor: NotRequired[NumberRange]
     """Storey, 0 for the ground floor; the same as features.propertyFloor."""
     characteristics: NotRequired[FilterCharacteristics]
-    """What it has and has not."""
+    """Amenities that it has or lacks."""
     climate: NotRequired[FilterClimate]
     """Energy performance."""
     features: NotRequired[FilterFeatures]
     """Floor, exposure, views, materials."""
     heatTypes: NotRequired[list[EnumHeatType]]
-    """Who shares the heating."""
+    """Whether the heating is individual or shared."""
     heatTypeDetails: NotRequired[list[EnumHeatTypeDetail]]
-    """What gives off the heat."""
+    """Kind of heat emitter."""
     heatings: NotRequired[list[EnumHeating]]
     """Sources of energy of the heating."""
     propertyCondition: NotRequired[list[FilterPropertyCondition]]
     """Age and condition; entries are combined with OR, their keys with AND."""
     roomCount: NotRequired[NumberRange]
-    """Main rooms."""
+    """Number of main rooms."""
     surface: NotRequired[FilterSurface]
     """Areas."""
     type: NotRequired[EnumPropertyTypeHabitation]
     """Kind of dwelling."""
     wcCount: NotRequired[NumberRange]
-    """Toilets."""
+    """Number of toilets."""
 
 
 class FilterTypeLand(TypedDict):
@@ -3188,7 +3232,7 @@ class FilterTypeLand(TypedDict):
     canConstruct: NotRequired[bool]
     """Whether it may be built on."""
     isServiced: NotRequired[bool]
-    """Whether it is connected to the usual networks."""
+    """Whether it is connected to the usual utilities."""
     surface: NotRequired[NumberRange]
     """Area, square metres."""
     surfaceConstructable: NotRequired[NumberRange]
@@ -3215,7 +3259,7 @@ class FilterLocation(TypedDict):
     """A place; several keys are combined with AND."""
 
     city: NotRequired[Any]
-    """Ignored beside other keys and refused alone: use inseeCode."""
+    """Ignored if other keys are given, refused on its own: use inseeCode."""
     cityCoordinate: NotRequired[FilterCompleteLatLng]
     """Position of the centre of the commune."""
     department: NotRequired[Department]
@@ -3231,14 +3275,14 @@ class FilterLocation(TypedDict):
 
 
 class FilterMeta(TypedDict):
-    """Since when an asset was seen."""
+    """When an asset was seen."""
 
     firstSeenAt: NotRequired[FilterDateRange]
     """First sighting."""
     isTotallyOffline: NotRequired[bool]
     """Whether every advert is offline."""
     lastPublishedAt: NotRequired[FilterDateRange]
-    """When an advert last appeared or came back online."""
+    """When an advert was last published or came back online."""
     lastSeenAt: NotRequired[FilterDateRange]
     """Last sighting."""
     lastUpdatedAt: NotRequired[FilterDateRange]
@@ -3249,9 +3293,9 @@ class FilterTypeParking(TypedDict):
     """Parking places."""
 
     count: NotRequired[NumberRange]
-    """Places."""
+    """Number of places."""
     numberOfCars: NotRequired[NumberRange]
-    """Cars they hold together."""
+    """Number of cars that all places hold together."""
     surface: NotRequired[NumberRange]
     """Area, square metres."""
     type: NotRequired[list[EnumParkingType]]
@@ -3275,7 +3319,7 @@ class FilterOffer(TypedDict):
     """What is offered."""
 
     isCurrentlyOccupied: NotRequired[bool]
-    """Whether it is sold with an occupant."""
+    """Whether it is sold occupied."""
     renting: NotRequired[FilterOfferRentingContract]
     """Terms of a rent."""
     type: NotRequired[EnumPropertyOfferType]
@@ -3283,32 +3327,32 @@ class FilterOffer(TypedDict):
 
 
 class FilterProperty(TypedDict):
-    """Properties that fulfil all of this; a property without a value matches no filter on it."""
+    """Conditions that a property must all meet; a property without a value matches no filter on that value."""
 
     adverts: NotRequired[list[FilterPropertyAdvert]]
-    """Some advert of the property fulfils all of an entry; entries are combined with OR."""
+    """At least one advert of the property must meet all conditions of an entry; entries are combined with OR."""
     habitation: NotRequired[FilterTypeHabitation]
     """The dwelling."""
     isUrgent: NotRequired[bool]
-    """Whether an advert says it is urgent."""
+    """Whether an advert says that it is urgent."""
     land: NotRequired[FilterTypeLand]
     """The land."""
     location: NotRequired[list[FilterLocation]]
     """Places, combined with OR."""
     meta: NotRequired[FilterMeta]
-    """Since when it was seen."""
+    """When it was seen."""
     parking: NotRequired[FilterTypeParking]
     """The parking places."""
     price: NotRequired[FilterPrice]
-    """What it costs."""
+    """Price."""
     process: NotRequired[list[EnumPropertyProcess]]
-    """Where the transaction stands."""
+    """Status of the transaction."""
     tags: NotRequired[list[str]]
     """At least one of these tags, compared exactly."""
     type: NotRequired[list[EnumPropertyClass]]
     """Class of asset."""
     hasAnomaly: NotRequired[bool]
-    """Whether its data contradict each other or are absurd."""
+    """Whether its data is contradictory or implausible."""
     offer: NotRequired[list[FilterOffer]]
     """What is offered; entries are combined with OR."""
 
@@ -3325,19 +3369,19 @@ class SearchPropertiesPayload(TypedDict):
     """`SearchPropertiesPayload` of the contract."""
 
     size: int
-    """Properties of a page."""
+    """Number of properties per page."""
     sortBy: EnumSearchRequestSortBy
-    """Records without the value come last in both orders, ties by identifier; RELEVANCE is how well the texts fit, by
-    coarse statistics of all texts; without texts it is LAST_SEEN_AT.
+    """Records without the value come last in both orders; ties are sorted by identifier. RELEVANCE sorts by how well
+    the texts match, using coarse statistics of all texts; without texts it is the same as LAST_SEEN_AT.
     """
     orderBy: EnumSearchRequestOrderBy
     search: FilterPropertyQuery
-    """What is asked: all of it must hold."""
+    """The search; all its conditions must hold."""
     searchAfterHash: NotRequired[str]
-    """That of a previous answer to the same search and order; the size may differ. The page is cut from the same state
-    of the properties as the one before, so that what changes in between is neither skipped nor given twice. If
-    properties changed and that state is gone, five minutes after the last page or later, the answer is 422 with the
-    code 10009.
+    """The cursor from a previous answer to the same search and order; the size may differ. The page is taken from the
+    same state of the properties as the previous page, so that changes in between neither skip nor repeat a property.
+    That state is kept for five minutes after the last page, or until the server restarts. If it is gone and
+    properties have changed, the answer is 422 with the code 10009.
     """
 
 
@@ -3354,7 +3398,7 @@ class LiteFilterFeatures(TypedDict):
     """Floor, exposure, views and materials of a dwelling."""
 
     furniture: NotRequired[list[EnumFurniture]]
-    """How far it is furnished."""
+    """Whether it is furnished."""
     propertyFloor: NotRequired[NumberRange]
     """Storey, 0 for the ground floor."""
     propertyTotalFloor: NotRequired[NumberRange]
@@ -3362,7 +3406,7 @@ class LiteFilterFeatures(TypedDict):
 
 
 class LiteFilterSurface(TypedDict):
-    """Areas of a dwelling, square metres; all but the total are rarely known."""
+    """Areas of a dwelling, square metres; apart from the total they are rarely known."""
 
     total: NotRequired[NumberRange]
     """Habitable area, square metres."""
@@ -3372,11 +3416,11 @@ class LiteFilterTypeHabitation(TypedDict):
     """A dwelling."""
 
     bedroomCount: NotRequired[NumberRange]
-    """Bedrooms."""
+    """Number of bedrooms."""
     floor: NotRequired[NumberRange]
     """Storey, 0 for the ground floor; the same as features.propertyFloor."""
     characteristics: NotRequired[FilterCharacteristics]
-    """What it has and has not."""
+    """Amenities that it has or lacks."""
     climate: NotRequired[LiteFilterClimate]
     """Energy performance."""
     features: NotRequired[LiteFilterFeatures]
@@ -3384,7 +3428,7 @@ class LiteFilterTypeHabitation(TypedDict):
     propertyCondition: NotRequired[list[FilterPropertyCondition]]
     """Age and condition; entries are combined with OR, their keys with AND."""
     roomCount: NotRequired[NumberRange]
-    """Main rooms."""
+    """Number of main rooms."""
     surface: NotRequired[LiteFilterSurface]
     """Areas."""
 
@@ -3400,11 +3444,11 @@ class LiteFilterPrice(TypedDict):
     """A price."""
 
     latest: NotRequired[FilterPropertyPrice]
-    """The price now."""
+    """The current price."""
 
 
 class LiteFilterProperty(TypedDict):
-    """Properties that fulfil all of this; a property without a value matches no filter on it."""
+    """Conditions that a property must all meet; a property without a value matches no filter on that value."""
 
     habitation: NotRequired[LiteFilterTypeHabitation]
     """The dwelling."""
@@ -3413,9 +3457,9 @@ class LiteFilterProperty(TypedDict):
     location: NotRequired[list[FilterLocation]]
     """Places, combined with OR."""
     meta: NotRequired[FilterMeta]
-    """Since when it was seen."""
+    """When it was seen."""
     price: NotRequired[LiteFilterPrice]
-    """What it costs."""
+    """Price."""
     type: NotRequired[list[EnumPropertyClass]]
     """Class of asset."""
     offer: NotRequired[list[FilterOffer]]
@@ -3426,31 +3470,31 @@ class SearchPropertiesLitePayload(TypedDict):
     """`SearchPropertiesLitePayload` of the contract."""
 
     size: int
-    """Properties of a page."""
+    """Number of properties per page."""
     sortBy: EnumSearchRequestSortBy
-    """Records without the value come last in both orders, ties by identifier; RELEVANCE is how well the texts fit, by
-    coarse statistics of all texts; without texts it is LAST_SEEN_AT.
+    """Records without the value come last in both orders; ties are sorted by identifier. RELEVANCE sorts by how well
+    the texts match, using coarse statistics of all texts; without texts it is the same as LAST_SEEN_AT.
     """
     orderBy: EnumSearchRequestOrderBy
     search: SearchPropertiesLitePayloadSearch
-    """What is asked: all of it must hold."""
+    """The search; all its conditions must hold."""
     searchAfterHash: NotRequired[str]
-    """That of a previous answer to the same search and order; the size may differ. The page is cut from the same state
-    of the properties as the one before, so that what changes in between is neither skipped nor given twice. If
-    properties changed and that state is gone, five minutes after the last page or later, the answer is 422 with the
-    code 10009.
+    """The cursor from a previous answer to the same search and order; the size may differ. The page is taken from the
+    same state of the properties as the previous page, so that changes in between neither skip nor repeat a property.
+    That state is kept for five minutes after the last page, or until the server restarts. If it is gone and
+    properties have changed, the answer is 422 with the code 10009.
     """
 
 
 class SearchPropertiesLitePayloadSearch(TypedDict):
-    """What is asked: all of it must hold."""
+    """The search; all its conditions must hold."""
 
     filterProperty: LiteFilterProperty
     keywords: NotRequired[list[str]]
-    """Terms each of which must occur in title, description or tags; case and accents do not count."""
+    """Terms that must all occur in title, description or tags; case and accents are ignored."""
     fullTexts: NotRequired[list[str]]
-    """Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most 64 words in
-    all.
+    """Texts of which at least one must occur in title, description or tags, with tolerance for typing errors; at most
+    64 words in total.
     """
 
 
@@ -3458,24 +3502,24 @@ class FilterAdvertPrice(TypedDict):
     """Price of an advert."""
 
     value: NotRequired[NumberRange]
-    """Amount, EUR; every month for rents."""
+    """Amount, EUR; per month for rents."""
     valuePerArea: NotRequired[NumberRange]
-    """Amount per area, EUR per square metre."""
+    """Amount per square metre, EUR."""
 
 
 class FilterAdvert(TypedDict):
-    """Adverts that fulfil all of this; an advert without a value matches no filter on it."""
+    """Conditions that an advert must all meet; an advert without a value matches no filter on that value."""
 
     currentPrice: NotRequired[FilterAdvertPrice]
-    """What it asks now."""
+    """Current asking price."""
     habitation: NotRequired[FilterTypeHabitation]
     """The dwelling."""
     hasAnomaly: NotRequired[bool]
-    """Whether its data contradict each other or are absurd."""
+    """Whether its data is contradictory or implausible."""
     isAuction: NotRequired[bool]
     """Whether the price is the starting bid of an auction."""
     isUrgent: NotRequired[bool]
-    """Whether it says to be urgent."""
+    """Whether it says that it is urgent."""
     land: NotRequired[FilterTypeLand]
     """The land."""
     lastModifiedAt: NotRequired[list[FilterDateRange]]
@@ -3485,7 +3529,7 @@ class FilterAdvert(TypedDict):
     parking: NotRequired[FilterTypeParking]
     """The parking places."""
     process: NotRequired[list[EnumPropertyProcess]]
-    """Where the transaction stands."""
+    """Status of the transaction."""
     scope: NotRequired[list[EnumPricingScope]]
     """Whether amounts are paid once or every month."""
     tags: NotRequired[list[str]]
@@ -3511,11 +3555,11 @@ class FilterAdvert(TypedDict):
     seller: NotRequired[list[FilterLightSeller]]
     """The seller; entries are combined with OR."""
     meta: NotRequired[FilterMeta]
-    """Since when it was seen."""
+    """When it was seen."""
     isOnline: NotRequired[bool]
     """Whether it is on its portal now."""
     isExclusive: NotRequired[bool]
-    """Whether the seller says to have the exclusive mandate."""
+    """Whether the seller claims an exclusive mandate."""
 
 
 class FilterPropertyQuery(TypedDict):
@@ -3523,10 +3567,10 @@ class FilterPropertyQuery(TypedDict):
 
     filterProperty: FilterProperty
     keywords: NotRequired[list[str]]
-    """Terms each of which must occur in title, description or tags; case and accents do not count."""
+    """Terms that must all occur in title, description or tags; case and accents are ignored."""
     fullTexts: NotRequired[list[str]]
-    """Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most 64 words in
-    all.
+    """Texts of which at least one must occur in title, description or tags, with tolerance for typing errors; at most
+    64 words in total.
     """
 
 
@@ -3535,10 +3579,10 @@ class FilterAdvertQuery(TypedDict):
 
     filterAd: FilterAdvert
     keywords: NotRequired[list[str]]
-    """Terms each of which must occur in title, description or tags; case and accents do not count."""
+    """Terms that must all occur in title, description or tags; case and accents are ignored."""
     fullTexts: NotRequired[list[str]]
-    """Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most 64 words in
-    all.
+    """Texts of which at least one must occur in title, description or tags, with tolerance for typing errors; at most
+    64 words in total.
     """
 
 
@@ -3546,18 +3590,18 @@ class CountPropertiesPayload(TypedDict):
     """`CountPropertiesPayload` of the contract."""
 
     search: FilterPropertyQuery
-    """What is asked: all of it must hold."""
+    """The search; all its conditions must hold."""
 
 
 EnumStudiedData: TypeAlias = Literal["PRICE", "PRICE_PER_AREA", "SURFACE", "TIME_ON_MARKET"]
-"""What is studied of the properties found."""
+"""The value that is studied."""
 
 
 class PropertyAnalyticsPayload(TypedDict):
     """`PropertyAnalyticsPayload` of the contract."""
 
     search: FilterPropertyQuery
-    """What is asked: all of it must hold."""
+    """The search; all its conditions must hold."""
     studiedData: EnumStudiedData
 
 
@@ -3571,7 +3615,7 @@ class SimilarPropertiesPayload(TypedDict):
     flxId: FlxId
     similarityStrategy: SimilarPropertiesRequestSimilarityStrategyEnum
     size: int
-    """Most properties to answer."""
+    """Maximum number of properties."""
 
 
 ManyPropertiesPayload: TypeAlias = "ManyPropertiesPayloadObject | list[FlxId]"
@@ -3581,38 +3625,38 @@ class ManyPropertiesPayloadObject(TypedDict):
     """`ManyPropertiesPayloadObject` of the contract."""
 
     flxIds: list[FlxId]
-    """Identifiers of properties; the answer keeps their order and leaves out unknown ones."""
+    """Identifiers of properties; the answer keeps their order and leaves out unknown identifiers."""
 
 
 class EstimateRequest(TypedDict):
     """`EstimateRequest` of the contract."""
 
     location: EstimateRequestLocation
-    """Where the home is."""
+    """Location of the home."""
     type: Literal["CLASS_FLAT", "CLASS_HOUSE"]
-    """What is valued: flats and houses are."""
+    """Class of asset; only flats and houses are valued."""
     habitation: EstimateRequestHabitation
     """The home itself."""
     land: NotRequired[EstimateRequestLand]
     """The land that comes with it."""
     offer: EstimateRequestOffer
-    """How it is offered."""
+    """The offer."""
 
 
 class EstimateRequestLocation(TypedDict):
-    """Where the home is."""
+    """Location of the home."""
 
     locationCoordinate: NotRequired[EstimateRequestLocationLocationCoordinate]
-    """Where the home is; required unless an address is given."""
+    """Position of the home; required unless an address is given."""
     address: NotRequired[str]
-    """Address in one line, with postal code and commune, instead of `locationCoordinate`, which wins if both are given.
-    `metadata.address` says how it was understood; 422 if it is not found or not surely enough. A home of which only
-    the town is known has a confidence of LOW.
+    """Address in one line, with postal code and commune, instead of `locationCoordinate`, which takes precedence if
+    both are given. `metadata.address` says how the address was understood. 422 if it is not found with enough
+    certainty. If only the town of the home is known, the confidence is LOW.
     """
 
 
 class EstimateRequestLocationLocationCoordinate(TypedDict):
-    """Where the home is; required unless an address is given."""
+    """Position of the home; required unless an address is given."""
 
     location: list[float]
     """Longitude, then latitude. A point outside France is valued at the national average."""
@@ -3624,9 +3668,9 @@ class EstimateRequestHabitation(TypedDict):
     surface: EstimateRequestHabitationSurface
     """Its surface."""
     roomCount: int
-    """Main rooms; 0 for unknown."""
+    """Number of main rooms; 0 if unknown."""
     bedroomCount: int
-    """Bedrooms, not more than the main rooms."""
+    """Number of bedrooms, not more than the main rooms."""
     propertyCondition: NotRequired[EstimateRequestHabitationPropertyCondition]
     """Its age and condition."""
     climate: NotRequired[EstimateRequestHabitationClimate]
@@ -3634,7 +3678,7 @@ class EstimateRequestHabitation(TypedDict):
     features: NotRequired[EstimateRequestHabitationFeatures]
     """Its storey and furniture."""
     characteristics: NotRequired[EstimateRequestHabitationCharacteristics]
-    """What comes with it; what is not said is unknown, not missing."""
+    """Amenities; what is not stated counts as unknown, not as missing."""
 
 
 class EstimateRequestHabitationSurface(TypedDict):
@@ -3650,31 +3694,31 @@ class EstimateRequestHabitationPropertyCondition(TypedDict):
     constructionYear: NotRequired[int]
     """Year of construction."""
     generalConditions: NotRequired[list[Literal["GENERAL_CONDITION_UNKNOWN", "GENERAL_CONDITION_TO_BE_RENOVATED", "GENERAL_CONDITION_BRAND_NEW", "GENERAL_CONDITION_RENOVATED", "GENERAL_CONDITION_TO_BE_REFRESHED", "GENERAL_CONDITION_GOOD", "GENERAL_CONDITION_EXCELLENT", "GENERAL_CONDITION_DECREPIT", "GENERAL_CONDITION_TO_BE_BUILT"]]]
-    """General condition; of several the worst counts."""
+    """General condition; if there are several, the worst counts."""
 
 
 class EstimateRequestHabitationClimate(TypedDict):
     """Its diagnostic."""
 
     epcEnergy: NotRequired[Literal["ENERGY_CLASSIFICATION_UNKNOWN", "ENERGY_CLASSIFICATION_G", "ENERGY_CLASSIFICATION_F", "ENERGY_CLASSIFICATION_E", "ENERGY_CLASSIFICATION_D", "ENERGY_CLASSIFICATION_C", "ENERGY_CLASSIFICATION_B", "ENERGY_CLASSIFICATION_A", "ENERGY_CLASSIFICATION_NC"]]
-    """Energy class of the diagnostic; NC and UNKNOWN tell nothing."""
+    """Energy class of the diagnostic; NC and UNKNOWN count as not given."""
     epcClimate: NotRequired[Literal["GREENHOUSE_CLASSIFICATION_UNKNOWN", "GREENHOUSE_CLASSIFICATION_G", "GREENHOUSE_CLASSIFICATION_F", "GREENHOUSE_CLASSIFICATION_E", "GREENHOUSE_CLASSIFICATION_D", "GREENHOUSE_CLASSIFICATION_C", "GREENHOUSE_CLASSIFICATION_B", "GREENHOUSE_CLASSIFICATION_A", "GREENHOUSE_CLASSIFICATION_NC"]]
-    """Climate class of the diagnostic; NC and UNKNOWN tell nothing."""
+    """Climate class of the diagnostic; NC and UNKNOWN count as not given."""
 
 
 class EstimateRequestHabitationFeatures(TypedDict):
     """Its storey and furniture."""
 
     propertyFloor: NotRequired[int]
-    """Storey the home is on; 0 is the ground floor, basements are negative."""
+    """Storey of the home; 0 is the ground floor, basements are negative."""
     propertyTotalFloor: NotRequired[int]
     """Storeys of the building, not fewer than the storey of the home."""
     furniture: NotRequired[Literal["UNKNOWN_FURNITURE", "UNFURNISHED", "PARTIALLY_FURNISHED", "FULLY_FURNISHED"]]
-    """How far it is sold furnished."""
+    """Whether it is sold furnished."""
 
 
 class EstimateRequestHabitationCharacteristics(TypedDict):
-    """What comes with it; what is not said is unknown, not missing."""
+    """Amenities; what is not stated counts as unknown, not as missing."""
 
     hasBalcony: NotRequired[bool]
     """A balcony."""
@@ -3700,10 +3744,10 @@ class EstimateRequestLand(TypedDict):
 
 
 class EstimateRequestOffer(TypedDict):
-    """How it is offered."""
+    """The offer."""
 
     type: Literal["OFFER_BUY"]
-    """How it is offered: only sales are valued."""
+    """Type of offer; only sales are valued."""
 
 
 class Estimate(TypedDict):
@@ -3712,13 +3756,13 @@ class Estimate(TypedDict):
     price: int
     """Central estimate, EUR."""
     priceRange: EstimatePriceRange
-    """Holds the price of four sales in five."""
+    """Range that contains the price of four sales in five."""
     metadata: EstimateMetadata
-    """What the estimate rests on."""
+    """What the estimate is based on."""
 
 
 class EstimatePriceRange(TypedDict):
-    """Holds the price of four sales in five."""
+    """Range that contains the price of four sales in five."""
 
     lower: int
     """Lower end, EUR."""
@@ -3727,39 +3771,39 @@ class EstimatePriceRange(TypedDict):
 
 
 class EstimateMetadata(TypedDict):
-    """What the estimate rests on."""
+    """What the estimate is based on."""
 
     model: EstimateMetadataModel
-    """The model that answered."""
+    """The model that made the estimate."""
     coverage: float
-    """Share of sales whose price the interval holds."""
+    """Share of sales whose price lies within the interval."""
     fallback: Literal["none", "department", "national"]
-    """What stood in for sales around the home."""
+    """What was used in place of sales around the home."""
     warning: NotRequired[Literal["no_sale_within_reach", "few_sales_within_reach", "sales_far_away", "outside_france", "coordinates_swapped?"]]
-    """Why the price is less certain than prices around known sales are; absent else."""
+    """Why the price is less certain than usual; absent if there is no reason."""
     nearest_sale_m: NotRequired[int]
-    """Metres to the nearest known sale of the class; absent without one within 7 km."""
+    """Distance to the nearest known sale of the same class, metres; absent if there is none within 7 km."""
     confidence: Literal["HIGH", "MEDIUM", "LOW"]
-    """By the width of the interval; LOW with a warning, and where only the town of an address is known."""
+    """Depends on the width of the interval; LOW if there is a warning, or if only the town of an address is known."""
     address: NotRequired[DpeMatchAnswerMetaAddress]
-    """How `location.address` was understood, where it was used."""
+    """How `location.address` was understood, if it was used."""
     position_from: NotRequired[Literal["address", "locationCoordinate"]]
-    """Where the position comes from, if an address was given: the coordinate wins."""
+    """Source of the position, if an address was given; a coordinate takes precedence over it."""
     comparables: list[EstimateMetadataComparablesItem]
-    """Recorded sales most like the home, best first."""
+    """The nearest recorded sales of the same class, nearest first."""
     contributions: dict[str, int]
-    """What each input adds to the price or takes from it, EUR; they sum to the price."""
+    """What each input adds to the price or takes from it, EUR; the contributions add up to the price."""
 
 
 class EstimateMetadataModel(TypedDict):
-    """The model that answered."""
+    """The model that made the estimate."""
 
     version: str
     """Digest of the model."""
     trained_at: str
     """When it was trained, ISO 8601."""
     data_through: str
-    """Last day it knows sales of, ISO 8601."""
+    """Day of the latest sale it knows, ISO 8601."""
     sales: NotRequired[int]
     """Sales it was trained on."""
     learned_inputs: NotRequired[list[str]]
@@ -3778,38 +3822,38 @@ class EstimateMetadataComparablesItem(TypedDict):
     surface: float
     """Living surface, m2."""
     distance_m: int
-    """Metres from the home."""
+    """Distance from the home, metres."""
 
 
 class Address(TypedDict):
     """`Address` of the contract."""
 
     type: Literal["Feature"]
-    """As GeoJSON asks for."""
+    """Fixed value required by GeoJSON."""
     geometry: AddressGeometry
-    """Where it lies."""
+    """Position of the address."""
     properties: AddressProperties
-    """What is known of it."""
+    """Details of the address."""
 
 
 class AddressGeometry(TypedDict):
-    """Where it lies."""
+    """Position of the address."""
 
     type: Literal["Point"]
-    """As GeoJSON asks for."""
+    """Fixed value required by GeoJSON."""
     coordinates: list[float]
     """Longitude, latitude."""
 
 
 class AddressProperties(TypedDict):
-    """What is known of it."""
+    """Details of the address."""
 
     label: str
     """The address in one line."""
     score: float
-    """Search: probability that this is the address meant. Reverse: 1 at the position, 0 at 10 km."""
+    """Search: probability that this is the intended address. Reverse: 1 at the position, 0 at 10 km."""
     id: str
-    """Identifier in the address base; the INSEE code of a commune."""
+    """Identifier in the address base; for a commune, its INSEE code."""
     name: str
     """House number and street, street, place or commune."""
     housenumber: NotRequired[str]
@@ -3839,25 +3883,25 @@ class AddressProperties(TypedDict):
     y: NotRequired[float]
     """Northing, metres."""
     distance: NotRequired[int]
-    """Metres from the position, reverse only."""
+    """Distance from the position, metres; reverse searches only."""
     uncertainty_m: NotRequired[int]
-    """How far from the position the address meant may be, metres: for a street or named place, and for a result far
-    from the requested position.
+    """How far the intended address may be from the position, metres; given for a street or named place, and for a
+    result far from the requested position.
     """
     confidence: Literal["HIGH", "MEDIUM", "LOW"]
-    """What to do with it."""
+    """How far the result can be trusted."""
     matched: NotRequired[AddressPropertiesMatched]
-    """How each part agrees with the query, searches only."""
+    """How well each part agrees with the query; searches only."""
     source: Literal["ban", "upstream"]
-    """Where it comes from."""
+    """Source of the result."""
     iris: NotRequired[str]
-    """Code of the IRIS around it, where asked for."""
+    """Code of the IRIS that contains the address, if requested."""
     parcels: NotRequired[list[str]]
-    """Cadastral parcels, where asked for and known."""
+    """Cadastral parcels, if requested and known."""
 
 
 class AddressPropertiesMatched(TypedDict):
-    """How each part agrees with the query, searches only."""
+    """How well each part agrees with the query; searches only."""
 
     housenumber: NotRequired[Literal["exact", "fuzzy", "missing", "conflict"]]
     """The house number."""
@@ -3873,38 +3917,38 @@ class AddressCollection(TypedDict):
     """A GeoJSON feature collection."""
 
     type: Literal["FeatureCollection"]
-    """As GeoJSON asks for."""
+    """Fixed value required by GeoJSON."""
     features: list[Address]
     """Addresses, best first."""
     attribution: NotRequired[str]
-    """Whose data it is."""
+    """Attribution of the data."""
     licence: NotRequired[str]
-    """Its licence."""
+    """Licence of the data."""
     query: NotRequired[str]
     """The text that was searched."""
     limit: int
     """Maximum results."""
     explain: NotRequired[AddressCollectionExplain]
-    """How the result came about, where asked for: how each word was read, the places the query may name, and the parts
-    of the scores of the best results.
+    """How the result was found, if requested: how each word was read, which places the query may mean, and what the
+    scores of the best results consist of.
     """
 
 
 class AddressCollectionExplain(TypedDict):
-    """How the result came about, where asked for: how each word was read, the places the query may name, and the parts
-    of the scores of the best results.
+    """How the result was found, if requested: how each word was read, which places the query may mean, and what the
+    scores of the best results consist of.
     """
 
     words: list[dict[str, Any]]
-    """Each word and what it was read as."""
+    """Each word, and what it was read as."""
     readings: list[dict[str, Any]]
-    """The places the query may name, and how strongly."""
+    """The places that the query may mean, and how strongly it suggests each."""
     results: list[dict[str, Any]]
-    """The best results with the parts of their scores."""
+    """The best results, with the parts of their scores."""
 
 
 EnumAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"]
-"""What a property alert reports: a property that qualifies, an advert that joins one."""
+"""What a property alert reports: a property that qualifies, or an advert that joins one."""
 
 
 class SaveSearchPropertiesPayload(TypedDict):
@@ -3912,38 +3956,38 @@ class SaveSearchPropertiesPayload(TypedDict):
 
     search_query: FilterPropertyQuery
     webhook_url: str
-    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
-    followed.
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
     """
     match: list[EnumAlertMatch]
-    """What is told: a property that qualifies for the first time, a new advert that joins a matched one."""
+    """What is reported: a property that qualifies for the first time, or a new advert that joins a matched property."""
     search_name: str
-    """Its name, for people."""
+    """Its name, for display."""
     context: NotRequired[AlertContext]
-    """What deliveries echo beside the alert's identifier; an empty object: nothing."""
+    """Data that deliveries echo in addition to the alert's identifier; an empty object means none."""
 
 
 class ChangeSearchPropertiesPayload(TypedDict):
-    """What is left out stays as it is."""
+    """Fields left out stay unchanged."""
 
     search_query: NotRequired[FilterPropertyQuery]
     webhook_url: NotRequired[str]
-    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
-    followed.
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
     """
     match: NotRequired[list[EnumAlertMatch]]
-    """What is told: a property that qualifies for the first time, a new advert that joins a matched one."""
+    """What is reported: a property that qualifies for the first time, or a new advert that joins a matched property."""
     search_name: NotRequired[str]
-    """Its name, for people."""
+    """Its name, for display."""
     context: NotRequired[AlertContext]
-    """What deliveries echo beside the alert's identifier; an empty object: nothing."""
+    """Data that deliveries echo in addition to the alert's identifier; an empty object means none."""
 
 
 class SaveManySearchPropertiesPayload(TypedDict):
     """`SaveManySearchPropertiesPayload` of the contract."""
 
     alerts: list[SaveSearchPropertiesPayload]
-    """Alerts in order; each is taken or refused by itself."""
+    """Alerts; each is accepted or refused on its own."""
 
 
 class PreviewSearchPropertiesPayload(TypedDict):
@@ -3951,7 +3995,7 @@ class PreviewSearchPropertiesPayload(TypedDict):
 
     search_query: FilterPropertyQuery
     days: NotRequired[int]
-    """Days to look back, today included."""
+    """Number of days to look back, including today."""
 
 
 class PropertyAlert(TypedDict):
@@ -3962,26 +4006,28 @@ class PropertyAlert(TypedDict):
     flxId: str
     """The same identifier."""
     activated: bool
-    """Whether it matches: not once it was deleted, its receiver answered 410 or failed for days."""
+    """Whether it is active. It becomes inactive when it is deleted, when its receiver answers 410, or when its receiver
+    fails for days.
+    """
     search_query: FilterPropertyQuery
     webhook_url: str
-    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
-    followed.
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
     """
     match: list[EnumAlertMatch]
-    """What is told: a property that qualifies for the first time, a new advert that joins a matched one."""
+    """What is reported: a property that qualifies for the first time, or a new advert that joins a matched property."""
     search_name: str
-    """Its name, for people."""
+    """Its name, for display."""
     context: NotRequired[AlertContext]
-    """What deliveries echo; absent: nothing."""
+    """Data that deliveries echo; absent if there is none."""
     created_at: str
-    """When it was made; UTC, milliseconds."""
+    """When it was created; UTC, milliseconds."""
     updated_at: str
-    """When it last changed, by whatever hand; UTC, milliseconds."""
+    """When it last changed, for any reason; UTC, milliseconds."""
 
 
 EnumAdvertAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_ADVERT_EVENT"]
-"""What an advert alert reports: an advert that qualifies, an event on one."""
+"""What an advert alert reports: an advert that qualifies, or an event on one."""
 
 
 class SaveSearchAdvertsPayload(TypedDict):
@@ -3989,42 +4035,42 @@ class SaveSearchAdvertsPayload(TypedDict):
 
     search_query: FilterAdvertQuery
     webhook_url: str
-    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
-    followed.
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
     """
     match: list[EnumAdvertAlertMatch]
-    """What is told: an advert that qualifies for the first time, events on a matched one; without the first its first
-    match is remembered silently, so that events follow.
+    """What is reported: an advert that qualifies for the first time, or events on a matched advert. If only events are
+    reported, the first match is recorded without a notification, so that later events are reported.
     """
     search_name: str
-    """Its name, for people."""
+    """Its name, for display."""
     context: NotRequired[AlertContext]
-    """What deliveries echo beside the alert's identifier; an empty object: nothing."""
+    """Data that deliveries echo in addition to the alert's identifier; an empty object means none."""
 
 
 class ChangeSearchAdvertsPayload(TypedDict):
-    """What is left out stays as it is."""
+    """Fields left out stay unchanged."""
 
     search_query: NotRequired[FilterAdvertQuery]
     webhook_url: NotRequired[str]
-    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
-    followed.
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
     """
     match: NotRequired[list[EnumAdvertAlertMatch]]
-    """What is told: an advert that qualifies for the first time, events on a matched one; without the first its first
-    match is remembered silently, so that events follow.
+    """What is reported: an advert that qualifies for the first time, or events on a matched advert. If only events are
+    reported, the first match is recorded without a notification, so that later events are reported.
     """
     search_name: NotRequired[str]
-    """Its name, for people."""
+    """Its name, for display."""
     context: NotRequired[AlertContext]
-    """What deliveries echo beside the alert's identifier; an empty object: nothing."""
+    """Data that deliveries echo in addition to the alert's identifier; an empty object means none."""
 
 
 class SaveManySearchAdvertsPayload(TypedDict):
     """`SaveManySearchAdvertsPayload` of the contract."""
 
     alerts: list[SaveSearchAdvertsPayload]
-    """Alerts in order; each is taken or refused by itself."""
+    """Alerts; each is accepted or refused on its own."""
 
 
 class PreviewSearchAdvertsPayload(TypedDict):
@@ -4032,7 +4078,7 @@ class PreviewSearchAdvertsPayload(TypedDict):
 
     search_query: FilterAdvertQuery
     days: NotRequired[int]
-    """Days to look back, today included."""
+    """Number of days to look back, including today."""
 
 
 class AdvertAlert(TypedDict):
@@ -4043,24 +4089,26 @@ class AdvertAlert(TypedDict):
     flxId: str
     """The same identifier."""
     activated: bool
-    """Whether it matches: not once it was deleted, its receiver answered 410 or failed for days."""
+    """Whether it is active. It becomes inactive when it is deleted, when its receiver answers 410, or when its receiver
+    fails for days.
+    """
     search_query: FilterAdvertQuery
     webhook_url: str
-    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
-    followed.
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
     """
     match: list[EnumAdvertAlertMatch]
-    """What is told: an advert that qualifies for the first time, events on a matched one; without the first its first
-    match is remembered silently, so that events follow.
+    """What is reported: an advert that qualifies for the first time, or events on a matched advert. If only events are
+    reported, the first match is recorded without a notification, so that later events are reported.
     """
     search_name: str
-    """Its name, for people."""
+    """Its name, for display."""
     context: NotRequired[AlertContext]
-    """What deliveries echo; absent: nothing."""
+    """Data that deliveries echo; absent if there is none."""
     created_at: str
-    """When it was made; UTC, milliseconds."""
+    """When it was created; UTC, milliseconds."""
     updated_at: str
-    """When it last changed, by whatever hand; UTC, milliseconds."""
+    """When it last changed, for any reason; UTC, milliseconds."""
 
 
 class AlertName(TypedDict):
@@ -4076,13 +4124,13 @@ class AlertOutcome(TypedDict):
     """`AlertOutcome` of the contract."""
 
     success: NotRequired[str]
-    """Identifier of the alert; absent when it is refused."""
+    """Identifier of the alert; absent if it was refused."""
     failed: NotRequired[AlertOutcomeFailed]
-    """Why it is refused; absent when it is taken."""
+    """Why it was refused; absent if it was accepted."""
 
 
 class AlertOutcomeFailed(TypedDict):
-    """Why it is refused; absent when it is taken."""
+    """Why it was refused; absent if it was accepted."""
 
     code: int
     """Code of the fault."""
@@ -4098,29 +4146,33 @@ class OperatorAlert(TypedDict):
     flxId: str
     """The same identifier."""
     activated: bool
-    """Whether it matches: not once it was deleted, its receiver answered 410 or failed for days."""
+    """Whether it is active. It becomes inactive when it is deleted, when its receiver answers 410, or when its receiver
+    fails for days.
+    """
     search_query: FilterPropertyQuery | FilterAdvertQuery
-    """The search as it was sent."""
+    """The search as sent."""
     webhook_url: str
-    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
-    followed.
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
     """
     match: list[EnumAlertMatch | EnumAdvertAlertMatch]
-    """What it tells."""
+    """What it reports."""
     search_name: str
-    """Its name, for people."""
+    """Its name, for display."""
     context: NotRequired[AlertContext]
-    """What deliveries echo; absent: nothing."""
+    """Data that deliveries echo; absent if there is none."""
     created_at: str
-    """When it was made; UTC, milliseconds."""
+    """When it was created; UTC, milliseconds."""
     updated_at: str
-    """When it last changed, by whatever hand; UTC, milliseconds."""
+    """When it last changed, for any reason; UTC, milliseconds."""
     account_id: str
     """Account it belongs to."""
     about: Literal["properties", "adverts"]
-    """What it is about."""
+    """Kind of record it searches."""
     deactivated_because: NotRequired[Literal["deleted", "gone", "failing"]]
-    """Deleted by its owner, its receiver answered 410 or failed for days; absent: it is active."""
+    """Why it is inactive: deleted by its owner, or its receiver answered 410 or failed for days; absent if it is
+    active.
+    """
 
 
 class AlertOverview(TypedDict):
@@ -4131,50 +4183,54 @@ class AlertOverview(TypedDict):
     flxId: str
     """The same identifier."""
     activated: bool
-    """Whether it matches: not once it was deleted, its receiver answered 410 or failed for days."""
+    """Whether it is active. It becomes inactive when it is deleted, when its receiver answers 410, or when its receiver
+    fails for days.
+    """
     search_query: FilterPropertyQuery | FilterAdvertQuery
-    """The search as it was sent."""
+    """The search as sent."""
     webhook_url: str
-    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
-    followed.
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
     """
     match: list[EnumAlertMatch | EnumAdvertAlertMatch]
-    """What it tells."""
+    """What it reports."""
     search_name: str
-    """Its name, for people."""
+    """Its name, for display."""
     context: NotRequired[AlertContext]
-    """What deliveries echo; absent: nothing."""
+    """Data that deliveries echo; absent if there is none."""
     created_at: str
-    """When it was made; UTC, milliseconds."""
+    """When it was created; UTC, milliseconds."""
     updated_at: str
-    """When it last changed, by whatever hand; UTC, milliseconds."""
+    """When it last changed, for any reason; UTC, milliseconds."""
     account_id: str
     """Account it belongs to."""
     about: Literal["properties", "adverts"]
-    """What it is about."""
+    """Kind of record it searches."""
     deactivated_because: NotRequired[Literal["deleted", "gone", "failing"]]
-    """Deleted by its owner, its receiver answered 410 or failed for days; absent: it is active."""
+    """Why it is inactive: deleted by its owner, or its receiver answered 410 or failed for days; absent if it is
+    active.
+    """
     matches: int
-    """Items it matched."""
+    """Number of items it matched."""
     waiting: int
-    """Notifications that are in no delivery yet."""
+    """Number of notifications that are not in a delivery yet."""
     deliveries: AlertOverviewDeliveries
     """Deliveries by status."""
     failing_since: NotRequired[str]
-    """Since when its receiver has done nothing but fail; UTC, milliseconds."""
+    """Since when every attempt to reach its receiver has failed; UTC, milliseconds."""
 
 
 class AlertOverviewDeliveries(TypedDict):
     """Deliveries by status."""
 
     pending: int
-    """Deliveries that stand so."""
+    """Deliveries with this status."""
     delivered: int
-    """Deliveries that stand so."""
+    """Deliveries with this status."""
     failed: int
-    """Deliveries that stand so."""
+    """Deliveries with this status."""
     dead: int
-    """Deliveries that stand so."""
+    """Deliveries with this status."""
 
 
 class RetriedDelivery(TypedDict):
@@ -4201,7 +4257,7 @@ class Replay(TypedDict):
     replay_id: str
     """Identifier of the replay."""
     items: int
-    """Items it sends."""
+    """Number of items it sends."""
 
 
 class VersionAnswer(TypedDict):
@@ -4220,7 +4276,7 @@ class PortalsAnswer(TypedDict):
     """`PortalsAnswer` of the contract."""
 
     data: list[str]
-    """Hosts, by name."""
+    """Names of the portals, which are host names."""
 
 
 class ConsumptionAnswer(TypedDict):
@@ -4389,11 +4445,11 @@ class PropertiesSearchAnswerData(TypedDict):
     """`PropertiesSearchAnswerData` of the contract."""
 
     items: list[Property]
-    """Records of the page, in order."""
+    """Records of the page, in sort order."""
     count: int
-    """All that match."""
+    """Number of all records that match."""
     searchAfterHash: NotRequired[str]
-    """Where the next page starts; present when there is one."""
+    """Cursor of the next page; absent on the last page."""
 
 
 class PropertiesSearchLiteAnswer(TypedDict):
@@ -4406,11 +4462,11 @@ class PropertiesSearchLiteAnswerData(TypedDict):
     """`PropertiesSearchLiteAnswerData` of the contract."""
 
     items: list[LiteProperty]
-    """Records of the page, in order."""
+    """Records of the page, in sort order."""
     count: int
-    """All that match."""
+    """Number of all records that match."""
     searchAfterHash: NotRequired[str]
-    """Where the next page starts; present when there is one."""
+    """Cursor of the next page; absent on the last page."""
 
 
 class PropertiesCountAnswer(TypedDict):
@@ -4444,21 +4500,21 @@ class AnalyticsPropertySearchAnswerData(TypedDict):
     count: int
     """Properties that match."""
     studiedData: Literal["PRICE", "PRICE_PER_AREA", "SURFACE", "TIME_ON_MARKET"]
-    """What is studied: EUR, EUR/m2, m2 or days from the first sighting until it went offline."""
+    """The values studied, in EUR, EUR/m2, m2, or days from the first sighting until the property went offline."""
     valued: int
-    """Those of them that have a value; the figures are over these."""
+    """Properties among them that have a value; the statistics cover only these."""
     min: NotRequired[float]
-    """Least value."""
+    """Lowest value."""
     max: NotRequired[float]
-    """Greatest value."""
+    """Highest value."""
     mean: NotRequired[float]
     """Arithmetic mean."""
     quartiles: NotRequired[list[float]]
-    """Values below which 25, 50 and 75 % lie, interpolated."""
+    """Values below which 25, 50 and 75 % of the values lie, interpolated."""
     deviation: NotRequired[float]
     """Standard deviation."""
     histogram: list[AnalyticsPropertySearchAnswerDataHistogramItem]
-    """Bars of equal width; the first and the last reach to the extremes."""
+    """Bars of equal width, except that the first and the last extend to the lowest and the highest value."""
 
 
 AnalyticsPropertySearchAnswerDataHistogramItem = TypedDict(
@@ -4488,21 +4544,23 @@ AnalyticsMarketRequest = TypedDict(
 
 
 class AnalyticsMarketRequestLocation(TypedDict):
-    """Which places; every condition of it holds."""
+    """The places to include; all conditions must hold."""
 
     departments: NotRequired[list[str]]
-    """In one of these departments."""
+    """Within one of these departments."""
     communes: NotRequired[list[str]]
     """In one of these communes, by INSEE code; 75056, 69123 and 13055 mean all arrondissements."""
     around: NotRequired[GeoDistance]
     """Within a distance of a position, metres."""
+    area: NotRequired[Area]
+    """In an area."""
 
 
 class AnalyticsMarketAnswer(TypedDict):
     """`AnalyticsMarketAnswer` of the contract."""
 
     data: list[AnalyticsMarketAnswerDataItem]
-    """By place, class and period."""
+    """One row for each place, class and period."""
     meta: AnalyticsMarketAnswerMeta
 
 
@@ -4516,13 +4574,13 @@ class AnalyticsMarketAnswerDataItem(TypedDict):
     type: Literal["CLASS_FLAT", "CLASS_HOUSE"]
     """Class of the homes."""
     period: str | None
-    """Month as 2024-05 or quarter as 2024-Q2; null if all days are one period."""
+    """Month such as 2024-05 or quarter such as 2024-Q2; null if all days form one period."""
     sales: int | None
     """Recorded sales of homes of the class on the open market."""
     priced_sales: int | None
-    """Those that tell the price of one home: the sample of the quartiles."""
+    """Sales whose price is that of a single home; the quartiles are computed from these."""
     volume_eur: float | None
-    """What was paid, EUR; the price of a sale is divided among its classes."""
+    """Total paid, EUR; the price of a sale is divided among its classes."""
     price_per_m2_q1: float | None
     """Lower quartile of the recorded price, EUR/m2."""
     price_per_m2_median: float | None
@@ -4530,7 +4588,7 @@ class AnalyticsMarketAnswerDataItem(TypedDict):
     price_per_m2_q3: float | None
     """Upper quartile of the recorded price, EUR/m2."""
     index: float | None
-    """Hedonic price index of the department and class; the first period of the department is 100."""
+    """Hedonic price index of the department and class; the department's first period is 100."""
     index_lower: float | None
     """Lower end of its 80 % interval."""
     index_upper: float | None
@@ -4542,11 +4600,11 @@ class AnalyticsMarketAnswerDataItem(TypedDict):
     asking_price_per_m2: float | None
     """Median asking price, EUR/m2."""
     days_on_market: float | None
-    """Median days from the first sighting to the end, of properties for sale that went offline."""
+    """Median days from the first sighting until going offline, of properties for sale that went offline."""
     price_cut_share: float | None
-    """Share of properties for sale that ask less than at first, percent."""
+    """Share of properties for sale whose asking price is below their first one, percent."""
     price_cut: float | None
-    """Median fall of those prices, percent."""
+    """Median cut of those prices, percent."""
     to_rent: int | None
     """Properties to rent online on at least one day."""
     rent_stock: int | None
@@ -4554,11 +4612,11 @@ class AnalyticsMarketAnswerDataItem(TypedDict):
     rent_per_m2: float | None
     """Median monthly rent, EUR/m2."""
     gross_yield: float | None
-    """Twelve median rents over the median asking price, percent."""
+    """Twelve median monthly rents divided by the median asking price, percent."""
     energy_premium_ab: float | None
-    """Median asking price per m2 of energy classes A and B over that of D, percent."""
+    """Percentage by which the median asking price per m2 of energy classes A and B exceeds that of class D."""
     energy_premium_fg: float | None
-    """Median asking price per m2 of energy classes F and G over that of D, percent."""
+    """Percentage by which the median asking price per m2 of energy classes F and G exceeds that of class D."""
 
 
 class AnalyticsMarketAnswerMeta(TypedDict):
@@ -4567,7 +4625,7 @@ class AnalyticsMarketAnswerMeta(TypedDict):
     rows: int
     """Number of rows."""
     sample_min: int
-    """Least sales or properties behind a figure."""
+    """Minimum number of sales or properties behind a figure."""
     notes: list[str]
     """Why a column has no values."""
 
@@ -4576,28 +4634,28 @@ class SqlRequest(TypedDict):
     """`SqlRequest` of the contract."""
 
     query: str
-    """One statement that only reads, in the SQL of DataFusion; `information_schema` lists tables and columns."""
+    """One read-only statement, in the SQL of DataFusion; `information_schema` lists tables and columns."""
     parameters: NotRequired[list[str | float | bool | None] | dict[str, str | float | bool | None]]
     """Values of placeholders: an array for `$1` or `?`, an object for `$name`."""
     format: NotRequired[Literal["json", "arrow", "parquet", "csv", "ndjson", "geoparquet", "geojson", "safe-csv"]]
-    """Format of the rows; by default that of the Accept header, or JSON."""
+    """Format of the rows; by default the one in the Accept header, or JSON."""
     compression: NotRequired[Literal["none", "zstd"]]
-    """zstd compresses the buffers of Arrow, and a text as a whole (Content-Encoding)."""
+    """zstd compresses the buffers of Arrow data, and text formats as a whole (Content-Encoding)."""
     limits: NotRequired[SqlRequestLimits]
-    """Limits lower than those of the key; past one the query ends with an error."""
+    """Limits lower than those of the key; a query that exceeds one ends with an error."""
 
 
 class SqlRequestLimits(TypedDict):
-    """Limits lower than those of the key; past one the query ends with an error."""
+    """Limits lower than those of the key; a query that exceeds one ends with an error."""
 
     rows: NotRequired[int]
     """Maximum rows."""
     bytes: NotRequired[int]
     """Maximum bytes."""
     memory_mib: NotRequired[int]
-    """Memory before the query spills to disk, in MiB."""
+    """Memory that the query may use before it spills to disk, in MiB."""
     time_s: NotRequired[int]
-    """Maximum duration, the answer included, in seconds."""
+    """Maximum duration, including the answer, in seconds."""
 
 
 class SqlAnswer(TypedDict):
@@ -4614,13 +4672,13 @@ class TileSetAnswer(TypedDict):
     name: str
     """Name of the dataset."""
     attribution: NotRequired[str]
-    """Whose data it is made of."""
+    """Attribution of the data."""
     tiles: list[str]
-    """Path of the tiles, with {z}, {x} and {y} to fill in."""
+    """Path of the tiles, with placeholders {z}, {x} and {y}."""
     minzoom: int
     """Lowest zoom."""
     maxzoom: int
-    """Zoom beyond which maps enlarge tiles."""
+    """Highest zoom; beyond it maps enlarge these tiles."""
     vector_layers: list[TileSetAnswerVectorLayersItem]
     """Layers with their fields."""
 
@@ -4633,9 +4691,9 @@ class TileSetAnswerVectorLayersItem(TypedDict):
     fields: dict[str, str]
     """Type of each field."""
     minzoom: int
-    """Lowest zoom that has it."""
+    """Lowest zoom with this layer."""
     maxzoom: int
-    """Highest zoom that has it."""
+    """Highest zoom with this layer."""
 
 
 class PropertiesGetAnswer(TypedDict):
@@ -4678,7 +4736,7 @@ class AdvertsGetByUrlPendingData(TypedDict):
     """`AdvertsGetByUrlPendingData` of the contract."""
 
     status: Literal["pending"]
-    """It goes on."""
+    """Collection continues."""
     retry_after_s: int
     """Seconds after which to ask again."""
 
@@ -4693,9 +4751,9 @@ class AdvertsCheckAnswerData(TypedDict):
     """`AdvertsCheckAnswerData` of the contract."""
 
     result: Literal["check_scheduled", "nothing_to_check"]
-    """Whether there is a page to look at."""
+    """Whether there is a page to check."""
     adverts: int
-    """Pages that are looked at."""
+    """Number of pages that will be checked."""
 
 
 class AdvertsReportRequest(TypedDict):
@@ -4704,7 +4762,7 @@ class AdvertsReportRequest(TypedDict):
     reason: Literal["STILL_ONLINE", "NOT_ONLINE_ANYMORE", "WRONG_DATA", "WRONG_LOCATION", "DUPLICATE", "WRONG_AGENCY", "OTHER"]
     """What is wrong."""
     comment: NotRequired[str]
-    """In words; required where reason is OTHER."""
+    """Explanation in words; required if reason is OTHER."""
 
 
 class AdvertsReportAnswer(TypedDict):
@@ -4746,7 +4804,7 @@ class PropertiesReportRequest(TypedDict):
     reason: Literal["STILL_ONLINE", "NOT_ONLINE_ANYMORE", "WRONG_DATA", "WRONG_LOCATION", "DUPLICATE", "WRONG_AGENCY", "OTHER"]
     """What is wrong."""
     comment: NotRequired[str]
-    """In words; required where reason is OTHER."""
+    """Explanation in words; required if reason is OTHER."""
 
 
 class PropertiesReportAnswer(TypedDict):
@@ -4759,28 +4817,28 @@ class DpeMatchManyRequest(TypedDict):
     """`DpeMatchManyRequest` of the contract."""
 
     items: list[DpeMatchRequest]
-    """Match bodies; a fault of one refuses the call."""
+    """Match requests; a fault in one of them refuses the whole call."""
 
 
 class DpeMatchManyAnswer(TypedDict):
     """`DpeMatchManyAnswer` of the contract."""
 
     data: list[DpeMatchAnswer]
-    """One answer per item, in order."""
+    """One answer per item, in the order of the request."""
 
 
 class DvfMatchManyRequest(TypedDict):
     """`DvfMatchManyRequest` of the contract."""
 
     items: list[DvfMatchRequest]
-    """Match bodies; a fault of one refuses the call."""
+    """Match requests; a fault in one of them refuses the whole call."""
 
 
 class DvfMatchManyAnswer(TypedDict):
     """`DvfMatchManyAnswer` of the contract."""
 
     data: list[DvfMatchAnswer]
-    """One answer per item, in order."""
+    """One answer per item, in the order of the request."""
 
 
 class EstimatePropertyLiteAnswer(TypedDict):
@@ -4793,14 +4851,14 @@ class EstimatePropertyLiteManyRequest(TypedDict):
     """`EstimatePropertyLiteManyRequest` of the contract."""
 
     items: list[EstimateRequest]
-    """Homes, each read by itself."""
+    """Homes; each is checked and valued on its own."""
 
 
 class EstimatePropertyLiteManyAnswer(TypedDict):
     """`EstimatePropertyLiteManyAnswer` of the contract."""
 
     data: list[Estimate | Error]
-    """One answer per item, in order."""
+    """One answer per item, in the order of the request."""
 
 
 class GeocodingBatchRequest(TypedDict):
@@ -4838,7 +4896,7 @@ class GeocodingBatchAnswer(TypedDict):
     """`GeocodingBatchAnswer` of the contract."""
 
     data: list[AddressCollection | Error]
-    """One answer per request, in order."""
+    """One answer per item, in the order of the request."""
 
 
 class GeocodingProjectCreateAnswer(TypedDict):
@@ -4853,32 +4911,32 @@ class GeocodingProjectCreateAnswerData(TypedDict):
     id: str
     """Identifier of the project."""
     token: str
-    """Reads the result; told here only."""
+    """Token for reading the result; shown only here."""
 
 
 class GeocodingProjectPipelineRequest(TypedDict):
     """`GeocodingProjectPipelineRequest` of the contract."""
 
     columns: NotRequired[list[str]]
-    """Columns that make up the address, in order; all if none is named."""
+    """Columns that make up the address, in order; all columns if none is named."""
     result_columns: NotRequired[list[str]]
-    """Columns to append; the usual ones if none is named."""
+    """Result columns to append; the default ones if none is named."""
     postcode: NotRequired[str]
-    """Column of a postal code that results must have."""
+    """Column with the postal code that results must have."""
     citycode: NotRequired[str]
-    """Column of an INSEE code that results must lie in."""
+    """Column with the INSEE code of the commune that results must be in."""
     type: NotRequired[str]
-    """Column of a kind of result."""
+    """Column with the kind of result."""
     lat: NotRequired[str]
-    """Column of a latitude: to prefer results near, or the position itself."""
+    """Column with the latitude: results near it are preferred, or in a reverse search it is the position."""
     lon: NotRequired[str]
-    """Column of a longitude."""
+    """Column with the longitude."""
     encoding: NotRequired[str]
     """Encoding of the file, such as utf-8 or windows-1252."""
     delimiter: NotRequired[str]
     """Delimiter of the file: one character, or tab."""
     operation: Literal["search", "reverse"]
-    """What is asked."""
+    """Search, or reverse search."""
 
 
 class GeocodingProjectPipelineAnswer(TypedDict):
@@ -4895,15 +4953,15 @@ class GeocodingProjectPipelineAnswerData(TypedDict):
     status: Literal["idle", "waiting", "processing", "failed", "completed"]
     """State."""
     operation: NotRequired[Literal["search", "reverse"]]
-    """What is asked."""
+    """Search, or reverse search."""
     input_bytes: NotRequired[int]
-    """Length of the file."""
+    """Size of the file, bytes."""
     rows: NotRequired[int]
-    """Rows of the file, once it was started."""
+    """Number of rows in the file, once the project was started."""
     rows_done: int
     """Rows answered so far."""
     rows_by_status: NotRequired[GeocodingProjectPipelineAnswerDataRowsByStatus]
-    """Rows answered so far by what became of them."""
+    """Rows answered so far, by outcome."""
     created_at: str
     """When it was created."""
     ended_at: NotRequired[str]
@@ -4913,20 +4971,20 @@ class GeocodingProjectPipelineAnswerData(TypedDict):
     error: NotRequired[str]
     """Why it failed."""
     warning: NotRequired[str]
-    """What is probably wrong with the rows answered so far."""
+    """What is probably wrong with the rows answered so far, such as missing towns."""
 
 
 class GeocodingProjectPipelineAnswerDataRowsByStatus(TypedDict):
-    """Rows answered so far by what became of them."""
+    """Rows answered so far, by outcome."""
 
     ok: NotRequired[int]
-    """With a result."""
+    """Rows with a result."""
     not_found: NotRequired[int]
-    """Without."""
+    """Rows without a result."""
     skipped: NotRequired[int]
-    """Empty."""
+    """Empty rows."""
     error: NotRequired[int]
-    """Unreadable."""
+    """Unreadable rows."""
 
 
 class GeocodingProjectInputAnswer(TypedDict):
@@ -4976,7 +5034,7 @@ class PropertyAlertsCreateManyAnswerData(TypedDict):
     """`PropertyAlertsCreateManyAnswerData` of the contract."""
 
     alerts: list[AlertOutcome]
-    """One outcome for each alert, in order."""
+    """One outcome for each alert, in the order of the request."""
 
 
 class PropertyAlertsAllAnswer(TypedDict):
@@ -5037,9 +5095,9 @@ class PropertyAlertsPreviewAnswerData(TypedDict):
     """`PropertyAlertsPreviewAnswerData` of the contract."""
 
     count: int
-    """Matches in all."""
+    """Number of all matches."""
     per_day: list[PropertyAlertsPreviewAnswerDataPerDayItem]
-    """Every day looked at, the earliest first."""
+    """Every day of the window, earliest first."""
     items: list[Property]
     """The last matches, newest first."""
 
@@ -5050,7 +5108,7 @@ class PropertyAlertsPreviewAnswerDataPerDayItem(TypedDict):
     date: str
     """Day, UTC."""
     count: int
-    """Matches first seen on it."""
+    """Number of matches first seen on that day."""
 
 
 class AdvertAlertsCreateAnswer(TypedDict):
@@ -5123,8 +5181,8 @@ class AdvertAlertsPreviewAnswerData(TypedDict):
     """`AdvertAlertsPreviewAnswerData` of the contract."""
 
     count: int
-    """Matches in all."""
+    """Number of all matches."""
     per_day: list[PropertyAlertsPreviewAnswerDataPerDayItem]
-    """Every day looked at, the earliest first."""
+    """Every day of the window, earliest first."""
     items: list[Advert]
     """The last matches, newest first."""
