@@ -196,7 +196,7 @@ async fn rows_of_another_shape_become_adverts_by_a_mapping() {
     let (status, _, message) = error_of(mapped("rien", json!([row])).await.unwrap()).await;
     assert_eq!(status, 422);
     assert!(
-        message.contains("mapping: must be one of: bienici-api, "),
+        message.contains("mapping: must be one of: apimo, bienici-api, "),
         "{message}"
     );
 }
