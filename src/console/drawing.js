@@ -56,11 +56,13 @@ function draw(made, onDrawn) {
   made.on("click", click);
   made.on("mousemove", move);
   made.doubleClickZoom.disable();
+  made.getCanvas().style.cursor = "crosshair";
   addEventListener("keydown", key);
   return () => {
     made.off("click", click);
     made.off("mousemove", move);
     made.doubleClickZoom.enable();
+    made.getCanvas().style.cursor = "";
     removeEventListener("keydown", key);
   };
 }

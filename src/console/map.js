@@ -115,10 +115,7 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, home,
         handlers.current.onPick?.({ lon: event.lngLat.lng, lat: event.lngLat.lat, id: spot?.id, area: area?.code ? area : outline && { ...outline, isBare: true } });
       });
       made.on("mousemove", (event) => {
-        if (handlers.current.isDrawing) {
-          made.getCanvas().style.cursor = "crosshair";
-          return void tip.remove();
-        }
+        if (handlers.current.isDrawing) return void tip.remove();
         const found = under(made, event.point);
         const text = said(found, handlers.current.figure);
         made.getCanvas().style.cursor = found.spot || text ? "pointer" : "";

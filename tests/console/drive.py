@@ -176,6 +176,7 @@ with sync_playwright() as playwright:
     # An area is drawn by its corners: the results are those in it, until it is removed.
     everywhere = page.locator(".count p").first.inner_text()
     page.get_by_role("button", name="Draw an area").click()
+    expect(page.locator(".maplibregl-canvas")).to_have_css("cursor", "crosshair")
     for at in ((700, 300), (900, 300), (800, 500), (700, 300)):
         page.mouse.click(*at)
     expect(page).to_have_url(re.compile(r"area=-?\d"))

@@ -64,6 +64,7 @@ function DatasetMap({ name, parameters, set }) {
   const figures = figuresOf(name, by);
   const figure = figures.includes(parameters.figure) ? parameters.figure : figures[0];
   const view = parameters.zoom && { lon: Number(parameters.lon), lat: Number(parameters.lat), zoom: Number(parameters.zoom) };
+  const draws = word(ring ? "removeArea" : isDrawing ? "cancelArea" : "drawArea");
   const inset = useInset();
   const handle = useRef(null);
   const [isTall, setTall] = useState(false);
@@ -110,8 +111,8 @@ function DatasetMap({ name, parameters, set }) {
       <${Segments} label=${word("gathered")} value=${by} onChange=${(one) => set({ by: one })}
         values=${[["hexagons", word("hexagons")], ["areas", word(view && view.zoom >= COMMUNES_ZOOM ? "communes" : "departments")]]} />
       ${figures.length > 1 && html`<${Segments} label=${word("colour")} value=${figure} values=${figures.map((one) => [one, word(`figure.${one}.short`)])} onChange=${(one) => set({ figure: one })} />`}
-      <button type="button" class="compact" aria-pressed=${String(isDrawing)} onClick=${() => (ring ? set({ [AREA]: "" }) : setDrawing(!isDrawing))}>
-        <${Icon} name="area" small /><span class="wide">${word(ring ? "removeArea" : isDrawing ? "cancelArea" : "drawArea")}</span></button>
+      <button type="button" class="compact" aria-pressed=${String(isDrawing)} aria-label=${draws} onClick=${() => (ring ? set({ [AREA]: "" }) : setDrawing(!isDrawing))}>
+        <${Icon} name="area" small /><span class="wide">${draws}</span></button>
       <${Popover} className="compact" content="menu" label=${word("overseas")} button=${html`<${Icon} name="globe" small /><span class="wide">${word("overseas")}</span>`}>
         ${(close) => html`<button type="button" onClick=${() => { close(); set({ lat: "", lon: "", zoom: "" }); }}>${word("mainland")}</button>
           ${Object.entries(OVERSEAS).map(([place, [lon, lat, zoom]]) => html`<button type="button" onClick=${() => { close(); set({ lon, lat, zoom }); }}>${place}</button>`)}`}<//>
