@@ -64,11 +64,11 @@ function DatasetMap({ name, parameters, set }) {
   const figures = figuresOf(name, by);
   const figure = figures.includes(parameters.figure) ? parameters.figure : figures[0];
   const view = parameters.zoom && { lon: Number(parameters.lon), lat: Number(parameters.lat), zoom: Number(parameters.zoom) };
-  const draws = word(ring ? "removeArea" : isDrawing ? "cancelArea" : "drawArea");
   const inset = useInset();
   const handle = useRef(null);
   const [isTall, setTall] = useState(false);
   const [isDrawing, setDrawing] = useState(false);
+  const draws = word(ring ? "removeArea" : isDrawing ? "cancelArea" : "drawArea");
   const [opened, setOpened] = useState(null);
   const [listed, setListed] = useState([]);
   const [lit, setLit] = useState(null);
