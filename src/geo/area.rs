@@ -588,7 +588,7 @@ mod tests {
             ),
             (
                 polygon(spike),
-                "coordinates[0][2]: the border runs along itself here",
+                "coordinates[0][3]: the border touches itself after this vertex",
             ),
             (
                 polygon(touching),

@@ -342,7 +342,7 @@ fn every_shipped_mapping_is_in_the_executable_and_reads_its_shape() {
     );
     let fault = mappings.get("rien").unwrap_err().to_string();
     assert!(
-        fault.starts_with("mapping: must be one of: bienici-api, "),
+        fault.starts_with("mapping: must be one of: apimo, bienici-api, "),
         "{fault}"
     );
 }
