@@ -3,8 +3,8 @@
 
 Usage: packaging/release_files.py VERSION RELEASES DIR
 
-RELEASES is the address of the release page, such as https://github.com/OWNER/toise/releases. DIR holds the archives, and
-everything else that is released. The formula leaves out the systems without an archive.
+RELEASES is the address of the release page, such as https://github.com/OWNER/toise/releases. DIR holds the archives,
+and everything else that is released. The formula leaves out the systems without an archive.
 """
 
 import hashlib

@@ -1,9 +1,10 @@
 """Drives the console of a demo in a real browser: drive.py CHROMIUM READY_JSON [FOLDER_FOR_SCREENSHOTS]
 
-Gets in by the demo's link, finds a sale, goes to a commune, values a home and asks what if, runs commands of the palette,
-makes an alert and sees a delivery arrive, asks SQL, reads an advert that tries to run a script, makes and revokes keys and
-decides pairs as an operator, and is signed out when the key is revoked. A key with few scopes sees its screens and no
-refusal. Every screen must fit 360 pixels and have no serious violation of accessibility in either theme. Accessibility is checked by the file of axe-core named by TOISE_AXE, and left out without one.
+Gets in by the demo's link, finds a sale, goes to a commune, values a home and asks what if, runs commands of the
+palette, makes an alert and sees a delivery arrive, asks SQL, reads an advert that tries to run a script, makes and
+revokes keys and decides pairs as an operator, and is signed out when the key is revoked. A key with few scopes sees
+its screens and no refusal. Every screen must fit 360 pixels and have no serious violation of accessibility in either
+theme. Accessibility is checked by the file of axe-core named by TOISE_AXE, and left out without one.
 """
 
 import http.server
@@ -204,7 +205,8 @@ with sync_playwright() as playwright:
         page.get_by_role("slider", name="Surface").fill("187")
     body = asked.value.post_data_json
     assert body["habitation"]["surface"]["total"] == 187, body
-    assert "characteristics" not in body["habitation"] and "climate" not in body["habitation"], body
+    assert "characteristics" not in body["habitation"], body
+    assert "climate" not in body["habitation"], body
     expect(value).to_contain_text("than at first", timeout=WAIT_MS)
     with page.expect_request(lambda asked: asked.url.endswith("/estimate/property/lite")) as asked:
         page.get_by_role("button", name="C", exact=True).click()
@@ -326,7 +328,10 @@ with sync_playwright() as playwright:
     desk.set_default_timeout(WAIT_MS)
     desk.on("pageerror", lambda error: faults.append(str(error)))
     # A limit that is refused is asked for on purpose.
-    desk.on("console", lambda line: line.type == "error" and not judging and "422" not in line.text and faults.append(line.text))
+    desk.on(
+        "console",
+        lambda line: line.type == "error" and not judging and "422" not in line.text and faults.append(line.text),
+    )
     desk.on("dialog", lambda dialog: dialog.accept())
     desk.goto(address + "/console/")
     expect(desk.get_by_label("API key")).to_be_visible()
