@@ -4,8 +4,7 @@
 //! area if it is in one of its polygons and in none of the polygon's holes; a position on a border, that of a hole
 //! included, is in the area. The test is exact: the side of an edge is decided with robust predicates, as `geo` does.
 //!
-//! Edges are sorted into bands of latitude, so that a test looks at the few edges near the position: about 20 ns for a
-//! polygon of 200 vertices.
+//! Edges are sorted into bands of latitude, so that a test looks only at the edges near the latitude of the position.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -166,11 +165,6 @@ impl Area {
         [self.min.y, self.max.y, self.min.x, self.max.x]
     }
 
-    /// Returns the number of vertices.
-    pub fn vertices(&self) -> usize {
-        self.edges.len()
-    }
-
     /// Returns whether a position in degrees is in the area; its border is.
     pub fn contains(&self, lat: f64, lon: f64) -> bool {
         let inside_box =
@@ -280,9 +274,9 @@ impl Edge {
         }
         // The line through the edge passes the box unless all corners are on one side of it.
         let corners = [(west, south), (west, north), (east, south), (east, north)];
-        let mut sides = corners.map(|(x, y)| RobustKernel::orient2d(a, b, coord! { x: x, y: y }));
+        let sides = corners.map(|(x, y)| RobustKernel::orient2d(a, b, coord! { x: x, y: y }));
         let first = sides[0];
-        first == Orientation::Collinear || sides.iter_mut().any(|side| *side != first)
+        first == Orientation::Collinear || sides.iter().any(|side| *side != first)
     }
 }
 

@@ -335,7 +335,7 @@ async fn a_server_refreshes_on_its_schedule_and_says_how_old_its_tables_are() {
     .await;
     let health = format!("{}/healthz", server.address);
     wait_for(&health, "\"x-toise-not-refreshed\": \"dpe\"").await;
-    // The operator is told once; the first attempt was refused.
+    // The operator receives one message; its first attempt was refused.
     let started = Instant::now();
     while operator.count() < 2 {
         assert!(started.elapsed() < WAIT_MAX, "no report for the operator");

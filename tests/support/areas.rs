@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::draw::Draw;
 
-/// A star around a position, sometimes with a hole, sometimes with a second polygon beside it: GeoJSON.
+/// A star around a position, sometimes with a hole, sometimes with a second polygon next to it, as GeoJSON.
 pub fn area(draw: &mut Draw, lat: f64, lon: f64, radius: f64) -> Value {
     let mut ring = |lon: f64, share: f64| {
         let vertices = 3 + draw.below(12);

@@ -217,7 +217,7 @@ impl ValueRule {
         })
     }
 
-    /// Returns whether it reads numbers, so that their notation in its columns tells how.
+    /// Returns whether it reads numbers whose notation the column decides.
     pub(crate) fn reads_numbers(&self) -> bool {
         use ValueFormat::{Amount, Area, LatLng, LngLat, Number};
         self.map.is_empty()
@@ -225,7 +225,7 @@ impl ValueRule {
             && matches!(self.reading, Amount | Area | Number | LatLng | LngLat)
     }
 
-    /// Returns the part of a value that tells how numbers are written.
+    /// Returns the part of a value that is read as a number.
     pub(crate) fn number_text<'v>(&self, value: &'v Value) -> Option<&'v str> {
         value.as_str().and_then(|text| self.matched(text))
     }

@@ -328,9 +328,7 @@ impl RowReader<'_> {
         }
         position
     }
-}
 
-impl RowReader<'_> {
     /// Returns the position in the columns `x` and `y`: metres in the official projection of the department, or degrees.
     fn projected_position(
         &self,

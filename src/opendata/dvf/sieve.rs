@@ -1,8 +1,8 @@
-//! Skips the rows of other departments before they are grouped and parsed, so that a file of the whole country costs
-//! little more than its departments.
+//! Skips the rows of other departments before they are grouped and parsed, so that a file of the whole country is
+//! read without parsing every row.
 //!
-//! The rows that are left are collected to blocks of the usual size, because what the first block tells of a file's order
-//! depends on the number of its rows. A row whose commune is unknown is left to the conversion, which reports it.
+//! The remaining rows are collected into blocks of the usual size, because the first block decides how the file is
+//! assumed to be ordered. A row whose commune is unknown is kept, and the conversion reports it.
 
 use super::columns::{DvfColumns, DvfField, commune_code};
 use super::place::{department, row_place};
