@@ -18,6 +18,7 @@ mod contract {
     mod admin;
     mod alert_matches;
     mod alerts;
+    mod areas;
     mod checks;
     mod collecting;
     mod collecting_politeness;

@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 74] = [
+pub const ENDPOINTS: [&str; 78] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -23,6 +23,10 @@ pub const ENDPOINTS: [&str; 74] = [
     "adverts.url",
     "adverts.check",
     "adverts.report",
+    "areas.list",
+    "areas.get",
+    "areas.put",
+    "areas.delete",
     "alerts.create",
     "alerts.create_many",
     "alerts.list",

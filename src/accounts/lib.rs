@@ -7,6 +7,7 @@
 
 pub mod account;
 pub mod answers;
+pub mod areas;
 pub mod audit;
 mod entry;
 pub mod expiry;

@@ -80,7 +80,7 @@ const SQL_RUNNING: Metric<Gauge> = Metric::gauge(
 );
 const SQL_QUERIES: Metric<Counter> = Metric::counter(
     "toise_sql_queries_total",
-    "SQL queries that ended, by door and outcome.",
+    "SQL queries that ended, by protocol and outcome.",
 );
 const SQL_ROWS: Metric<Counter> =
     Metric::counter("toise_sql_rows_total", "Rows returned by SQL queries.");
@@ -180,8 +180,12 @@ pub fn app(
         for (outcome, count) in tallies.for_workers() {
             gauges.set_count(SQL_FOR_WORKERS, &[("outcome", outcome)], count);
         }
-        for (door, outcome, count) in tallies.ended() {
-            gauges.set_count(SQL_QUERIES, &[("door", door), ("outcome", outcome)], count);
+        for (protocol, outcome, count) in tallies.ended() {
+            gauges.set_count(
+                SQL_QUERIES,
+                &[("protocol", protocol), ("outcome", outcome)],
+                count,
+            );
         }
         gauges.set(QUERY_POOL_JOBS, &[], depth.depth() as f64);
     });

@@ -55,7 +55,7 @@ pub(crate) fn register_worker_gauges(metrics: &Metrics, supervisor: &Supervisor)
 }
 
 /// Logs when a running service is no longer ready, and when it is ready again; runs until it is dropped.
-pub(crate) async fn tell(readiness: Readiness) {
+pub(crate) async fn log_changes(readiness: Readiness) {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = None;

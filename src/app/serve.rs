@@ -194,8 +194,8 @@ pub fn run_service(
     let looking = disk.start(&supervisor)?;
     let ledger = app.billing.ledger.clone();
     let writing = waiting_rows::start(&supervisor, &ledger, &app.metrics)?;
-    let telling = readiness::tell(app.readiness.clone());
-    runtime.spawn(supervisor.watch("readiness-log", telling));
+    let logging = readiness::log_changes(app.readiness.clone());
+    runtime.spawn(supervisor.watch("readiness-log", logging));
     register_gauges(&app, store, open_data);
     let workers = match following {
         None => Workers::of_writer(data, &supervisor, &app, config, addresses, runtime.handle())?,

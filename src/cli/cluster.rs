@@ -40,7 +40,7 @@ pub struct SharedReport<R> {
 }
 
 /// Returns a function that prints each message as a line on standard error.
-pub fn tell() -> UserMessage {
+pub fn print_messages() -> UserMessage {
     Arc::new(|line| eprintln!("{line}"))
 }
 
@@ -65,7 +65,7 @@ impl Workers {
             .enable_all()
             .build()?;
         let urls = addresses(list)?;
-        let connected = Cluster::connect(access, &urls, identity, Refusals::Fail, tell());
+        let connected = Cluster::connect(access, &urls, identity, Refusals::Fail, print_messages());
         let cluster = runtime.block_on(connected)?;
         Ok(Self { runtime, cluster })
     }

@@ -1,5 +1,5 @@
-//! `toise demo`: on its first run, fills a data folder with synthetic sales, diagnostics and adverts and trains a model
-//! on the sales. Then it serves the folder and prints a key and sample requests.
+//! `toise demo`: on its first run, fills a data folder with synthetic sales, diagnostics, their addresses and adverts, and
+//! trains a model on the sales. Then it serves the folder and prints a key and sample requests.
 
 use clap::Args;
 
@@ -12,11 +12,14 @@ use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_collect::portals::Portals;
 use toise_estimate::{model, store};
+use toise_geocode::folder as index;
 use toise_lake::Lake;
 use toise_listings::columns::properties;
 use toise_opendata::{Dataset, dpe, dvf};
+use toise_synth::SynthRequest;
 use toise_synth::adverts::{AdvertsRequest, DistortionLevel};
-use toise_synth::{SynthRequest, lake::generate_into_lake, listings::generate_into_listings};
+use toise_synth::lake::{generate_into_lake, import_home_addresses};
+use toise_synth::listings::generate_into_listings;
 
 /// Sales in the demo.
 const SALES: u64 = 200_000;
@@ -78,17 +81,21 @@ fn generate_data(common: &Common, sales: u64, diagnostics: u64, adverts: u64) ->
         return Ok(());
     }
     let progress = Progress::new(common.json);
-    for (dataset, items) in [(Dataset::Dvf, sales), (Dataset::Dpe, diagnostics)] {
-        let request = SynthRequest {
-            dataset,
-            items,
-            seed: SEED,
-            full_width: false,
-        };
+    let requests = [(Dataset::Dvf, sales), (Dataset::Dpe, diagnostics)];
+    let requests = requests.map(|(dataset, items)| SynthRequest {
+        dataset,
+        items,
+        seed: SEED,
+        full_width: false,
+    });
+    for request in requests {
         generate_into_lake(data, request, progress)?;
-        let (items, name) = (request.items, dataset.name());
+        let (items, name) = (request.items, request.dataset.name());
         eprintln!("generated {items} synthetic rows of {name}");
     }
+    let addresses = import_home_addresses(data, &requests, progress)?;
+    index::rebuild(data, &|_| {})?;
+    eprintln!("generated and indexed the {addresses} addresses of these homes");
     let request = AdvertsRequest::new(adverts, SEED, DistortionLevel::Middle);
     let identity = Portals::load(data)?.identity();
     let contours = contours::kept(data);

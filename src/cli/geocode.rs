@@ -231,13 +231,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_result_lies_beside_the_file() {
-        let beside = |path: &str| default_output(Path::new(path)).display().to_string();
-        assert_eq!(beside("a/b.csv"), "a/b-geocoded.csv");
-        assert_eq!(beside("b.csv.gz"), "b-geocoded.csv");
-        assert_eq!(beside("b"), "b-geocoded.csv");
-        assert_eq!(beside("b.parquet"), "b-geocoded.parquet");
-        assert_eq!(beside("a/b.xlsx"), "a/b-geocoded.csv");
-        assert_eq!(beside("b.arrow"), "b-geocoded.parquet");
+    fn the_result_is_in_the_folder_of_the_file() {
+        let output_of = |path: &str| default_output(Path::new(path)).display().to_string();
+        assert_eq!(output_of("a/b.csv"), "a/b-geocoded.csv");
+        assert_eq!(output_of("b.csv.gz"), "b-geocoded.csv");
+        assert_eq!(output_of("b"), "b-geocoded.csv");
+        assert_eq!(output_of("b.parquet"), "b-geocoded.parquet");
+        assert_eq!(output_of("a/b.xlsx"), "a/b-geocoded.csv");
+        assert_eq!(output_of("b.arrow"), "b-geocoded.parquet");
     }
 }

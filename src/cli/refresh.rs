@@ -97,7 +97,7 @@ pub fn run(common: &Common, arguments: &RefreshArgs) -> CommandResult {
     if arguments.dry_run {
         return show_plan(common, &plan);
     }
-    let outcome = refresher.bring(&plan, &mut |_| {})?;
+    let outcome = refresher.run(&plan, &mut |_| {})?;
     let failures = outcome.failures();
     if common.json {
         let mut result = serde_json::to_value(&outcome)?;

@@ -44,7 +44,7 @@ pub fn run(common: &Common, arguments: &StartArgs) -> CommandResult {
     } else {
         arguments.departments.clone()
     };
-    bring(common, arguments, &codes)?;
+    import_and_train(common, arguments, &codes)?;
     let places = SamplePlaces::of_department(&codes[0]);
     serve_with_welcome(common, &config, &places)
 }
@@ -54,7 +54,7 @@ pub fn run(common: &Common, arguments: &StartArgs) -> CommandResult {
 ///
 /// # Errors
 /// Nothing could be imported, and the data folder holds nothing.
-fn bring(common: &Common, arguments: &StartArgs, codes: &[String]) -> CommandResult {
+fn import_and_train(common: &Common, arguments: &StartArgs, codes: &[String]) -> CommandResult {
     let refresher = Refresher::start(&common.data, arguments.fetching.options(common)?)?;
     eprintln!("asking the official sources about {}", listed_codes(codes));
     let plan = refresher.plan(codes)?;
@@ -66,7 +66,7 @@ fn bring(common: &Common, arguments: &StartArgs, codes: &[String]) -> CommandRes
             HumanDuration(plan.duration())
         );
     }
-    let outcome = refresher.bring(&plan, &mut |source| {
+    let outcome = refresher.run(&plan, &mut |source| {
         if source.did_something() {
             eprintln!("{}", line_of(source));
         }

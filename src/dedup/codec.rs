@@ -11,10 +11,7 @@ use super::seller::SellerKind;
 use super::text::{LANES, Sketch};
 
 /// Version of the encoding; another version has another layout or other digests.
-const VERSION: u8 = 3;
-/// Former versions, which can still be read. Their digests of sellers differ; version 1 ends before the names of
-/// pictures.
-const FORMER_VERSIONS: [u8; 2] = [1, 2];
+const VERSION: u8 = 1;
 /// Bytes before the fields: version and checksum.
 const HEAD_BYTES: usize = 5;
 
@@ -170,11 +167,11 @@ impl Fingerprint {
     /// # Errors
     /// The bytes are of another version, damaged, or not a fingerprint.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let version = match bytes.first() {
-            Some(version) if *version == VERSION || FORMER_VERSIONS.contains(version) => *version,
+        match bytes.first() {
+            Some(&VERSION) => {}
             Some(&version) => return Err(DecodeError::Version(version)),
             None => return Err(DecodeError::Malformed),
-        };
+        }
         let (sum, fields) = bytes[1..]
             .split_at_checked(HEAD_BYTES - 1)
             .ok_or(DecodeError::Malformed)?;
@@ -182,7 +179,7 @@ impl Fingerprint {
             return Err(DecodeError::Checksum);
         }
         let mut rest = ByteReader(fields);
-        let fingerprint = read(&mut rest, version).ok_or(DecodeError::Malformed)?;
+        let fingerprint = read(&mut rest).ok_or(DecodeError::Malformed)?;
         if rest.0.is_empty() {
             Ok(fingerprint)
         } else {
@@ -242,7 +239,7 @@ macro_rules! optional_numbers_struct {
 }
 optional_numbers!(optional_numbers_struct);
 
-fn read(rest: &mut ByteReader<'_>, version: u8) -> Option<Fingerprint> {
+fn read(rest: &mut ByteReader<'_>) -> Option<Fingerprint> {
     let given = u32::from_le_bytes(rest.take()?);
     let has = |bit: u32| given & bit != 0;
     let class = value_at(rest.byte()?)?;
@@ -296,10 +293,7 @@ fn read(rest: &mut ByteReader<'_>, version: u8) -> Option<Fingerprint> {
     } else {
         None
     };
-    let mut seller = rest.digests()?;
-    if version != VERSION {
-        seller = InlineVec::default();
-    }
+    let seller = rest.digests()?;
     let references = rest.digests()?;
     let portal = u32::from_le_bytes(rest.take()?);
     let period = if has(PERIOD_BIT) {
@@ -323,12 +317,7 @@ fn read(rest: &mut ByteReader<'_>, version: u8) -> Option<Fingerprint> {
     let lot_series = number_if(LOT_SERIES_BIT)?;
     let previous_price_eur = number_if(PREVIOUS_PRICE_BIT)?;
     let mut picture_names = InlineVec::default();
-    let names = if version == FORMER_VERSIONS[0] {
-        0
-    } else {
-        rest.byte()?
-    };
-    for _ in 0..names {
+    for _ in 0..rest.byte()? {
         if !picture_names.push(u32::from_le_bytes(rest.take()?)) {
             return None;
         }

@@ -235,7 +235,7 @@ impl Fingerprint {
             seller,
             references: references(advert, &description),
             lot_series: advert.reference.as_deref().and_then(lot_series),
-            new_build: description.tells_new_build()
+            new_build: description.mentions_new_build()
                 || condition.is_some_and(|condition| {
                     condition.interior_condition == Some(Interior::BrandNew)
                         || condition

@@ -139,7 +139,7 @@ impl FoldedText {
     }
 
     /// Returns whether the text says that the home is sold off plan or newly built.
-    pub fn tells_new_build(&self) -> bool {
+    pub fn mentions_new_build(&self) -> bool {
         NEW_BUILD_PHRASES
             .iter()
             .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some())

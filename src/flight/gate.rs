@@ -15,7 +15,7 @@ use toise_service::App;
 use toise_service::admission::{self, Access, Admitted, CallRules, Caller, Counting, KEY_HEADER};
 use toise_service::error::ApiError;
 use toise_sql::SqlError;
-use toise_sql::audit::{Caller as SqlCaller, Door};
+use toise_sql::audit::{Caller as SqlCaller, Protocol};
 use toise_transport::client_address::{PeerAddress, client_address};
 
 /// The keys that may call: the same as for SQL over HTTP.
@@ -86,7 +86,7 @@ pub(super) fn sql_caller(admitted: &Admitted) -> SqlCaller {
         request_id: Uuid::now_v7(),
         account_id: admitted.key.account_id,
         key_id: admitted.key.key_id,
-        door: Door::Flight,
+        protocol: Protocol::Flight,
     }
 }
 

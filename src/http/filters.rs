@@ -17,7 +17,7 @@ use crate::endpoint::audience::Audience;
 use crate::pipeline;
 use crate::pipeline::head::{AlreadyCounted, Head};
 use toise_service::App;
-use toise_sql::audit::Door;
+use toise_sql::audit::Protocol;
 use toise_transport::body::{self, Incoming};
 use toise_transport::client_address::PeerAddress;
 use toise_transport::malformed::Malformed;
@@ -73,7 +73,7 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
              path: FullPath,
              query: String,
              headers: HeaderMap,
-             door: Option<Door>,
+             protocol: Option<Protocol>,
              peer: Option<PeerAddress>,
              audience: Option<Audience>,
              malformed: Option<Malformed>,
@@ -82,7 +82,7 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
                 path,
                 query,
                 headers,
-                door: door.unwrap_or(Door::Http),
+                protocol: protocol.unwrap_or(Protocol::Http),
                 peer,
                 audience: audience.unwrap_or_default(),
                 malformed,

@@ -16,7 +16,7 @@ use toise_http::pipeline::head::AlreadyCounted;
 use toise_net::api_client::{ApiClient, Error};
 use toise_service::admission::KEY_HEADER;
 use toise_service::error::ApiError;
-use toise_sql::audit::Door;
+use toise_sql::audit::Protocol;
 use toise_transport::body::BodyError;
 use toise_transport::client_address::PeerAddress;
 
@@ -135,7 +135,7 @@ async fn answer_here(
         .header(CONTENT_TYPE, "application/json")
         .header(CONTENT_LENGTH, body.len())
         // Lets the audit log distinguish queries of tools from others.
-        .extension(Door::Mcp);
+        .extension(Protocol::Mcp);
     if let Some(key) = caller.key {
         builder = builder.header(KEY_HEADER, key);
     }

@@ -89,7 +89,7 @@ fn file_error(path: &Path, source: std::io::Error) -> Error {
     }
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+fn next_to(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
@@ -101,7 +101,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 /// The file is there and cannot be deleted.
 pub fn discard(path: &Path) -> std::io::Result<()> {
     // Without it, the file is downloaded again even if it stays.
-    let _ = std::fs::remove_file(beside(path, ".json"));
+    let _ = std::fs::remove_file(next_to(path, ".json"));
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -161,15 +161,15 @@ impl Client {
         }
         let whole = path
             .is_file()
-            .then(|| RemoteVersion::load(&beside(path, ".json"), url))
+            .then(|| RemoteVersion::load(&next_to(path, ".json"), url))
             .flatten();
         let mut attempts = 0;
         loop {
             attempts += 1;
             let part_bytes =
-                std::fs::metadata(beside(path, ".part")).map_or(0, |about| about.len());
+                std::fs::metadata(next_to(path, ".part")).map_or(0, |about| about.len());
             let part =
-                RemoteVersion::load(&beside(path, ".part.json"), url).filter(|_| part_bytes > 0);
+                RemoteVersion::load(&next_to(path, ".part.json"), url).filter(|_| part_bytes > 0);
             let request = conditional(
                 self.verbatim.get(url),
                 whole.as_ref(),
@@ -217,7 +217,7 @@ impl Client {
         bytes_max: u64,
         bar: &ProgressBar,
     ) -> Result<ReceiveOutcome, Error> {
-        let part_path = beside(path, ".part");
+        let part_path = next_to(path, ".part");
         let failed = |source| file_error(&part_path, source);
         let status = answer.status();
         let version = RemoteVersion::of(url, answer.headers());
@@ -242,7 +242,7 @@ impl Client {
                 .await
                 .map_err(failed)?
         } else {
-            version.save(&beside(path, ".part.json"))?;
+            version.save(&next_to(path, ".part.json"))?;
             File::create(&part_path).await.map_err(failed)?
         };
         if let Some(rest) = answer.content_length() {
@@ -341,9 +341,9 @@ fn conditional(
 }
 
 fn finish(path: &Path, version: RemoteVersion) -> Result<DownloadedFile, Error> {
-    let _ = std::fs::remove_file(beside(path, ".part.json"));
-    std::fs::rename(beside(path, ".part"), path).map_err(|source| file_error(path, source))?;
-    version.save(&beside(path, ".json"))?;
+    let _ = std::fs::remove_file(next_to(path, ".part.json"));
+    std::fs::rename(next_to(path, ".part"), path).map_err(|source| file_error(path, source))?;
+    version.save(&next_to(path, ".json"))?;
     Ok(DownloadedFile {
         path: path.to_owned(),
         tag: version.tag(),

@@ -275,7 +275,7 @@ impl TimedBody {
 }
 
 /// Sends the signal once; nothing listens any more if the attempt timed out.
-fn tell(listener: &mut Option<oneshot::Sender<Instant>>) {
+fn notify(listener: &mut Option<oneshot::Sender<Instant>>) {
     if let Some(listener) = listener.take() {
         let _ = listener.send(Instant::now());
     }
@@ -289,13 +289,13 @@ impl hyper::body::Body for TimedBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        tell(&mut self.begun);
+        notify(&mut self.begun);
         let Some(mut left) = self.bytes.take() else {
             return Poll::Ready(None);
         };
         let frame = left.split_to(left.len().min(FRAME_BYTES));
         if left.is_empty() {
-            tell(&mut self.whole)
+            notify(&mut self.whole)
         } else {
             self.bytes = Some(left)
         }

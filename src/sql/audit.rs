@@ -20,7 +20,7 @@ const DELETED_AT_ONCE: usize = 100;
 
 /// The protocol through which a query arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum Protocol {
     /// `POST /v2/protected/sql`.
     Http,
     /// Arrow Flight SQL.
@@ -29,13 +29,13 @@ pub enum Door {
     Mcp,
 }
 
-impl Door {
+impl Protocol {
     /// Its name in the log and in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
-            Door::Http => "http",
-            Door::Flight => "flight",
-            Door::Mcp => "mcp",
+            Protocol::Http => "http",
+            Protocol::Flight => "flight",
+            Protocol::Mcp => "mcp",
         }
     }
 }
@@ -50,7 +50,7 @@ pub struct Caller {
     /// The key.
     pub key_id: Uuid,
     /// The protocol through which it arrived.
-    pub door: Door,
+    pub protocol: Protocol,
 }
 
 /// How a query ended.
@@ -78,7 +78,7 @@ pub struct AuditEntry {
     /// The key.
     pub key_id: Uuid,
     /// The protocol through which it arrived.
-    pub door: String,
+    pub protocol: String,
     /// When the query arrived.
     pub at: DateTime<Utc>,
     /// Its text, possibly cut.
@@ -129,14 +129,14 @@ impl AuditLog {
                 .execute((oldest.timestamp_millis(), DELETED_AT_ONCE as i64))?;
             transaction
                 .prepare_cached(
-                    "INSERT INTO sql_queries (request_id, account_id, key_id, door, at_ms, query, digest)
+                    "INSERT INTO sql_queries (request_id, account_id, key_id, protocol, at_ms, query, digest)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 )?
                 .execute((
                     caller.request_id.as_bytes().as_slice(),
                     caller.account_id.as_bytes().as_slice(),
                     caller.key_id.as_bytes().as_slice(),
-                    caller.door.as_str(),
+                    caller.protocol.as_str(),
                     at.timestamp_millis(),
                     kept,
                     digest,
@@ -188,7 +188,7 @@ pub fn latest(store: &Store, count_max: usize) -> store::Result<Vec<AuditEntry>>
     store.ledger().read(|connection| {
         connection
             .prepare(
-                "SELECT request_id, account_id, key_id, door, at_ms, query, digest, snapshots, outcome, error,
+                "SELECT request_id, account_id, key_id, protocol, at_ms, query, digest, snapshots, outcome, error,
                  row_count, byte_count, duration_ms FROM sql_queries ORDER BY at_ms DESC, rowid DESC LIMIT ?1",
             )?
             .query_map([count_max as i64], entry)?
@@ -220,7 +220,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
         request_id: uuid(0)?,
         account_id: uuid(1)?,
         key_id: uuid(2)?,
-        door: row.get(3)?,
+        protocol: row.get(3)?,
         at: DateTime::from_timestamp_millis(row.get(4)?).unwrap_or_default(),
         query: row.get(5)?,
         digest: row.get(6)?,

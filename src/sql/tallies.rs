@@ -7,17 +7,17 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 
 use crate::SqlError;
-use crate::audit::{AuditLog, Caller, Door, Ending};
+use crate::audit::{AuditLog, Caller, Ending, Protocol};
 
 /// The protocols, in the order of the counts.
-const DOORS: [Door; 3] = [Door::Http, Door::Flight, Door::Mcp];
+const PROTOCOLS: [Protocol; 3] = [Protocol::Http, Protocol::Flight, Protocol::Mcp];
 /// The outcomes, in the order of the counts.
 const OUTCOMES: [&str; 5] = ["finished", "failed", "refused", "limit", "cancelled"];
 
 /// The counts since the start of a service.
 #[derive(Debug, Default)]
 pub struct SqlTallies {
-    ended: [[AtomicU64; OUTCOMES.len()]; DOORS.len()],
+    ended: [[AtomicU64; OUTCOMES.len()]; PROTOCOLS.len()],
     running: AtomicU64,
     rows: AtomicU64,
     bytes: AtomicU64,
@@ -28,10 +28,12 @@ pub struct SqlTallies {
 impl SqlTallies {
     /// Returns the number of queries that ended, by protocol and outcome.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        let doors = DOORS.iter().zip(&self.ended);
-        doors.flat_map(|(door, counts)| {
+        let protocols = PROTOCOLS.iter().zip(&self.ended);
+        protocols.flat_map(|(protocol, counts)| {
             let counts = OUTCOMES.iter().zip(counts);
-            counts.map(|(outcome, count)| (door.as_str(), *outcome, count.load(Ordering::Relaxed)))
+            counts.map(|(outcome, count)| {
+                (protocol.as_str(), *outcome, count.load(Ordering::Relaxed))
+            })
         })
     }
 
@@ -130,12 +132,12 @@ impl Recording {
         let Caller {
             request_id,
             key_id,
-            door,
+            protocol,
             ..
         } = self.caller;
         let duration_ms = self.started.elapsed().as_millis() as u64;
         tracing::info!(
-            %request_id, %key_id, door = door.as_str(), outcome = written, rows = self.rows, bytes = self.bytes,
+            %request_id, %key_id, protocol = protocol.as_str(), outcome = written, rows = self.rows, bytes = self.bytes,
             duration_ms, "query"
         );
         // Errors quote the query, so only the audit log contains them; internal errors are logged here, too.
@@ -148,7 +150,7 @@ impl Recording {
         tallies.bytes.fetch_add(self.bytes, Ordering::Relaxed);
         let place = OUTCOMES.iter().position(|outcome| *outcome == counted);
         if let Some(place) = place {
-            tallies.ended[door as usize][place].fetch_add(1, Ordering::Relaxed);
+            tallies.ended[protocol as usize][place].fetch_add(1, Ordering::Relaxed);
         }
         Ending {
             outcome: written,

@@ -45,7 +45,7 @@ enum Keyed {
 }
 
 /// The tables, each after those it refers to.
-const TABLES: [ReplicatedTable; 6] = [
+const TABLES: [ReplicatedTable; 7] = [
     ReplicatedTable {
         name: "accounts",
         columns: &["account_id", "name", "created_at_ms"],
@@ -69,6 +69,17 @@ const TABLES: [ReplicatedTable; 6] = [
             "sql_limits",
             "prefix",
             "allowed_from",
+        ],
+        keyed: Keyed::ByText,
+    },
+    ReplicatedTable {
+        name: "areas",
+        columns: &[
+            "account_id",
+            "name",
+            "geometry",
+            "created_at_ms",
+            "updated_at_ms",
         ],
         keyed: Keyed::ByText,
     },

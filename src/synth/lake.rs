@@ -3,9 +3,10 @@
 use std::error::Error;
 use std::path::Path;
 
-use super::{Summary, SynthRequest, reader};
+use super::{Summary, SynthRequest, home_addresses, reader};
 use toise_base::progress::Progress;
 use toise_lake::{INVENTED_LICENCE, Lake};
+use toise_opendata::ImportTable;
 use toise_opendata::import::{ImportOptions, import_reader};
 use toise_opendata::report::ImportReport;
 use toise_opendata::source::SourceFormat;
@@ -43,4 +44,36 @@ pub fn generate_into_lake(
     imported.source.licence = INVENTED_LICENCE.into();
     import.publish(vec![imported.source], Vec::new())?;
     Ok(delivered.summary())
+}
+
+/// Imports the addresses of the items that some requests generate; returns their number once they are published. Their
+/// index is not built.
+///
+/// # Errors
+///
+/// The import fails.
+pub fn import_home_addresses(
+    data: &Path,
+    requests: &[SynthRequest],
+    progress: Progress,
+) -> Result<u64, Box<dyn Error + Send + Sync>> {
+    let table = ImportTable::Ban;
+    let mut import = Lake::open(data)?.import(table.schema())?;
+    let options = ImportOptions {
+        progress,
+        ..ImportOptions::default()
+    };
+    let text = home_addresses::csv(requests);
+    let mut report = ImportReport::default();
+    let mut imported = import_reader(
+        table,
+        text.as_bytes(),
+        "synth addresses",
+        SourceFormat::Detect,
+        &mut import,
+        &options,
+        &mut report,
+    )?;
+    imported.source.licence = INVENTED_LICENCE.into();
+    Ok(import.publish(vec![imported.source], Vec::new())?.total)
 }

@@ -23,6 +23,7 @@ pub mod blocks;
 pub mod communes;
 pub mod dpe;
 pub mod dvf;
+pub mod home_addresses;
 pub mod lake;
 pub mod lambert;
 pub mod listings;

@@ -38,6 +38,9 @@ const ACCEPT_RETRY_AFTER: Duration = Duration::from_millis(100);
 const HEAD_BYTES_MAX: usize = 96 << 10;
 /// Maximum concurrent requests on an HTTP/2 connection.
 const STREAMS_MAX: u32 = 100;
+/// Maximum requests of an HTTP/2 connection that are refused because too many are running. Clients learn the maximum
+/// first; one that ignores it is cut off.
+const REFUSED_STREAMS_MAX: usize = 64;
 /// Bytes of bodies that a client may send over an HTTP/2 connection before they are read. The connection holds them.
 const WINDOW_BYTES: u32 = 256 << 10;
 
@@ -175,6 +178,7 @@ fn builder(limits: &ServerLimits) -> Builder<TokioExecutor> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
+        .max_local_error_reset_streams(REFUSED_STREAMS_MAX)
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
         .keep_alive_interval(limits.header_read_timeout);

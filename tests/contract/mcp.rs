@@ -191,7 +191,7 @@ async fn a_query_reads_at_most_a_thousand_rows_and_is_audited() {
     .await;
     assert_eq!(none, json!({"data": []}));
     let entries = latest(&service.store, 100).unwrap();
-    assert!(!entries.is_empty() && entries.iter().all(|entry| entry.door == "mcp"));
+    assert!(!entries.is_empty() && entries.iter().all(|entry| entry.protocol == "mcp"));
 }
 
 #[tokio::test]

@@ -250,7 +250,7 @@ async fn only_keys_with_the_scope_ask_and_every_query_is_in_the_audit_log() {
     assert_eq!(entry.request_id.to_string(), request_id);
     let ending = entry.ending.unwrap();
     assert_eq!(
-        (entry.door.as_str(), entry.query.as_str()),
+        (entry.protocol.as_str(), entry.query.as_str()),
         ("http", "select 7 as seven")
     );
     assert_eq!((ending.outcome.as_str(), ending.rows), ("finished", 1));
@@ -260,7 +260,7 @@ async fn only_keys_with_the_scope_ask_and_every_query_is_in_the_audit_log() {
     assert_eq!(ending.outcome, "refused");
     let metrics = service.ask(Method::GET, "/metrics").send().await.unwrap();
     let metrics = metrics.text().await.unwrap();
-    let counted = r#"toise_sql_queries_total{door="http",outcome="finished"} 1"#;
+    let counted = r#"toise_sql_queries_total{protocol="http",outcome="finished"} 1"#;
     assert!(metrics.contains(counted), "{metrics}");
 }
 

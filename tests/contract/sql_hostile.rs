@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use toise::sql::SqlError;
-use toise::sql::audit::{Caller, Door};
+use toise::sql::audit::{Caller, Protocol};
 use toise::sql::settings::SqlSettings;
 use toise::transport::server::ServerLimits;
 
@@ -356,7 +356,7 @@ async fn what_is_only_planned_is_bounded_and_takes_turns() {
         request_id: Uuid::now_v7(),
         account_id: Uuid::nil(),
         key_id,
-        door: Door::Flight,
+        protocol: Protocol::Flight,
     };
     // Of memory or of time, whichever is reached first.
     let refused = sql.describe(&doubled(25), caller()).await;

@@ -15,7 +15,7 @@ use toise::engine::{Budget, Engine};
 use toise::flight::parameters as flight_parameters;
 use toise::opendata::dvf;
 use toise::sql::SqlError;
-use toise::sql::audit::{AuditLog, Caller, Door};
+use toise::sql::audit::{AuditLog, Caller, Protocol};
 use toise::sql::parameters::{self, PARAMETERS_BYTES_MAX, from_json};
 use toise::sql::process::Launch;
 use toise::sql::request::{Output, SqlRequest};
@@ -83,7 +83,7 @@ fn caller() -> Caller {
         request_id: Uuid::now_v7(),
         account_id: Uuid::nil(),
         key_id: Uuid::nil(),
-        door: Door::Flight,
+        protocol: Protocol::Flight,
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::draw::Draw;
 use crate::support::homes;
 use crate::support::process::{Server, errors, run, toise};
 
@@ -34,18 +35,36 @@ enum Damage {
 const DAMAGES: [Damage; 3] = [Damage::FlippedBit, Damage::HalfMissing, Damage::Deleted];
 
 impl Damage {
+    /// Damages a file in its middle.
     fn apply(self, path: &Path) {
+        let middle = fs::metadata(path).unwrap().len() / 2;
+        self.apply_at(path, middle as usize, 4);
+    }
+
+    /// Damages a file at a byte; `bits` are flipped.
+    fn apply_at(self, path: &Path, at: usize, bits: u8) {
         let mut bytes = fs::read(path).unwrap();
         match self {
             Damage::FlippedBit => {
-                let middle = bytes.len() / 2;
-                bytes[middle] ^= 4;
+                bytes[at] ^= bits;
                 fs::write(path, bytes).unwrap();
             }
-            Damage::HalfMissing => fs::write(path, &bytes[..bytes.len() / 2]).unwrap(),
+            Damage::HalfMissing => fs::write(path, &bytes[..at]).unwrap(),
             Damage::Deleted => fs::remove_file(path).unwrap(),
         }
     }
+
+    /// Whether the damage of a file of a data folder can be seen. A bit of a database may not belong to any row, and its
+    /// log may have the data that the file lacks. Without the file that names it, there is no model.
+    fn shows(self, name: &str) -> bool {
+        let is_database = name.ends_with(".sqlite") && self != Damage::Deleted;
+        !is_database && (name != "models/current.json" || self != Damage::Deleted)
+    }
+}
+
+/// Whether something says what a file of a backup held.
+fn has_checksum(name: &str) -> bool {
+    !name.starts_with("reports/") && !["backup.json", "toise.toml"].contains(&name)
 }
 
 /// A data folder with sales, a model, addresses, adverts and a text index.
@@ -98,20 +117,9 @@ fn a_backup_refuses_every_damaged_file_by_name() {
     let copied = outer.join("copied");
     run(&data, &["backup", copied.to_str().unwrap()]);
     let kept = files(&copied);
-    // Nothing says what these held.
-    let has_checksum = |name: &&String| {
-        !name.starts_with("reports/") && !["backup.json", "toise.toml"].contains(&name.as_str())
-    };
     let mut tried = 0;
-    for name in kept.iter().filter(has_checksum) {
-        for damage in DAMAGES {
-            // A bit of a database may not belong to any row, and its log may have the data that the file lacks. Without
-            // the file that names it, there is no model.
-            let is_no_damage = name.ends_with(".sqlite") && damage != Damage::Deleted
-                || name == "models/current.json" && damage == Damage::Deleted;
-            if is_no_damage {
-                continue;
-            }
+    for name in kept.iter().filter(|name| has_checksum(name)) {
+        for damage in DAMAGES.into_iter().filter(|damage| damage.shows(name)) {
             let damaged = outer.join("damaged");
             copy(&data, &damaged);
             damage.apply(&damaged.join(name));
@@ -139,6 +147,50 @@ fn a_backup_refuses_every_damaged_file_by_name() {
         .into_iter()
         .filter(|name| name.contains(".toise-"));
     assert_eq!(left.collect::<Vec<_>>(), [""; 0]);
+}
+
+/// `TOISE_DAMAGES` is the number of damages, `TOISE_DAMAGES_SEED` repeats those of a run.
+#[test]
+fn drawn_damages_are_refused_by_backups_and_keep_no_server_from_starting() {
+    let outer = tempfile::tempdir().unwrap();
+    let outer = outer.path();
+    let data = data_folder(outer);
+    let copied = outer.join("copied");
+    run(&data, &["backup", copied.to_str().unwrap()]);
+    // Without its database there is nothing to serve.
+    let is_drawn = |name: &String| has_checksum(name) && !name.ends_with(".sqlite");
+    let kept: Vec<String> = files(&copied).into_iter().filter(is_drawn).collect();
+    let seed = variable("TOISE_DAMAGES_SEED", 36);
+    let mut draw = Draw::new(seed);
+    for number in 0..variable("TOISE_DAMAGES", 6) {
+        let (name, damage, length) = loop {
+            let (name, damage) = (draw.one_of(&kept), *draw.one_of(&DAMAGES));
+            let length = fs::metadata(data.join(name)).map_or(0, |file| file.len());
+            if damage.shows(name) && length > 0 {
+                break (name, damage, length as usize);
+            }
+        };
+        let (at, bits) = (draw.below(length), 1 << draw.below(8));
+        let what =
+            format!("seed {seed}, damage {number}: {damage:?} of {name} at {at} of {length}");
+        let damaged = outer.join("damaged");
+        copy(&data, &damaged);
+        damage.apply_at(&damaged.join(name), at, bits);
+        let to = outer.join("refused");
+        let output = toise(&damaged, &["backup", to.to_str().unwrap()]).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(1), "{what}: {}", errors(&output));
+        assert!(!to.exists(), "{what}");
+        println!("{what}");
+        let server = Server::start(&damaged, "serve");
+        assert_eq!(server.terminate(), Some(0), "{what}");
+        fs::remove_dir_all(&damaged).unwrap();
+    }
+}
+
+fn variable(name: &str, otherwise: u64) -> u64 {
+    let given = std::env::var(name).ok();
+    given.map_or(otherwise, |text| text.parse().unwrap())
 }
 
 async fn ask(server: &Server, key: &str, path: &str, body: &Value) -> (u16, Value) {

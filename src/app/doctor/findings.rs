@@ -100,7 +100,7 @@ pub(super) fn of(examined: &Examination, config: &Config, now: DateTime<Utc>) ->
     }
     if examined.is_empty() && !examined.is_replica {
         findings.advice(
-            "the folder is empty: bring the open data of a department",
+            "the folder is empty: import the open data of a department",
             START,
         );
         findings.advice("to try it without downloads, serve invented data", "demo");
@@ -155,7 +155,7 @@ fn open_data(findings: &mut Findings<'_>, examined: &Examination, now: DateTime<
         let table = examined.table(name);
         table.is_some_and(|table| table.changed_at.is_empty())
     }) {
-        let message = "no sales, diagnostics or addresses: bring those of a department";
+        let message = "no sales, diagnostics or addresses: import those of a department";
         return findings.advice(message, START);
     }
     for (name, holds, without) in [

@@ -1,7 +1,7 @@
 //! Keeps a data folder up to date with the official sources: `toise refresh`, `toise start` and the server's schedule.
 //!
 //! [`Refresher::plan`] asks each source which editions it has and compares them with those that are held
-//! ([`editions`]). [`Refresher::bring`] fetches and imports what is new. Addresses come first, because they give sales
+//! ([`editions`]). [`Refresher::run`] fetches and imports what is new. Addresses come first, because they give sales
 //! and diagnostics their positions. Then it trains a model if sales changed. Each import is one publication of its
 //! table, and `editions.json` is written after each step: a refresh that is killed continues where it stopped, and a
 //! source that fails leaves its table as it is.
@@ -15,8 +15,8 @@
 //! - diagnostics: they stay, unless the source no longer lists their number. The source is asked for its list of
 //!   numbers when it has fewer diagnostics of a department than the table.
 
-mod bring;
 pub mod editions;
+mod import;
 mod plan;
 mod stored;
 
@@ -26,7 +26,7 @@ use std::path::Path;
 
 use tokio::runtime::Runtime;
 
-pub use bring::{ModelOutcome, Outcome, SourceOutcome};
+pub use import::{ModelOutcome, Outcome, SourceOutcome};
 pub use plan::{Action, Plan, SourcePlan};
 
 use crate::Failure;

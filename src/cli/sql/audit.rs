@@ -22,7 +22,7 @@ pub(super) fn list(common: &Common, count: usize) -> CommandResult {
         return Ok(());
     }
     let mut printed = table();
-    printed.set_header(["when", "key", "door", "outcome", "rows", "ms", "query"]);
+    printed.set_header(["when", "key", "protocol", "outcome", "rows", "ms", "query"]);
     for entry in entries {
         let ending = entry.ending.as_ref();
         let number =
@@ -31,7 +31,7 @@ pub(super) fn list(common: &Common, count: usize) -> CommandResult {
         printed.add_row([
             entry.at.format("%Y-%m-%d %H:%M:%S").to_string(),
             entry.key_id.to_string(),
-            entry.door.clone(),
+            entry.protocol.clone(),
             ending
                 .map_or("running", |ending| ending.outcome.as_str())
                 .to_owned(),
@@ -47,7 +47,7 @@ pub(super) fn list(common: &Common, count: usize) -> CommandResult {
 fn as_json(entry: &AuditEntry) -> serde_json::Value {
     let ending = entry.ending.as_ref();
     json!({
-        "request_id": entry.request_id, "account_id": entry.account_id, "key_id": entry.key_id, "door": entry.door,
+        "request_id": entry.request_id, "account_id": entry.account_id, "key_id": entry.key_id, "protocol": entry.protocol,
         "at": entry.at.to_rfc3339(), "query": entry.query, "digest": entry.digest, "snapshots": entry.snapshots,
         "outcome": ending.map_or("running", |ending| ending.outcome.as_str()),
         "error": ending.and_then(|ending| ending.error.clone()),

@@ -6,7 +6,7 @@ use url::Url;
 use super::Failure;
 use super::source::{LocalSource, Rows};
 use crate::Common;
-use crate::cluster::{line, tell};
+use crate::cluster::{line, print_messages};
 use toise_base::clock::Clock;
 use toise_cluster::Access;
 use toise_cluster::coordinator::query::QueryTerms;
@@ -42,8 +42,14 @@ impl Workers {
             has_adjustments: self.has_adjustments,
         };
         let (access, identity) = (self.access.clone(), terms.identity.clone());
-        let cluster =
-            Cluster::connect(access, &self.urls, identity, Refusals::Fail, tell()).await?;
+        let cluster = Cluster::connect(
+            access,
+            &self.urls,
+            identity,
+            Refusals::Fail,
+            print_messages(),
+        )
+        .await?;
         let rows = cluster.query(&terms, session, frame).await?;
         for worker in &rows.workers {
             match self.common.json {

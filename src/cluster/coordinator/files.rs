@@ -71,7 +71,7 @@ impl JobFiles {
         };
         let parts = match &destination {
             Some((remote, name)) => PartStore::open(remote.clone(), name).await?,
-            None => PartStore::beside(&output).await?,
+            None => PartStore::next_to(&output).await?,
         };
         let (job, _) = digest(&serde_json::to_vec(question)?, &input)?;
         Ok(Self {

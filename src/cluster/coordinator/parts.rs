@@ -72,7 +72,7 @@ impl PartStore {
     ///
     /// # Errors
     /// The folder cannot be created or read.
-    pub async fn beside(output: &Path) -> Result<Self> {
+    pub async fn next_to(output: &Path) -> Result<Self> {
         let absolute = std::path::absolute(output).map_err(Error::io(output))?;
         let folder = absolute.parent().unwrap_or(&absolute);
         let url = Url::from_directory_path(folder).map_err(|()| Error::Address {
@@ -195,7 +195,7 @@ mod tests {
     async fn an_answer_is_found_for_its_question_alone_and_only_whole() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("valued.csv");
-        let first = PartStore::beside(&output).await.unwrap();
+        let first = PartStore::next_to(&output).await.unwrap();
         assert_eq!(first.find(0, b"question").await.unwrap(), None);
         first.keep(0, b"question", b"answer").await.unwrap();
         first.keep(1, b"other", b"cut short").await.unwrap();
@@ -205,7 +205,7 @@ mod tests {
         fs::write(&cut, &whole[..whole.len() - 1]).unwrap();
         fs::write(parts.join("draft#1"), b"half").unwrap();
 
-        let next = PartStore::beside(&output).await.unwrap();
+        let next = PartStore::next_to(&output).await.unwrap();
         let found = |number, question: &'static [u8]| next.find(number, question);
         assert_eq!(
             found(0, b"question").await.unwrap().as_deref(),

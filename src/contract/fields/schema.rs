@@ -208,7 +208,10 @@ pub fn degrees(about: &str, most: i32) -> Value {
     json!({"type": "number", "minimum": -most, "maximum": most, "description": format!("{about}, degrees (WGS 84)")})
 }
 
-/// Returns a reference to the schema of an area, which is added to the components.
+/// Name of the schema of polygons, which is added to the components with that of an area.
+pub const POLYGONS: &str = "Polygons";
+
+/// Returns a reference to the schema of an area in a filter, which is added to the components.
 pub fn area(found: &mut Components) -> Value {
     const NAME: &str = "Area";
     if !found.contains_key(NAME) {
@@ -235,11 +238,20 @@ pub fn area(found: &mut Components) -> Value {
             "GeoJSON Polygon or MultiPolygon of at most {VERTICES_MAX} vertices, whose rings do not cross. Edges are \
              straight in longitude and latitude; borders are included"
         );
-        let either = json!({"oneOf": [
+        let polygons = json!({"oneOf": [
             geometry("Polygon", rings, polygon.clone()),
             geometry("MultiPolygon", "Polygons", list(described(polygon, rings), 1, None)),
         ]});
-        found.insert(NAME.to_owned(), described(either, &about));
+        found.insert(POLYGONS.to_owned(), described(polygons, &about));
+        let name = described(
+            json!({"type": "string", "minLength": 1}),
+            "Name of an area that the account stored",
+        );
+        let either = json!({"oneOf": [reference(POLYGONS), name]});
+        found.insert(
+            NAME.to_owned(),
+            described(either, "Polygons, or the name of a stored area"),
+        );
     }
     reference(NAME)
 }

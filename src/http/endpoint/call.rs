@@ -24,7 +24,7 @@ use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 use toise_service::App;
 use toise_service::error::ApiError;
-use toise_sql::audit::Door;
+use toise_sql::audit::Protocol;
 use toise_store::new_id::NewId;
 use toise_transport::body::Incoming;
 
@@ -50,7 +50,7 @@ pub struct Call<'a> {
     /// The headers.
     pub headers: &'a HeaderMap,
     /// The protocol of the call.
-    pub door: Door,
+    pub protocol: Protocol,
     /// The client's address; `None` if this process calls itself.
     pub(crate) client: Option<IpAddr>,
     /// The complete body; empty where the handler reads it.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::reference;
 use toise_accounts::prices::Consumption;
-use toise_accounts::requests;
+use toise_accounts::{areas, requests};
 use toise_contract::fields::Field;
 use toise_contract::fields::schema::{self, Components, described};
 
@@ -53,6 +53,7 @@ pub fn id_parameter(name: &str) -> Value {
     let schema = match name {
         "dataset" => json!({"type": "string", "enum": ["dvf", "dpe", "properties", "outlines"]}),
         "z" | "x" | "y" => json!({"type": "integer", "minimum": 0}),
+        "name" => return area_parameter(),
         _ => json!({"type": "string", "format": "uuid"}),
     };
     json!({
@@ -61,6 +62,17 @@ pub fn id_parameter(name: &str) -> Value {
         "required": true,
         "description": "An identifier that is not a UUID, or is unknown, is answered with 404",
         "schema": schema,
+    })
+}
+
+/// Returns the parameter of the name of an area in a path.
+fn area_parameter() -> Value {
+    json!({
+        "name": "name",
+        "in": "path",
+        "required": true,
+        "description": format!("Name of the area: {}", areas::NAME_RULE),
+        "schema": {"type": "string", "minLength": 1, "maxLength": areas::NAME_CHARS_MAX, "pattern": "^[A-Za-z0-9_-]+$"},
     })
 }
 

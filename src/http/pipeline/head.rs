@@ -7,11 +7,11 @@ use warp::path::FullPath;
 
 use crate::endpoint::audience::Audience;
 use toise_service::App;
-use toise_sql::audit::Door;
+use toise_sql::audit::Protocol;
 use toise_transport::client_address::{PeerAddress, client_address};
 use toise_transport::malformed::Malformed;
 
-/// The head of a request. Clients cannot set `door` and the fields after it: these come from extensions, which only
+/// The head of a request. Clients cannot set `protocol` and the fields after it: these come from extensions, which only
 /// code of this process adds.
 #[derive(Debug)]
 pub struct Head {
@@ -24,7 +24,7 @@ pub struct Head {
     /// The headers.
     pub headers: HeaderMap,
     /// The protocol through which the request arrived.
-    pub door: Door,
+    pub protocol: Protocol,
     /// The peer of the connection; `None` if this process made the request itself.
     pub peer: Option<PeerAddress>,
     /// The audience of the listener.

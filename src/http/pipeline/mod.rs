@@ -22,7 +22,7 @@ use crate::endpoint::call::{Call, Params};
 use crate::endpoint::response::{ApiResponse, streamed};
 use crate::endpoint::{BodyRule, Effect, Endpoint};
 use crate::error::error_response;
-use crate::input::{credentials, unfolding};
+use crate::input::{areas, credentials, unfolding};
 use head::Head;
 use idempotency::{IdempotencyClaim, IdempotencyOutcome};
 use router::ROUTER;
@@ -287,6 +287,10 @@ async fn handle_unbilled(
         let act = acts::act(&head.method, path, trace.client, key);
         trace.act = Some(acts::begin(app, act).await?);
     }
+    let bytes = match &trace.key {
+        Some(key) => areas::with_polygons(app, key.account_id, bytes, &mut lease).await?,
+        None => bytes,
+    };
     let call = Call {
         app,
         request_id: trace.request_id,
@@ -294,7 +298,7 @@ async fn handle_unbilled(
         path,
         query,
         headers: &head.headers,
-        door: head.door,
+        protocol: head.protocol,
         client: trace.client,
         body: bytes,
         upload: Mutex::new(body),

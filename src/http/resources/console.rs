@@ -162,7 +162,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
         None,
     ),
     session(Method::POST, SESSION_BODY, |call| begin(call).boxed()),
-    session(Method::GET, BodyRule::None, |call| tell(call).boxed()),
+    session(Method::GET, BodyRule::None, |call| {
+        current_session(call).boxed()
+    }),
     session(Method::DELETE, BodyRule::None, |call| {
         async { Ok(end(call)) }.boxed()
     }),
@@ -231,7 +233,7 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 }
 
 /// Returns what the page needs to know about its session; null without one.
-async fn tell(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+async fn current_session(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let Some((token, ends_at)) = call.app.access.sessions.of(call.headers) else {
         return Ok(ApiResponse::data(Value::Null));
     };

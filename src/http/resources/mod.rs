@@ -6,6 +6,7 @@
 pub mod admin;
 pub mod alerts;
 mod analytics;
+mod areas;
 mod console;
 mod consumption;
 pub mod estimates;
@@ -49,6 +50,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     tiles::ENDPOINTS,
     records::ENDPOINTS,
     pages::ENDPOINTS,
+    areas::ENDPOINTS,
     opendata::ENDPOINTS,
     estimates::ENDPOINTS,
     geocoding::ENDPOINTS,

@@ -154,7 +154,7 @@ async fn query(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         request_id: call.request_id,
         account_id: key.account_id,
         key_id: key.key_id,
-        door: call.door,
+        protocol: call.protocol,
     };
     let headers = call.headers.clone();
     let read = move |body| parse(&body, &headers, caller);

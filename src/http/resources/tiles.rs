@@ -9,6 +9,7 @@ use warp::http::header::CACHE_CONTROL;
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, PROTECTED_PREFIX, Time};
+use crate::input::areas::replace_names;
 use crate::openapi::Operation;
 use toise_accounts::scopes::Scope;
 use toise_contract::fault::Fault;
@@ -22,6 +23,7 @@ use toise_service::App;
 use toise_service::error::ApiError;
 use toise_tiles::mercator::{TileId, ZOOM_MAX};
 use toise_tiles::{Gathering, MEDIA_TYPE, POINTS_MAX, POINTS_ZOOM, TileSource, areas, outlines};
+use uuid::Uuid;
 
 /// Names of the datasets that have tiles.
 const DATASETS: [&str; 3] = ["dvf", "dpe", "properties"];
@@ -231,7 +233,12 @@ struct TileQuery {
 
 impl TileQuery {
     /// Parses the query. The base map has no source and takes only the version.
-    fn read(app: &App, source: Option<&TileSource>, query: &str) -> Result<Self, ApiError> {
+    fn read(
+        app: &App,
+        account: Uuid,
+        source: Option<&TileSource>,
+        query: &str,
+    ) -> Result<Self, ApiError> {
         let mut read = Self {
             filter: Filter::new(),
             gathering: Gathering::Hexagons,
@@ -239,7 +246,9 @@ impl TileQuery {
         };
         for (name, value) in pairs(query)? {
             match (name.as_str(), source) {
-                (FILTERS, Some(source)) => read.filter = parse_filters(app, source, &value)?,
+                (FILTERS, Some(source)) => {
+                    read.filter = parse_filters(app, account, source, &value)?
+                }
                 (GATHERING, Some(_)) => read.gathering = parse_gathering(&value)?,
                 (VERSION, _) if value.parse::<u64>().is_ok() => read.is_versioned = true,
                 (VERSION, _) => return Err(Fault::new(VERSION, "must be a whole number").into()),
@@ -278,7 +287,7 @@ fn parse_gathering(text: &str) -> Result<Gathering, Fault> {
 
 /// Returns a tile of the base map.
 async fn outlines_tile(call: &Call<'_>, id: TileId) -> Result<ApiResponse, ApiError> {
-    let query = TileQuery::read(call.app, None, call.query)?;
+    let query = TileQuery::read(call.app, call.key()?.account_id, None, call.query)?;
     // Not on the query pool: the first tile takes a second, and those that wait for it would hold up queries.
     let make = move |app: &App| app.data.tiles.outlines(id).map_err(ApiError::internal);
     let made = call.blocking(make).await?;
@@ -292,7 +301,7 @@ async fn tile(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         return outlines_tile(call, id).await;
     }
     let source = source(call.app, call.param(0))?;
-    let query = TileQuery::read(call.app, Some(&source), call.query)?;
+    let query = TileQuery::read(call.app, call.key()?.account_id, Some(&source), call.query)?;
     let (cache, gathering, filter) = (query.cache(), query.gathering, query.filter);
     let _permit = match gathering {
         Gathering::Areas if id.z < POINTS_ZOOM => {
@@ -319,12 +328,16 @@ async fn tile(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     Ok(ApiResponse::typed(MEDIA_TYPE, made).with_header(CACHE_CONTROL, cache))
 }
 
-fn parse_filters(app: &App, source: &TileSource, text: &str) -> Result<Filter, ApiError> {
-    let given = read_json(text.as_bytes())?;
+fn parse_filters(
+    app: &App,
+    account: Uuid,
+    source: &TileSource,
+    text: &str,
+) -> Result<Filter, ApiError> {
+    let mut given = json!({ FILTERS: read_json(text.as_bytes())? });
+    replace_names(&app.store, account, &mut given)?;
     Ok(match source {
-        TileSource::OpenData(dataset) => {
-            parse_search(*dataset, &json!({ FILTERS: given }), &app.cursors)?.filter
-        }
-        TileSource::Properties(_) => parse_search_query(ListingKind::Property, &given)?,
+        TileSource::OpenData(dataset) => parse_search(*dataset, &given, &app.cursors)?.filter,
+        TileSource::Properties(_) => parse_search_query(ListingKind::Property, &given[FILTERS])?,
     })
 }

@@ -221,7 +221,7 @@ fn push_street(builder: &mut SegmentBuilder, segment: &Segment, street: u32, row
 }
 
 /// Returns a position near an address, at most about 33 m off in latitude and in longitude.
-pub fn beside(address: &Address) -> (f64, f64) {
+pub fn position_next_to(address: &Address) -> (f64, f64) {
     /// Half the side of the square, degrees.
     const REACH: f64 = 3e-4;
     let shift = |salt| REACH * (2.0 * to_unit(mix_into(address.key, salt)) - 1.0);

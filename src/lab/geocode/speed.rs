@@ -9,7 +9,7 @@ use toise_geocode::search::SearchRequest;
 
 use super::judge::RESULTS;
 use super::sample::Address;
-use super::sample::beside;
+use super::sample::position_next_to;
 
 /// Maximum queries of a kind.
 const QUERIES_MAX: usize = 20_000;
@@ -72,7 +72,7 @@ pub fn measure(geocoder: &Geocoder, addresses: &[Address], texts: &[String]) -> 
         }),
         timed("typing", &spread(&typed), |text| ask(text, RESULTS, true)),
         timed("reverse", addresses, |one| {
-            let (lat, lon) = beside(one);
+            let (lat, lon) = position_next_to(one);
             geocoder.reverse(lat, lon, 1, METRES_MAX).len()
         }),
     ]

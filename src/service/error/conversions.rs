@@ -1,7 +1,7 @@
 //! Maps the errors of other crates to errors for clients.
 
 use toise_accounts::ledger::LedgerError;
-use toise_accounts::{account, keys};
+use toise_accounts::{account, areas, keys};
 use toise_alerts::{deliveries, registry, replay};
 use toise_collect as collect;
 use toise_contract::Fault;
@@ -178,6 +178,16 @@ impl From<csv::Error> for ApiError {
         match error {
             csv::Error::Request(fault) => ApiError::Invalid(fault),
             csv::Error::Io(error) => ApiError::internal(error),
+        }
+    }
+}
+
+impl From<areas::Error> for ApiError {
+    fn from(error: areas::Error) -> Self {
+        match error {
+            areas::Error::Store(error) => error.into(),
+            areas::Error::BadName => Fault::new("name", areas::NAME_RULE).into(),
+            areas::Error::TooMany => Fault::new("name", error.to_string()).into(),
         }
     }
 }

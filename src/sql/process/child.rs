@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::io::{self, StdinLock};
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::calls::Calls;
 use super::ipc::{to_bits, to_parameters, to_stream};
 use super::messages::{Order, QueryOrder, Report, Task, WireError};
+use super::shared::{PIECE_BYTES, SharedWriter};
 use super::{frames, ipc};
 use crate::SqlError;
 use crate::batch_bytes::parts;
@@ -38,8 +40,6 @@ use toise_engine::session::{MergeOnReadTable, Session};
 const STACK_BYTES: usize = 64 << 20;
 /// Threads for work that blocks.
 const BLOCKING_THREADS: usize = 4;
-/// Bytes of an answer that are sent at once.
-const PIECE_BYTES: usize = 1 << 20;
 /// Time on the processor that a query may take beyond its time limit times its threads.
 const PROCESSOR_GRACE: Duration = Duration::from_secs(2);
 /// Memory that a process may keep after a query, in addition to its own. A process that keeps more runs no further
@@ -69,8 +69,12 @@ impl ServerLink {
     /// Standard input is not a server's.
     pub fn open<T: DeserializeOwned>() -> io::Result<(T, Self)> {
         let mut orders = io::stdin().lock();
-        let (setup, _) = frames::read_blocking(&mut orders)?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let calls = Calls::new()?;
+        let (setup, shared) =
+            frames::read_blocking(&mut orders)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        // Without a path, or if the file cannot be opened, pieces go through the pipe.
+        let shared = std::str::from_utf8(&shared).ok();
+        let shared = shared.and_then(|path| SharedWriter::open(Path::new(path)).ok());
+        let calls = Calls::new(shared)?;
         Ok((setup, Self { orders, calls }))
     }
 
@@ -99,6 +103,7 @@ impl ServerLink {
                 Order::Answer { call, error } => {
                     self.calls.answer(call, error.map_or(Ok(body), Err));
                 }
+                Order::Copied { index } => self.calls.free(index),
                 Order::Run(order) => {
                     let (runner, calls) = (Arc::clone(&runner), self.calls.clone());
                     runtime.spawn(async move { runner.run(*order, body, calls, bounds).await });
@@ -365,7 +370,7 @@ impl AnswerWriter {
     fn send(&self, mut rows: u64, bytes: &[u8]) -> Result<(), Stopped> {
         for piece in bytes.chunks(PIECE_BYTES) {
             let rows = std::mem::take(&mut rows);
-            self.calls.send(&Report::Rows { rows }, piece)?;
+            self.calls.send_piece(rows, piece)?;
         }
         Ok(())
     }

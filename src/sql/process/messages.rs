@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::shared::Place;
 use crate::SqlError;
 use crate::error::Position;
 use crate::limits::{Limit, QueryLimits};
@@ -20,6 +21,11 @@ pub(super) enum Order {
         call: u32,
         /// The error, if the call failed.
         error: Option<String>,
+    },
+    /// The server has copied the piece of an answer in this place of the shared memory.
+    Copied {
+        /// Index of the place.
+        index: u32,
     },
 }
 
@@ -89,10 +95,12 @@ pub(super) enum Report {
         /// Whether other machines answered a query that was large enough for them; `None` for one that was not.
         is_distributed: Option<bool>,
     },
-    /// The next bytes of the answer.
+    /// The next bytes of the answer. They are the body, or in shared memory.
     Rows {
         /// Rows that end in these bytes.
         rows: u64,
+        /// Where they are in the shared memory.
+        place: Option<Place>,
     },
     /// The shape of a query. The body is an Arrow stream with its columns, then a column for each placeholder whose
     /// type is known.

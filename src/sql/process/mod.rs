@@ -4,7 +4,8 @@
 //! (`pool`). One process runs one query at a time: it receives the text, the parameters, the versions of the tables
 //! and the rows of listings that are not in their files yet, and sends the rows of the answer back (`messages`). The
 //! operating system bounds its memory and its time on the processor ([`child`]); the server bounds the time and the
-//! size of the answer and ends a process that exceeds them. Functions and tables that need a model, the index of
+//! size of the answer and ends a process that exceeds them. Long pieces of an answer pass through shared memory
+//! (`shared`). Functions and tables that need a model, the index of
 //! addresses or caches are computed by the server, which the process calls for them ([`calls`]).
 
 pub mod calls;
@@ -14,6 +15,7 @@ mod ipc;
 mod messages;
 pub(crate) mod pool;
 pub(crate) mod query;
+mod shared;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

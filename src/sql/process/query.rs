@@ -122,8 +122,15 @@ impl RemoteQuery {
                     let (schema, _) = from_stream(body).map_err(SqlError::internal)?;
                     Arrived::Opened(schema, is_distributed)
                 }
-                Report::Rows { rows } => {
-                    Arrived::Rows(self.pieces(body).map_err(SqlError::internal)?, rows)
+                Report::Rows { rows, place } => {
+                    let bytes = match place {
+                        None => body,
+                        Some(place) => match self.process.copied(place).await {
+                            Ok(piece) => piece,
+                            Err(_) => return Err(self.process.ended().await),
+                        },
+                    };
+                    Arrived::Rows(self.pieces(bytes).map_err(SqlError::internal)?, rows)
                 }
                 Report::Shape {
                     columns,

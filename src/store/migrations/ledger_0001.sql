@@ -26,7 +26,7 @@ CREATE TABLE sql_queries (
   request_id BLOB NOT NULL,
   account_id BLOB NOT NULL,
   key_id BLOB NOT NULL,
-  door TEXT NOT NULL CHECK (door IN ('http', 'flight', 'mcp')),
+  protocol TEXT NOT NULL CHECK (protocol IN ('http', 'flight', 'mcp')),
   at_ms INTEGER NOT NULL,
   query TEXT NOT NULL,
   digest TEXT NOT NULL,

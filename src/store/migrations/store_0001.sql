@@ -63,6 +63,17 @@ CREATE TRIGGER keys_inserted AFTER INSERT ON keys BEGIN UPDATE key_changes SET c
 CREATE TRIGGER keys_updated AFTER UPDATE ON keys BEGIN UPDATE key_changes SET count = count + 1; END;
 CREATE TRIGGER keys_deleted AFTER DELETE ON keys BEGIN UPDATE key_changes SET count = count + 1; END;
 
+-- Polygons that accounts stored under names.
+CREATE TABLE areas (
+  account_id TEXT NOT NULL REFERENCES accounts (account_id),
+  name TEXT NOT NULL,
+  -- GeoJSON, checked before it was stored.
+  geometry TEXT NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (account_id, name)
+) STRICT, WITHOUT ROWID;
+
 -- Costs of deliveries, written together with their outcome, one row each. Costs of calls are in the ledger, in
 -- tables of the same names.
 CREATE TABLE ledger (
@@ -130,10 +141,14 @@ CREATE TABLE adverts (
   derived INTEGER NOT NULL,
   anomalies INTEGER NOT NULL,
   -- The record without the property's identifier, which is read from the property.
-  document BLOB NOT NULL
+  document BLOB NOT NULL,
+  -- Whether observed_at_ms is a moment that this service gave to a sighting which did not say when it was made. Such moments
+  -- are corrected after the clock was ahead (listings::load::stamps).
+  is_stamped INTEGER NOT NULL DEFAULT 0 CHECK (is_stamped IN (0, 1))
 ) STRICT;
 CREATE UNIQUE INDEX adverts_by_sequence ON adverts (sequence);
 CREATE INDEX adverts_by_property ON adverts (property);
+CREATE INDEX adverts_stamped ON adverts (observed_at_ms) WHERE is_stamped = 1;
 
 -- Data for comparing adverts, separate from the records so that a page holds many.
 CREATE TABLE fingerprints (
@@ -316,6 +331,8 @@ CREATE TABLE jobs (
   is_shared INTEGER NOT NULL DEFAULT 1 CHECK (is_shared IN (0, 1)),
   -- Whether the last attempt at a page did not reach its portal: a client that requests it is told at once.
   is_unreachable INTEGER NOT NULL DEFAULT 0,
+  -- When the wait of an unfinished job began: a wait keeps its length when the clock is set back.
+  waits_since_ms INTEGER NOT NULL DEFAULT 0,
   CHECK ((due_at_ms IS NULL) = (ended_at_ms IS NOT NULL)),
   CHECK ((outcome IS NULL) = (ended_at_ms IS NULL))
 ) STRICT;
@@ -492,4 +509,17 @@ CREATE TABLE portal_rates (
   -- Pairs of adverts from which it was learned.
   pairs INTEGER NOT NULL,
   PRIMARY KEY (portal, other)
+) STRICT, WITHOUT ROWID;
+
+-- Who runs the workers of which a data folder has one: the dispatcher, the collector, the geocoding of files.
+CREATE TABLE leases (
+  name TEXT PRIMARY KEY NOT NULL,
+  -- Identifier of the holder; NULL once it gave the lease up.
+  holder BLOB,
+  -- Identifier of the holder's process, for operators.
+  process INTEGER NOT NULL,
+  -- Number of the term. Each new holder has a higher one, and a write under an older one is refused.
+  fence INTEGER NOT NULL,
+  -- Counts up while the holder is alive. Others measure with their own clocks for how long it has not.
+  renewals INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

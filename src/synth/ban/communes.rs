@@ -211,7 +211,7 @@ fn parts(place: &'static Place, former: &[&'static Place], reach_m: f64) -> Vec<
             code,
             name,
             centre: if part.centre == place.centre && weight(code) == 1.0 {
-                beside(place.centre, part.code, reach_m)
+                position_near(place.centre, part.code, reach_m)
             } else {
                 part.centre
             },
@@ -222,7 +222,7 @@ fn parts(place: &'static Place, former: &[&'static Place], reach_m: f64) -> Vec<
 }
 
 /// Returns a point away from the centre of the commune, for a part whose own centre is not known.
-fn beside(centre: (f64, f64), code: &str, reach_m: f64) -> (f64, f64) {
+fn position_near(centre: (f64, f64), code: &str, reach_m: f64) -> (f64, f64) {
     let bits = key(code);
     let direction = to_unit(mix2(bits, 1)) * TAU;
     let away = reach_m * (0.9 + 0.5 * to_unit(mix2(bits, 2)));

@@ -102,7 +102,7 @@ impl Refresher<'_> {
     ///
     /// # Errors
     /// The record of what was imported cannot be read or written.
-    pub fn bring(
+    pub fn run(
         &self,
         plan: &Plan,
         told: &mut dyn FnMut(&SourceOutcome),
@@ -119,9 +119,9 @@ impl Refresher<'_> {
                 reports: Vec::new(),
             };
             let brought = match source.table {
-                "ban" => self.bring_addresses(plan, &mut editions, &mut outcome),
-                "dvf" => self.bring_sales(plan, &mut editions, &mut outcome),
-                _ => self.bring_diagnostics(plan, &mut editions, &mut outcome),
+                "ban" => self.import_addresses(plan, &mut editions, &mut outcome),
+                "dvf" => self.import_sales(plan, &mut editions, &mut outcome),
+                _ => self.import_diagnostics(plan, &mut editions, &mut outcome),
             };
             if let Err(error) = brought {
                 outcome.plan.failures.push(error.to_string());
@@ -142,7 +142,7 @@ impl Refresher<'_> {
         })
     }
 
-    fn bring_addresses(
+    fn import_addresses(
         &self,
         plan: &Plan,
         editions: &mut Editions,
@@ -183,7 +183,7 @@ impl Refresher<'_> {
         Ok(editions.save(self.data)?)
     }
 
-    fn bring_sales(
+    fn import_sales(
         &self,
         plan: &Plan,
         editions: &mut Editions,
@@ -209,7 +209,7 @@ impl Refresher<'_> {
         Ok(editions.save(self.data)?)
     }
 
-    fn bring_diagnostics(
+    fn import_diagnostics(
         &self,
         plan: &Plan,
         editions: &mut Editions,

@@ -1,0 +1,172 @@
+//! Stored areas: a filter that names one finds what the polygon finds, in every request that takes an area.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::alerts::ask;
+use super::searches::{shown, taken};
+use crate::support::{Service, error_of, http_client};
+
+/// A polygon around the places of the invented adverts that [`taken`] stores.
+fn south() -> Value {
+    json!({"type": "Polygon", "coordinates": [[[-1.0, 43.0], [8.0, 43.0], [8.0, 46.5], [-1.0, 46.5], [-1.0, 43.0]]]})
+}
+
+async fn data(service: &Service, method: Method, path: &str, body: &Value) -> Value {
+    service.clock.advance_ms(20);
+    let response = ask(service, method, &format!("/v2/protected/{path}"), body).await;
+    assert_eq!(response.status(), 200, "{path}");
+    response.json::<Value>().await.unwrap()
+}
+
+async fn refused(service: &Service, method: Method, path: &str, body: &Value) -> (u16, String) {
+    service.clock.advance_ms(20);
+    let response = ask(service, method, &format!("/v2/protected/{path}"), body).await;
+    let (status, _, message) = error_of(response).await;
+    (status, message)
+}
+
+fn search(area: &Value) -> Value {
+    let place = json!({"locationCoordinate": {"location": {"area": area}}});
+    json!({"search": {"filterProperty": {"location": [{"department": "48"}, place]}}})
+}
+
+#[tokio::test]
+async fn a_named_area_finds_what_its_polygon_finds() {
+    let (service, properties) = taken(300).await;
+    shown(&service, properties).await;
+    let stored = data(&service, Method::PUT, "areas/le sud", &south()).await;
+    assert_eq!(stored["data"]["area"], south());
+    let named = json!("le sud");
+
+    let count = "properties/search/count";
+    let by_polygon = data(&service, Method::POST, count, &search(&south())).await;
+    let by_name = data(&service, Method::POST, count, &search(&named)).await;
+    assert!(
+        by_polygon["count"]
+            .as_u64()
+            .or(by_polygon["data"]["count"].as_u64())
+            > Some(0)
+    );
+    assert_eq!(by_name, by_polygon);
+    for path in ["opendata/dvf/search", "opendata/dpe/search"] {
+        let filters = |area: &Value| json!({"filters": {"area": area}});
+        let expected = data(&service, Method::POST, path, &filters(&south())).await;
+        assert_eq!(
+            data(&service, Method::POST, path, &filters(&named)).await,
+            expected
+        );
+    }
+    let market = |area: &Value| json!({"level": "commune", "type": "CLASS_FLAT", "location": {"area": area}});
+    let expected = data(
+        &service,
+        Method::POST,
+        "analytics/market",
+        &market(&south()),
+    )
+    .await;
+    let found = data(&service, Method::POST, "analytics/market", &market(&named)).await;
+    assert_eq!(found, expected);
+
+    // A tile with a filter in its query.
+    let filters = json!({"area": named}).to_string();
+    let filters: String = url::form_urlencoded::byte_serialize(filters.as_bytes()).collect();
+    let path = format!("/v2/protected/tiles/dvf/0/0/0?filters={filters}");
+    service.clock.advance_ms(20);
+    let tile = service
+        .ask(Method::GET, &path)
+        .header("x-api-key", &service.key);
+    assert_eq!(tile.send().await.unwrap().status(), 200);
+
+    let (status, message) =
+        refused(&service, Method::POST, count, &search(&json!("le nord"))).await;
+    assert_eq!(status, 422);
+    let at = "search.filterProperty.location[1].locationCoordinate.location.area: ";
+    assert!(
+        message.starts_with(at) && message.contains("stored area"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn areas_are_replaced_listed_deleted_and_belong_to_one_account() {
+    let service = Service::start().await;
+    let nothing = Value::Null;
+    let all = async || {
+        let listed = data(&service, Method::GET, "areas", &Value::Null).await;
+        let names = listed["data"].as_array().unwrap().iter();
+        names
+            .map(|area| area["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert!(all().await.is_empty());
+    data(&service, Method::PUT, "areas/b", &south()).await;
+    data(&service, Method::PUT, "areas/a", &south()).await;
+    let mut smaller = south();
+    smaller["coordinates"][0][2] = json!([8.0, 44.0]);
+    let first = data(&service, Method::GET, "areas/b", &nothing).await;
+    service.clock.advance_ms(1_000);
+    let second = data(&service, Method::PUT, "areas/b", &smaller).await;
+    assert_eq!(second["data"]["area"], smaller);
+    assert_eq!(second["data"]["createdAt"], first["data"]["createdAt"]);
+    assert_ne!(second["data"]["updatedAt"], first["data"]["updatedAt"]);
+    assert_eq!(all().await, ["a", "b"]);
+
+    let mut crossing = south();
+    crossing["coordinates"][0]
+        .as_array_mut()
+        .unwrap()
+        .swap(1, 2);
+    let (status, message) = refused(&service, Method::PUT, "areas/c", &crossing).await;
+    assert!(
+        status == 422 && message.starts_with("coordinates[0]["),
+        "{message}"
+    );
+    let (status, message) = refused(&service, Method::PUT, "areas/%20c", &south()).await;
+    assert!(status == 422 && message.starts_with("name: "), "{message}");
+
+    let stranger = service.new_key(
+        toise::accounts::key::KeyKind::Production,
+        "search",
+        "stranger",
+    );
+    let of_other = http_client()
+        .get(format!("http://{}/v2/protected/areas/a", service.address))
+        .header("x-api-key", stranger.key);
+    assert_eq!(of_other.send().await.unwrap().status(), 404);
+
+    data(&service, Method::DELETE, "areas/a", &nothing).await;
+    assert_eq!(
+        refused(&service, Method::DELETE, "areas/a", &nothing)
+            .await
+            .0,
+        404
+    );
+    assert_eq!(all().await, ["b"]);
+}
+
+#[tokio::test]
+async fn an_alert_keeps_the_polygon_of_its_name() {
+    let service = Service::start().await;
+    data(&service, Method::PUT, "areas/centre", &south()).await;
+    let place = json!({"locationCoordinate": {"location": {"area": "centre"}}});
+    let alert = json!({
+        "search_name": "In the centre", "webhook_url": "http://127.0.0.1:9/", "match": ["ALERT_MATCH_CREATED"],
+        "search_query": {"filterProperty": {"location": [place]}},
+        "context": {"metadata": {"location": {"area": "centre"}}},
+    });
+    let made = data(&service, Method::PUT, "properties/search/alerts", &alert).await;
+    let path = format!(
+        "properties/search/alerts/{}",
+        made["data"]["flxId"].as_str().unwrap()
+    );
+    data(&service, Method::DELETE, "areas/centre", &Value::Null).await;
+    let kept = data(&service, Method::GET, &path, &Value::Null).await;
+    let area = "/search_query/filterProperty/location/0/locationCoordinate/location/area";
+    assert_eq!(kept["data"].pointer(area), Some(&south()), "{kept}");
+    // What is the client's own is not a filter.
+    assert_eq!(
+        kept["data"]["context"]["metadata"]["location"]["area"],
+        "centre"
+    );
+}
