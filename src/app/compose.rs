@@ -44,6 +44,7 @@ use toise_net::webhook_client::WebhookClient;
 use toise_opendata::{OpenData, address_functions};
 use toise_service::address_rates::AddressRates;
 use toise_service::console_page::ConsolePage;
+use toise_service::isochrones::Isochrones;
 use toise_service::open_data::OpenDataBackend;
 use toise_service::receivers::ReceiverChecker;
 use toise_service::refused_acts::RefusedActs;
@@ -203,6 +204,7 @@ pub fn app(
             .within(config.server.disk_free_min_mib << 20, ACCOUNT_BYTES_MAX),
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
         tiles: Tiles::new(properties.shared_engine(), clock.clone()),
+        isochrones: Isochrones::new(&config.geocoding.isochrones)?,
         geocoding: with_upstream(geocoding, upstream, &metrics),
         open_data,
         properties,

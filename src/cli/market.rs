@@ -36,7 +36,8 @@ Examples:
   toise market --level department --by quarter --from 2023-01-01
   toise market --level commune --department 48 --type flat --output lozere.parquet
   toise market --level department --by month --plot prices.svg
-  toise market --level cell --around 48.8566,2.3522,3000 --offer buy --json")]
+  toise market --level cell --around 48.8566,2.3522,3000 --offer buy --json
+  toise market --level commune --area quarter.geojson --by quarter")]
 pub struct MarketArgs {
     /// Kind of place that each row describes; a cell is a square of 1 km
     #[arg(long, value_enum)]
@@ -65,6 +66,9 @@ pub struct MarketArgs {
     /// Within a distance of a position only
     #[arg(long, value_name = "LAT,LON,METRES", value_parser = circle, allow_hyphen_values = true)]
     around: Option<[f64; 3]>,
+    /// In a polygon only: a GeoJSON file with one Polygon or MultiPolygon, as a geometry or as a feature
+    #[arg(long, value_name = "FILE", value_parser = area)]
+    area: Option<Value>,
     /// Write the rows to a file: .parquet, .arrow, .csv, .json or .ndjson
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -106,6 +110,23 @@ fn circle(text: &str) -> Result<[f64; 3], String> {
     let numbers: Result<Vec<f64>, _> = text.split(',').map(|part| part.trim().parse()).collect();
     let numbers = numbers.ok().and_then(|numbers| numbers.try_into().ok());
     numbers.ok_or_else(|| "expected LAT,LON,METRES, such as 48.8566,2.3522,1000".into())
+}
+
+/// Reads the geometry of a GeoJSON file.
+fn area(path: &str) -> Result<Value, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let mut value: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    if let Some(features) = value["features"].as_array_mut() {
+        let number = features.len();
+        value = match (number, features.pop()) {
+            (1, Some(feature)) => feature,
+            _ => return Err(format!("has {number} features; one is expected")),
+        };
+    }
+    Ok(match value["geometry"].take() {
+        Value::Null => value,
+        geometry => geometry,
+    })
 }
 
 impl MarketArgs {
@@ -155,6 +176,9 @@ impl MarketArgs {
         if let Some([lat, lon, distance]) = self.around {
             let around = json!({"lat": lat, "lon": lon, "distance": format!("{distance}m")});
             location.insert("around".into(), around);
+        }
+        if let Some(area) = &self.area {
+            location.insert("area".into(), area.clone());
         }
         if !location.is_empty() {
             body.insert("location".into(), Value::Object(location));

@@ -22,6 +22,7 @@ pub mod enums;
 pub mod fault;
 pub mod fields;
 pub mod filter;
+pub mod isochrone;
 pub mod listings;
 pub mod position;
 pub mod query;

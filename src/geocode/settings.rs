@@ -28,6 +28,8 @@ pub struct GeocodingSettings {
     pub upstream_cache_days: u64,
     /// Maximum requests to it per second.
     pub upstream_rate_per_s: u64,
+    /// Address of the service that computes isochrones; empty for none.
+    pub isochrones: String,
 }
 
 impl Default for GeocodingSettings {
@@ -37,6 +39,7 @@ impl Default for GeocodingSettings {
             upstream_mode: UpstreamMode::default(),
             upstream_cache_days: 30,
             upstream_rate_per_s: 10,
+            isochrones: "https://data.geopf.fr/navigation/isochrone".to_owned(),
         }
     }
 }

@@ -46,7 +46,7 @@ pub fn error_response(error: &ApiError, request_id: Uuid) -> Response<Bytes> {
         | ApiError::TooManyAtOnce(refused) => {
             headers.insert(RETRY_AFTER, HeaderValue::from(refused.retry_after_s));
         }
-        ApiError::UpstreamUnavailable { retry_after_s } => {
+        ApiError::UpstreamUnavailable { retry_after_s, .. } => {
             headers.insert(RETRY_AFTER, HeaderValue::from(*retry_after_s));
         }
         ApiError::StillWaiting(_) => {

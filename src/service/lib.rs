@@ -11,6 +11,7 @@ pub mod admission;
 pub mod billing;
 pub mod console_page;
 pub mod error;
+pub mod isochrones;
 pub mod open_data;
 pub mod readiness;
 pub mod receivers;

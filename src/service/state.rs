@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::address_rates::AddressRates;
 use super::console_page::ConsolePage;
+use super::isochrones::Isochrones;
 use super::open_data::OpenDataBackend;
 use super::readiness::Readiness;
 use super::receivers::ReceiverChecker;
@@ -86,6 +87,8 @@ pub struct Data {
     pub geocoding: GeocodingService,
     /// Files of addresses that are geocoded in the background.
     pub projects: Projects,
+    /// Areas within reach of a position.
+    pub isochrones: Isochrones,
     /// Vector tiles.
     pub tiles: Tiles,
     /// Runs SQL queries.

@@ -2,10 +2,15 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use toise::contract::listings::filters::ListingKind;
+use toise::service::isochrones::Isochrones;
+use toise::transport::server::ServerLimits;
 
-use super::alerts::ask;
+use super::alerts::{CREATED, ask};
 use super::searches::{shown, taken};
-use crate::support::{Service, error_of, http_client};
+use crate::support::alerts::{body, with};
+use crate::support::portal::{Act, Portal};
+use crate::support::{InMemoryTables, Service, error_of, http_client};
 
 /// A polygon around the places of the invented adverts that [`taken`] stores.
 fn south() -> Value {
@@ -147,14 +152,16 @@ async fn areas_are_replaced_listed_deleted_and_belong_to_one_account() {
 
 #[tokio::test]
 async fn an_alert_keeps_the_polygon_of_its_name() {
-    let service = Service::start().await;
+    let service = super::alerts::service().await;
     data(&service, Method::PUT, "areas/centre", &south()).await;
     let place = json!({"locationCoordinate": {"location": {"area": "centre"}}});
-    let alert = json!({
-        "search_name": "In the centre", "webhook_url": "http://127.0.0.1:9/", "match": ["ALERT_MATCH_CREATED"],
-        "search_query": {"filterProperty": {"location": [place]}},
-        "context": {"metadata": {"location": {"area": "centre"}}},
-    });
+    let alert = body(
+        ListingKind::Property,
+        &json!({"location": [place]}),
+        CREATED,
+    );
+    let context = json!({"context": {"metadata": {"location": {"area": "centre"}}}});
+    let alert = with(alert, context);
     let made = data(&service, Method::PUT, "properties/search/alerts", &alert).await;
     let path = format!(
         "properties/search/alerts/{}",
@@ -168,5 +175,83 @@ async fn an_alert_keeps_the_polygon_of_its_name() {
     assert_eq!(
         kept["data"]["context"]["metadata"]["location"]["area"],
         "centre"
+    );
+}
+
+/// The path of the answer to a question of the isochrone service.
+const REACHED: &str = "/isochrone?resource=bdtopo-valhalla&point=3.50000%2C44.52000&costType=time&costValue=900&\
+    timeUnit=second&profile=car&direction=departure&crs=EPSG%3A4326&geometryFormat=geojson";
+
+async fn service_with_isochrones(address: String) -> Service {
+    let limits = ServerLimits::default();
+    Service::start_with(InMemoryTables::default(), limits, move |app| {
+        app.data.isochrones = Isochrones::new(&address).unwrap();
+    })
+    .await
+}
+
+fn reached(minutes: f64, mode: &str) -> Value {
+    let pin = json!({"lat": 44.52, "lon": 3.5});
+    json!({"filters": {"area": {"isochrone": {"pin": pin, "minutes": minutes, "mode": mode}}}})
+}
+
+#[tokio::test]
+async fn an_isochrone_is_the_polygon_that_the_service_returns() {
+    let portal = Portal::start().await;
+    let answer = json!({"point": "3.5,44.52", "costType": "time", "geometry": south()});
+    portal.set(
+        REACHED,
+        Act::Body("application/json", answer.to_string().into_bytes()),
+    );
+    let service = service_with_isochrones(portal.url("/isochrone")).await;
+    let path = "opendata/dpe/search";
+    let expected = json!({"filters": {"area": south()}});
+    let expected = data(&service, Method::POST, path, &expected).await;
+    for _ in 0..2 {
+        let found = data(&service, Method::POST, path, &reached(15.0, "car")).await;
+        assert_eq!(found, expected);
+    }
+    assert_eq!(portal.asked(REACHED), 1);
+
+    let (status, message) = refused(&service, Method::POST, path, &reached(16.0, "car")).await;
+    assert_eq!(status, 422);
+    assert!(
+        message.contains("the isochrone service refuses this question (404"),
+        "{message}"
+    );
+    for (minutes, mode, fault) in [
+        (
+            0.0,
+            "car",
+            "filters.area.isochrone.minutes: must be a number above 0",
+        ),
+        (90.0, "car", "filters.area.isochrone.minutes: "),
+        (
+            15.0,
+            "boat",
+            "filters.area.isochrone.mode: must be one of: car, walk",
+        ),
+    ] {
+        let (status, message) =
+            refused(&service, Method::POST, path, &reached(minutes, mode)).await;
+        assert!(status == 422 && message.starts_with(fault), "{message}");
+    }
+    let walk = REACHED.replace("profile=car", "profile=pedestrian");
+    portal.set(&walk, Act::Status(500, ""));
+    let (status, message) = refused(&service, Method::POST, path, &reached(15.0, "walk")).await;
+    assert_eq!(
+        (
+            status,
+            message.contains("isochrone service gives no answer")
+        ),
+        (503, true),
+        "{message}"
+    );
+
+    let without = service_with_isochrones(String::new()).await;
+    let (status, message) = refused(&without, Method::POST, path, &reached(15.0, "car")).await;
+    assert!(
+        status == 422 && message.contains("geocoding.isochrones"),
+        "{message}"
     );
 }

@@ -305,7 +305,10 @@ async fn an_address_that_asks_much_without_a_valid_key_is_limited_and_its_key_is
     assert_eq!(unkeyed().await.status(), 401);
     assert_address_is_limited(nowhere().await).await;
     assert_address_is_limited(ask(&service, "not like a key").await).await;
+    let asked = Instant::now();
     let refused = unkeyed().await;
+    // The pause keeps an address from being refused a hundred thousand times a second.
+    assert!(asked.elapsed() >= Duration::from_millis(100));
     assert_eq!(number(&refused, "ratelimit-remaining"), 0);
     assert_address_is_limited(refused).await;
     assert_eq!(metric(&service, REFUSALS).await, Some(3));

@@ -199,3 +199,45 @@ fn the_table_of_sql_is_the_report() {
     assert!(counted("level = 'commune' and place in ('48095', '75101')") > 0);
     assert_eq!(counted("level = 'commune' and place = '75101'"), 0);
 }
+
+#[test]
+fn the_area_of_a_file_bounds_the_sales() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, file) = (folder.path().join("data"), folder.path().join("mende.csv"));
+    std::fs::write(&file, sales()).unwrap();
+    run(&data, &["import", "dvf", file.to_str().unwrap()]);
+    let area = folder.path().join("area.geojson");
+    let rows = |geojson: Value| {
+        std::fs::write(&area, geojson.to_string()).unwrap();
+        let area = area.to_str().unwrap();
+        run(&data, &["market", "--level", "commune", "--area", area])
+    };
+    let square = |lat: f64, lon: f64| {
+        let corners = [(0.0, 0.0), (0.0, 0.1), (0.1, 0.1), (0.1, 0.0), (0.0, 0.0)];
+        let ring = corners.map(|(north, east)| [lon + east, lat + north]);
+        json!({"type": "Polygon", "coordinates": [ring]})
+    };
+    let everywhere = run(&data, &["market", "--level", "commune"]);
+    assert_eq!(rows(square(44.5, 3.4)), everywhere);
+    let feature = json!({"type": "Feature", "properties": {}, "geometry": square(44.5, 3.4)});
+    let collection = json!({"type": "FeatureCollection", "features": [feature]});
+    assert_eq!(rows(feature.clone()), everywhere);
+    assert_eq!(rows(collection), everywhere);
+    assert_eq!(rows(square(45.5, 3.4)), json!([]));
+
+    let two = json!({"type": "FeatureCollection", "features": [feature, feature]});
+    std::fs::write(&area, two.to_string()).unwrap();
+    let arguments = [
+        "market",
+        "--level",
+        "commune",
+        "--area",
+        area.to_str().unwrap(),
+    ];
+    let refused = toise(&data, &arguments).output().unwrap();
+    assert!(
+        errors(&refused).contains("has 2 features; one is expected"),
+        "{}",
+        errors(&refused)
+    );
+}

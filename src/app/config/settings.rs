@@ -141,7 +141,7 @@ pub const SECTIONS: [(&str, &str); 19] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 88] = [
+const ROWS: [(&str, &str, SettingKind, &str); 89] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -293,6 +293,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 88] = [
          day at most"),
     ("geocoding", "upstream_rate_per_s", SettingKind::Whole(1, UPSTREAM_RATE_PER_S_MAX),
         "Maximum requests to it per second; its Retry-After may demand less"),
+    ("geocoding", "isochrones", SettingKind::BaseAddress,
+        "Address of the service that computes areas within reach of a position, when a filter asks for one; empty for none"),
     ("sql", "rows_max", SettingKind::Whole(1, SQL_ROWS_MAX),
         "Maximum rows of the answer of a query"),
     ("sql", "answer_mib", SettingKind::Whole(1, MEBIBYTES_MAX),

@@ -9,6 +9,7 @@ use super::{About, DefaultValue, Field, FieldKind};
 use crate::dates::DATE_RULE;
 use crate::distances::DISTANCE_RULE;
 use crate::enums::Enumeration;
+use crate::isochrone::{MINUTES_MAX, Mode};
 use toise_geo::area::VERTICES_MAX;
 
 /// Component schemas by name.
@@ -247,13 +248,34 @@ pub fn area(found: &mut Components) -> Value {
             json!({"type": "string", "minLength": 1}),
             "Name of an area that the account stored",
         );
-        let either = json!({"oneOf": [reference(POLYGONS), name]});
-        found.insert(
-            NAME.to_owned(),
-            described(either, "Polygons, or the name of a stored area"),
-        );
+        let either = json!({"oneOf": [reference(POLYGONS), name, isochrone()]});
+        let about = "Polygons, the name of a stored area, or an area within reach of a position";
+        found.insert(NAME.to_owned(), described(either, about));
     }
     reference(NAME)
+}
+
+fn isochrone() -> Value {
+    let pin = closed(
+        json!({"lat": degrees("Latitude", 90), "lon": degrees("Longitude", 180)}),
+        &["lat", "lon"],
+    );
+    let minutes = json!({"type": "number", "exclusiveMinimum": 0, "maximum": MINUTES_MAX});
+    let mode = json!({"type": "string", "enum": Mode::ALL.map(Mode::as_str)});
+    let isochrone = closed(
+        json!({
+            "pin": described(pin, "Where the way begins"),
+            "minutes": described(minutes, "Time of travel, minutes"),
+            "mode": described(mode, "By car or on foot"),
+        }),
+        &["pin", "minutes", "mode"],
+    );
+    let about =
+        "What can be reached from a position, as a service of the network of roads computes it";
+    closed(
+        json!({"isochrone": described(isochrone, about)}),
+        &["isochrone"],
+    )
 }
 
 fn place() -> Value {

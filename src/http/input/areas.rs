@@ -1,11 +1,11 @@
-//! Names of stored areas in filters: each is replaced by the polygon that the account stored under it, before the
-//! request is parsed.
+//! Areas of filters that are not given as polygons: names of stored areas, and isochrones. Each is replaced by its
+//! polygon before the request is parsed.
 //!
 //! A filter `area` stands in an object `filters` or `location`. An alert keeps the polygon as it was when the alert was
 //! created or changed.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -13,6 +13,8 @@ use uuid::Uuid;
 
 use toise_accounts::areas;
 use toise_contract::Fault;
+use toise_contract::isochrone::Isochrone;
+use toise_contract::walk::JsonPath;
 use toise_service::App;
 use toise_service::error::ApiError;
 use toise_store::Store;
@@ -20,18 +22,22 @@ use toise_transport::body_budget::BodyLease;
 
 /// Key of a filter on an area.
 const AREA: &str = "area";
+/// Key of an isochrone in an area.
+const ISOCHRONE: &str = "isochrone";
 /// Objects in which an area is a filter.
 const HOLDERS: [&str; 2] = ["filters", "location"];
 /// Objects with keys of the client's own choice.
 const FREE: [&str; 2] = ["metadata", "parameters"];
 /// Maximum names of areas in a request.
 const NAMES_MAX: usize = 100;
+/// Maximum isochrones in a request.
+const ISOCHRONES_MAX: usize = 5;
 
-/// Returns a body with polygons in place of names of areas. A body without such names is returned unchanged.
+/// Returns a body with polygons in place of names of areas and isochrones. A body without such is returned unchanged.
 ///
 /// # Errors
-/// The account has no area with a name, the body has more than [`NAMES_MAX`] names, its client has too much in memory,
-/// or the store fails.
+/// The account has no area with a name, an isochrone is not valid or not available, there are too many of them, the
+/// client has too much in memory, or the store fails.
 pub(crate) async fn with_polygons(
     app: &App,
     account: Uuid,
@@ -41,13 +47,19 @@ pub(crate) async fn with_polygons(
     if memchr::memmem::find(&body, br#""area""#).is_none() {
         return Ok(body);
     }
+    let isochrones = isochrones_of(&body)?;
+    let mut reached = HashMap::new();
+    for (path, isochrone) in isochrones {
+        let area = app.data.isochrones.area(&isochrone, &path).await?;
+        reached.insert(path, area);
+    }
     let (store, length) = (app.store.clone(), body.len());
     let replacing = tokio::task::spawn_blocking(move || {
         // What is wrong with other texts is said where they are parsed.
         let Ok(mut value) = serde_json::from_slice(&body) else {
             return Ok(body);
         };
-        let replaced = replace_names(&store, account, &mut value)?;
+        let replaced = replace(&store, account, &reached, &mut value)?;
         Ok::<_, ApiError>(if replaced == 0 {
             body
         } else {
@@ -59,75 +71,115 @@ pub(crate) async fn with_polygons(
     Ok(body)
 }
 
-/// Replaces the names of areas in a request by their polygons; returns their number. Blocks.
+/// Replaces the names of areas in a request by their polygons. Blocks.
 ///
 /// # Errors
-/// The account has no area with a name, there are more than [`NAMES_MAX`] names, or the store fails.
+/// The account has no area with a name, there are too many names, or the store fails.
 pub(crate) fn replace_names(
     store: &Store,
     account: Uuid,
     value: &mut Value,
-) -> Result<usize, ApiError> {
-    let mut replacing = Replacing {
-        store,
-        account,
-        known: HashMap::new(),
-        replaced: 0,
-    };
-    replacing.walk(value, "", false)?;
-    Ok(replacing.replaced)
+) -> Result<(), ApiError> {
+    replace(store, account, &HashMap::new(), value).map(drop)
 }
 
-struct Replacing<'s> {
-    store: &'s Store,
-    account: Uuid,
-    known: HashMap<String, Value>,
-    replaced: usize,
-}
-
-impl Replacing<'_> {
-    /// Replaces the names in a value. `holds` says that the value, or the list it is in, holds filters.
-    fn walk(&mut self, value: &mut Value, path: &str, holds: bool) -> Result<(), ApiError> {
-        match value {
-            Value::Array(items) => {
-                for (index, item) in items.iter_mut().enumerate() {
-                    self.walk(item, &format!("{path}[{index}]"), holds)?;
-                }
-            }
-            Value::Object(fields) => {
-                for (key, field) in fields.iter_mut() {
-                    let path = match path {
-                        "" => Cow::Borrowed(key.as_str()),
-                        _ => Cow::Owned(format!("{path}.{key}")),
-                    };
-                    if let (true, AREA, Value::String(name)) = (holds, key.as_str(), &*field) {
-                        *field = self.polygon(name, &path)?;
-                    } else if !FREE.contains(&key.as_str()) {
-                        self.walk(field, &path, HOLDERS.contains(&key.as_str()))?;
-                    }
-                }
-            }
-            _ => {}
-        }
-        Ok(())
+/// Returns the isochrones of a body, with their paths.
+fn isochrones_of(body: &[u8]) -> Result<Vec<(String, Isochrone)>, ApiError> {
+    let mut found = Vec::new();
+    if memchr::memmem::find(body, br#""isochrone""#).is_none() {
+        return Ok(found);
     }
+    let Ok(mut value) = serde_json::from_slice(body) else {
+        return Ok(found);
+    };
+    for_each_area(&mut value, "", false, &mut |area, path| {
+        let Some(isochrone) = area.get(ISOCHRONE) else {
+            return Ok(());
+        };
+        if found.len() == ISOCHRONES_MAX {
+            let rule = format!("a request may have at most {ISOCHRONES_MAX} isochrones");
+            return Err(Fault::new(path, rule).into());
+        }
+        let at = JsonPath::Key(&JsonPath::Body, ISOCHRONE);
+        let isochrone = Isochrone::read(isochrone, at).map_err(|fault| fault.within(path))?;
+        found.push((path.to_owned(), isochrone));
+        Ok(())
+    })?;
+    Ok(found)
+}
 
-    fn polygon(&mut self, name: &str, path: &str) -> Result<Value, ApiError> {
-        self.replaced += 1;
-        if self.replaced > NAMES_MAX {
+/// Replaces names by stored polygons, and isochrones by those that their paths lead to; returns the number of both.
+fn replace(
+    store: &Store,
+    account: Uuid,
+    reached: &HashMap<String, Arc<Value>>,
+    value: &mut Value,
+) -> Result<usize, ApiError> {
+    let mut known: HashMap<String, Value> = HashMap::new();
+    let mut names = 0;
+    for_each_area(value, "", false, &mut |area, path| {
+        if let Some(polygon) = reached.get(path) {
+            *area = Value::clone(polygon);
+            return Ok(());
+        }
+        let Value::String(name) = &*area else {
+            return Ok(());
+        };
+        names += 1;
+        if names > NAMES_MAX {
             let rule = format!("a request may name at most {NAMES_MAX} areas");
             return Err(Fault::new(path, rule).into());
         }
-        if let Some(known) = self.known.get(name) {
-            return Ok(known.clone());
+        let polygon = match known.get(name) {
+            Some(polygon) => polygon.clone(),
+            None => {
+                let polygon = stored(store, account, name, path)?;
+                known.insert(name.clone(), polygon.clone());
+                polygon
+            }
+        };
+        *area = polygon;
+        Ok(())
+    })?;
+    Ok(names + reached.len())
+}
+
+/// Returns the polygon that an account stored under a name.
+fn stored(store: &Store, account: Uuid, name: &str, path: &str) -> Result<Value, ApiError> {
+    let found = areas::find(store, account, name).map_err(ApiError::internal)?;
+    let found = found.ok_or_else(|| {
+        let rule = "must be GeoJSON or the name of a stored area; there is none with this name";
+        Fault::new(path, rule)
+    })?;
+    serde_json::from_str(&found.geometry).map_err(ApiError::internal)
+}
+
+/// Calls a function for each area of the filters in a value, with its path. `holds` says that the value, or the list it
+/// is in, holds filters.
+fn for_each_area(
+    value: &mut Value,
+    path: &str,
+    holds: bool,
+    each: &mut dyn FnMut(&mut Value, &str) -> Result<(), ApiError>,
+) -> Result<(), ApiError> {
+    match value {
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                for_each_area(item, &format!("{path}[{index}]"), holds, each)?;
+            }
         }
-        let found = areas::find(self.store, self.account, name).map_err(ApiError::internal)?;
-        let found = found.ok_or_else(|| {
-            let rule = "must be GeoJSON or the name of a stored area; there is none with this name";
-            Fault::new(path, rule)
-        })?;
-        let polygon: Value = serde_json::from_str(&found.geometry).map_err(ApiError::internal)?;
-        self.known.insert(name.to_owned(), polygon.clone());
-        Ok(polygon)
+        Value::Object(fields) => {
+            for (key, field) in fields.iter_mut() {
+                let separator = if path.is_empty() { "" } else { "." };
+                let path = format!("{path}{separator}{key}");
+                if holds && key == AREA {
+                    each(field, &path)?;
+                } else if !FREE.contains(&key.as_str()) {
+                    for_each_area(field, &path, HOLDERS.contains(&key.as_str()), each)?;
+                }
+            }
+        }
+        _ => {}
     }
+    Ok(())
 }

@@ -107,9 +107,11 @@ pub enum ApiError {
         "no model to estimate with: train one with `toise train`; the service loads it automatically"
     )]
     NoModel,
-    /// The only source of addresses does not answer.
-    #[error("the upstream geocoding service gives no answer; retry after {retry_after_s} s")]
+    /// A service that this one asks does not answer.
+    #[error("the upstream {what} service gives no answer; retry after {retry_after_s} s")]
     UpstreamUnavailable {
+        /// What it is asked for.
+        what: &'static str,
         /// Time after which the source may be asked again, in seconds.
         retry_after_s: u32,
     },

@@ -178,6 +178,7 @@ impl Stage {
             "geometry": {"type": "Polygon", "coordinates": [[[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.9], [2.3, 48.8]]]},
         }]});
         self.write("iris.geojson", &square.to_string());
+        self.write("quarter.geojson", &square.to_string());
         self.shell("gzip -f iris.geojson && cp iris.geojson.gz contours.geojson.gz");
         let home = format!(
             "select 'f1' as ref, 45.0 as area, '75111' as commune, 300000.0 as price, {lon} as longitude, {lat} as latitude, 'flat' as type"

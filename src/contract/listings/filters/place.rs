@@ -123,7 +123,7 @@ fn metres(value: &Value, at: JsonPath<'_>) -> Result<f64, Fault> {
 }
 
 /// Parses `{lat, lon}` to latitude and longitude.
-fn degrees(value: &Value, at: JsonPath<'_>) -> Result<(f64, f64), Fault> {
+pub(crate) fn degrees(value: &Value, at: JsonPath<'_>) -> Result<(f64, f64), Fault> {
     let (mut lat, mut lon) = (None, None);
     for (key, value) in object(value, at)? {
         let here = JsonPath::Key(&at, key);

@@ -1,0 +1,136 @@
+//! Isochrones: areas within reach of a position, computed by the public service of the Géoplateforme or by one of the same
+//! contract.
+//!
+//! An answer is kept for a day, because equal requests come in bursts: the pages of a search, the tiles of a map.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use moka::sync::Cache;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use url::Url;
+
+use crate::error::ApiError;
+use toise_contract::Fault;
+use toise_contract::isochrone::{Isochrone, Mode};
+use toise_net::{Client, RetryPolicy};
+
+/// Data of the service that has both modes.
+const RESOURCE: &str = "bdtopo-valhalla";
+/// Maximum time of a request to the service, waiting included.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum size of an answer, bytes.
+const ANSWER_BYTES_MAX: u64 = 4 << 20;
+/// Maximum requests to the service at the same time.
+const AT_ONCE_MAX: usize = 4;
+/// Answers kept, and for how long.
+const KEPT_MAX: u64 = 1_000;
+const KEPT_FOR: Duration = Duration::from_secs(24 * 3_600);
+/// Time after which a failed request may be repeated, seconds.
+const RETRY_AFTER_S: u32 = 10;
+/// Name of the service in errors.
+const WHAT: &str = "isochrone";
+
+/// The service. Cheap to clone.
+#[derive(Clone)]
+pub struct Isochrones(Arc<Inner>);
+
+struct Inner {
+    address: Option<Url>,
+    client: Client,
+    under_way: Semaphore,
+    kept: Cache<String, Arc<Value>>,
+}
+
+impl Isochrones {
+    /// Creates the service at an address; without one, every question is refused. Sends no request yet.
+    ///
+    /// # Errors
+    /// The HTTP client cannot be set up.
+    pub fn new(address: &str) -> Result<Self, toise_net::Error> {
+        let client = Client::new(RetryPolicy {
+            attempts_max: 1,
+            retry_after_max: Duration::ZERO,
+            connect_timeout: REQUEST_TIMEOUT,
+            read_timeout: REQUEST_TIMEOUT,
+            ..RetryPolicy::default()
+        })?;
+        Ok(Self(Arc::new(Inner {
+            // The settings accept only valid addresses.
+            address: Url::parse(address).ok(),
+            client,
+            under_way: Semaphore::new(AT_ONCE_MAX),
+            kept: Cache::builder()
+                .max_capacity(KEPT_MAX)
+                .time_to_live(KEPT_FOR)
+                .build(),
+        })))
+    }
+
+    /// Returns the area as a GeoJSON geometry. `path` is where the question stands in the request.
+    ///
+    /// # Errors
+    /// No service is set, it refuses the question, or it does not answer.
+    pub async fn area(&self, question: &Isochrone, path: &str) -> Result<Arc<Value>, ApiError> {
+        let Some(address) = &self.0.address else {
+            let rule = "isochrones are not available here: the setting geocoding.isochrones names no service";
+            return Err(Fault::new(path, rule).into());
+        };
+        let url = question_url(address, question).to_string();
+        if let Some(kept) = self.0.kept.get(&url) {
+            return Ok(kept);
+        }
+        let unavailable = |reason: String| {
+            tracing::warn!(reason, "no answer from the isochrone service");
+            ApiError::UpstreamUnavailable {
+                what: WHAT,
+                retry_after_s: RETRY_AFTER_S,
+            }
+        };
+        let asked = timeout(REQUEST_TIMEOUT, async {
+            // The semaphore is never closed.
+            let _permit = self.0.under_way.acquire().await;
+            self.0.client.get(&url, ANSWER_BYTES_MAX).await
+        });
+        let body = match asked.await {
+            Ok(Ok(body)) => body,
+            Ok(Err(toise_net::Error::Status { status, .. })) if status.is_client_error() => {
+                let rule = format!("the isochrone service refuses this question ({status})");
+                return Err(Fault::new(path, rule).into());
+            }
+            Ok(Err(error)) => return Err(unavailable(error.to_string())),
+            Err(_elapsed) => return Err(unavailable("it took too long".into())),
+        };
+        let mut answer: Value =
+            serde_json::from_slice(&body).map_err(|error| unavailable(error.to_string()))?;
+        let area = Arc::new(answer["geometry"].take());
+        if !area.is_object() {
+            return Err(unavailable("the answer has no geometry".into()));
+        }
+        self.0.kept.insert(url, Arc::clone(&area));
+        Ok(area)
+    }
+}
+
+/// Returns the address of the answer to a question.
+fn question_url(service: &Url, question: &Isochrone) -> Url {
+    let profile = match question.mode {
+        Mode::Car => "car",
+        Mode::Walk => "pedestrian",
+    };
+    let mut url = service.clone();
+    // To the metre and second, so that equal questions are recognised.
+    url.query_pairs_mut()
+        .append_pair("resource", RESOURCE)
+        .append_pair("point", &format!("{:.5},{:.5}", question.lon, question.lat))
+        .append_pair("costType", "time")
+        .append_pair("costValue", &format!("{:.0}", question.minutes * 60.0))
+        .append_pair("timeUnit", "second")
+        .append_pair("profile", profile)
+        .append_pair("direction", "departure")
+        .append_pair("crs", "EPSG:4326")
+        .append_pair("geometryFormat", "geojson");
+    url
+}
