@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 74] = [
+pub const ENDPOINTS: [&str; 76] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -42,6 +42,8 @@ pub const ENDPOINTS: [&str; 74] = [
     "opendata.dvf.search",
     "opendata.dvf.match",
     "opendata.dvf.match_many",
+    "parcels.get",
+    "buildings.get",
     "geocoding.search",
     "geocoding.reverse",
     "geocoding.batch",

@@ -15,6 +15,7 @@ mod geocoding_projects;
 mod guide;
 pub mod opendata;
 pub mod pages;
+mod parcels;
 mod portals;
 pub mod probes;
 mod properties;
@@ -50,6 +51,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     records::ENDPOINTS,
     pages::ENDPOINTS,
     opendata::ENDPOINTS,
+    parcels::ENDPOINTS,
     estimates::ENDPOINTS,
     geocoding::ENDPOINTS,
     geocoding_files::ENDPOINTS,
