@@ -396,10 +396,19 @@ mod tests {
             message,
             "filters.parcel_ids[1]: must be the identifier of a parcel, 14 characters, such as \"83137000CM0123\""
         );
-        let message = search_fault(Dataset::Dvf, r#"{"filters": {"parcel_ids": "83137000CM0123"}}"#);
+        let message = search_fault(
+            Dataset::Dvf,
+            r#"{"filters": {"parcel_ids": "83137000CM0123"}}"#,
+        );
         assert_eq!(message, "filters.parcel_ids: must be an array");
-        let message = search_fault(Dataset::Dpe, r#"{"filters": {"id_rnb": ["8XBE-W7VV-WG47"]}}"#);
-        assert!(message.starts_with("filters.id_rnb[0]: must be the RNB identifier"), "{message}");
+        let message = search_fault(
+            Dataset::Dpe,
+            r#"{"filters": {"id_rnb": ["8XBE-W7VV-WG47"]}}"#,
+        );
+        assert!(
+            message.starts_with("filters.id_rnb[0]: must be the RNB identifier"),
+            "{message}"
+        );
     }
 
     #[test]
