@@ -54,6 +54,7 @@ mod contract {
 }
 mod engine {
     mod bulk;
+    mod history;
     mod listings;
     mod matching;
     mod portfolios;
@@ -111,6 +112,7 @@ mod journeys {
     mod operating;
     mod operators;
     mod other_engines;
+    mod parcels;
     mod partitions;
     mod portfolio_forms;
     mod publishing;
@@ -144,6 +146,7 @@ mod real {
     mod market;
     mod matching;
     mod open_data;
+    mod parcels;
     mod queries;
 }
 mod support;

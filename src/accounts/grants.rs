@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 78] = [
+pub const ENDPOINTS: [&str; 80] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -46,6 +46,8 @@ pub const ENDPOINTS: [&str; 78] = [
     "opendata.dvf.search",
     "opendata.dvf.match",
     "opendata.dvf.match_many",
+    "parcels.get",
+    "buildings.get",
     "geocoding.search",
     "geocoding.reverse",
     "geocoding.batch",

@@ -34,6 +34,10 @@ pub enum Consumption {
     OpendataDvfSearch,
     /// A match of sales.
     OpendataDvfMatch,
+    /// The history of a parcel.
+    ParcelsGetById,
+    /// The history of a building.
+    BuildingsGetById,
     /// A geocoding.
     GeocodingSearch,
     /// A reverse geocoding.
@@ -60,7 +64,7 @@ use Consumption::*;
 
 impl Consumption {
     /// All types, in the order of the price list.
-    pub const ALL: [Consumption; 24] = [
+    pub const ALL: [Consumption; 26] = [
         PropertiesGetById,
         PropertiesGetByAdvertId,
         AdvertsGetByUrl,
@@ -75,6 +79,8 @@ impl Consumption {
         OpendataDpeMatch,
         OpendataDvfSearch,
         OpendataDvfMatch,
+        ParcelsGetById,
+        BuildingsGetById,
         GeocodingSearch,
         GeocodingReverse,
         GeocodingCsv,
@@ -104,6 +110,8 @@ impl Consumption {
             OpendataDpeMatch => "API_OPENDATA_DPE_MATCH",
             OpendataDvfSearch => "API_OPENDATA_DVF_SEARCH",
             OpendataDvfMatch => "API_OPENDATA_DVF_MATCH",
+            ParcelsGetById => "API_PARCELS_GET_BY_ID",
+            BuildingsGetById => "API_BUILDINGS_GET_BY_ID",
             GeocodingSearch => "API_GEOCODING_SEARCH",
             GeocodingReverse => "API_GEOCODING_REVERSE",
             GeocodingCsv => "API_GEOCODING_CSV",
@@ -134,6 +142,8 @@ impl Consumption {
             OpendataDpeMatch => "call",
             OpendataDvfSearch => "call",
             OpendataDvfMatch => "call",
+            ParcelsGetById => "page returned",
+            BuildingsGetById => "page returned",
             GeocodingSearch => "call",
             GeocodingReverse => "call",
             GeocodingCsv => "call",

@@ -1,12 +1,12 @@
 //! The query engine: typed filters, top-k with cursor, exact totals, scans for scoring.
 //!
 //! A query runs as follows. The filter is compiled ([`predicate`]) to DataFusion expressions. Row groups that cannot
-//! match are skipped by their footer statistics ([`view`]). The others are read as decoded columns from a
-//! memory-bounded cache ([`cache`]), where zones of 1,024 rows are skipped by their zone maps. The expressions run on
-//! the remaining rows ([`scan`], [`select`]), and the best k by sort key are collected ([`topk`]). There is no planning
-//! on this path: a query about one place over five million rows reads a few tens of thousands of values and takes well
-//! under a millisecond. Batches in memory are queried in the same way ([`batch`]). [`session`] is the second entry
-//! point: any SQL, planned and executed by DataFusion over the same files; [`spatial`] writes its rows as geodata.
+//! match are skipped by their footer statistics and bloom filters ([`view`]). The others are read as decoded columns
+//! from a memory-bounded cache ([`cache`]), where zones of 1,024 rows are skipped by their zone maps. The expressions
+//! run on the remaining rows ([`scan`], [`select`]), and the best k by sort key are collected ([`topk`]). There is no
+//! planning on this path: a query about one place over five million rows reads a few tens of thousands of values and
+//! takes well under a millisecond. Batches in memory are queried in the same way ([`batch`]). [`session`] is the second
+//! entry point: any SQL, planned and executed by DataFusion over the same files; [`spatial`] writes its rows as geodata.
 
 #![forbid(unsafe_code)]
 

@@ -104,4 +104,9 @@ impl ColumnSource for ChunkColumns<'_> {
         let Self(engine, view, chunk) = self;
         Ok(view.column(&engine.cache, chunk, column)?)
     }
+
+    fn may_hold(&self, column: usize, texts: &[String]) -> Result<bool, Error> {
+        let Self(_, view, chunk) = self;
+        Ok(view.may_hold(chunk, column, texts)?)
+    }
 }

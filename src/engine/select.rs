@@ -20,6 +20,7 @@ use super::kernels::{SPARSE_SHARE, narrow, pack, whole};
 use super::predicate::{CompiledClause, Kernel, Predicate};
 pub use super::selection::{RowRun, Selection};
 use super::some_item::rows_of_items;
+use toise_contract::filter::ClauseTest;
 use toise_geo::distance::planar_distance_m;
 
 /// A source of columns for a predicate.
@@ -32,6 +33,14 @@ pub trait ColumnSource {
     /// # Errors
     /// The column cannot be read.
     fn column(&self, column: usize) -> Result<Arc<DecodedColumn>, Error>;
+
+    /// Returns whether a column of texts may hold one of some texts; `false` only if it holds none of them.
+    ///
+    /// # Errors
+    /// What decides it cannot be read.
+    fn may_hold(&self, _column: usize, _texts: &[String]) -> Result<bool, Error> {
+        Ok(true)
+    }
 }
 
 /// Returns the rows on which every clause is true.
@@ -109,6 +118,20 @@ fn prepare_clause<'a>(
     clause: &'a CompiledClause,
     zones: &mut u64,
 ) -> Result<BoundClause<'a>, Error> {
+    // Reading a bloom filter costs far less than decoding a column of texts, which also takes room in the cache.
+    if let (Kernel::Expression { .. }, ClauseTest::OneOf(texts), [column]) =
+        (&clause.kernel, &clause.clause.test, &clause.columns[..])
+        && !clause.by_value
+        && !source.may_hold(*column, texts)?
+    {
+        *zones = 0;
+        return Ok(BoundClause {
+            clause,
+            columns: Vec::new(),
+            true_codes: None,
+            inner: Vec::new(),
+        });
+    }
     let mut columns = Vec::with_capacity(clause.columns.len());
     for (nth, column) in clause.columns.iter().enumerate() {
         let decoded = source.column(*column)?;

@@ -17,7 +17,7 @@ pub use super::rows::{RowRef, RowSet};
 use toise_lake::data_file::{DataFile, item_leaf_of, leaf_of};
 use toise_lake::schema::{ColumnKind, TableSchema};
 use toise_lake::snapshot::Snapshot;
-use toise_lake::{Error, Lake, id_index};
+use toise_lake::{Error, Lake, bloom, id_index};
 
 /// Minimum interval between two checks for a newer snapshot.
 const REFRESH_EVERY: Duration = Duration::from_millis(200);
@@ -178,6 +178,20 @@ impl TableView {
             column: column as u16,
         };
         cache.get(key, &open.data_file)
+    }
+
+    /// Returns whether a row group may hold one of some texts in a column, by the column's bloom filter.
+    pub fn may_hold(
+        &self,
+        chunk: &RowGroup,
+        column: usize,
+        texts: &[String],
+    ) -> Result<bool, Error> {
+        let data_file = &self.parts[chunk.data_file as usize].data_file;
+        match self.schema.columns.get(column) {
+            Some(column) => bloom::may_hold(data_file, chunk.group.into(), &column.name, texts),
+            None => Ok(true),
+        }
     }
 
     /// Returns the record texts of rows, in the order given.

@@ -28,7 +28,7 @@ const COLUMNS: [(&str, ColumnKind, bool); 20] = [
     ("locality", ColumnKind::Text, false),
     ("delivery_label", ColumnKind::Category, false),
     ("alias", ColumnKind::Text, false),
-    ("parcel_ids", ColumnKind::TextList, false),
+    ("parcel_ids", ColumnKind::TextList, true),
     ("certified", ColumnKind::Flag, true),
     ("source", ColumnKind::Category, true),
 ];

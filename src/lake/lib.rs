@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bloom;
 pub mod check;
 pub mod checked;
 pub mod checksums;

@@ -12,6 +12,7 @@ mod dataset;
 pub mod dpe;
 pub mod dvf;
 pub mod functions;
+pub mod history;
 pub mod import;
 #[cfg(test)]
 mod import_tests;

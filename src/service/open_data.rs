@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use toise_engine::cancellation::Interrupt;
+use toise_opendata::history::{History, HistoryRequest};
 use toise_opendata::{
     Dataset, DatasetSearchRequest, MatchAnswer, MatchRequest, OpenData, SearchAnswer,
 };
@@ -12,7 +13,7 @@ pub type AnswerError = Box<dyn Error + Send + Sync>;
 
 /// Runs open-data queries: on the tables of the lake, or on rows in memory in tests.
 ///
-/// Both calls block and compute; they run on the query pool.
+/// The calls block and compute; they run on the query pool.
 pub trait OpenDataBackend: Send + Sync + 'static {
     /// Returns a page of records.
     fn search(
@@ -29,6 +30,13 @@ pub trait OpenDataBackend: Send + Sync + 'static {
         request: &MatchRequest,
         interrupt: &Interrupt,
     ) -> Result<MatchAnswer, AnswerError>;
+
+    /// Returns a page of the history of a parcel or of a building.
+    fn history(
+        &self,
+        request: &HistoryRequest,
+        interrupt: &Interrupt,
+    ) -> Result<History, AnswerError>;
 }
 
 impl OpenDataBackend for OpenData {
@@ -50,5 +58,14 @@ impl OpenDataBackend for OpenData {
     ) -> Result<MatchAnswer, AnswerError> {
         let open_data = self.interruptible(interrupt);
         Ok(OpenData::find_matches(&open_data, dataset, request)?)
+    }
+
+    fn history(
+        &self,
+        request: &HistoryRequest,
+        interrupt: &Interrupt,
+    ) -> Result<History, AnswerError> {
+        let open_data = self.interruptible(interrupt);
+        Ok(OpenData::history(&open_data, request)?)
     }
 }

@@ -66,6 +66,19 @@ fn filters(table: &Table, draw: &mut Draw) -> Value {
                     .map(|_| Value::from(*draw.one_of(values)))
                     .collect()
             }
+            FieldKind::List(of) => {
+                let known = [first, second].into_iter().flatten();
+                let mut items: Vec<Value> = known
+                    .flat_map(|value| match value {
+                        Value::Array(items) => items,
+                        item => vec![item],
+                    })
+                    .collect();
+                items.push(rows::item(of, draw));
+                draw.shuffle(&mut items);
+                items.truncate(draw.below(4));
+                items.into()
+            }
             FieldKind::Flag => draw.once_in(2).into(),
             FieldKind::Range => range(first, second, draw),
             FieldKind::Dates => dates(first, second, draw),

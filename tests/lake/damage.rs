@@ -334,6 +334,7 @@ fn answers(folder: &Path) -> Result<Vec<String>, String> {
             Code(_) if field.name.contains("departement") => "48".into(),
             Text | OneOf(_) | Code(_) => "48005".into(),
             AnyOf(values) => serde_json::json!([values[0], values[1]]),
+            List(_) => serde_json::json!(["48005000AB0001"]),
             Place => serde_json::json!({"lat": 44.5, "lon": 3.5, "distance": "5km"}),
             Area => serde_json::json!({"type": "Polygon",
                 "coordinates": [[[3.4, 44.4], [3.6, 44.4], [3.5, 44.6], [3.4, 44.4]]]}),

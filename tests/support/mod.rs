@@ -59,6 +59,7 @@ use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
 use toise::listings::search::projection::{Projection, ProjectionWorkers};
 use toise::listings::search::texts::TextSearch;
+use toise::opendata::history::{History, HistoryRequest};
 use toise::opendata::{
     CursorPosition, Dataset, DatasetSearchRequest, MatchAnswer, MatchCandidate, MatchConfidence,
     MatchRequest, SearchAnswer, SortValue,
@@ -163,6 +164,14 @@ impl OpenDataBackend for InMemoryTables {
             candidates: candidates.collect(),
             ambiguous: true,
             total: ROWS as u64,
+        })
+    }
+
+    fn history(&self, _: &HistoryRequest, _: &Interrupt) -> Result<History, AnswerError> {
+        Ok(History {
+            events: Vec::new(),
+            total: 0,
+            next: None,
         })
     }
 }

@@ -38,7 +38,10 @@ fn holds(record: &Record, name: &str, filter: &Value) -> bool {
         return false;
     };
     match filter {
-        Value::Array(any) => any.contains(value),
+        Value::Array(any) => match value {
+            Value::Array(values) => values.iter().any(|value| any.contains(value)),
+            value => any.contains(value),
+        },
         Value::Object(_) if name == "area" => {
             let degrees = |key: &str| value[key].as_f64().unwrap();
             areas::contains(filter, degrees("lat"), degrees("lon"))

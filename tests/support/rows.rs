@@ -12,7 +12,7 @@ use arrow::array::{
 };
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
-use toise::contract::fields::{CodeFormat, FieldKind};
+use toise::contract::fields::{CodeFormat, FieldKind, ListOf};
 use toise::lake::schema::{ColumnKind, RECORD};
 use toise::lake::{ImportOutcome, Lake, RowSink, Slice};
 use toise::opendata::Dataset;
@@ -51,6 +51,10 @@ pub fn record(dataset: Dataset, id: &str, draw: &mut Draw) -> Record {
         let value = match field.kind {
             FieldKind::Text => text(field.name, draw).into(),
             FieldKind::Code(code) => place_code(code, draw).into(),
+            FieldKind::List(of) => match column_kind(dataset, field.name) {
+                ColumnKind::TextList => (0..draw.below(4)).map(|_| item(of, draw)).collect(),
+                _ => item(of, draw),
+            },
             FieldKind::AnyOf(values) | FieldKind::OneOf(values) => (*draw.one_of(values)).into(),
             FieldKind::Range if field.name == "flx_id" => json!(draw.bits() >> 11),
             FieldKind::Range => number(draw),
@@ -92,6 +96,18 @@ pub fn records(dataset: Dataset, first: usize, count: usize, draw: &mut Draw) ->
     records
 }
 
+fn column_kind(dataset: Dataset, name: &str) -> ColumnKind {
+    dataset.schema().column(name).unwrap().1.kind
+}
+
+/// An item of a list of codes.
+pub fn item(of: &ListOf, draw: &mut Draw) -> Value {
+    match of.item {
+        FieldKind::Code(code) => place_code(code, draw).into(),
+        other => panic!("{other:?} is not an item of a filter"),
+    }
+}
+
 /// Numbers of communes of Lozère, without those of communes that joined another.
 const CODES_OF_TODAY: [usize; 17] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 12, 13, 15, 16, 17, 18, 19];
 
@@ -104,6 +120,8 @@ pub fn place_code(format: &CodeFormat, draw: &mut Draw) -> String {
         department.to_owned(),
         format!("{:05}", 48_000 + number),
         format!("{:09}", 480_950_000 + number),
+        format!("{:05}000AB000{}", 48_000 + number, number % 3),
+        format!("8XBEW7VVWG4{}", 1 + number % 9),
     ];
     let valid = codes
         .into_iter()

@@ -214,6 +214,14 @@ codes! {
     /// districts.
     IrisCode: "an IRIS code of nine characters, such as \"751135001\"",
         "^([0-9]{2}|2[AB])[0-9]{7}$", None, |text| is_place_code(text, 9);
+    /// Identifier of a cadastral parcel: the INSEE code of its commune, a prefix of three digits, a section of two
+    /// characters and a number of four digits.
+    ParcelId: "the identifier of a parcel, 14 characters, such as \"83137000CM0123\"",
+        "^([0-9]{2}|2[AB])[0-9]{6}[0-9A-Z]{2}[0-9]{4}$", None, is_parcel_id;
+    /// Identifier of a building in the national register of buildings (RNB): 12 digits and capital letters, without 0,
+    /// I, L, O and U.
+    RnbId: "the RNB identifier of a building, 12 characters without hyphens, such as \"8XBEW7VVWG47\"",
+        "^[1-9A-HJKMNP-TV-Z]{12}$", None, is_rnb_id;
     /// SIREN number of a company, nine digits.
     Siren: "nine digits", "^[0-9]{9}$", None, |text| has_digits(text, 9);
 }
@@ -229,6 +237,20 @@ fn is_place_code(text: &str, length: usize) -> bool {
         && bytes.iter().enumerate().all(|(place, byte)| {
             byte.is_ascii_digit() || (place == 1 && bytes[0] == b'2' && matches!(byte, b'A' | b'B'))
         })
+}
+
+fn is_parcel_id(text: &str) -> bool {
+    let parts = text.split_at_checked(8);
+    let parts = parts.and_then(|(commune, rest)| Some((commune, rest.split_at_checked(2)?)));
+    parts.is_some_and(|(commune, (section, number))| {
+        let is_section = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase();
+        is_place_code(commune, 8) && section.bytes().all(is_section) && has_digits(number, 4)
+    })
+}
+
+fn is_rnb_id(text: &str) -> bool {
+    let is_used = |byte: u8| matches!(byte, b'1'..=b'9' | b'A'..=b'Z') && !b"ILOU".contains(&byte);
+    text.len() == 12 && text.bytes().all(is_used)
 }
 
 /// A position: `[longitude, latitude]`, degrees, WGS 84.

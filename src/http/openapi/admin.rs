@@ -7,6 +7,8 @@ use toise_accounts::prices::Consumption;
 use toise_accounts::{areas, requests};
 use toise_contract::fields::Field;
 use toise_contract::fields::schema::{self, Components, described};
+use toise_contract::listings::codes::{ParcelId, RnbId};
+use toise_opendata::request::history;
 
 /// Returns every schema, by its name under `components.schemas`.
 pub fn component_schemas() -> Map<String, Value> {
@@ -54,15 +56,18 @@ pub fn id_parameter(name: &str) -> Value {
         "dataset" => json!({"type": "string", "enum": ["dvf", "dpe", "properties", "outlines"]}),
         "z" | "x" | "y" => json!({"type": "integer", "minimum": 0}),
         "name" => return area_parameter(),
+        history::PARCEL => json!({"type": "string", "pattern": ParcelId::FORMAT.pattern}),
+        history::BUILDING => json!({"type": "string", "pattern": RnbId::FORMAT.pattern}),
         _ => json!({"type": "string", "format": "uuid"}),
     };
-    json!({
-        "name": name,
-        "in": "path",
-        "required": true,
-        "description": "An identifier that is not a UUID, or is unknown, is answered with 404",
-        "schema": schema,
-    })
+    let about = match name {
+        history::PARCEL => "Identifier of a cadastral parcel, 14 characters",
+        history::BUILDING => {
+            "Identifier of a building in the national register of buildings (RNB), 12 characters"
+        }
+        _ => "An identifier that is not a UUID, or is unknown, is answered with 404",
+    };
+    json!({"name": name, "in": "path", "required": true, "description": about, "schema": schema})
 }
 
 /// Returns the parameter of the name of an area in a path.

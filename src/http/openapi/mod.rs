@@ -23,7 +23,7 @@ use crate::endpoint::operation::JSON;
 use crate::endpoint::{Access, Counting, Endpoint, GEOCODING_PREFIX};
 use parameters::{idempotency_parameter, path_parameters};
 use responses::responses;
-use schemas::{match_answer, match_request, record, search_answer, search_request};
+use schemas::{history, match_answer, match_request, record, search_answer, search_request};
 use toise_opendata::Dataset;
 
 pub use crate::endpoint::operation::{Failure, Operation};
@@ -76,6 +76,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
         schemas.insert(format!("{name}MatchAnswer"), match_answer(dataset));
         schemas.insert(format!("{name}Record"), record(dataset));
     }
+    schemas.insert("PlaceHistory".into(), history());
     schemas.extend(admin::component_schemas());
     schemas.extend(listings::schemas());
     schemas.extend(ingestion::schemas());

@@ -8,6 +8,7 @@ pub(super) use toise_contract::fields::schema::closed;
 use toise_contract::fields::schema::{self, Components, degrees};
 use toise_geocode::resolve::Precision;
 use toise_lake::schema::{ColumnKind, LATITUDE, LONGITUDE, RECORD};
+use toise_opendata::history::{DIAGNOSTIC, Link, SALE};
 use toise_opendata::placing::{LOCATION_PRECISION, LOCATION_PRECISION_ABOUT};
 use toise_opendata::request::bodies::bodies;
 use toise_opendata::{Dataset, dpe, dvf};
@@ -34,6 +35,35 @@ pub(super) fn search_answer(dataset: Dataset) -> Value {
             "total": {"type": "integer", "minimum": 0, "description": "Number of all records that match"},
             "size": {"type": "integer", "minimum": 1, "description": "Page size requested, or the default"},
             "hasMore": {"type": "boolean", "description": "Whether more records follow this page"},
+            "cursor": {"type": "string", "description": "Cursor of the next page; present if hasMore is true"},
+        },
+    })
+}
+
+/// Returns the schema of a page of the history of a parcel or of a building.
+pub(super) fn history() -> Value {
+    let event = json!({
+        "type": "object",
+        "required": ["kind", "link", "record"],
+        "properties": {
+            "date": {"type": "string", "format": "date-time",
+                "description": "Day of the sale, or day on which the diagnostic was established"},
+            "kind": {"type": "string", "enum": [SALE, DIAGNOSTIC], "description": "Kind of the record"},
+            "link": {"type": "string", "enum": Link::ALL.map(Link::as_str),
+                "description": "Why the record belongs to the place: it names the parcel, it names the building, or an \
+                    address of the national address base links it"},
+            "record": {"anyOf": [reference("DvfRecord"), reference("DpeRecord")],
+                "description": "The record, as a search returns it"},
+        },
+    });
+    json!({
+        "type": "object",
+        "required": ["id", "events", "total", "hasMore"],
+        "properties": {
+            "id": {"type": "string", "description": "Identifier of the place, as in the request"},
+            "events": {"type": "array", "items": event, "description": "Oldest event first; those without a date last"},
+            "total": {"type": "integer", "minimum": 1, "description": "Number of events on all pages"},
+            "hasMore": {"type": "boolean", "description": "Whether more events follow this page"},
             "cursor": {"type": "string", "description": "Cursor of the next page; present if hasMore is true"},
         },
     })

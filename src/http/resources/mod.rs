@@ -16,6 +16,7 @@ mod geocoding_projects;
 mod guide;
 pub mod opendata;
 pub mod pages;
+mod parcels;
 mod portals;
 pub mod probes;
 mod properties;
@@ -52,6 +53,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     pages::ENDPOINTS,
     areas::ENDPOINTS,
     opendata::ENDPOINTS,
+    parcels::ENDPOINTS,
     estimates::ENDPOINTS,
     geocoding::ENDPOINTS,
     geocoding_files::ENDPOINTS,

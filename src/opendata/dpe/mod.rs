@@ -11,6 +11,9 @@ use std::sync::LazyLock;
 
 use toise_lake::schema::{Column, ColumnKind, TableSchema};
 
+/// Column with the building, by its identifier in the national register of buildings (RNB).
+pub const BUILDING: &str = "id_rnb";
+
 /// Values of `type_batiment`.
 pub const BUILDING_TYPES: [&str; 3] = ["appartement", "maison", "immeuble"];
 

@@ -73,10 +73,10 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
         filterable("iris_type", ColumnKind::Category),
         filterable("lat", ColumnKind::Number),
         filterable("lon", ColumnKind::Number),
-        record_only("parcel_ids", ColumnKind::TextList),
+        filterable("parcel_ids", ColumnKind::TextList),
         record_only("lots", ColumnKind::Integer),
         record_only("rows", ColumnKind::Integer),
-        record_only("mutation_id", ColumnKind::Text),
+        filterable("mutation_id", ColumnKind::Text),
         record_only("mutation_records", ColumnKind::Integer),
         record_only("mutation_share", ColumnKind::Number),
         record_only("is_sold_together", ColumnKind::Flag),
@@ -111,19 +111,13 @@ pub fn schema() -> &'static TableSchema {
 }
 
 /// Descriptions of the columns that cannot be filtered.
-pub const RECORD_ONLY_ABOUT: [(&str, &str); 9] = [
+pub const RECORD_ONLY_ABOUT: [(&str, &str); 7] = [
     ("address", "Number and street"),
     ("city", "Name of the commune"),
-    ("parcel_ids", "Cadastral parcels sold, 14 characters each"),
     ("lots", "Co-ownership lots sold"),
     (
         "rows",
         "Number of source rows that the record was made from",
-    ),
-    (
-        "mutation_id",
-        "Identifier of the mutation in the imported edition (`id_mutation`); other editions may number it \
-         differently; absent if the source has none",
     ),
     (
         "mutation_records",

@@ -18,6 +18,8 @@ use toise_geo::places::{PlaceKind, Places};
 pub const COMMUNE: &str = "insee_code";
 /// Column with the code of the former commune.
 pub const FORMER_COMMUNE: &str = "former_insee_code";
+/// Column with the parcels, under the codes of today.
+pub const PARCELS: &str = "parcel_ids";
 /// Length of a parcel code, characters.
 const PARCEL_CHARS: usize = 14;
 /// Prefix of the parcels of a commune that is not the part of another.

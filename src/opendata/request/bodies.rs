@@ -21,6 +21,9 @@ pub const MATCH_SIZE_DEFAULT: usize = 5;
 /// Maximum match bodies in one `_many` call.
 pub const MATCH_ITEMS_MAX: usize = 1_000;
 
+/// Maximum parcels or buildings in a filter.
+pub const PLACE_IDS_MAX: usize = 100;
+
 /// The two values of `sortOrder`.
 pub const SORT_ORDERS: [&str; 2] = ["asc", "desc"];
 
@@ -126,6 +129,15 @@ const fn items(item: FieldKind) -> ListOf {
     }
 }
 
+/// Builds the list of parcels or buildings of a filter; an empty one filters nothing.
+const fn place_ids(item: FieldKind) -> ListOf {
+    ListOf {
+        item,
+        least: 0,
+        most: Some(PLACE_IDS_MAX),
+    }
+}
+
 const fn many(items: &'static ListOf) -> [Field; 1] {
     let about = "Match requests; a fault in one of them refuses the whole call";
     [Field::required("items", FieldKind::List(items), about)]
@@ -134,7 +146,7 @@ const fn many(items: &'static ListOf) -> [Field; 1] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use FieldKind::{AnyOf, Area, Code, Dates, Flag, OneOf, Place, Range, Text, Words};
+    use FieldKind::{AnyOf, Area, Code, Dates, Flag, List, OneOf, Place, Range, Text, Words};
     use toise_lake::schema::ColumnKind;
 
     #[test]
@@ -154,6 +166,7 @@ mod tests {
                     Text | Code(_) | OneOf(_) | AnyOf(_) => {
                         check(field.name, &[ColumnKind::Text, ColumnKind::Category])
                     }
+                    List(_) => check(field.name, &[ColumnKind::Text, ColumnKind::TextList]),
                     Range => check(field.name, &[ColumnKind::Number, ColumnKind::Integer]),
                     Dates => check(field.name, &[ColumnKind::Date]),
                     Flag => check(field.name, &[ColumnKind::Flag]),

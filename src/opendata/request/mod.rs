@@ -2,6 +2,8 @@
 
 pub mod address;
 pub mod bodies;
+pub mod history;
 mod parse;
 
+pub use history::parse_history;
 pub use parse::{parse_match, parse_match_many, parse_search};

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::dvf::place::find_former_communes;
+use crate::dvf::place::{PARCELS, find_former_communes, parcel_today};
 use crate::request::address::{ADDRESS, PLACE_PATH};
 use crate::request::bodies::{AREA, MATCH_SIZE_DEFAULT, SEARCH_SIZE_DEFAULT, bodies};
 use crate::{Dataset, DatasetSearchRequest, MatchRequest, ScoringTarget, TargetValue};
@@ -85,17 +85,19 @@ fn filters(dataset: Dataset, values: Option<Values<'_>>) -> Filter {
     }
 }
 
-/// Returns the clause of a filter. Codes of Paris, Lyon and Marseille as a whole also find their arrondissements.
+/// Returns the clause of a filter. Codes of Paris, Lyon and Marseille as a whole also find their arrondissements;
+/// parcels are sought under the codes of today, which sales have.
 fn clause(name: &'static str, test: ClauseTest) -> Clause {
-    let within = match name {
+    let sought: fn(&str) -> Vec<String> = match name {
         "insee_code" | "code_insee_ban" => codes_within,
         "postal_code" | "code_postal_ban" => postal_codes_within,
+        PARCELS => |id| vec![parcel_today(id.into()).into_owned()],
         AREA => return Clause::new(POSITION, test),
         _ => return Clause::new(name, test),
     };
     let test = match test {
         ClauseTest::OneOf(codes) => {
-            ClauseTest::OneOf(codes.iter().flat_map(|code| within(code)).collect())
+            ClauseTest::OneOf(codes.iter().flat_map(|code| sought(code)).collect())
         }
         other => other,
     };
@@ -146,10 +148,10 @@ fn test(taken: Taken<'_>) -> Option<ClauseTest> {
 fn any_of(items: Vec<Taken<'_>>) -> Option<ClauseTest> {
     let mut chosen: Vec<String> = Vec::with_capacity(items.len());
     for item in items {
-        if let Taken::Word(word) = item
-            && !chosen.iter().any(|known| known == word)
+        if let Taken::Word(text) | Taken::Text(text) = item
+            && !chosen.iter().any(|known| known == text)
         {
-            chosen.push(word.to_owned());
+            chosen.push(text.to_owned());
         }
     }
     (!chosen.is_empty()).then_some(ClauseTest::OneOf(chosen))
@@ -360,6 +362,53 @@ mod tests {
             assert_eq!(codes.len(), 1 + parts, "{code}");
             assert_eq!((&*codes[0], &*codes[parts]), (code, last));
         }
+    }
+
+    #[test]
+    fn parcels_and_buildings_are_sought_by_their_identifiers() {
+        let key = CursorKey::new([7; 32]);
+        let filter = |dataset, filters: Value| {
+            let body = json!({ "filters": filters });
+            parse_search(dataset, &body, &key).unwrap().filter
+        };
+        let one_of = |column: &'static str, ids: &[&str]| {
+            let ids = ids.iter().map(|id| (*id).to_owned()).collect();
+            vec![Clause::new(column, ClauseTest::OneOf(ids))]
+        };
+        let parcels = json!({"parcel_ids": ["85307000AB0012", "83137000CM0123", "83137000CM0123"]});
+        assert_eq!(
+            filter(Dataset::Dvf, parcels),
+            one_of("parcel_ids", &["85001307AB0012", "83137000CM0123"])
+        );
+        let building = json!({"id_rnb": ["8XBEW7VVWG47"]});
+        assert_eq!(
+            filter(Dataset::Dpe, building),
+            one_of("id_rnb", &["8XBEW7VVWG47"])
+        );
+        for empty in [json!({"parcel_ids": []}), json!({"parcel_ids": null})] {
+            assert_eq!(filter(Dataset::Dvf, empty), Vec::new());
+        }
+        let message = search_fault(
+            Dataset::Dvf,
+            r#"{"filters": {"parcel_ids": ["83137000CM0123", "83137 CM 123"]}}"#,
+        );
+        assert_eq!(
+            message,
+            "filters.parcel_ids[1]: must be the identifier of a parcel, 14 characters, such as \"83137000CM0123\""
+        );
+        let message = search_fault(
+            Dataset::Dvf,
+            r#"{"filters": {"parcel_ids": "83137000CM0123"}}"#,
+        );
+        assert_eq!(message, "filters.parcel_ids: must be an array");
+        let message = search_fault(
+            Dataset::Dpe,
+            r#"{"filters": {"id_rnb": ["8XBE-W7VV-WG47"]}}"#,
+        );
+        assert!(
+            message.starts_with("filters.id_rnb[0]: must be the RNB identifier"),
+            "{message}"
+        );
     }
 
     #[test]

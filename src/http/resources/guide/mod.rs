@@ -49,6 +49,7 @@ static PAGES: &[Page] = pages![
     "files": "docs/files.md",
     "ingesting": "docs/ingesting.md",
     "searching": "docs/searching.md",
+    "parcels": "docs/parcels.md",
     "matching": "docs/matching.md",
     "valuing": "docs/valuing.md",
     "market": "docs/market.md",

@@ -1,14 +1,19 @@
 //! The fields of the open-data bodies: one table of filters, sort keys and targets per kind of body.
 
-use super::{AREA, DatasetBodies, IRIS_TYPES, filter, items, many, matching, search, target};
+use super::{
+    AREA, DatasetBodies, IRIS_TYPES, filter, items, many, matching, place_ids, search, target,
+};
+use crate::dpe::BUILDING;
+use crate::dvf::place::PARCELS;
 use crate::request::address::ADDRESS;
 use crate::{dpe, dvf};
 use toise_contract::fields::{Field, FieldKind, ListOf};
-use toise_contract::listings::codes::{Department, InseeCode, PostalCode};
+use toise_contract::listings::codes::{Department, InseeCode, ParcelId, PostalCode, RnbId};
 use toise_geocode::request::TEXT_CHARS;
 
 use FieldKind::{
-    AnyOf, Area, Between, Code, Dates, Flag, Integer, Number, OneOf, Place, Range, Text, Words,
+    AnyOf, Area, Between, Code, Dates, Flag, Integer, List, Number, OneOf, Place, Range, Text,
+    Words,
 };
 
 const COMMUNE_ABOUT: &str =
@@ -23,6 +28,9 @@ const ADDRESS_ABOUT: &str = "Address in one line, with postal code and commune, 
                              50 m of a house number, within 300 m of the middle of a street, or within the commune \
                              if only a town is given. The answer's `meta.address` says how the address was \
                              understood. 422 if it is not found with enough certainty";
+
+const PARCEL_LIST: ListOf = place_ids(Code(&ParcelId::FORMAT));
+const RNB_LIST: ListOf = place_ids(Code(&RnbId::FORMAT));
 
 const DPE_SEARCH_FILTERS: &[Field] = &[
     filter("numero_dpe", Text, "Number of the diagnostic"),
@@ -48,6 +56,11 @@ const DPE_SEARCH_FILTERS: &[Field] = &[
         "identifiant_ban",
         Text,
         "Identifier in the national address base",
+    ),
+    filter(
+        BUILDING,
+        List(&RNB_LIST),
+        "Building, by its identifier in the national register of buildings (RNB)",
     ),
     filter("numero_voie_ban", Text, "House number"),
     filter("code_insee_ban", Code(&InseeCode::FORMAT), COMMUNE_ABOUT),
@@ -278,6 +291,18 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
         "INSEE code of the former commune",
     ),
     filter("postal_code", Code(&PostalCode::FORMAT), POSTAL_CODE_ABOUT),
+    filter(
+        PARCELS,
+        List(&PARCEL_LIST),
+        "Cadastral parcels sold, 14 characters each; a filter finds the sales of at least one of its parcels, also by \
+         the identifier that a parcel had before its commune joined another",
+    ),
+    filter(
+        "mutation_id",
+        Text,
+        "Identifier of the mutation in the imported edition (`id_mutation`); other editions may number it \
+         differently; absent if the source has none",
+    ),
     filter("iris_code", Text, "IRIS code"),
     filter("iris_type", AnyOf(&IRIS_TYPES), "IRIS type"),
     filter(

@@ -1,0 +1,131 @@
+//! Parcels and buildings: what is known of one, in time order. Records are copied into responses as the tables store
+//! them.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use futures::FutureExt;
+use warp::http::Method;
+
+use crate::endpoint::call::Call;
+use crate::endpoint::response::ApiResponse;
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
+use crate::openapi::Operation;
+use crate::openapi::admin::data_of;
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_contract::cursor::CursorKey;
+use toise_contract::fields::schema::parameters;
+use toise_contract::query::pairs;
+use toise_engine::pool::Load;
+use toise_opendata::history::{History, LINKS_MAX, Place};
+use toise_opendata::request::history::PAGE;
+use toise_opendata::request::parse_history;
+use toise_service::error::ApiError;
+
+/// The endpoints of parcels and buildings.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/parcels/{parcel_id}",
+        access: Access::scoped(Scope::Search, "parcels.get"),
+        counting: Counting::As(Consumption::ParcelsGetById),
+        effect: Effect::Reads,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| parcel(call).boxed(),
+        operation: Some(|| {
+            Operation::new("parcelHistory", "Sales and diagnostics of a parcel, in time order")
+                .with_description(format!(
+                    "Sales that name the parcel, also by the identifier that it had before its commune joined another, \
+                     and diagnostics whose address is on it according to the national address base, superseded \
+                     diagnostics included. At most {LINKS_MAX} addresses count. 404 if there is no such sale or \
+                     diagnostic"
+                ))
+                .with_query(parameters(&PAGE))
+                .with_answer(data_of("PlaceHistory"))
+        }),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/buildings/{id_rnb}",
+        access: Access::scoped(Scope::Search, "buildings.get"),
+        counting: Counting::As(Consumption::BuildingsGetById),
+        effect: Effect::Reads,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| building(call).boxed(),
+        operation: Some(|| {
+            Operation::new("buildingHistory", "Sales and diagnostics of a building, in time order")
+                .with_description(format!(
+                    "Diagnostics that name the building, superseded ones included, and sales of the parcels on which \
+                     the addresses of these diagnostics are according to the national address base. Such a sale may be \
+                     one of another building on the same parcel. At most {LINKS_MAX} addresses and parcels count. 404 \
+                     if no diagnostic names the building"
+                ))
+                .with_query(parameters(&PAGE))
+                .with_answer(data_of("PlaceHistory"))
+        }),
+    },
+];
+
+/// Bytes of a response in addition to its events.
+const ENVELOPE_BYTES: usize = 512;
+/// Bytes of an event in addition to its record.
+const EVENT_BYTES: usize = 96;
+
+/// `GET /v2/protected/parcels/{parcel_id}`: a page of the history of a parcel.
+async fn parcel(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let place = Place::parcel(call.param(0))?;
+    history(call, place, "parcel in the sales and diagnostics").await
+}
+
+/// `GET /v2/protected/buildings/{id_rnb}`: a page of the history of a building.
+async fn building(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let place = Place::building(call.param(0))?;
+    history(call, place, "building in the diagnostics").await
+}
+
+async fn history(
+    call: &Call<'_>,
+    place: Place,
+    what: &'static str,
+) -> Result<ApiResponse, ApiError> {
+    let request = parse_history(place, &pairs(call.query)?, &call.app.cursors)?;
+    call.on_pool(Load::Single, move |app, _, interrupt| {
+        let found = app.data.open_data.history(&request, interrupt);
+        let found = found.map_err(ApiError::internal)?;
+        if found.total == 0 {
+            return Err(ApiError::NotFound(what));
+        }
+        Ok(page(&request.place, &found, &app.cursors))
+    })
+    .await
+}
+
+fn page(place: &Place, found: &History, cursors: &CursorKey) -> Bytes {
+    let events = found.events.iter();
+    let length: usize = events.map(|event| event.record.len() + EVENT_BYTES).sum();
+    let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
+    // Neither identifiers nor cursors have characters that JSON escapes.
+    bytes.put_slice(format!(r#"{{"data":{{"id":"{}","events":["#, place.id()).as_bytes());
+    for (nth, event) in found.events.iter().enumerate() {
+        let (kind, link) = (event.kind(), event.link.as_str());
+        if nth > 0 {
+            bytes.put_u8(b',');
+        }
+        bytes.put_u8(b'{');
+        if let Some(date) = event.date() {
+            bytes.put_slice(format!(r#""date":"{date}","#).as_bytes());
+        }
+        bytes.put_slice(format!(r#""kind":"{kind}","link":"{link}","record":"#).as_bytes());
+        bytes.put_slice(&event.record);
+        bytes.put_u8(b'}');
+    }
+    let (total, has_more) = (found.total, found.next.is_some());
+    bytes.put_slice(format!(r#"],"total":{total},"hasMore":{has_more}"#).as_bytes());
+    if let Some(next) = &found.next {
+        let cursor = cursors.encode(next, &place.digest());
+        bytes.put_slice(format!(r#","cursor":"{cursor}""#).as_bytes());
+    }
+    bytes.put_slice(b"}}");
+    bytes.freeze()
+}

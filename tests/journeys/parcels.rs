@@ -1,0 +1,259 @@
+//! A parcel of a commune that joined another, and a building: imported, found by filters over HTTP, in SQL and on
+//! tiles, and read as a history.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::http_client;
+use crate::support::process::{Server, run, sql_number};
+
+/// A parcel of La Faute-sur-Mer, before and after its commune joined L'Aiguillon-la-Presqu'île.
+const FORMER: &str = "85307000AB0012";
+const PARCEL: &str = "85001307AB0012";
+const BUILDING: &str = "8XBEW7VVWG47";
+
+const SALES: &str = "id_mutation,date_mutation,nature_mutation,valeur_fonciere,code_postal,code_commune,nom_commune,\
+code_departement,id_parcelle,type_local,surface_reelle_bati,nombre_pieces_principales,longitude,latitude\n\
+2021-1,2021-05-03,Vente,150000,85460,85307,La Faute-sur-Mer,85,85307000AB0012,Maison,80,4,-1.3201,46.3301\n\
+2023-2,2023-02-10,Vente,210000,85460,85001,L'Aiguillon-la-Presqu'île,85,85001307AB0012,Maison,80,4,-1.3201,46.3301\n\
+2023-3,2023-03-01,Vente,250000,85460,85001,L'Aiguillon-la-Presqu'île,85,85001000CD0001,Maison,90,4,-1.3101,46.3401\n\
+2023-3,2023-03-01,Vente,250000,85460,85001,L'Aiguillon-la-Presqu'île,85,85001307AB0012,Dépendance,,0,-1.3201,46.3301\n\
+2023-4,2023-04-01,Vente,99000,85460,85001,L'Aiguillon-la-Presqu'île,85,85001000CD0002,Appartement,40,2,-1.3105,46.3405\n";
+
+const ADDRESSES: &str = "id;id_fantoir;numero;rep;nom_voie;code_postal;code_insee;nom_commune;\
+code_insee_ancienne_commune;nom_ancienne_commune;x;y;lon;lat;type_position;alias;nom_ld;libelle_acheminement;nom_afnor;\
+source_position;source_nom_voie;certification_commune;cad_parcelles\n\
+85001_0100_00005;;5;;Rue du Port;85460;85001;L'Aiguillon-la-Presqu'île;;;;;-1.3201;46.3301;entrée;;;;;commune;commune;1;85001307AB0012\n\
+85001_0100_00007;;7;;Rue du Port;85460;85001;L'Aiguillon-la-Presqu'île;;;;;-1.3105;46.3405;entrée;;;;;commune;commune;1;85001000CD0002|85001000CD0003\n";
+
+const DIAGNOSTICS: &str = "numero_dpe,date_etablissement_dpe,etiquette_dpe,code_departement_ban,code_insee_ban,identifiant_ban,id_rnb\n\
+A,2022-06-01,F,85,85001,85001_0100_00005,8XBEW7VVWG47\n\
+B,2024-01-01,C,85,85001,85001_0100_00005,8XBEW7VVWG47\n\
+C,2022-01-01,D,85,85001,85001_0100_00007,8XBEW7VVWG48\n\
+D,2023-02-10,E,85,85001,85001_0100_00005,\n";
+
+fn import(data: &Path, folder: &Path) {
+    for (table, name, text) in [
+        ("dvf", "dvf.csv", SALES),
+        ("ban", "adresses-85.csv", ADDRESSES),
+        ("dpe", "dpe.csv", DIAGNOSTICS),
+    ] {
+        let file = folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        let partial = (table == "dpe").then_some("--allow-partial");
+        let arguments = ["import", table, file.to_str().unwrap()]
+            .into_iter()
+            .chain(partial);
+        run(data, &arguments.collect::<Vec<_>>());
+    }
+}
+
+/// Day, kind and link of each event, and the mutation or the number of its record.
+fn shown(history: &Value) -> Vec<[&str; 4]> {
+    let events = history["events"].as_array().unwrap().iter();
+    events
+        .map(|event| {
+            let record = &event["record"];
+            let named = record["mutation_id"]
+                .as_str()
+                .or(record["numero_dpe"].as_str());
+            let of = |name: &str| event[name].as_str().unwrap();
+            [&of("date")[..10], of("kind"), of("link"), named.unwrap()]
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_parcel_and_a_building_are_found_and_have_a_history() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = &folder.path().join("data");
+    import(data, folder.path());
+    let key = run(data, &["keys", "create"]);
+    let key = key["key"].as_str().unwrap();
+    let server = Server::start(data, "serve");
+    let client = http_client();
+    let get = async |path: &str| {
+        let request = client.get(format!("{}/v2/protected/{path}", server.address));
+        let answer = request.header("x-api-key", key).send().await.unwrap();
+        let status = answer.status().as_u16();
+        if status == 200 {
+            assert_eq!(answer.headers()["x-credits"], "0");
+        }
+        (status, answer.bytes().await.unwrap())
+    };
+    let json_of = async |path: &str| {
+        let (status, bytes) = get(path).await;
+        (status, serde_json::from_slice::<Value>(&bytes).unwrap())
+    };
+    let total = async |dataset: &str, filters: Value| {
+        let url = format!("{}/v2/protected/opendata/{dataset}/search", server.address);
+        let body = json!({ "filters": filters });
+        let request = client.post(url).header("x-api-key", key).json(&body);
+        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        answer
+            .get("total")
+            .cloned()
+            .unwrap_or_else(|| answer["error"]["message"].clone())
+    };
+
+    // Filters, over HTTP and in SQL.
+    let parcels = async |ids: &[&str]| total("dvf", json!({"parcel_ids": ids})).await;
+    for id in [FORMER, PARCEL] {
+        assert_eq!(parcels(&[id]).await, 3, "{id}");
+    }
+    assert_eq!(parcels(&["85001000CD0001", "85001000CD0002"]).await, 2);
+    assert_eq!(parcels(&["85001000CD0009"]).await, 0);
+    assert_eq!(parcels(&[]).await, 4);
+    assert_eq!(total("dvf", json!({"mutation_id": "2023-3"})).await, 1);
+    assert_eq!(total("dpe", json!({"id_rnb": [BUILDING]})).await, 2);
+    let count = |table: &str, condition: &str| {
+        sql_number(
+            data,
+            &format!("select count(*) from {table} where {condition}"),
+        )
+    };
+    assert_eq!(
+        count("dvf", &format!("array_has(parcel_ids, '{PARCEL}')")),
+        3
+    );
+    assert_eq!(count("dvf", "mutation_id = '2023-3'"), 1);
+    assert_eq!(count("dpe", &format!("id_rnb = '{BUILDING}'")), 2);
+    let refused = total("dvf", json!({"parcel_ids": [PARCEL, "85001"]})).await;
+    assert!(
+        refused
+            .as_str()
+            .unwrap()
+            .starts_with("filters.parcel_ids[1]: must be the identifier of a parcel"),
+        "{refused}"
+    );
+    let refused = total("dpe", json!({"id_rnb": ["8XBE-W7VV-WG47"]})).await;
+    assert!(
+        refused
+            .as_str()
+            .unwrap()
+            .starts_with("filters.id_rnb[0]: must be the RNB"),
+        "{refused}"
+    );
+
+    // Tiles.
+    let tile = async |filters: Value| {
+        let filters: String =
+            url::form_urlencoded::byte_serialize(filters.to_string().as_bytes()).collect();
+        get(&format!("tiles/dvf/0/0/0?filters={filters}")).await
+    };
+    let (status, of_parcel) = tile(json!({"parcel_ids": ["85001000CD0002"]})).await;
+    assert_eq!(status, 200);
+    assert_eq!(of_parcel, tile(json!({"mutation_id": "2023-4"})).await.1);
+    assert_ne!(of_parcel, tile(json!({})).await.1);
+
+    // Histories.
+    let on_parcel = [
+        ["2021-05-03", "SALE", "PARCEL", "2021-1"],
+        ["2022-06-01", "DIAGNOSTIC", "ADDRESS", "A"],
+        ["2023-02-10", "SALE", "PARCEL", "2023-2"],
+        ["2023-02-10", "DIAGNOSTIC", "ADDRESS", "D"],
+        ["2023-03-01", "SALE", "PARCEL", "2023-3"],
+        ["2024-01-01", "DIAGNOSTIC", "ADDRESS", "B"],
+    ];
+    for id in [PARCEL, FORMER] {
+        let (status, answer) = json_of(&format!("parcels/{id}")).await;
+        let history = &answer["data"];
+        assert_eq!((status, &history["id"]), (200, &json!(id)), "{answer}");
+        assert_eq!(shown(history), on_parcel);
+        assert_eq!(
+            (&history["total"], &history["hasMore"]),
+            (&json!(6), &json!(false))
+        );
+        assert!(history.get("cursor").is_none());
+    }
+    let (mut read, mut query) = (Vec::new(), String::new());
+    let mut pages = 0;
+    loop {
+        let (status, answer) = json_of(&format!("parcels/{PARCEL}?size=4{query}")).await;
+        assert_eq!(status, 200, "{answer}");
+        read.extend(
+            shown(&answer["data"])
+                .into_iter()
+                .map(|event| event.map(str::to_owned)),
+        );
+        pages += 1;
+        let Some(cursor) = answer["data"]["cursor"].as_str() else {
+            break;
+        };
+        query = format!("&cursor={cursor}");
+    }
+    assert_eq!(pages, 2);
+    assert_eq!(read, on_parcel);
+    let (_, answer) = json_of(&format!("buildings/{BUILDING}")).await;
+    assert_eq!(
+        shown(&answer["data"]),
+        [
+            ["2021-05-03", "SALE", "ADDRESS", "2021-1"],
+            ["2022-06-01", "DIAGNOSTIC", "BUILDING", "A"],
+            ["2023-02-10", "SALE", "ADDRESS", "2023-2"],
+            ["2023-03-01", "SALE", "ADDRESS", "2023-3"],
+            ["2024-01-01", "DIAGNOSTIC", "BUILDING", "B"],
+        ]
+    );
+    let (_, answer) = json_of("buildings/8XBEW7VVWG48").await;
+    assert_eq!(answer["data"]["total"], 2);
+
+    // Faults.
+    for (path, status, code, message) in [
+        (
+            "parcels/85001000CD0009",
+            404,
+            10003,
+            "no such parcel in the sales and diagnostics",
+        ),
+        (
+            "buildings/9XBEW7VVWG47",
+            404,
+            10003,
+            "no such building in the diagnostics",
+        ),
+        (
+            "parcels/85001",
+            422,
+            10002,
+            "parcel_id: must be the identifier of a parcel",
+        ),
+        (
+            "buildings/8XBE-W7VV-WG47",
+            422,
+            10002,
+            "id_rnb: must be the RNB identifier",
+        ),
+        (
+            "parcels/85001307AB0012?size=0",
+            422,
+            10002,
+            "size: must be an integer between 1 and 100",
+        ),
+        (
+            "parcels/85001307AB0012?page=2",
+            422,
+            10002,
+            "page: unknown parameter",
+        ),
+        (
+            "parcels/85001307AB0012?cursor=x",
+            422,
+            10002,
+            "cursor: must be the cursor",
+        ),
+    ] {
+        let (found, answer) = json_of(path).await;
+        let error = &answer["error"];
+        assert_eq!(
+            (found, &error["code"]),
+            (status, &json!(code)),
+            "{path}: {answer}"
+        );
+        assert!(
+            error["message"].as_str().unwrap().starts_with(message),
+            "{path}: {answer}"
+        );
+    }
+}
