@@ -239,18 +239,27 @@ pub fn area(found: &mut Components) -> Value {
             "GeoJSON Polygon or MultiPolygon of at most {VERTICES_MAX} vertices, whose rings do not cross. Edges are \
              straight in longitude and latitude; borders are included"
         );
-        let polygons = json!({"oneOf": [
+        let polygons = [
             geometry("Polygon", rings, polygon.clone()),
-            geometry("MultiPolygon", "Polygons", list(described(polygon, rings), 1, None)),
-        ]});
-        found.insert(POLYGONS.to_owned(), described(polygons, &about));
+            geometry(
+                "MultiPolygon",
+                "Polygons",
+                list(described(polygon, rings), 1, None),
+            ),
+        ];
+        let [one, several] = polygons.clone();
+        found.insert(
+            POLYGONS.to_owned(),
+            described(json!({"oneOf": polygons}), &about),
+        );
         let name = described(
             json!({"type": "string", "minLength": 1}),
             "Name of an area that the account stored",
         );
-        let either = json!({"oneOf": [reference(POLYGONS), name, isochrone()]});
-        let about = "Polygons, the name of a stored area, or an area within reach of a position";
-        found.insert(NAME.to_owned(), described(either, about));
+        let either = json!({"oneOf": [one, several, name, isochrone()]});
+        let about =
+            format!("{about}. Or the name of a stored area, or an area within reach of a position");
+        found.insert(NAME.to_owned(), described(either, &about));
     }
     reference(NAME)
 }
