@@ -10,7 +10,8 @@ const OFFERED_MAX = 60;
 /** Characters from which on names are also found by a part within. */
 const WITHIN_CHARS_MIN = 2;
 const STRINGS_AND_COMMENTS = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\//g;
-const NOT_AN_ALIAS = new Set([...KEYWORDS.map((one) => one.split(" ")[0]), "inner", "right", "natural", "for"]);
+const NOT_AN_ALIAS = [...new Set([...KEYWORDS.map((one) => one.split(" ")[0]), "inner", "right", "natural", "for"])].filter((one) => one !== "as");
+const READ = new RegExp(`\\b(?:from|join)\\s+([a-z_]\\w*)(?:\\s+(?:as\\s+)?(?!(?:${NOT_AN_ALIAS.join("|")})\\b)([a-z_]\\w*))?`, "gi");
 
 /** Whether a position after this text is within a string, a quoted name or a comment. */
 function isQuoted(before) {
@@ -21,9 +22,9 @@ function isQuoted(before) {
 /** Tables that a query reads, by the names that it gives them. */
 function tablesOf(query) {
   const named = new Map();
-  for (const [, table, alias] of query.replace(STRINGS_AND_COMMENTS, " ").matchAll(/\b(?:from|join)\s+([a-z_]\w*)(?:\s+(?:as\s+)?([a-z_]\w*))?/gi)) {
+  for (const [, table, alias] of query.replace(STRINGS_AND_COMMENTS, " ").matchAll(READ)) {
     named.set(table.toLowerCase(), table.toLowerCase());
-    if (alias && !NOT_AN_ALIAS.has(alias.toLowerCase())) named.set(alias.toLowerCase(), table.toLowerCase());
+    if (alias) named.set(alias.toLowerCase(), table.toLowerCase());
   }
   return named;
 }
