@@ -15,7 +15,7 @@ const LAST_MONTH = 12;
 export function useYears(dates) {
   const asked = useLoaded(async (signal) => dates?.(signal) ?? [], []);
   const [first, last] = (asked.value ?? []).map((date) => (date ?? "").split("-").map(Number));
-  if (!first?.[0] || !last?.[0]) return { isKnown: Boolean(asked.value), years: [] };
+  if (!first?.[0] || !last?.[0]) return { isKnown: !asked.isLoading, years: [] };
   const years = Array.from({ length: last[0] - first[0] + 1 }, (_, nth) => first[0] + nth);
   return { isKnown: true, years, whole: last[1] < LAST_MONTH && years.length > 2 ? last[0] - 1 : last[0] };
 }
