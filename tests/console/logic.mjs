@@ -7,6 +7,7 @@ import { addressOf } from "../../src/console/addresses.js";
 import { SALES_MIN, changeOf, comparedYears } from "../../src/console/comparison.js";
 import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, unfelt } from "../../src/console/dwelling.js";
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
+import { reading } from "../../src/console/metrics.js";
 import { classesOf, numericColumns, positionColumns, readRows, sortedBy } from "../../src/console/rows.js";
 import { completionsOf } from "../../src/console/sqlcompletion.js";
 
@@ -135,4 +136,18 @@ test("completion offers what may stand at the caret", () => {
   assert.ok(texts("select c| from dvf").includes("count(") && texts("select c|(*) from dvf").includes("count"));
   assert.ok(!texts("select | from dvf", true).includes("class"), "no columns of tables that are not read");
   for (const quiet of ["select |", "select city|", "select 'ci|", "select 1 -- ci|", "select 12e|", 'select "ci|', "select /* ci|"]) assert.equal(texts(quiet), null, quiet);
+});
+
+test("a reading of the metrics has the size, the age and the editions of each table", () => {
+  const read = reading(`toise_ready 1
+toise_lake_rows{table="dvf"} 120
+toise_table_age_seconds{table="dvf"} 3600
+toise_refresh_failed{table="dvf"} 1
+toise_refresh_age_seconds 60
+toise_edition_timestamp_seconds{table="dvf",state="held"} 1790812800
+toise_edition_timestamp_seconds{table="dvf",state="available"} 1793491200
+`);
+  assert.deepEqual(read.tables, { dvf: { rows: 120, age: 3600, failed: 1, held: 1790812800, available: 1793491200 } });
+  assert.equal(read.refreshAge, 60);
+  assert.equal(reading("toise_ready 1\n").refreshAge, null, "there was no refresh");
 });
