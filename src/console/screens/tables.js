@@ -58,7 +58,7 @@ export function Tables({ reading }) {
   return html`<section class="card"><h2>${word("tables")}</h2>
     <${Table} rows=${rows} columns=${[
       [word("name"), ([name]) => html`<b>${name}</b> <span class="quiet">${said(name)}</span>`], [word("status"), state], [word("upToDate"), age],
-      [word("edition"), ([, { held }]) => (held ? html`<span class="nowrap">${edition(held)}</span>` : "")],
+      ...(rows.some(([, { held }]) => held) ? [[word("edition"), ([, { held }]) => (held ? html`<span class="nowrap">${edition(held)}</span>` : "")]] : []),
       ...(may("search") ? [[word("newest"), ([name]) => html`<span class="nowrap" title=${day(newest.value?.[name])}>${ago(newest.value?.[name])}</span>`]] : []),
       [word("rows"), ([, table]) => number(table.rows), true], [word("size"), ([, table]) => bytes(table.bytes), true],
       [word("files"), ([, table]) => number(table.files), true], [word("publications"), ([, table]) => number(table.publications), true]]} />
