@@ -111,7 +111,7 @@ function Usage() {
       ${rows.length > 0 && html`<div class="grid2">
         <${LinePlot} title=${word("creditsPerDay")} times=${days} lines=${[{ label: word("credits"), values: byDay("credits"), isBars: true }]} />
         <${LinePlot} title=${word("callsPerDay")} times=${days} lines=${[{ label: word("calls"), values: byDay("calls"), isBars: true }]} /></div>
-      <${Table} rows=${[...rows].sort((one, other) => other.credits - one.credits || other.calls - one.calls)} columns=${[[word("type"), (row) => html`<code>${row.type}</code>`], [word("calls"), (row) => number(row.calls), true],
+      <${Table} rows=${[...rows].sort((one, other) => other.credits - one.credits || other.calls - one.calls)} columns=${[[word("type"), (row) => html`<code>${row.type.split("_").map((part, nth) => (nth ? html`<wbr />_${part}` : part))}</code>`], [word("calls"), (row) => number(row.calls), true],
         [word("credits"), (row) => number(row.credits), true]]} />`}</section>`;
 }
 
@@ -145,6 +145,6 @@ function Audit() {
   const asked = useLoaded((signal) => call("GET", `${ADMIN}/audit?take=50`, undefined, { signal }), []);
   return html`<section class="card"><h2>${word("audit")}</h2><p class="quiet">${word("auditAbout")}</p><${Waiting} of=${asked} />
     ${asked.value && html`<${Table} rows=${asked.value.data} columns=${[
-      [word("date"), (entry) => html`<span class="nowrap" title=${moment(entry.at)}>${ago(entry.at)}</span>`], [word("actor"), (entry) => entry.actor], [word("action"), (entry) => entry.action],
-      [word("subject"), (entry) => html`<code>${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${entry.outcome}<//>`]]} />`}</section>`;
+      [word("date"), (entry) => html`<span class="nowrap" title=${moment(entry.at)}>${ago(entry.at)}</span>`], [word("actor"), (entry) => html`<span class="nowrap">${entry.actor}</span>`], [word("action"), (entry) => html`<span class="nowrap">${entry.action}</span>`],
+      [word("subject"), (entry) => html`<code class="nowrap">${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${entry.outcome}<//>`]]} />`}</section>`;
 }
