@@ -6,7 +6,7 @@ export const SALES_MIN = 10;
 /** The years to compare, `[earlier, later]`: those of the address, else the last whole year and the one before. */
 export function comparedYears(parameters, { years, whole }) {
   const usual = [Math.max(whole - 1, years[0]), whole];
-  return ["before", "after"].map((name, nth) => years.find((year) => String(year) === parameters[name]) ?? usual[nth]);
+  return ["before", "after"].map((name, nth) => years.find((year) => year === Number(parameters[name])) ?? usual[nth]);
 }
 
 /** How a place changed: the change of its median price in percent and the former price; null with too few sales in a year. */

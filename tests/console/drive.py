@@ -291,30 +291,39 @@ with sync_playwright() as playwright:
     assert page.evaluate("window.broken") is None, "a script of an advert ran"
 
     # The change of prices between two years: tiles of both, and the prices of a place under the pointer.
-    page.goto(address + "/console/#/map?lat=44.5200&lon=3.5000&zoom=9")
+    most = """with yearly as (select departement_code as code, year(transaction_date) as y, count(*) as n from dvf
+        where price_per_m2_living_eur > 0 group by 1, 2)
+        select o.code, o.y as before, l.y as after from yearly o join yearly l on o.code = l.code and o.y < l.y
+        order by least(o.n, l.n) desc, 1, 2, 3 limit 1"""
+    sold = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": most})["data"][0]
+    before, after = sold["before"], sold["after"]
+    middle = "select median(lat) as lat, median(lon) as lon from dvf where departement_code = $1"
+    at = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": middle, "parameters": [sold["code"]]})["data"][0]
+    page.goto(f"{address}/console/#/map?lat={at['lat'] + 0.02:.4f}&lon={at['lon'] + 0.02:.4f}&zoom=7.5")
     expect(page.get_by_role("group", name="Years", exact=True)).to_be_visible(timeout=WAIT_MS)
     asked = []
     page.on("request", lambda one: "/tiles/dvf/" in one.url and asked.append(urllib.parse.unquote(one.url)))
     page.get_by_role("button", name="Change", exact=True).click()
     compared = page.get_by_role("group", name="Years compared")
-    compared.get_by_label("Earlier year").select_option("2021")
-    compared.get_by_label("Later year").select_option("2023")
-    expect(page.get_by_text("Change in €/m², 2021 to 2023")).to_be_visible()
-    expect(page).to_have_url(re.compile("figure=change.*before=2021.*after=2023"))
+    compared.get_by_label("Earlier year").select_option(str(before))
+    compared.get_by_label("Later year").select_option(str(after))
+    expect(page.get_by_text(f"Change in €/m², {before} to {after}")).to_be_visible()
+    expect(page).to_have_url(re.compile(f"figure=change.*before={before}.*after={after}"))
     expect(page.get_by_text("fewer than 10 sales in a year").first).to_be_visible()
     tip = page.locator(".maplibregl-popup.tip")
 
     def shows_prices():
-        page.mouse.move(826, 400)
-        page.mouse.move(828, 402)
+        # The middle of the map beside the panel.
+        page.mouse.move(880, 400)
+        page.mouse.move(886, 400)
         return tip.count() > 0 and re.search(r"[+-]?\d.*%.*€ → .*€/m²", tip.inner_text())
 
     until(page, shows_prices, "no change under the pointer")
-    for year in (2021, 2023):
+    for year in (before, after):
         assert any(f'"{year}-01-01"' in url and "by=areas" in url for url in asked), (year, asked[-2:])
     # A year is not compared with itself.
-    compared.get_by_label("Earlier year").select_option("2023")
-    expect(page.get_by_text("Change in €/m², 2023 to 2021")).to_be_visible()
+    compared.get_by_label("Earlier year").select_option(str(after))
+    expect(page.get_by_text(f"Change in €/m², {after} to {before}")).to_be_visible()
     look(page, "change", faults)
     page.get_by_role("button", name="Hexagons").click()
     expect(compared).to_have_count(0)
