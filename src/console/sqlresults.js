@@ -14,13 +14,14 @@ const LINES_MAX = 3;
 /** A value as text. */
 export const shown = (value) => (value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
-/** How rows can be drawn: as lines where the first column is a time and others are numbers, as bars of the last number where they are few. */
+/** How rows can be drawn: as lines where the first column is a time, each once, and others are numbers; as bars of the last number where they are few. */
 function plotOf(rows) {
   const [first] = Object.keys(rows[0] ?? {});
   const numbers = numericColumns(rows).filter((name) => name !== first);
   if (rows.length < 2 || numbers.length === 0) return null;
   const times = rows.map((row) => Date.parse(row[first]));
   const isTime = typeof rows[0][first] === "string" && /^\d{4}-\d\d/.test(rows[0][first]) && times.every(Number.isFinite);
+  if (isTime && new Set(times).size < times.length) return null;
   if (isTime) {
     const order = times.map((_, nth) => nth).sort((one, other) => times[one] - times[other]);
     const lines = numbers.slice(0, LINES_MAX).map((name) => ({ label: name, values: order.map((nth) => rows[nth][name]) }));
