@@ -31,13 +31,14 @@ const FOR_SALE = { offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: fal
  * What each dataset asks and how its records read. The filters are those of the contract's document: `path` and `inner` say
  * where it has them, `usual` which come first, `base` what holds unless it is asked otherwise. `card` is what a list shows:
  * identifier, title, line below it, price or none, figure beside the price, date, icon or energy class. `dated` is the field of
- * the date, if one is shown by year, and `dates` its first and last value.
+ * the date, if one is shown by year, and `dates` its first and last value. `priced` selects what has a price of one year.
  */
 export const DATASETS = {
   dvf: {
     path: "/v2/protected/opendata/dvf/search", inner: ["filters"], base: undefined,
     usual: ["property_type", "price_eur", "surface_m2", "transaction_date"],
     toTiles: (filters) => filters, near: around, within: inArea, search: openData("dvf", "transaction_date"), dated: "transaction_date", dates: span("dvf", "transaction_date"),
+    priced: (year) => ({ transaction_date: { from: `${year}-01-01`, to: `${year}-12-31` }, price_per_m2_living_eur: { min: 1 } }),
     card: (sale) => ({
       id: sale.id, title: addressOf(sale.address) || sale.city, place: joined(spokenValue(sale.property_type), sale.address && sale.city?.replace(/ Arrondissement$/, "")),
       facts: joined(squareMetres(sale.surface_m2), roomsOf(sale.main_rooms)), price: euros(sale.price_eur), figure: perM2(sale.price_per_m2_living_eur), date: day(sale.transaction_date),

@@ -2,9 +2,10 @@
 
 import * as maplibre from "./vendor/maplibre-gl.mjs";
 import { call, may, who } from "./api.js";
+import { SALES_MIN, addCompared, compare } from "./comparison.js";
 import { useArea } from "./drawing.js";
-import { euros, number, word } from "./language.js";
-import { STEPS, UNITS, basePaint, baseStyle, dataLayers, figuresOf, pointFigure, rampOf, spotLayer } from "./mapstyle.js";
+import { euros, number, perM2, word } from "./language.js";
+import { STEPS, UNITS, basePaint, baseStyle, changePaint, dataLayers, figureText, figuresOf, pointFigure, rampOf, spotLayer, unknownColour } from "./mapstyle.js";
 import { html, useEffect, useRef, useState } from "./parts.js";
 import { useTheme } from "./theme.js";
 
@@ -13,7 +14,8 @@ const FRANCE = [[-5.2, 41.3], [9.6, 51.1]];
 const MARGIN = 32;
 const ZOOM_MAX = 18;
 /** Layers of the data, below the outlines' lines or above them. */
-const DATA_LAYERS = ["points", "hexagons", "areas"];
+const DATA_LAYERS = ["points", "hexagons", "areas", "earlier"];
+const DATA_SOURCES = ["data", "earlier"];
 const BELOW = "commune-lines";
 /** Colour of the pin of a home. */
 const PIN = "#d1432f";
@@ -51,7 +53,10 @@ async function makeMap(container, view, inset) {
 /** What is under a pixel: a point of the data or of the list, an area of the data, and the commune or department there. */
 function under(made, point) {
   const known = (ids) => ids.filter((id) => made.getLayer(id));
-  const first = (ids) => (known(ids).length ? made.queryRenderedFeatures(point, { layers: known(ids) })[0]?.properties : undefined);
+  const first = (ids) => {
+    const found = known(ids).length ? made.queryRenderedFeatures(point, { layers: known(ids) })[0] : undefined;
+    return found && { ...found.properties, ...found.state };
+  };
   const around = [[point.x - 4, point.y - 4], [point.x + 4, point.y + 4]];
   const near = known(["spots", "points"]);
   const spot = near.length ? made.queryRenderedFeatures(around, { layers: near })[0]?.properties : undefined;
@@ -61,15 +66,16 @@ function under(made, point) {
 /** The name and figures that a pointer reads. */
 function said({ spot, area, place }, figure) {
   if (spot) return spot.label ?? (spot.price_per_m2 ? `${euros(spot.price_per_m2)}/m²` : "");
-  const shown = area?.[figure] === undefined ? "" : figure === "price_per_m2" ? `${euros(area[figure])}/m²` : `${number(area[figure], 1)}${UNITS[figure]}`;
+  const shown = area?.[figure] !== undefined ? figureText(figure, area[figure]) : area && figure === "change" ? word("tooFewSales", { count: SALES_MIN }) : "";
+  const prices = area?.before ? `${euros(area.before)} → ${perM2(area.price_per_m2)}` : "";
   const count = area?.count === undefined ? "" : `${number(area.count)} ${word("results")}`;
-  return [area?.name ?? place?.name, shown, count].filter(Boolean).join(" · ");
+  return [area?.name ?? place?.name, shown, prices, count].filter(Boolean).join(" · ");
 }
 
 /** Values of the figure on the screen with their numbers of rows: `[value, count]`. */
 function figuresShown(made, by, figure, ofPoint) {
   const read = (id, name) => (made.getLayer(id) ? made.queryRenderedFeatures({ layers: [id] }) : [])
-    .filter(({ properties }) => properties[name] !== undefined).map(({ properties }) => [properties[name], properties.count ?? 1]);
+    .map(({ properties, state }) => ({ ...properties, ...state })).filter((one) => one[name] !== undefined).map((one) => [one[name], one.count ?? 1]);
   return [...read(by, figure), ...read("points", ofPoint)];
 }
 
@@ -80,18 +86,20 @@ const picture = (made) => new Promise((resolve) => {
 });
 
 /**
- * `dataset` and `filters` choose the tiles, `by` and `figure` how they are gathered and coloured. `onMove` receives centre and
+ * `dataset` and `filters` choose the tiles, `by` and `figure` how they are gathered and coloured; with `earlier`, the filters of an
+ * earlier time, places are coloured by their change since. `onMove` receives centre and
  * zoom; `onPick` the position, the identifier of a point that was hit, and the commune or department there. `spots` are the
- * results of a list, `{id, at: [lon, lat], label}`; `lit` is the identifier of the one to mark, `onLit` receives the one under
+ * results of a list, `{id, at: [lon, lat], label, colour}`; `lit` is the identifier of the one to mark, `onLit` receives the one under
  * the pointer. `home` is the position of a pin. `isFitted` brings pin and spots into view. `inset` are the pixels at each side
  * that panels cover. `onFigures` receives what the colours on the screen stand for. `isReady` is false while filters are not
  * known yet. `area` is the parameter of an area to show; while `isDrawing`, clicks draw one, and `onDrawn` receives its
  * parameter, or null if there is none. `handle` is a reference that receives `save`, which gives the map as a picture.
  */
-export function MapView({ dataset, filters, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, area, isDrawing = false, onDrawn, onMove, onPick, onLit, onFigures }) {
+export function MapView({ dataset, filters, earlier, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, area, isDrawing = false, onDrawn, onMove, onPick, onLit, onFigures }) {
   const place = useRef(null);
   const map = useRef(null);
   const handlers = useRef({});
+  const fitted = useRef(null);
   const theme = useTheme();
   const [fault, setFault] = useState(null);
   const shown = figure ?? figuresOf(dataset, by)[0];
@@ -125,6 +133,15 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, home,
         else tip.remove();
       });
       made.on("mouseout", () => { tip.remove(); handlers.current.onLit?.(null); });
+      let isComparing = false;
+      made.on("sourcedata", ({ sourceId }) => {
+        if (isComparing || !DATA_SOURCES.includes(sourceId) || !made.getSource("earlier")) return;
+        isComparing = true;
+        requestAnimationFrame(() => {
+          isComparing = false;
+          if (isWanted && made.getSource("earlier")) compare(made);
+        });
+      });
       made.on("idle", () => isWanted && handlers.current.onFigures?.(figuresShown(made, handlers.current.by, handlers.current.figure, handlers.current.ofPoint)));
       return made;
     }).catch((error) => {
@@ -169,17 +186,21 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, home,
       call("GET", `/v2/protected/tiles/${dataset}`, undefined, { isQuiet: true }).then((set) => {
         if (!isWanted()) return;
         for (const id of DATA_LAYERS) if (made.getLayer(id)) made.removeLayer(id);
-        if (made.getSource("data")) made.removeSource("data");
-        const more = `&by=${by}${filters ? `&filters=${encodeURIComponent(JSON.stringify(filters))}` : ""}`;
-        const tiles = set.tiles.map((path) => location.origin + path + more);
-        made.addSource("data", { type: "vector", tiles, minzoom: set.minzoom, maxzoom: set.maxzoom });
-        const [fill, points] = dataLayers(set, by, shown);
-        made.addLayer(fill, made.getLayer(BELOW) ? BELOW : undefined);
-        made.addLayer(points, made.getLayer("spots") ? "spots" : made.getLayer("commune-labels") ? "commune-labels" : undefined);
+        for (const id of DATA_SOURCES) if (made.getSource(id)) made.removeSource(id);
+        const tilesOf = (chosen) => set.tiles.map((path) => `${location.origin}${path}&by=${by}${chosen ? `&filters=${encodeURIComponent(JSON.stringify(chosen))}` : ""}`);
+        const below = made.getLayer(BELOW) ? BELOW : undefined;
         handlers.current.ofPoint = pointFigure(set);
+        if (earlier) {
+          const { maxzoom } = set.vector_layers.find((layer) => layer.id === "areas");
+          return void addCompared(made, { later: tilesOf(filters), earlier: tilesOf(earlier), maxzoom, paint: changePaint(), below });
+        }
+        made.addSource("data", { type: "vector", tiles: tilesOf(filters), minzoom: set.minzoom, maxzoom: set.maxzoom });
+        const [fill, points] = dataLayers(set, by, shown);
+        made.addLayer(fill, below);
+        made.addLayer(points, made.getLayer("spots") ? "spots" : made.getLayer("commune-labels") ? "commune-labels" : undefined);
       }, (error) => isWanted() && setFault(error.message));
     });
-  }, [dataset, JSON.stringify(filters), by, shown, isReady, theme]);
+  }, [dataset, JSON.stringify([filters, earlier]), by, shown, isReady, theme]);
   useEffect(() => whenMade((made) => {
     for (const [id, paint] of Object.entries(basePaint())) {
       if (made.getLayer(id)) for (const [name, value] of Object.entries(paint)) made.setPaintProperty(id, name, value);
@@ -187,7 +208,7 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, home,
     if (made.getLayer("spots")) for (const [name, value] of Object.entries(spotLayer().paint)) made.setPaintProperty("spots", name, value);
   }), [theme]);
   useEffect(() => whenMade((made) => {
-    const features = spots.map(({ id, at, label }) => ({ type: "Feature", geometry: { type: "Point", coordinates: at }, properties: { id, label } }));
+    const features = spots.map(({ id, at, label, colour }) => ({ type: "Feature", geometry: { type: "Point", coordinates: at }, properties: { id, label, ...(colour && { colour }) } }));
     const data = { type: "FeatureCollection", features };
     if (made.getSource("spots")) made.getSource("spots").setData(data);
     else {
@@ -197,12 +218,16 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, home,
     const pin = home && new maplibre.Marker({ color: PIN }).setLngLat(home).addTo(made);
     pin?.getElement().setAttribute("aria-hidden", "true");
     const around = new maplibre.LngLatBounds();
-    for (const at of [...(home ? [home] : []), ...spots.map((one) => one.at)]) around.extend(at);
+    const points = [...(home ? [home] : []), ...spots.map((one) => one.at)];
+    for (const at of points) around.extend(at);
     const bring = () => {
       made.resize();
       if (isFitted && !around.isEmpty()) fit(made, around, 15);
     };
-    bring();
+    // Another colour of the same points moves nothing.
+    const where = JSON.stringify(points);
+    if (fitted.current !== where) bring();
+    fitted.current = where;
     // On paper the map has another shape.
     const paper = matchMedia("print");
     paper.addEventListener("change", bring);
@@ -235,17 +260,18 @@ function placeOn(steps, value) {
   return (nth - 1 + (value - steps[nth - 1]) / (steps[nth] - steps[nth - 1])) / (steps.length - 1);
 }
 
-/** What the colours mean, and how many rows on the screen have which. */
-export function Legend({ figure, figures }) {
+/** What the colours mean, and how many rows on the screen have which; `title` in place of the figure's name. */
+export function Legend({ figure, figures, title = word(`figure.${figure}`) }) {
   useTheme();
   const steps = STEPS[figure];
   const ramp = rampOf(figure);
   const bars = Array.from({ length: BARS }, () => 0);
   for (const [value, count] of figures) bars[Math.min(BARS - 1, Math.floor(placeOn(steps, value) * BARS))] += count;
   const most = Math.max(...bars, 1);
-  return html`<figure class="legend"><figcaption>${word(`figure.${figure}`)}</figcaption>
+  return html`<figure class="legend"><figcaption>${title}</figcaption>
     <svg viewBox="0 0 224 44" width="224" height="44" aria-hidden="true"><defs><linearGradient id="ramp">${ramp.map((colour, nth) => html`<stop offset=${`${(100 * nth) / (ramp.length - 1)}%`} stop-color=${colour}></stop>`)}</linearGradient></defs>
       ${bars.map((count, nth) => html`<rect class="bar" x=${nth * 8 + 1} width="6" rx="1" y=${30 - 28 * Math.sqrt(count / most)} height=${28 * Math.sqrt(count / most)}></rect>`)}
       <rect y="32" width="224" height="10" rx="3" fill="url(#ramp)"></rect></svg>
-    <div class="scale">${steps.map((step, nth) => html`<span>${figure === "energy" ? "ABCDEFG"[step - 1] : number(step)}${nth === steps.length - 1 ? UNITS[figure] ?? "" : ""}</span>`)}</div></figure>`;
+    <div class="scale">${steps.map((step, nth) => html`<span class=${step === 0 ? "zero" : ""}>${figure === "energy" ? "ABCDEFG"[step - 1] : `${figure === "change" && step > 0 ? "+" : ""}${number(step)}`}${nth === steps.length - 1 ? UNITS[figure] ?? "" : ""}</span>`)}</div>
+    ${figure === "change" && html`<p class="missing"><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" rx="2" fill=${unknownColour()}></rect></svg>${word("tooFewSales", { count: SALES_MIN })}</p>`}</figure>`;
 }

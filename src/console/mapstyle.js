@@ -1,5 +1,6 @@
 /** How the map looks: the ramp of each figure in both themes, the layers of the data, and the base map. */
 
+import { number, perM2 } from "./language.js";
 import { colours } from "./theme.js";
 
 /** Values of a figure at which its colours stand. */
@@ -7,37 +8,57 @@ export const STEPS = {
   price_per_m2: [1000, 2000, 3500, 6000, 9500, 14000],
   poor_share: [5, 10, 20, 35, 50],
   over_sold: [-10, 0, 10, 20, 35],
+  change: [-30, -15, -5, 0, 5, 15, 30],
   energy: [1, 2, 3, 4, 5, 6, 7],
 };
-export const UNITS = { price_per_m2: "\u00a0€", poor_share: "\u00a0%", over_sold: "\u00a0%" };
+export const UNITS = { price_per_m2: "\u00a0€", poor_share: "\u00a0%", over_sold: "\u00a0%", change: "\u00a0%" };
+/** Figures that are a difference and have a sign. */
+const SIGNED = ["over_sold", "change"];
 /** Colours at the steps. More is darker on a light ground and brighter on a dark one; all can be told apart by the colour-blind. */
 const RAMPS = {
   light: {
     price_per_m2: ["#cfe8ea", "#8ccad3", "#449ab8", "#2f65a3", "#45398a", "#6d1a5c"],
     poor_share: ["#fbe9cf", "#f7c588", "#ea9048", "#c8562a", "#822516"],
     over_sold: ["#3b74b4", "#d9dde3", "#f2b48c", "#d9694a", "#962b2b"],
+    change: ["#1b4f8f", "#4f8ac6", "#a9cbe8", "#fbf4df", "#f6c48a", "#d9802b", "#8a4208"],
   },
   dark: {
     price_per_m2: ["#1d3a55", "#1f6480", "#2a969f", "#57b893", "#a3d07c", "#f2e58a"],
     poor_share: ["#3b2a22", "#7a4526", "#bf6a2f", "#f09d52", "#ffe0a8"],
     over_sold: ["#5d9be0", "#4a505b", "#a9684d", "#e2805f", "#ffb79d"],
+    change: ["#a6d3ff", "#5b9be0", "#36608f", "#5c574d", "#9a6a2c", "#dc9437", "#ffd08a"],
   },
 };
 /** Colours of the label of a diagnostic, from A to G. */
 const ENERGY = ["#1c9a63", "#52b153", "#8fc46a", "#f0d93a", "#efae2c", "#e8803a", "#d7382f"];
 
-/** The colours of a figure in the page's theme. */
-export const rampOf = (figure) => (figure === "energy" ? ENERGY : RAMPS[document.documentElement.dataset.theme === "dark" ? "dark" : "light"][figure]);
+const isDark = () => document.documentElement.dataset.theme === "dark";
 
-const coloured = (figure) => [
-  "case", ["has", figure],
-  ["interpolate", ["linear"], ["get", figure], ...STEPS[figure].flatMap((step, nth) => [step, rampOf(figure)[nth]])],
-  "#8a919d",
-];
+/** The colours of a figure in the page's theme. */
+export const rampOf = (figure) => (figure === "energy" ? ENERGY : RAMPS[isDark() ? "dark" : "light"][figure]);
+
+/** The colours of classes of any number, least first. */
+export const classColours = () => rampOf("price_per_m2");
+
+/** The colour of a place whose change is not known; it is none of the ramp. */
+export const unknownColour = () => (isDark() ? "#2c323b" : "#b3b1ae");
+
+/** A value of a figure as people write it. */
+export const figureText = (figure, value) =>
+  figure === "price_per_m2" ? perM2(value) : `${SIGNED.includes(figure) && value > 0 ? "+" : ""}${number(value, 1)}${UNITS[figure]}`;
+
+const interpolated = (figure, value) => ["interpolate", ["linear"], value, ...STEPS[figure].flatMap((step, nth) => [step, rampOf(figure)[nth]])];
+const coloured = (figure) => ["case", ["has", figure], interpolated(figure, ["get", figure]), "#8a919d"];
+
+/** Paint of places by their change, which is a state of their shapes. */
+export const changePaint = () => ({
+  "fill-color": ["case", ["==", ["feature-state", "change"], null], unknownColour(), interpolated("change", ["number", ["feature-state", "change"], 0])],
+  "fill-opacity": 0.85, "fill-outline-color": "rgba(0,0,0,0)",
+});
 
 /** Figures of a dataset that colour areas, the usual one first. */
 export const figuresOf = (dataset, by) =>
-  dataset === "dpe" ? ["poor_share"] : dataset === "properties" && by === "areas" ? ["price_per_m2", "over_sold"] : ["price_per_m2"];
+  dataset === "dpe" ? ["poor_share"] : dataset === "dvf" ? ["price_per_m2", "change"] : by === "areas" ? ["price_per_m2", "over_sold"] : ["price_per_m2"];
 
 /** The figure of single points in a tile set. */
 export const pointFigure = (set) => Object.keys(set.vector_layers.find((layer) => layer.id === "points").fields).find((name) => name in STEPS);
@@ -57,15 +78,15 @@ export function dataLayers(set, by, figure) {
   ];
 }
 
-/** The layer of single results: what a list beside the map shows. */
+/** The layer of single results: what a list beside the map shows. A result may have a colour of its own. */
 export function spotLayer() {
   const [accent, halo] = colours("--accent", "--halo");
   const isLit = ["boolean", ["feature-state", "lit"], false];
   return {
     id: "spots", type: "circle", source: "spots",
     paint: {
-      "circle-color": ["case", isLit, accent, halo], "circle-radius": ["case", isLit, 9, 5],
-      "circle-stroke-color": ["case", isLit, halo, accent], "circle-stroke-width": 2.5,
+      "circle-color": ["case", isLit, accent, ["has", "colour"], ["to-color", ["get", "colour"]], halo], "circle-radius": ["case", isLit, 9, 5],
+      "circle-stroke-color": ["case", isLit, halo, ["has", "colour"], halo, accent], "circle-stroke-width": ["case", isLit, 2.5, ["has", "colour"], 1, 2.5],
     },
   };
 }

@@ -2,6 +2,7 @@
 
 import { call, may } from "./api.js";
 import { euros, number, perM2, word } from "./language.js";
+import { figureText } from "./mapstyle.js";
 import { Note, Segments, Waiting, html, useLoaded, useState } from "./parts.js";
 import { LinePlot } from "./plot.js";
 
@@ -63,8 +64,8 @@ export function MarketSheet({ area }) {
   ].filter(([, value]) => value);
   return html`<div class="sheetbody">
     ${!area.isBare && html`<dl class="tiles"><div><dt>${word("rowsHere")}</dt><dd>${number(area.count)}</dd></div>
-      ${["price_per_m2", "poor_share", "over_sold"].filter((figure) => area[figure] !== undefined).map((figure) => html`
-        <div><dt>${word(`figure.${figure}`)}</dt><dd>${figure === "price_per_m2" ? euros(area[figure]) : `${number(area[figure], 1)}\u00a0%`}</dd></div>`)}</dl>`}
+      ${["price_per_m2", "poor_share", "over_sold", "change"].filter((figure) => area[figure] !== undefined).map((figure) => html`
+        <div><dt>${word(`figure.${figure}`)}</dt><dd>${figureText(figure, area[figure])}</dd></div>`)}</dl>`}
     <${Waiting} of=${asked} lines=${8} />
     ${isDepartment && html`<${Note}>${word("byArrondissement")}<//>`}
     ${asked.value && rows.length === 0 && html`<p class="quiet">${word("noSalesHere")}</p>`}

@@ -1,4 +1,4 @@
-/** Readings of the server's metrics: load, latency, memory and tables. */
+/** Readings of the server's metrics: load, latency, memory, and the tables with their age. */
 
 const MIB = 2 ** 20;
 
@@ -33,13 +33,15 @@ export function p95(before, after) {
 /** What the console shows of one reading of the metrics. */
 export function reading(text) {
   const tables = {};
-  for (const [name, metric] of [["rows", "toise_lake_rows"], ["bytes", "toise_lake_bytes"], ["files", "toise_lake_files"], ["publications", "toise_lake_sequence"]]) {
+  for (const [name, metric] of [["rows", "toise_lake_rows"], ["bytes", "toise_lake_bytes"], ["files", "toise_lake_files"], ["publications", "toise_lake_sequence"],
+    ["age", "toise_table_age_seconds"], ["failed", "toise_refresh_failed"]]) {
     for (const { labels, value } of samples(text, metric)) tables[labels.table] = { ...tables[labels.table], [name]: value };
   }
+  for (const { labels, value } of samples(text, "toise_edition_timestamp_seconds")) tables[labels.table] = { ...tables[labels.table], [labels.state]: value };
   const requests = samples(text, "toise_http_requests_total");
   const failed = requests.filter(({ labels }) => (labels.status ?? "").startsWith("5"));
   return {
-    at: Date.now(), tables, ready: total(text, "toise_ready"), durations: durations(text),
+    at: Date.now(), tables, refreshAge: samples(text, "toise_refresh_age_seconds")[0]?.value ?? null, ready: total(text, "toise_ready"), durations: durations(text),
     requests: requests.reduce((sum, one) => sum + one.value, 0), failed: failed.reduce((sum, one) => sum + one.value, 0),
     memory: total(text, "process_resident_memory_bytes") / MIB, queries: total(text, "toise_query_pool_jobs"),
     deliveries: total(text, "toise_outbox_waiting"), free: total(text, "toise_disk_free_bytes"),

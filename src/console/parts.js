@@ -123,8 +123,12 @@ function Scroll({ label, children }) {
     aria-label=${isWide ? label ?? word("rows") : undefined}>${children}</div>`;
 }
 
+/** The head of a column. `order` makes it a button: `now` is `ascending`, `descending` or nothing, `onSort` what a click does. */
+const ColumnHead = ({ title, isNumber, order }) => html`<th scope="col" class=${isNumber ? "number" : ""} aria-sort=${order?.now}>
+  ${order ? html`<button type="button" class="order" onClick=${order.onSort}>${title}<${Icon} name=${order.now === "ascending" ? "up" : "down"} small /></button>` : title || html`<span class="hidden">${word("actions")}</span>`}</th>`;
+
 /**
- * A table: columns of `[title, cell, isNumber]`. A row is a button if `onPick` is given; `onHover` receives the row under the
+ * A table: columns of `[title, cell, isNumber, order]`. A row is a button if `onPick` is given; `onHover` receives the row under the
  * pointer, or null; `isLit` marks rows.
  */
 export const Table = ({ columns, rows, onPick, onHover, isLit, caption, empty = word("nothing") }) =>
@@ -132,7 +136,7 @@ export const Table = ({ columns, rows, onPick, onHover, isLit, caption, empty = 
   <${Scroll} label=${caption}>
     <table>
       ${caption && html`<caption>${caption}</caption>`}
-      <thead><tr>${columns.map(([title, , isNumber]) => html`<th scope="col" class=${isNumber ? "number" : ""}>${title || html`<span class="hidden">${word("actions")}</span>`}</th>`)}</tr></thead>
+      <thead><tr>${columns.map(([title, , isNumber, order]) => html`<${ColumnHead} title=${title} isNumber=${isNumber} order=${order} />`)}</tr></thead>
       <tbody>
         ${rows.map((row) => html`<tr
           class=${`${onPick || onHover ? "pickable" : ""} ${isLit?.(row) ? "lit" : ""}`} tabindex=${onPick ? 0 : undefined} onClick=${onPick && (() => onPick(row))}

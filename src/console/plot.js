@@ -79,9 +79,11 @@ export function IntervalBar({ value, lower, upper, dots = [], lit, onHover }) {
   const margin = (upper - lower) * 0.35;
   const [least, most] = [Math.max(0, lower - margin), upper + margin];
   const percent = (price) => `${Math.max(0, Math.min(100, ((price - least) / (most - least)) * 100))}%`;
+  // Half of a price stays within either end.
+  const inside = (price) => `clamp(3em, ${percent(price)}, 100% - 3em)`;
   const shown = dots.filter(({ price }) => price >= least && price <= most);
   return html`<div class="interval" role="img" aria-label=${`${word("value")} ${euros(value)}, ${word("from")} ${euros(lower)} ${word("to")} ${euros(upper)}`}>
-    <div class="ends" aria-hidden="true"><span style=${{ left: percent(lower) }}>${euros(lower)}</span><span style=${{ left: percent(upper) }}>${euros(upper)}</span></div>
+    <div class="ends" aria-hidden="true"><span style=${{ left: inside(lower) }}>${euros(lower)}</span><span style=${{ left: inside(upper) }}>${euros(upper)}</span></div>
     <div class="track"><i class="range" style=${{ left: percent(lower), right: `calc(100% - ${percent(upper)})` }}></i>
       ${shown.map((dot) => html`<i key=${dot.id} class=${dot.id === lit ? "sold lit" : "sold"} title=${dot.label} style=${{ left: percent(dot.price) }}
         onMouseEnter=${() => onHover?.(dot.id)} onMouseLeave=${() => onHover?.(null)}></i>`)}

@@ -1,4 +1,4 @@
-/** Reads the rows of an answer while it arrives. */
+/** Rows of an answer: read while it arrives, put in order, and found on the map. */
 
 /**
  * Reads rows of NDJSON, one object a line, up to a maximum, and then cancels the answer. Gives the rows and whether they are all.
@@ -20,4 +20,39 @@ export async function readRows(body, most) {
     }
     if (done) return { rows, isWhole: true };
   }
+}
+
+const isNone = (value) => value === null || value === undefined;
+const letters = new Intl.Collator(undefined, { numeric: true });
+
+/** Rows in the order of a column: numbers by size, other values by their letters, rows without a value last. */
+export function sortedBy(rows, name, isDescending) {
+  const sign = isDescending ? -1 : 1;
+  return [...rows].sort(({ [name]: one }, { [name]: other }) => {
+    if (isNone(one) || isNone(other)) return isNone(one) - isNone(other);
+    const isNumber = typeof one === "number" && typeof other === "number";
+    return sign * (isNumber ? one - other : letters.compare(String(one), String(other)));
+  });
+}
+
+/** Columns with numbers alone. */
+export const numericColumns = (rows) =>
+  Object.keys(rows[0] ?? {}).filter((name) => rows.some((row) => !isNone(row[name])) && rows.every((row) => isNone(row[name]) || typeof row[name] === "number"));
+
+/** The columns `{lat, lon}` of a position, alone or with a common prefix, in degrees; null without one. */
+export function positionColumns(rows) {
+  const names = numericColumns(rows);
+  const isWithin = (name, most) => rows.every((row) => isNone(row[name]) || Math.abs(row[name]) <= most);
+  for (const lat of names) {
+    const [, prefix] = /^(.*?)lat(?:itude)?$/i.exec(lat) ?? [];
+    const lon = prefix !== undefined && names.find((name) => name.startsWith(prefix) && /^(?:lon|lng|longitude)$/i.test(name.slice(prefix.length)));
+    if (lon && isWithin(lat, 90) && isWithin(lon, 180)) return { lat, lon };
+  }
+  return null;
+}
+
+/** Bounds that part the values of a column into `count` classes of about as many rows: the least value of each class, each once. */
+export function classesOf(rows, name, count) {
+  const values = rows.map((row) => row[name]).filter((value) => !isNone(value)).sort((one, other) => one - other);
+  return [...new Set(Array.from({ length: count }, (_, nth) => values[Math.floor((nth * values.length) / count)]))].filter((value) => value !== undefined);
 }

@@ -1,4 +1,4 @@
-/** The years of a dataset over the map: all of them, one, or one after the other. They set the filter of the date. */
+/** The years of a dataset over the map: all of them, one, or one after the other, which set the filter of the date; or two that are compared. */
 
 import { parameter } from "./filters.js";
 import { word } from "./language.js";
@@ -8,13 +8,22 @@ import { Icon, html, useEffect, useLoaded, useState } from "./parts.js";
 const YEARS_MAX = 8;
 /** How long a year is shown while they play, milliseconds. */
 const PLAY_MS = 2_500;
+/** The month from which on the last year counts as whole. */
+const LAST_MONTH = 12;
 
-/** `dates` gives the first and the last date of the dataset; `field` is that of the filter. */
-export function Years({ field, dates, parameters, set }) {
+/** The years of a dataset in order, and the last whole one; `dates` gives its first and last date. No years until they are known. */
+export function useYears(dates) {
+  const asked = useLoaded(async (signal) => dates?.(signal) ?? [], []);
+  const [first, last] = (asked.value ?? []).map((date) => (date ?? "").split("-").map(Number));
+  if (!first?.[0] || !last?.[0]) return { isKnown: !asked.isLoading, years: [] };
+  const years = Array.from({ length: last[0] - first[0] + 1 }, (_, nth) => first[0] + nth);
+  return { isKnown: true, years, whole: last[1] < LAST_MONTH && years.length > 2 ? last[0] - 1 : last[0] };
+}
+
+/** `field` is that of the filter, `of` the years of the dataset. */
+export function Years({ field, of, parameters, set }) {
   const [isPlaying, setPlaying] = useState(false);
-  const asked = useLoaded(dates, [field]);
-  const [first, last] = (asked.value ?? []).map((date) => Number(date?.slice(0, 4)));
-  const years = first && last > first ? Array.from({ length: Math.min(YEARS_MAX, last - first + 1) }, (_, nth) => last - nth).reverse() : [];
+  const years = of.years.slice(-YEARS_MAX);
   const [from, to] = ["from", "to"].map((bound) => parameter({ name: field }, bound));
   const chosen = years.find((year) => parameters[from] === `${year}-01-01` && parameters[to] === `${year}-12-31`);
   const choose = (year) => set({ [from]: year ? `${year}-01-01` : "", [to]: year ? `${year}-12-31` : "" });
@@ -36,4 +45,16 @@ export function Years({ field, dates, parameters, set }) {
     <button type="button" class="quiet square compact" aria-label=${word(isPlaying ? "stopYears" : "playYears")} onClick=${play}><${Icon} name=${isPlaying ? "pause" : "play"} small /></button>
     <div class="segments">${[undefined, ...years].map((year) => html`<button type="button" aria-pressed=${String(year === chosen && (year !== undefined || !parameters[from]))}
       onClick=${() => { setPlaying(false); choose(year); }}>${year ?? word("allYears")}</button>`)}</div></div>`;
+}
+
+/** Two lists of years. A year cannot be compared with itself: choosing it exchanges the two. */
+export function Comparison({ years, compared, set }) {
+  const choose = (nth, year) => {
+    const next = compared.with(nth, year);
+    const [before, after] = next[0] === next[1] ? compared.toReversed() : next;
+    set({ before, after });
+  };
+  const list = (nth, label) => html`<select aria-label=${word(label)} value=${compared[nth]} onChange=${(event) => choose(nth, Number(event.target.value))}>
+    ${years.map((year) => html`<option value=${year}>${year}</option>`)}</select>`;
+  return html`<div class="years compared" role="group" aria-label=${word("comparedYears")}>${list(0, "earlierYear")}<span aria-hidden="true">→</span>${list(1, "laterYear")}</div>`;
 }

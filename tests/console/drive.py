@@ -1,7 +1,8 @@
 """Drives the console of a demo in a real browser: drive.py CHROMIUM READY_JSON [FOLDER_FOR_SCREENSHOTS]
 
 Gets in by the demo's link, finds a sale, goes to a commune, values a home and asks what if, runs commands of the
-palette, makes an alert and sees a delivery arrive, asks SQL, reads an advert that tries to run a script, makes and
+palette, makes an alert and sees a delivery arrive, compares the prices of two years, asks SQL by completed names and
+sees its rows on the map, reads an advert that tries to run a script, makes and
 revokes keys and decides pairs as an operator, and is signed out when the key is revoked. A key with few scopes sees
 its screens and no refusal. Every screen must fit 360 pixels and have no serious violation of accessibility in either
 theme. Accessibility is checked by the file of axe-core named by TOISE_AXE, and left out without one.
@@ -15,6 +16,7 @@ import re
 import sys
 import threading
 import time
+import urllib.parse
 import urllib.request
 
 from playwright.sync_api import expect, sync_playwright
@@ -109,6 +111,15 @@ def look(page, name, faults):
                 pictures.mkdir(parents=True, exist_ok=True)
                 page.screenshot(path=pictures / f"{name}-{theme}-{width}.png")
     page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def until(page, holds, otherwise):
+    """Waits until a condition holds."""
+    for _ in range(WAIT_MS // 500):
+        if holds():
+            return
+        page.wait_for_timeout(500)
+    raise AssertionError(otherwise)
 
 
 def session_of(page):
@@ -279,6 +290,46 @@ with sync_playwright() as playwright:
     expect(results.get_by_role("heading", level=2)).to_contain_text("onerror", timeout=WAIT_MS)
     assert page.evaluate("window.broken") is None, "a script of an advert ran"
 
+    # The change of prices between two years: tiles of both, and the prices of a place under the pointer.
+    most = """with yearly as (select departement_code as code, year(transaction_date) as y, count(*) as n from dvf
+        where price_per_m2_living_eur > 0 group by 1, 2)
+        select o.code, o.y as before, l.y as after from yearly o join yearly l on o.code = l.code and o.y < l.y
+        order by least(o.n, l.n) desc, 1, 2, 3 limit 1"""
+    sold = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": most})["data"][0]
+    before, after = sold["before"], sold["after"]
+    middle = "select median(lat) as lat, median(lon) as lon from dvf where departement_code = $1"
+    at = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": middle, "parameters": [sold["code"]]})["data"][0]
+    page.goto(f"{address}/console/#/map?lat={at['lat']:.4f}&lon={at['lon']:.4f}&zoom=7.5")
+    expect(page.get_by_role("group", name="Years", exact=True)).to_be_visible(timeout=WAIT_MS)
+    asked = []
+    page.on("request", lambda one: "/tiles/dvf/" in one.url and asked.append(urllib.parse.unquote(one.url)))
+    page.get_by_role("button", name="Change", exact=True).click()
+    compared = page.get_by_role("group", name="Years compared")
+    compared.get_by_label("Earlier year").select_option(str(before))
+    compared.get_by_label("Later year").select_option(str(after))
+    expect(page.get_by_text(f"Change in €/m², {before} to {after}")).to_be_visible()
+    expect(page).to_have_url(re.compile(f"figure=change.*before={before}.*after={after}"))
+    expect(page.get_by_text("fewer than 10 sales in a year").first).to_be_visible()
+    tip = page.locator(".maplibregl-popup.tip")
+
+    def shows_prices():
+        # Around the middle of the map beside the panel, where a single sale may be in the way.
+        for nth in range(49):
+            page.mouse.move(886 + 20 * (nth % 7 - 3), 400 + 20 * (nth // 7 - 3))
+            if tip.count() > 0 and re.search(r"% · €[\d,]+ → €[\d,]+/m²", tip.inner_text()):
+                return True
+        return False
+
+    until(page, shows_prices, "no change under the pointer")
+    for year in (before, after):
+        assert any(f'"{year}-01-01"' in url and "by=areas" in url for url in asked), (year, asked[-2:])
+    # A year is not compared with itself.
+    compared.get_by_label("Earlier year").select_option(str(after))
+    expect(page.get_by_text(f"Change in €/m², {after} to {before}")).to_be_visible()
+    look(page, "change", faults)
+    page.get_by_role("button", name="Hexagons").click()
+    expect(compared).to_have_count(0)
+
     # SQL.
     page.goto(address + "/console/#/query")
     page.get_by_role("button", name="Run").click()
@@ -287,7 +338,53 @@ with sync_playwright() as playwright:
     rows.get_by_role("button", name="Table").click()
     expect(rows.get_by_role("row").nth(1)).to_be_visible()
     look(page, "query", faults)
-    editor = page.get_by_role("textbox", name="SQL")
+    editor = page.get_by_label("SQL", exact=True)
+    # Completion opens while a name is typed. The arrows choose, Enter and Tab take, Escape leaves the text as it is.
+    offered = page.get_by_role("listbox", name="Completions")
+    editor.fill("")
+    editor.press_sequentially("sel")
+    expect(offered.get_by_role("option").first).to_contain_text("select")
+    expect(page.get_by_role("combobox", name="SQL")).to_have_attribute("aria-activedescendant", re.compile(".+-0"))
+    if axe:
+        faults.extend(f"completion: {one}" for one in violations(page))
+    editor.press("Enter")
+    expect(editor).to_have_value("select")
+    editor.press_sequentially(" city, count(*) as sales from d")
+    expect(offered.get_by_role("option", name="dvf")).to_be_visible()
+    editor.press("Escape")
+    expect(offered).to_be_hidden()
+    editor.press("Control+Space")
+    offered.get_by_role("option", name="dvf").click()
+    editor.press_sequentially(" s where s.property_t")
+    editor.press("Tab")
+    expect(editor).to_have_value("select city, count(*) as sales from dvf s where s.property_type")
+    expect(page.get_by_role("textbox", name="SQL")).to_be_focused()
+    editor.press("Control+z")
+    expect(editor).to_have_value("select city, count(*) as sales from dvf s where s.property_t")
+    editor.fill("sel")
+    editor.press("Control+Space")
+    editor.press("ArrowDown")
+    expect(editor).to_have_attribute("aria-activedescendant", re.compile(".+-1"))
+    editor.press("Escape")
+    expect(editor).to_have_value("sel")
+    # Rows are put in order by a column: rising, falling, and as they came.
+    editor.fill("select * from (values ('Mende', 10), ('Alès', 9), ('Florac', null)) as t (town, sales)")
+    editor.press("Control+Enter")
+    towns = rows.get_by_role("row").locator("td:first-child")
+    expect(towns).to_have_text(["Mende", "Alès", "Florac"], timeout=WAIT_MS)
+    rows.get_by_role("button", name="sales").click()
+    expect(towns).to_have_text(["Alès", "Mende", "Florac"])
+    rows.get_by_role("button", name="sales").click()
+    expect(towns).to_have_text(["Mende", "Alès", "Florac"])
+    expect(rows.get_by_role("columnheader", name="sales")).to_have_attribute("aria-sort", "descending")
+    # Rows with a position are points on the map, coloured by a column.
+    editor.fill("select lat, lon, city, price_eur, surface_m2 from dvf where lat is not null limit 300")
+    editor.press("Control+Enter")
+    rows.get_by_role("button", name="Map").click(timeout=WAIT_MS)
+    expect(rows.locator(".maplibregl-canvas")).to_be_visible(timeout=WAIT_MS)
+    rows.get_by_label("Colour").select_option("price_eur")
+    expect(rows.get_by_role("list", name="price_eur").get_by_role("listitem")).to_have_count(6)
+    look(page, "query-map", faults)
     editor.fill("select city,\nnothing_like_it from dvf")
     editor.press("Control+Enter")
     expect(page.get_by_role("alert")).to_contain_text("line 2", timeout=WAIT_MS)
@@ -322,6 +419,22 @@ with sync_playwright() as playwright:
         hall.goto(f"{address}/console/#/{screen}")
         hall.wait_for_timeout(700)
     expect(hall.get_by_role("heading", name="Usage")).to_be_visible()
+    # No key of a single scope is refused anything either, whatever screen its address names.
+    for scope in ("ai", "alerts", "analytics", "geocoding", "sql"):
+        grants = {"kind": "production", "account_id": session_of(page)["account_id"], "name": scope, "grants": [scope]}
+        one = ask("POST", "/v2/protected/admin/keys", ready["admin_key"], grants)
+        visitor = browser.new_context(viewport={"width": 1280, "height": 800}, locale="fr-FR").new_page()
+        visitor.set_default_timeout(WAIT_MS)
+        visitor.on("pageerror", lambda error: faults.append(str(error)))
+        visitor.on("console", lambda line, scope=scope: line.type == "error" and faults.append(f"{scope}: {line.text}"))
+        visitor.goto(address + "/console/")
+        visitor.get_by_label("Clé d’API").fill(one["data"]["key"])
+        visitor.get_by_role("button", name="Ouvrir la console").click()
+        expect(visitor.get_by_role("navigation")).to_be_visible()
+        for screen in ("map", "home?lat=44.52&lon=3.5", "alerts", "query", "operations"):
+            visitor.goto(f"{address}/console/#/{screen}")
+            visitor.wait_for_timeout(500)
+        visitor.close()
 
     # An operator makes a key, changes its limit and revokes it; the page shows what the service did.
     desk = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB").new_page()
@@ -341,6 +454,22 @@ with sync_playwright() as playwright:
     expect(desk.get_by_role("navigation").get_by_role("link")).to_have_text(["Operations", "Pairs"])
     expect(desk.get_by_text("95 % of requests")).to_be_visible()
     look(desk, "operations", faults)
+    # What is loaded, how old it is, and what to do; over all of it, that the last refresh failed.
+    failed = 'toise_refresh_failed{table="dvf"} 1\ntoise_refresh_age_seconds 7200\n'
+
+    def ailing(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text() + failed)
+
+    desk.route("**/admin/metrics", ailing)
+    expect(desk.get_by_role("alert")).to_contain_text("The last refresh failed 2 hours ago: recorded sales")
+    desk.get_by_role("button", name="Data", exact=True).click()
+    expect(desk.get_by_role("row", name="dvf recorded sales")).to_contain_text("refresh failed")
+    expect(desk.get_by_role("row", name="dpe energy diagnostics")).to_contain_text("loaded")
+    expect(desk.get_by_role("listitem").filter(has_text="dvf")).to_contain_text("toise refresh")
+    look(desk, "data", faults)
+    desk.unroute("**/admin/metrics")
+    expect(desk.get_by_role("alert")).to_have_count(0)
     desk.get_by_role("button", name="Model").click()
     expect(desk.get_by_text("knows sales through")).to_be_visible()
     desk.get_by_role("button", name="Keys").click()

@@ -4,9 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { addressOf } from "../../src/console/addresses.js";
+import { SALES_MIN, changeOf, comparedYears } from "../../src/console/comparison.js";
 import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, unfelt } from "../../src/console/dwelling.js";
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
-import { readRows } from "../../src/console/rows.js";
+import { reading } from "../../src/console/metrics.js";
+import { classesOf, numericColumns, positionColumns, readRows, sortedBy } from "../../src/console/rows.js";
+import { completionsOf } from "../../src/console/sqlcompletion.js";
 
 const found = (type, confidence) => ({
   geometry: { coordinates: [3.5, 44.5] }, properties: { type, confidence, label: "12 Rue Droite 48000 Mende", citycode: "48095" },
@@ -81,4 +84,70 @@ test("filters and their values have names that people read", () => {
   assert.equal(commonStart(["CLASS_FLAT", "CLASS_HOUSE"]), "CLASS_");
   assert.equal(commonStart(["avant 1948", "1948-1974"]), "");
   for (const [name, words] of Object.entries(FIELD_NAMES)) assert.ok(words.length === 2 && words.every((one) => one && !one.includes("_")), name);
+});
+
+test("rows are put in order by numbers or letters, and those without a value come last", () => {
+  const rows = [{ a: 10, b: "é2" }, { a: null, b: "é10" }, { a: 9, b: null }];
+  assert.deepEqual(sortedBy(rows, "a", false).map(({ a }) => a), [9, 10, null]);
+  assert.deepEqual(sortedBy(rows, "a", true).map(({ a }) => a), [10, 9, null]);
+  assert.deepEqual(sortedBy(rows, "b", false).map(({ b }) => b), ["é2", "é10", null]);
+  assert.deepEqual(rows[0], { a: 10, b: "é2" }, "the rows themselves stay as they are");
+});
+
+test("a position is a latitude and a longitude in degrees, with the same prefix", () => {
+  assert.deepEqual(positionColumns([{ lon: 3.5, lat: 44.5 }, { lon: null, lat: null }]), { lat: "lat", lon: "lon" });
+  assert.deepEqual(positionColumns([{ home_latitude: 44.5, home_longitude: 3.5, work_lat: 1 }]), { lat: "home_latitude", lon: "home_longitude" });
+  assert.equal(positionColumns([{ lat: 44.5, home_lon: 3.5 }]), null);
+  assert.equal(positionColumns([{ lat: "44.5", lon: "3.5" }]), null);
+  assert.equal(positionColumns([{ lat: 6_800_000, lon: 700_000 }]), null, "metres are not degrees");
+  assert.equal(positionColumns([]), null);
+  assert.deepEqual(numericColumns([{ a: 1, b: null, c: "1" }, { a: null, b: null, c: 2 }]), ["a"]);
+});
+
+test("classes hold about as many rows each, and each bound is there once", () => {
+  const rows = [5, 1, 4, 2, 3, 6].map((a) => ({ a }));
+  assert.deepEqual(classesOf(rows, "a", 3), [1, 3, 5]);
+  assert.deepEqual(classesOf([{ a: 7 }, { a: 7 }, { a: null }], "a", 6), [7]);
+  assert.deepEqual(classesOf([], "a", 6), []);
+});
+
+test("a change needs enough sales in both years, and is a percentage of the former price", () => {
+  const [before, after] = [{ price_per_m2: 2000, count: SALES_MIN }, { price_per_m2: 2500, count: SALES_MIN }];
+  assert.deepEqual(changeOf(before, after), { change: 25, before: 2000 });
+  assert.equal(changeOf({ ...before, count: SALES_MIN - 1 }, after), null);
+  assert.equal(changeOf(before, { ...after, count: SALES_MIN - 1 }), null);
+  assert.equal(changeOf(before, { count: 50 }), null);
+  assert.equal(changeOf(undefined, after), null);
+  const years = { years: [2020, 2021, 2022, 2023], whole: 2022 };
+  assert.deepEqual(comparedYears({}, years), [2021, 2022]);
+  assert.deepEqual(comparedYears({ before: "2020", after: "1999" }, years), [2020, 2022]);
+});
+
+test("completion offers what may stand at the caret", () => {
+  const columns = [["dvf", "city"], ["dvf", "price_eur"], ["dvf", "lat"], ["dpe", "class"], ["dpe", "lat"]].map(([table, name]) => ({ table, name, type: "Utf8" }));
+  const schema = { columns, functions: [{ name: "count", type: "aggregate" }] };
+  const texts = (query, isAsked) => completionsOf(query.replace("|", ""), query.indexOf("|"), schema, isAsked)?.items.map(({ text }) => text) ?? null;
+  assert.equal(texts("select ci| from dvf")[0], "city");
+  assert.deepEqual(texts("select eur| from dvf"), ["price_eur"], "a part of a name will do");
+  assert.deepEqual(texts("select * from d|"), ["dvf", "dpe"]);
+  assert.deepEqual(texts("with mine as (select 1) select * from |", true), ["mine", "dvf", "dpe"]);
+  assert.deepEqual(texts("select p.| from dpe p"), ["class", "lat"], "the columns of an alias");
+  assert.deepEqual(texts("select * from dvf join dpe as e on e.l|"), ["lat"]);
+  assert.ok(texts("select c| from dvf").includes("count(") && texts("select c|(*) from dvf").includes("count"));
+  assert.ok(!texts("select | from dvf", true).includes("class"), "no columns of tables that are not read");
+  for (const quiet of ["select |", "select city|", "select 'ci|", "select 1 -- ci|", "select 12e|", 'select "ci|', "select /* ci|"]) assert.equal(texts(quiet), null, quiet);
+});
+
+test("a reading of the metrics has the size, the age and the editions of each table", () => {
+  const read = reading(`toise_ready 1
+toise_lake_rows{table="dvf"} 120
+toise_table_age_seconds{table="dvf"} 3600
+toise_refresh_failed{table="dvf"} 1
+toise_refresh_age_seconds 60
+toise_edition_timestamp_seconds{table="dvf",state="held"} 1790812800
+toise_edition_timestamp_seconds{table="dvf",state="available"} 1793491200
+`);
+  assert.deepEqual(read.tables, { dvf: { rows: 120, age: 3600, failed: 1, held: 1790812800, available: 1793491200 } });
+  assert.equal(read.refreshAge, 60);
+  assert.equal(reading("toise_ready 1\n").refreshAge, null, "there was no refresh");
 });

@@ -1,10 +1,11 @@
 /** The map and what is on it: filters of the contract, results in a panel over the map, one record or one place opened. */
 
 import { may } from "../api.js";
+import { comparedYears } from "../comparison.js";
 import { DATASETS } from "../datasets.js";
 import { AREA, geometryOf, ringOf } from "../drawing.js";
 import { FilterChips } from "../filterchips.js";
-import { filtersOf, merged, onlyFilters, useFields, withoutFilters } from "../filters.js";
+import { filtersOf, merged, onlyFilters, parameter, useFields, withoutFilters } from "../filters.js";
 import { number, word } from "../language.js";
 import { Legend, MapView } from "../map.js";
 import { figuresOf } from "../mapstyle.js";
@@ -14,7 +15,7 @@ import { AddressField } from "../places.js";
 import { placeOf } from "../dwelling.js";
 import { saveFile } from "../files.js";
 import { attempt } from "../toasts.js";
-import { Years } from "../years.js";
+import { Comparison, Years, useYears } from "../years.js";
 import { Card, Record } from "./record.js";
 
 /** Areas are departments below this zoom, and communes from it on. */
@@ -60,9 +61,15 @@ function DatasetMap({ name, parameters, set }) {
   const ring = ringOf(parameters[AREA]);
   const chosen = ring ? merged(given ?? {}, dataset.within(geometryOf(ring))) : given;
   const filters = chosen && dataset.base ? merged(dataset.base, chosen) : chosen ?? dataset.base;
-  const by = parameters.by === "areas" ? "areas" : "hexagons";
-  const figures = figuresOf(name, by);
+  const years = useYears(dataset.dates);
+  const by = parameters.by === "areas" || parameters.figure === "change" ? "areas" : "hexagons";
+  const figures = figuresOf(name, by).filter((one) => one !== "change" || !years.isKnown || years.years.length > 1);
   const figure = figures.includes(parameters.figure) ? parameters.figure : figures[0];
+  // A change is that of the prices of two years, whatever dates the filters have.
+  const isCompared = figure === "change";
+  const compared = isCompared && years.isKnown ? comparedYears(parameters, years) : null;
+  const [earlier, later] = (compared ?? []).map((year) => dataset.toTiles(merged(filters ?? {}, dataset.priced(year))));
+  const anyDate = () => Object.fromEntries(["from", "to"].map((bound) => [parameter({ name: dataset.dated }, bound), ""]));
   const view = parameters.zoom && { lon: Number(parameters.lon), lat: Number(parameters.lat), zoom: Number(parameters.zoom) };
   const inset = useInset();
   const handle = useRef(null);
@@ -88,7 +95,8 @@ function DatasetMap({ name, parameters, set }) {
     set({ lat, lon, zoom: PLACE_ZOOM[feature.properties.type] ?? PLACE_ZOOM.street });
   };
   return html`<div class="mapscreen">
-    <${MapView} dataset=${name} by=${by} figure=${figure} filters=${filters && dataset.toTiles(filters)} view=${view} inset=${inset} handle=${handle} isReady=${Boolean(fields.value)}
+    <${MapView} dataset=${name} by=${by} figure=${figure} filters=${later ?? (filters && dataset.toTiles(filters))} earlier=${earlier} view=${view} inset=${inset} handle=${handle}
+      isReady=${Boolean(fields.value) && Boolean(compared) === isCompared}
       spots=${spots} lit=${opened?.record ? dataset.card(opened.record).id : lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen}
       area=${ring && parameters[AREA]} isDrawing=${isDrawing} onDrawn=${(drawn) => { setDrawing(false); set({ [AREA]: drawn ?? "" }); }}
       onMove=${(to) => set({ lat: to.lat.toFixed(5), lon: to.lon.toFixed(5), zoom: to.zoom.toFixed(2) })} />
@@ -108,9 +116,9 @@ function DatasetMap({ name, parameters, set }) {
             onClear=${chosen && (() => set({ ...withoutFilters(parameters), [AREA]: "" }))} />`}
     </section>
     <div class="maptools">
-      <${Segments} label=${word("gathered")} value=${by} onChange=${(one) => set({ by: one })}
+      <${Segments} label=${word("gathered")} value=${by} onChange=${(one) => set({ by: one, ...(one === "hexagons" && isCompared && { figure: "" }) })}
         values=${[["hexagons", word("hexagons")], ["areas", word(view && view.zoom >= COMMUNES_ZOOM ? "communes" : "departments")]]} />
-      ${figures.length > 1 && html`<${Segments} label=${word("colour")} value=${figure} values=${figures.map((one) => [one, word(`figure.${one}.short`)])} onChange=${(one) => set({ figure: one })} />`}
+      ${figures.length > 1 && html`<${Segments} label=${word("colour")} value=${figure} values=${figures.map((one) => [one, word(`figure.${one}.short`)])} onChange=${(one) => set({ figure: one, ...(one === "change" && anyDate()) })} />`}
       <button type="button" class="compact" aria-pressed=${String(isDrawing)} aria-label=${draws} onClick=${() => (ring ? set({ [AREA]: "" }) : setDrawing(!isDrawing))}>
         <${Icon} name="area" small /><span class="wide">${draws}</span></button>
       <${Popover} className="compact" content="menu" label=${word("overseas")} button=${html`<${Icon} name="globe" small /><span class="wide">${word("overseas")}</span>`}>
@@ -121,8 +129,9 @@ function DatasetMap({ name, parameters, set }) {
           <button type="button" onClick=${() => { close(); attempt(async () => saveFile(await handle.current.save(), "toise.png")); }}><${Icon} name="download" small />${word("savePicture")}</button>`}<//>
     </div>
     ${isDrawing && html`<p class="maphint" role="status">${word("drawingArea")}</p>`}
-    <div class="mapfoot"><${Legend} figure=${figure} figures=${onScreen} />
-      ${dataset.dated && html`<${Years} field=${dataset.dated} dates=${dataset.dates} parameters=${parameters} set=${set} />`}</div>
+    <div class="mapfoot"><${Legend} figure=${figure} figures=${onScreen} title=${compared ? word("changeBetween", { from: compared[0], to: compared[1] }) : undefined} />
+      ${compared ? html`<${Comparison} years=${years.years} compared=${compared} set=${set} />`
+        : dataset.dated && html`<${Years} field=${dataset.dated} of=${years} parameters=${parameters} set=${set} />`}</div>
   </div>`;
 }
 

@@ -1,12 +1,13 @@
 /** Operations: health and load, tables and their freshness, credits; for operators also imports, the model, pages and keys. */
 
 import { call, callRaw, may } from "../api.js";
-import { ago, bytes, day, moment, number, short, word } from "../language.js";
+import { ago, bytes, moment, number, short, word } from "../language.js";
 import { p95, reading } from "../metrics.js";
 import { Badge, Empty, Head, Json, Segments, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { Accounts, Keys } from "./keys.js";
 import { ModelCard } from "./model.js";
+import { NotRefreshed, Tables } from "./tables.js";
 
 const ADMIN = "/v2/protected/admin";
 /** How often metrics are read, milliseconds, and how many readings are kept. */
@@ -17,25 +18,18 @@ const CREDIT_DAYS = 30;
 const DAY_MS = 86_400_000;
 const MIB = 2 ** 20;
 
-/** Parts of the screen, of which operators see all and others their credits. */
-const PARTS = { health: () => html`<${Health} />`, usage: () => html`<${Usage} />`, data: () => html`<${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`, keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />` };
+/** Parts of the screen by the readings of the metrics, of which operators see all and others their credits. */
+const PARTS = {
+  health: (readings) => html`<${Health} readings=${readings} />`, usage: () => html`<${Usage} />`,
+  data: (readings) => html`${readings.length > 0 && html`<${Tables} reading=${readings.at(-1)} />`}<${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
+  keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />`,
+};
 
-export function Operations({ parameters, set }) {
-  const names = may("admin") ? Object.keys(PARTS) : ["usage"];
-  const shown = names.includes(parameters.part) ? parameters.part : names[0];
-  return html`<div class="page">
-    <${Head} title=${word(may("admin") ? "operations" : "usage")} about=${word(may("admin") ? "operationsAbout" : "usageAbout")}>
-      ${names.length > 1 && html`<${Segments} label=${word("operations")} value=${shown} onChange=${(part) => set({ part }, true)} values=${names.map((name) => [name, word(`part.of.${name}`)])} />`}<//>
-    ${PARTS[shown]()}</div>`;
-}
-
-const Figure = ({ label, value, about, kind }) => html`<div class="card figure"><span class="label">${label}</span><b class=${kind ?? ""}>${value}</b>${about && html`<small class="quiet">${about}</small>`}</div>`;
-
-function Health() {
+/** Readings of the metrics while an operator looks; none for others. */
+function useReadings() {
   const [readings, setReadings] = useState([]);
-  const [version, setVersion] = useState("");
   useEffect(() => {
-    call("GET", "/version", undefined, { isQuiet: true }).then((answer) => setVersion(answer.data.version), () => setVersion(""));
+    if (!may("admin")) return undefined;
     const read = async () => {
       try {
         const answer = await callRaw("GET", `${ADMIN}/metrics`, undefined, { isQuiet: true });
@@ -48,6 +42,27 @@ function Health() {
     read();
     const timer = setInterval(read, METRICS_MS);
     return () => clearInterval(timer);
+  }, []);
+  return readings;
+}
+
+export function Operations({ parameters, set }) {
+  const readings = useReadings();
+  const names = may("admin") ? Object.keys(PARTS) : ["usage"];
+  const shown = names.includes(parameters.part) ? parameters.part : names[0];
+  return html`<div class="page">
+    <${Head} title=${word(may("admin") ? "operations" : "usage")} about=${word(may("admin") ? "operationsAbout" : "usageAbout")}>
+      ${names.length > 1 && html`<${Segments} label=${word("operations")} value=${shown} onChange=${(part) => set({ part }, true)} values=${names.map((name) => [name, word(`part.of.${name}`)])} />`}<//>
+    <${NotRefreshed} reading=${readings.at(-1)} />
+    ${PARTS[shown](readings)}</div>`;
+}
+
+const Figure = ({ label, value, about, kind }) => html`<div class="card figure"><span class="label">${label}</span><b class=${kind ?? ""}>${value}</b>${about && html`<small class="quiet">${about}</small>`}</div>`;
+
+function Health({ readings }) {
+  const [version, setVersion] = useState("");
+  useEffect(() => {
+    call("GET", "/version", undefined, { isQuiet: true }).then((answer) => setVersion(answer.data.version), () => setVersion(""));
   }, []);
   const now = readings.at(-1);
   const pairs = readings.slice(1).map((one, nth) => [readings[nth], one]);
@@ -71,32 +86,7 @@ function Health() {
       ${plot(`${word("latency")} (ms)`, [{ label: "ms", values: latency }])}
       ${plot(`${word("memory")} (MiB)`, [{ label: "MiB", values: pairs.map(([, after]) => after.memory) }])}
       ${plot(word("queries"), [{ label: word("queries"), values: pairs.map(([, after]) => after.queries) }], true)}
-    </div>`}
-    <${Tables} tables=${now.tables} />`;
-}
-
-/** Tables with their sizes, and the newest thing that each knows. */
-function Tables({ tables }) {
-  const newest = useLoaded(async (signal) => {
-    if (!may("search")) return {};
-    const first = async (name, field) => {
-      const answer = await call("POST", `/v2/protected/opendata/${name}/search`, { filters: {}, sortBy: field, size: 1 }, { signal, isQuiet: true });
-      return answer.data[0]?.[field];
-    };
-    const search = { search: { filterProperty: {} }, sortBy: "LAST_SEEN_AT", orderBy: "DESC", size: 1 };
-    const [dvf, dpe, properties] = await Promise.allSettled([
-      first("dvf", "transaction_date"), first("dpe", "date_etablissement_dpe"),
-      call("POST", "/v2/protected/properties/search", search, { signal, isQuiet: true }).then(({ data }) => data.items[0]?.meta?.lastSeenAt),
-    ]);
-    return { dvf: dvf.value, dpe: dpe.value, properties: properties.value };
-  }, []);
-  const rows = Object.entries(tables).sort();
-  const said = (name) => (word(`table.${name}`) === `table.${name}` ? "" : word(`table.${name}`));
-  return html`<section class="card"><h2>${word("tables")}</h2><${Table} rows=${rows} columns=${[
-    [word("name"), ([name]) => html`<b>${name}</b> <span class="quiet">${said(name)}</span>`], [word("rows"), ([, of]) => number(of.rows), true],
-    [word("size"), ([, of]) => bytes(of.bytes), true], [word("files"), ([, of]) => number(of.files), true],
-    [word("publications"), ([, of]) => number(of.publications), true],
-    ...(may("search") ? [[word("newest"), ([name]) => html`<span class="nowrap" title=${day(newest.value?.[name])}>${ago(newest.value?.[name])}</span>`]] : [])]} /></section>`;
+    </div>`}`;
 }
 
 /** Credits of the key's account: this month by type, and the last days as a plot. */
@@ -121,7 +111,7 @@ function Usage() {
       ${rows.length > 0 && html`<div class="grid2">
         <${LinePlot} title=${word("creditsPerDay")} times=${days} lines=${[{ label: word("credits"), values: byDay("credits"), isBars: true }]} />
         <${LinePlot} title=${word("callsPerDay")} times=${days} lines=${[{ label: word("calls"), values: byDay("calls"), isBars: true }]} /></div>
-      <${Table} rows=${[...rows].sort((one, other) => other.credits - one.credits || other.calls - one.calls)} columns=${[[word("type"), (row) => html`<code>${row.type}</code>`], [word("calls"), (row) => number(row.calls), true],
+      <${Table} rows=${[...rows].sort((one, other) => other.credits - one.credits || other.calls - one.calls)} columns=${[[word("type"), (row) => html`<code>${row.type.split("_").map((part, nth) => (nth ? html`<wbr />_${part}` : part))}</code>`], [word("calls"), (row) => number(row.calls), true],
         [word("credits"), (row) => number(row.credits), true]]} />`}</section>`;
 }
 
@@ -155,6 +145,6 @@ function Audit() {
   const asked = useLoaded((signal) => call("GET", `${ADMIN}/audit?take=50`, undefined, { signal }), []);
   return html`<section class="card"><h2>${word("audit")}</h2><p class="quiet">${word("auditAbout")}</p><${Waiting} of=${asked} />
     ${asked.value && html`<${Table} rows=${asked.value.data} columns=${[
-      [word("date"), (entry) => html`<span class="nowrap" title=${moment(entry.at)}>${ago(entry.at)}</span>`], [word("actor"), (entry) => entry.actor], [word("action"), (entry) => entry.action],
-      [word("subject"), (entry) => html`<code>${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${entry.outcome}<//>`]]} />`}</section>`;
+      [word("date"), (entry) => html`<span class="nowrap" title=${moment(entry.at)}>${ago(entry.at)}</span>`], [word("actor"), (entry) => html`<span class="nowrap">${entry.actor}</span>`], [word("action"), (entry) => html`<span class="nowrap">${entry.action}</span>`],
+      [word("subject"), (entry) => html`<code class="nowrap">${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${entry.outcome}<//>`]]} />`}</section>`;
 }

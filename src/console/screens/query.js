@@ -1,30 +1,32 @@
-/** SQL: tables and columns, an editor, rows as a table or a plot, and as a file. */
+/** SQL: tables and columns, an editor, rows as a table, a plot or a map, and as a file. */
 
 import { call, callRaw } from "../api.js";
 import { saveFile } from "../files.js";
-import { number, word } from "../language.js";
-import { Badge, Empty, Head, Icon, Note, Popover, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
-import { Bars, LinePlot } from "../plot.js";
+import { word } from "../language.js";
+import { Badge, Empty, Head, Icon, Note, Popover, Skeleton, Waiting, html, useLoaded, useRef, useState } from "../parts.js";
 import { isApple } from "../rail.js";
 import { readRows } from "../rows.js";
+import { Editor, replaceText } from "../sqleditor.js";
+import { Results } from "../sqlresults.js";
 import { attempt, toast } from "../toasts.js";
 
 const PATH = "/v2/protected/sql";
 const ROWS_SHOWN = 1_000;
 /** Longest time of a query that is shown, seconds. */
 const TIME_S = 30;
-const COLUMNS = "select table_name, column_name, data_type from information_schema.columns where table_schema = 'public' order by 1, ordinal_position";
+/** Columns of the tables, and the functions with their kind, which have no table. */
+const NAMES = `select table_name, column_name, data_type, ordinal_position as nth from information_schema.columns where table_schema = 'public'
+union all select distinct null, routine_name, function_type, 0 from information_schema.routines order by 1, 4, 2`;
 /** Queries to begin with: name in the words, and text. */
 const EXAMPLES = [
   ["example.quarters", "select date_trunc('quarter', transaction_date) as quarter, median(price_per_m2_living_eur) as price\nfrom dvf where property_type = 'Appartement'\ngroup by 1 order by 1"],
   ["example.communes", "select insee_code, any_value(city) as city, count(*) as sales, round(median(price_per_m2_living_eur)) as price_per_m2\nfrom dvf where property_type in ('Appartement', 'Maison')\ngroup by 1 order by sales desc limit 50"],
   ["example.energy", "select etiquette_dpe as class, count(*) as diagnostics, round(avg(surface_habitable_logement), 1) as surface\nfrom dpe group by 1 order by 1"],
+  ["example.map", "select lat, lon, city, transaction_date, surface_m2, price_eur, round(price_per_m2_living_eur) as price_per_m2\nfrom dvf where property_type = 'Maison' and price_per_m2_living_eur is not null\norder by transaction_date desc limit 1000"],
   ["example.newest", "select transaction_date, city, property_type, surface_m2, price_eur\nfrom dvf order by transaction_date desc limit 100"],
 ];
 // Formulas in the texts of adverts must not run in the spreadsheet that opens the file.
 const FILES = [["safe-csv", "csv"], ["parquet", "parquet"], ["geojson", "geojson"]];
-/** Rows that are drawn as bars. */
-const BARS_MAX = 40;
 const KEPT = "toise-queries";
 /** Queries that the browser keeps. */
 const KEPT_MAX = 50;
@@ -43,8 +45,14 @@ const placeOfError = (message) => {
   return line && { line: Number(line), column: Number(column) };
 };
 
+/** What completion knows. */
+const schemaOf = (known) => ({
+  columns: (known?.data ?? []).filter((one) => one.table_name).map((one) => ({ table: one.table_name, name: one.column_name, type: one.data_type })),
+  functions: (known?.data ?? []).filter((one) => !one.table_name).map((one) => ({ name: one.column_name, type: one.data_type })),
+});
+
 export function Query({ parameters, set }) {
-  const columns = useLoaded((signal) => call("POST", PATH, { query: COLUMNS }, { signal, isQuiet: true }), []);
+  const known = useLoaded((signal) => call("POST", PATH, { query: NAMES }, { signal, isQuiet: true }), []);
   const [text, setText] = useState(parameters.query ?? EXAMPLES[0][1]);
   const [state, setState] = useState({});
   const [saved, setSaved] = useState(kept);
@@ -75,12 +83,7 @@ export function Query({ parameters, set }) {
     keep([{ name, text }, ...saved.filter((one) => one.text !== text)].slice(0, KEPT_MAX));
     toast(word("isSaved"));
   };
-  const insert = (name) => {
-    const area = editor.current;
-    const [from, to] = [area.selectionStart, area.selectionEnd];
-    setText(text.slice(0, from) + name + text.slice(to));
-    requestAnimationFrame(() => { area.focus(); area.setSelectionRange(from + name.length, from + name.length); });
-  };
+  const insert = (name) => replaceText(editor.current, editor.current.selectionStart, editor.current.selectionEnd, name);
   const fault = placeOfError(state.error?.message);
   const goToFault = () => {
     const before = text.split("\n").slice(0, fault.line - 1).reduce((sum, line) => sum + line.length + 1, 0);
@@ -96,68 +99,31 @@ export function Query({ parameters, set }) {
         ${saved.map((one) => html`<div class="row tight"><button type="button" onClick=${() => { close(); setText(one.text); }}><code>${one.name}</code></button>
           <button type="button" class="quiet square compact" aria-label=${word("remove")} onClick=${() => keep(saved.filter((other) => other !== one))}><${Icon} name="trash" small /></button></div>`)}`}<//><//>
     <div class="workbench">
-      <${Schema} columns=${columns} onPick=${insert} />
+      <${Schema} known=${known} onPick=${insert} />
       <div class="bench">
         <form class="card flush" onSubmit=${(event) => { event.preventDefault(); run(); }}>
-          <${Editor} place=${editor} text=${text} onText=${setText} onRun=${run} fault=${fault} />
+          <${Editor} place=${editor} text=${text} schema=${schemaOf(known.value)} onText=${setText} onRun=${run} fault=${fault} />
           <div class="row spread bar"><span class="row"><button class="primary"><${Icon} name="play" small />${word("run")} <kbd>${isApple ? "⌘" : "Ctrl"} ↵</kbd></button>
             <button type="button" onClick=${save}><${Icon} name="save" small />${word("save")}</button></span>
             <span class="row">${FILES.map(([format, ending]) => html`<button type="button" class="compact" aria-label=${`${word("download")} ${ending}`} onClick=${() => download(format, ending)}><${Icon} name="download" small />${ending}</button>`)}</span></div>
         </form>
         ${state.error && html`<${Note} kind="bad" role="alert"><span>${state.error.message}</span>${fault && html`<div><button type="button" class="compact" onClick=${goToFault}>${word("atLine", fault)}</button></div>`}<//>`}
         ${state.isLoading && html`<div class="card"><${Skeleton} lines=${6} /></div>`}
-        ${state.value && html`<${Rows} of=${state.value} />`}
+        ${state.value && html`<${Results} of=${state.value} />`}
         ${!state.value && !state.error && !state.isLoading && html`<div class="card"><${Empty} icon="table" title=${word("queryEmpty")} text=${word("queryEmptyText")} /></div>`}
       </div>
     </div></div>`;
 }
 
-/** The editor: lines are numbered, and the line of an error is marked. */
-function Editor({ place, text, onText, onRun, fault }) {
-  const numbers = useRef(null);
-  const lines = text.split("\n").length;
-  const onKey = (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      onRun();
-    }
-  };
-  return html`<div class="editor"><ol class="numbers" ref=${numbers} aria-hidden="true">${Array.from({ length: lines }, (_, nth) => html`<li class=${fault?.line === nth + 1 ? "bad" : ""}>${nth + 1}</li>`)}</ol>
-    <textarea ref=${place} rows=${Math.max(8, Math.min(20, lines + 1))} wrap="off" spellcheck="false" autocapitalize="off" aria-label="SQL" value=${text}
-      onInput=${(event) => onText(event.target.value)} onKeyDown=${onKey} onScroll=${(event) => { numbers.current.scrollTop = event.target.scrollTop; }}></textarea></div>`;
-}
-
 /** Tables and their columns; a column goes into the query. */
-function Schema({ columns, onPick }) {
+function Schema({ known, onPick }) {
   const [wanted, setWanted] = useState("");
-  const tables = Map.groupBy(columns.value?.data ?? [], (column) => column.table_name);
+  const tables = Map.groupBy((known.value?.data ?? []).filter((column) => column.table_name), (column) => column.table_name);
   const text = wanted.toLowerCase();
   const shown = [...tables].map(([name, all]) => [name, name.includes(text) ? all : all.filter((column) => column.column_name.includes(text))]).filter(([, all]) => all.length > 0);
   return html`<aside class="card schema" aria-label=${word("tables")}><h2>${word("tables")}</h2>
     <input type="search" placeholder=${word("findColumn")} aria-label=${word("findColumn")} value=${wanted} onInput=${(event) => setWanted(event.target.value)} />
-    <${Waiting} of=${columns} lines=${6} />
+    <${Waiting} of=${known} lines=${6} />
     <div class="tree">${shown.map(([name, all]) => html`<details key=${name} open=${text.length > 1}><summary><${Icon} name="table" small />${name} <small>${all.length}</small></summary><ul>${all.map((column) => html`<li>
       <button type="button" class="quiet compact" title=${word("insert")} onClick=${() => onPick(column.column_name)}><code>${column.column_name}</code><small>${column.data_type.toLowerCase()}</small></button></li>`)}</ul></details>`)}</div></aside>`;
-}
-
-const shown = (value) => (value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
-
-/** The rows of an answer as a table; as a plot where the first column is a time and others are numbers, or as bars of the last
-    number where the rows are few. */
-function Rows({ of }) {
-  const { rows, isWhole, seconds } = of;
-  const names = Object.keys(rows[0] ?? {});
-  const times = rows.map((row) => Date.parse(row[names[0]]));
-  const numeric = names.slice(1).filter((name) => rows.every((row) => row[name] === null || typeof row[name] === "number"));
-  const isTime = typeof rows[0]?.[names[0]] === "string" && /^\d{4}-\d\d/.test(rows[0][names[0]]) && times.every(Number.isFinite);
-  const canBar = !isTime && numeric.length > 0 && rows.length > 1 && rows.length <= BARS_MAX && rows.every((row) => row[numeric.at(-1)] >= 0);
-  const canPlot = (isTime && numeric.length > 0 && rows.length > 1) || canBar;
-  const [view, setView] = useState(isTime && canPlot ? "chart" : "table");
-  useEffect(() => setView(isTime && canPlot ? "chart" : "table"), [of]);
-  const order = times.map((_, nth) => nth).sort((one, other) => times[one] - times[other]);
-  return html`<section class="card" aria-label=${word("results")}><div class="row spread"><p role="status"><b>${number(rows.length)}</b> ${word("rows")} · ${number(seconds, 2)} s${!isWhole ? ` · ${word("firstRows")}` : ""}</p>
-    ${canPlot && html`<${Segments} label=${word("results")} value=${view} onChange=${setView} values=${["chart", "table"].map((one) => [one, html`<${Icon} name=${one} small /> ${word(one)}`])} />`}</div>
-    ${canBar && view === "chart" ? html`<div class="plotted"><h3>${numeric.at(-1)}</h3><${Bars} show=${(value) => number(value, 1)} rows=${rows.map((row) => [shown(row[names[0]]), row[numeric.at(-1)]])} /></div>`
-      : canPlot && view === "chart" ? html`<${LinePlot} height=${280} title=${numeric.slice(0, 3).join(", ")} times=${order.map((nth) => times[nth])} lines=${numeric.slice(0, 3).map((name) => ({ label: name, values: order.map((nth) => rows[nth][name]) }))} />`
-      : html`<${Table} rows=${rows} columns=${names.map((name) => [name, (row) => shown(row[name]), typeof rows[0][name] === "number"])} />`}</section>`;
 }

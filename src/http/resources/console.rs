@@ -64,7 +64,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 45] = files![
+static OWN: [PageFile; 51] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -72,6 +72,7 @@ static OWN: [PageFile; 45] = files![
     "addresses.js": "text/javascript",
     "alertlist.js": "text/javascript",
     "api.js": "text/javascript",
+    "comparison.js": "text/javascript",
     "datasets.js": "text/javascript",
     "drawing.js": "text/javascript",
     "dwelling.js": "text/javascript",
@@ -92,6 +93,10 @@ static OWN: [PageFile; 45] = files![
     "plot.js": "text/javascript",
     "rail.js": "text/javascript",
     "rows.js": "text/javascript",
+    "sqlcompletion.js": "text/javascript",
+    "sqleditor.js": "text/javascript",
+    "sqlmap.js": "text/javascript",
+    "sqlresults.js": "text/javascript",
     "theme.js": "text/javascript",
     "toasts.js": "text/javascript",
     "words.js": "text/javascript",
@@ -109,6 +114,7 @@ static OWN: [PageFile; 45] = files![
     "screens/pairs.js": "text/javascript",
     "screens/query.js": "text/javascript",
     "screens/record.js": "text/javascript",
+    "screens/tables.js": "text/javascript",
     "screens/whatif.js": "text/javascript",
 ];
 

@@ -1,0 +1,36 @@
+/** The change of prices between two years: which years, their tiles, and the change of each place. map.js shows it, years.js asks. */
+
+/** Sales of a place in each of the two years, below which its change is not shown: a median of fewer says little. */
+export const SALES_MIN = 10;
+
+/** The years to compare, `[earlier, later]`: those of the address, else the last whole year and the one before. */
+export function comparedYears(parameters, { years, whole }) {
+  const usual = [Math.max(whole - 1, years[0]), whole];
+  return ["before", "after"].map((name, nth) => years.find((year) => year === Number(parameters[name])) ?? usual[nth]);
+}
+
+/** How a place changed: the change of its median price in percent and the former price; null with too few sales in a year. */
+export function changeOf(before, after) {
+  if (!before?.price_per_m2 || !after?.price_per_m2 || before.count < SALES_MIN || after.count < SALES_MIN) return null;
+  return { change: (after.price_per_m2 / before.price_per_m2 - 1) * 100, before: before.price_per_m2 };
+}
+
+/** The tiles of two years as sources of a map: the places of the later one, and of the earlier one, which are read and not seen. */
+export function addCompared(made, { later, earlier, maxzoom, paint, below }) {
+  const source = (tiles) => ({ type: "vector", tiles, maxzoom, promoteId: { areas: "code" } });
+  const layer = (id, of) => ({ id, type: "fill", source: id, "source-layer": "areas", paint: of });
+  made.addSource("data", source(later));
+  made.addSource("earlier", source(earlier));
+  made.addLayer(layer("earlier", { "fill-opacity": 0 }), below);
+  made.addLayer({ ...layer("data", paint), id: "areas" }, below);
+}
+
+/** Gives each place that both sources have read its change, as the state of its shape. */
+export function compare(made) {
+  const read = (source) => new Map(made.querySourceFeatures(source, { sourceLayer: "areas" }).map(({ properties }) => [properties.code, properties]));
+  const before = read("earlier");
+  for (const [code, after] of read("data")) {
+    const change = changeOf(before.get(code), after);
+    if (change) made.setFeatureState({ source: "data", sourceLayer: "areas", id: code }, change);
+  }
+}
