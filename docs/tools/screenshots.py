@@ -167,6 +167,7 @@ class Film:
         if isinstance(target, tuple):
             x, y = target
         else:
+            target.scroll_into_view_if_needed()
             box = target.bounding_box(timeout=WAIT_MS)
             x, y = box["x"] + min(box["width"] / 2, 120), box["y"] + box["height"] / 2
         self.go(x, y)
@@ -208,7 +209,8 @@ class Studio:
             for found in ask(self.ready, "GET", path, "key")["features"]:
                 if found["properties"]["type"] == "housenumber":
                     lon, lat = found["geometry"]["coordinates"]
-                    return {"label": found["properties"]["label"], "lat": lat, "lon": lon}
+                    of = found["properties"]
+                    return {"label": of["label"], "city": of["citycode"], "lat": lat, "lon": lon}
         raise RuntimeError("no address of the 11th arrondissement is found")
 
     def window(self, theme="light", size=None):

@@ -3,8 +3,9 @@
 Gets in by the demo's link, finds a sale, goes to a commune, values a home and asks what if, runs commands of the
 palette, makes an alert and sees a delivery arrive, asks SQL, reads an advert that tries to run a script, makes and
 revokes keys and decides pairs as an operator, and is signed out when the key is revoked. A key with few scopes sees
-its screens and no refusal. Every screen must fit 360 pixels and have no serious violation of accessibility in either
-theme. Accessibility is checked by the file of axe-core named by TOISE_AXE, and left out without one.
+its screens and no refusal. The guide is searched and shows its pictures. Every screen must fit 360 pixels and have no
+serious violation of accessibility in either theme. Accessibility is checked by the file of axe-core named by TOISE_AXE,
+and left out without one.
 """
 
 import http.server
@@ -381,6 +382,18 @@ with sync_playwright() as playwright:
     expect(said).to_contain_text("One home now")
     desk.keyboard.press("2")
     expect(said).to_contain_text("Kept apart")
+
+    # The guide has a search over all pages, tables of contents and pictures, and its policy refuses none of them.
+    page.goto(address + "/docs/guide/")
+    page.get_by_role("searchbox", name="Search the guide").press_sequentially("webhook signature")
+    hits = page.get_by_role("search").get_by_role("link")
+    expect(hits.first).to_be_visible(timeout=WAIT_MS)
+    hits.first.click()
+    expect(page).to_have_url(re.compile(r"/docs/guide/[a-z-]+#"))
+    page.goto(address + "/docs/guide/console")
+    page.get_by_role("navigation", name="On this page").get_by_role("link", name="Sessions").click()
+    expect(page).to_have_url(re.compile("#sessions$"))
+    page.wait_for_function("document.images.length > 0 && [...document.images].every((one) => one.naturalWidth > 0)")
 
     # A revoked key throws its session out.
     ask("DELETE", f"/v2/protected/admin/keys/{session_of(page)['key_id']}", ready["admin_key"])

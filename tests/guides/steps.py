@@ -3,9 +3,9 @@
 Usage: steps.py TOISE PAGE...
 
 The shell blocks of a page run in order in one new folder, as printed, with these exceptions: servers and receivers use
-free ports and run until the page ends; `toise_live_…` is the key that was printed last, or the one of the same name; a
-request that fails is an error. Each line of a `text` or `json` block must be in the output of the block before it, or
-of what still runs: numbers and identifiers may differ, and `…` stands for anything.
+free ports and run until the page ends; a request that fails is an error. Each line of a `text` or `json` block must be
+in the output of the block before it, or of what still runs: numbers and identifiers may differ, and `…` stands for
+anything.
 """
 
 from __future__ import annotations
@@ -90,7 +90,6 @@ class Page:
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         self.environment.update(HOME=str(folder), PATH=f"{folder / 'bin'}:{os.environ['PATH']}")
         self.ports = {"8080": free_port(), "9000": free_port()}
-        self.variables: list[str] = []
         self.printed = ""
         self.running: list[tuple[subprocess.Popen[bytes], pathlib.Path]] = []
 
@@ -100,18 +99,7 @@ class Page:
             script = script.replace(f"127.0.0.1:{port}", f"127.0.0.1:{own}").replace(f"--port {port}", f"--port {own}")
         script = re.sub(r"^toise (demo|serve)\b(?!.*--listen)", rf"\g<0> --listen 127.0.0.1:{self.ports['8080']}",
                         script, flags=re.MULTILINE)
-        script = re.sub(r"\bcurl -s\b", "curl -sS --fail-with-body", script)
-        return re.sub(r"^(\w+)=toise_live_…", lambda found: f"{found[1]}={self.key(found[1])}", script,
-                      flags=re.MULTILINE)
-
-    def key(self, variable: str) -> str:
-        """The key that was printed last under the name of a variable, such as `admin key` for ADMIN_KEY."""
-        name = variable.replace("_", " ").lower()
-        end = time.monotonic() + SHOWN_TIMEOUT_S
-        while "toise_live_" not in (output := self.background() + self.printed) and time.monotonic() < end:
-            time.sleep(0.2)
-        named = re.findall(rf"(?im)^{name}:?\s+(toise_live_\w+)", output)
-        return (named or re.findall(r"toise_live_\w+", output))[-1]
+        return re.sub(r"\bcurl -s\b", "curl -sS --fail-with-body", script)
 
     def background(self) -> str:
         return "".join(path.read_text(encoding="utf-8", errors="replace") for _, path in self.running)
@@ -133,15 +121,16 @@ class Page:
 
     def run(self, script: str) -> None:
         """Runs a block with the variables that earlier ones have set."""
-        prepared = "\n".join([*self.variables, script])
+        variables = self.folder / "variables"
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", prepared], cwd=self.folder / "work", env=self.environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=BLOCK_TIMEOUT_S,
-            check=False)
+            ["bash", "-aeuo", "pipefail", "-c", f"{script}\nenv -0 > {variables}"], cwd=self.folder / "work",
+            env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            timeout=BLOCK_TIMEOUT_S, check=False)
         self.printed = done.stdout.decode(errors="replace")
         if done.returncode != 0:
             raise RuntimeError(f"{script}\nends with {done.returncode}: {self.printed}{self.background()}")
-        self.variables += re.findall(r"^[A-Z_]+=\S+$", script, flags=re.MULTILINE)
+        pairs = variables.read_text(encoding="utf-8").split("\0")
+        self.environment = dict(pair.split("=", 1) for pair in pairs if pair)
 
     def compare(self, shown: str) -> None:
         end = time.monotonic() + SHOWN_TIMEOUT_S
