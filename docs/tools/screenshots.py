@@ -13,7 +13,9 @@ import contextlib
 import http.server
 import io
 import json
+import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -43,7 +45,7 @@ FILM_BYTES_MAX = 300_000
 QUALITIES = range(85, 20, -10)
 # Addresses for the field that completes them. Their positions are those of the demo's sales.
 ADDRESSES = 60_000
-PARIS = {"lat": 48.8585, "lon": 2.352, "zoom": 12.6}
+PARIS = {"lat": 48.8585, "lon": 2.352, "zoom": 11.5}
 QUERY = """select date_trunc('quarter', transaction_date) as quarter,
   round(median(price_per_m2_living_eur)) as price_per_m2
 from dvf where property_type = 'Appartement' and departement_code = '75'
@@ -81,7 +83,7 @@ def demo(executable, data):
     command = [executable, "--data", str(data), "--json", "demo", "--listen", "127.0.0.1:0"]
     command += ["--allow-webhook-hosts", "127.0.0.1", "--set", "limits.production_rate_per_s=1000"]
     with (data / "ready.json").open("w+", encoding="utf-8") as output:
-        server = subprocess.Popen(command, stdout=output)
+        server = subprocess.Popen(command, stdout=output, env={**os.environ, "RUST_LOG": "error"})
         try:
             end = time.monotonic() + READY_TIMEOUT_S
             while not (ready := (data / "ready.json").read_text(encoding="utf-8")):
@@ -117,8 +119,7 @@ def send_advert(ready, nth):
 
 def settle(page):
     """Waits until a screen has loaded everything: no placeholder, no message, no request for a while."""
-    page.wait_for_function(
-        "!document.querySelector('.skeleton, [aria-busy=true], .toast')", timeout=WAIT_MS)
+    expect(page.locator(".skeleton, [aria-busy=true], .toast")).to_have_count(0)
     with contextlib.suppress(Exception):
         # Screens that follow something never rest; they have loaded by then.
         page.wait_for_load_state("networkidle", timeout=8_000)
@@ -193,7 +194,7 @@ class Studio:
         first = browser.new_context(locale="en-GB")
         page = first.new_page()
         page.goto(ready["console"])
-        expect(page.get_by_role("navigation")).to_be_visible(timeout=WAIT_MS)
+        expect(page.get_by_role("navigation")).to_be_visible()
         # The demo's link works once; other windows get its session.
         self.state = first.storage_state()
         self.home = self.find_home(page)
@@ -201,13 +202,14 @@ class Studio:
     def find_home(self, page):
         """The address of a flat that was sold, as the geocoder writes it, and its position."""
         asked = {"filters": {"insee_code": "75111", "property_type": ["Appartement"],
-                             "surface_m2": {"min": 40, "max": 60}}, "sortBy": "transaction_date", "size": 20}
+                             "surface_m2": {"min": 40, "max": 60}}, "sortBy": "transaction_date", "size": 50}
         sales = ask(self.ready, "POST", "/v2/protected/opendata/dvf/search", "key", asked)["data"]
         for sale in sales:
             at = sale["location"]
             path = f"/geocoding/reverse?limit=1&lat={at['lat']}&lon={at['lon']}"
             for found in ask(self.ready, "GET", path, "key")["features"]:
-                if found["properties"]["type"] == "housenumber":
+                # A plain number and a street read well in a picture.
+                if re.match(r"\d+ Rue ", found["properties"]["label"]):
                     lon, lat = found["geometry"]["coordinates"]
                     of = found["properties"]
                     return {"label": of["label"], "city": of["citycode"], "lat": lat, "lon": lon}
@@ -246,8 +248,9 @@ class Studio:
 
     def market(self):
         page = self.open("map", **PARIS)
-        page.get_by_role("combobox", name="Go to an address or commune").press_sequentially("Paris 11", delay=60)
-        page.get_by_role("option").first.click()
+        page.get_by_role("combobox", name="Go to an address or commune").press_sequentially("Toulouse", delay=60)
+        page.get_by_role("option", name="Toulouse").first.click()
+        page.evaluate("document.activeElement.blur()")
         self.shoot(page, "market")
 
     def value(self):
@@ -365,6 +368,7 @@ def main():
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not chromium:
         sys.exit("Chromium is not installed")
+    expect.set_options(timeout=WAIT_MS)
     receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
     threading.Thread(target=receiver.serve_forever, daemon=True).start()
     webhook = f"http://127.0.0.1:{receiver.server_port}/"

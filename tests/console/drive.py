@@ -272,6 +272,16 @@ with sync_playwright() as playwright:
     alert.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name=re.compile("Flats of the 11th.*paused"))).to_be_visible(timeout=WAIT_MS)
 
+    # An alert on an area shows how many corners it has.
+    corners = [[2.36, 48.85], [2.4, 48.85], [2.4, 48.87], [2.36, 48.87], [2.36, 48.85]]
+    area = {"type": "Polygon", "coordinates": [corners]}
+    search = {"filterProperty": {"location": [{"locationCoordinate": {"location": {"area": area}}}]}}
+    made = ask("PUT", "/v2/protected/properties/search/alerts", ready["key"], {"search_query": search,
+        "match": ["ALERT_MATCH_CREATED"], "search_name": "An area", "webhook_url": webhook})
+    page.goto(f"{address}/console/#/alerts?alert={made['data']['alert_id']}")
+    page.reload()
+    expect(page.get_by_role("region", name="An area")).to_contain_text("Area: 4 corners", timeout=WAIT_MS)
+
     # The hostile advert is text.
     time.sleep(1.5)
     price = "f.price.latest.value"
@@ -393,7 +403,7 @@ with sync_playwright() as playwright:
     page.goto(address + "/docs/guide/console")
     page.get_by_role("navigation", name="On this page").get_by_role("link", name="Sessions").click()
     expect(page).to_have_url(re.compile("#sessions$"))
-    page.wait_for_function("document.images.length > 0 && [...document.images].every((one) => one.naturalWidth > 0)")
+    assert page.evaluate("document.images.length > 0 && [...document.images].every((one) => one.naturalWidth > 0)")
 
     # A revoked key throws its session out.
     ask("DELETE", f"/v2/protected/admin/keys/{session_of(page)['key_id']}", ready["admin_key"])
