@@ -33,15 +33,15 @@ IMAGES = pathlib.Path(__file__).resolve().parents[1] / "images"
 FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars"]
 WAIT_MS = 120_000
 READY_TIMEOUT_S = 1_800
-# Time without a request after which a screen counts as complete.
-QUIET_MS = 1_200
+# Time after the last request until a screen is drawn, and a map with its tiles.
+DRAW_MS = 1_000
+DRAW_MAP_MS = 4_000
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 # Films are made at one size and shown at another.
 STAGE = {"width": 1200, "height": 750}
 FILM_WIDTH = 880
-STILL_BYTES_MAX = 150_000
-FILM_BYTES_MAX = 300_000
+BYTES_MAX = 150_000
 QUALITIES = range(85, 20, -10)
 # Addresses for the field that completes them. Their positions are those of the demo's sales.
 ADDRESSES = 60_000
@@ -123,17 +123,16 @@ def settle(page):
     with contextlib.suppress(Exception):
         # Screens that follow something never rest; they have loaded by then.
         page.wait_for_load_state("networkidle", timeout=8_000)
-    page.wait_for_timeout(QUIET_MS)
+    page.wait_for_timeout(DRAW_MAP_MS if page.locator(".maplibregl-canvas").count() else DRAW_MS)
 
 
 def save(image, name, **options):
     """Writes an image in the best quality that keeps it small."""
     path = IMAGES / f"{name}.webp"
-    limit = FILM_BYTES_MAX if options else STILL_BYTES_MAX
     for quality in QUALITIES:
         content = io.BytesIO()
         image.save(content, "webp", quality=quality, method=6, **options)
-        if content.tell() <= limit:
+        if content.tell() <= BYTES_MAX:
             break
     path.write_bytes(content.getvalue())
     print(f"{path.name}: {content.tell()} bytes, quality {quality}", flush=True)
@@ -164,7 +163,7 @@ class Film:
             self.frame(70)
 
     def click(self, target, wait_ms=250, ms=400):
-        """Clicks on an element, or a place, and shows what follows."""
+        """Clicks on an element, or a place, and shows what follows; nothing if `ms` is 0."""
         if isinstance(target, tuple):
             x, y = target
         else:
@@ -173,8 +172,9 @@ class Film:
             x, y = box["x"] + min(box["width"] / 2, 120), box["y"] + box["height"] / 2
         self.go(x, y)
         self.page.mouse.click(x, y)
-        self.page.wait_for_timeout(wait_ms)
-        self.frame(ms)
+        if ms:
+            self.page.wait_for_timeout(wait_ms)
+            self.frame(ms)
 
     def type(self, text, at_once=2, ms=110):
         for start in range(0, len(text), at_once):
@@ -310,29 +310,33 @@ class Studio:
         option = page.get_by_role("option").first
         expect(option).to_be_visible()
         film.frame(500)
-        film.click(option, wait_ms=0, ms=100)
+        film.click(option, ms=0)
         settle(page)
         film.frame(1_800)
-        film.click(page.get_by_role("button", name="C", exact=True), wait_ms=0, ms=100)
+        slider = page.get_by_role("slider", name="Surface").bounding_box()
+        film.click((slider["x"] + 0.32 * slider["width"], slider["y"] + slider["height"] / 2), ms=0)
         settle(page)
         film.frame(1_400)
-        film.click(page.get_by_role("button", name="Terrace"), wait_ms=0, ms=100)
+        film.click(page.get_by_role("button", name="C", exact=True), ms=0)
+        settle(page)
+        film.frame(1_400)
+        film.click(page.get_by_role("button", name="Terrace"), ms=0)
         settle(page)
         film.frame(3_000)
         film.save("address-to-estimate")
 
     def film_alert(self):
         """From an area on the map to an alert and what it delivers."""
-        view = {**PARIS, "lat": 48.858, "lon": 2.37, "zoom": 13.2}
+        view = {**PARIS, "lat": 48.862, "lon": 2.355, "zoom": 11.6}
         page = self.open("map", size=STAGE, dataset="properties", **{"f.type": "CLASS_FLAT"}, **view)
         film = Film(page)
         film.frame(900)
         film.click(page.get_by_role("button", name="Draw an area"))
-        for place in ((690, 200), (1010, 230), (960, 520), (650, 480), (690, 200)):
+        for place in ((700, 250), (990, 270), (1010, 510), (680, 480), (700, 250)):
             film.click(place, ms=200)
         settle(page)
         film.frame(1_200)
-        film.click(page.get_by_role("link", name="Alert on this search"), wait_ms=0, ms=100)
+        film.click(page.get_by_role("link", name="Alert on this search"), ms=0)
         expect(page.get_by_role("region", name="Preview")).to_contain_text("matches in the last 30 days")
         settle(page)
         film.frame(1_500)
@@ -340,7 +344,7 @@ class Studio:
         film.type("Flats near Voltaire", at_once=4)
         film.click(page.get_by_label("Webhook address"), ms=200)
         film.type(self.webhook, at_once=8)
-        film.click(page.get_by_role("button", name="Create"), wait_ms=0, ms=100)
+        film.click(page.get_by_role("button", name="Create"), ms=0)
         alert = page.get_by_role("region", name="Flats near Voltaire")
         expect(alert).to_contain_text("Nothing has been sent yet")
         settle(page)
