@@ -140,9 +140,14 @@ export const cleared = (field) => Object.fromEntries(named(field).map((name) => 
 
 const isRange = (value) => typeof value === "object" && value !== null && Object.keys(value).every((name) => ["min", "max", "from", "to"].includes(name));
 
+/** The corners of a GeoJSON area, whose rings repeat their first one at the end. */
+const cornersOf = (rings) => (typeof rings[0][0][0] === "number" ? rings.reduce((sum, ring) => sum + ring.length - 1, 0) : rings.reduce((sum, inner) => sum + cornersOf(inner), 0));
+
 /** Filters as the contract writes them, as `[name, value]` for people. */
 export function described(filters, path = []) {
   if (filters === null || filters === undefined) return [];
+  // The corners of an area are too many to list.
+  if (Array.isArray(filters.coordinates)) return [[word("area"), word("corners", { count: number(cornersOf(filters.coordinates)) })]];
   const field = { name: path.join("."), kind: "range" };
   if (isRange(filters)) {
     const [from, to] = [filters.min ?? filters.from, filters.max ?? filters.to].map((end) => (typeof end === "number" ? number(end, 2) : end && day(end)));

@@ -218,6 +218,8 @@ export const WORDS = {
   cancelArea: ["Cancel drawing", "Annuler le dessin"],
   drawingArea: ["Click the corners of the area, then the first one again.", "Cliquez sur les coins de la zone, puis de nouveau sur le premier."],
   resultsArea: ["in the area", "dans la zone"],
+  area: ["Area", "Zone"],
+  corners: ["{count} corners", "{count} sommets"],
   areaChosen: ["Only in the area drawn on the map.", "Seulement dans la zone dessinée sur la carte."],
   mainland: ["Mainland France", "France métropolitaine"],
   resultsAll: ["in all", "au total"],

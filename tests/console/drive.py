@@ -4,8 +4,9 @@ Gets in by the demo's link, finds a sale, goes to a commune, values a home and a
 palette, makes an alert and sees a delivery arrive, compares the prices of two years, asks SQL by completed names and
 sees its rows on the map, reads an advert that tries to run a script, makes and
 revokes keys and decides pairs as an operator, and is signed out when the key is revoked. A key with few scopes sees
-its screens and no refusal. Every screen must fit 360 pixels and have no serious violation of accessibility in either
-theme. Accessibility is checked by the file of axe-core named by TOISE_AXE, and left out without one.
+its screens and no refusal. The guide is searched and shows its pictures. Every screen must fit 360 pixels and have no
+serious violation of accessibility in either theme. Accessibility is checked by the file of axe-core named by TOISE_AXE,
+and left out without one.
 """
 
 import http.server
@@ -282,6 +283,16 @@ with sync_playwright() as playwright:
     alert.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name=re.compile("Flats of the 11th.*paused"))).to_be_visible(timeout=WAIT_MS)
 
+    # An alert on an area shows how many corners it has.
+    corners = [[2.36, 48.85], [2.4, 48.85], [2.4, 48.87], [2.36, 48.87], [2.36, 48.85]]
+    area = {"type": "Polygon", "coordinates": [corners]}
+    search = {"filterProperty": {"location": [{"locationCoordinate": {"location": {"area": area}}}]}}
+    made = ask("PUT", "/v2/protected/properties/search/alerts", ready["key"], {"search_query": search,
+        "match": ["ALERT_MATCH_CREATED"], "search_name": "An area", "webhook_url": webhook})
+    page.goto(f"{address}/console/#/alerts?alert={made['data']['alert_id']}")
+    page.reload()
+    expect(page.get_by_role("region", name="An area")).to_contain_text("Area: 4 corners", timeout=WAIT_MS)
+
     # The hostile advert is text.
     time.sleep(1.5)
     price = "f.price.latest.value"
@@ -510,6 +521,18 @@ with sync_playwright() as playwright:
     expect(said).to_contain_text("One home now")
     desk.keyboard.press("2")
     expect(said).to_contain_text("Kept apart")
+
+    # The guide has a search over all pages, tables of contents and pictures, and its policy refuses none of them.
+    page.goto(address + "/docs/guide/")
+    page.get_by_role("searchbox", name="Search the guide").press_sequentially("webhook signature")
+    hits = page.get_by_role("search").get_by_role("link")
+    expect(hits.first).to_be_visible(timeout=WAIT_MS)
+    hits.first.click()
+    expect(page).to_have_url(re.compile(r"/docs/guide/[a-z-]+#"))
+    page.goto(address + "/docs/guide/console")
+    page.get_by_role("navigation", name="On this page").get_by_role("link", name="Sessions").click()
+    expect(page).to_have_url(re.compile("#sessions$"))
+    assert page.evaluate("document.images.length > 0 && [...document.images].every((one) => one.naturalWidth > 0)")
 
     # A revoked key throws its session out.
     ask("DELETE", f"/v2/protected/admin/keys/{session_of(page)['key_id']}", ready["admin_key"])

@@ -3,7 +3,7 @@
 //! An example of help is a line that calls toise; one of the documentation a command in a shell block (```` ```sh
 //! ````), or the query in a block of SQL. The examples of one command or page run in order in a separate folder, with a
 //! small data folder and the files that they name ([`stage`]). Examples that cannot run in a test are skipped by a rule
-//! below, and listed.
+//! below, and listed. The pages `docs/for-*.md` go from nothing to a result; `tests/guides/run.sh` runs their steps.
 
 mod stage;
 
@@ -73,8 +73,12 @@ fn the_examples_of_the_documentation_run() {
     let pages = fs::read_dir(root.join("docs"))
         .unwrap()
         .map(|entry| entry.unwrap().path());
+    let has_steps = |path: &Path| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("for-"))
+    };
     let mut pages: Vec<_> = pages
-        .filter(|path| path.extension().is_some_and(|end| end == "md"))
+        .filter(|path| path.extension().is_some_and(|end| end == "md") && !has_steps(path))
         .collect();
     pages.sort();
     pages.push(root.join("README.md"));

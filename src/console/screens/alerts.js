@@ -79,7 +79,7 @@ function Followed({ alert, onChange }) {
     <div class="row spread"><h2>${alert.search_name}</h2><span class="row">
       <button type="button" disabled=${isBusy} onClick=${replay}><${Icon} name="replay" />${word("replay", { days: REPLAY_DAYS })}</button>
       <button type="button" disabled=${isBusy} onClick=${toggle}><${Icon} name=${alert.activated ? "pause" : "play"} />${word(alert.activated ? "pause" : "resume")}</button></span></div>
-    <div class="chips">${described(alert.search_query.filterProperty ?? alert.search_query.filterAdvert).map(([name, value]) => html`<${Badge}>${name}: ${value}<//>`)}</div>
+    <div class="chips">${described(alert.search_query.filterProperty ?? alert.search_query.filterAd).map(([name, value]) => html`<${Badge}>${name}: ${value}<//>`)}</div>
     <p class="quiet">${word("goesTo")} <code>${alert.webhook_url}</code></p>
     <h3>${word("deliveries")}</h3>
     <${Waiting} of=${deliveries} />

@@ -1,7 +1,8 @@
-//! The guide at `/docs/guide/`: the pages of `docs/`, compiled in and rendered once. They need no network and match
-//! the running version.
+//! The guide at `/docs/guide/`: the pages of `docs/` and their pictures, compiled in and rendered once. They need no
+//! network and match the running version. A script searches all pages in the browser.
 //!
-//! To add a page, add its row to [`PAGES`]; a test checks that every file of `docs/` is listed.
+//! To add a page, add its row to [`PAGES`]; to add a picture, its name to [`PICTURES`]. A test checks that every file
+//! of `docs/` is listed.
 
 mod render;
 
@@ -9,7 +10,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use futures::FutureExt;
-use serde_json::json;
+use serde_json::{Value, json};
 use warp::http::header::{HeaderValue, LOCATION};
 use warp::http::{HeaderMap, Response, StatusCode};
 
@@ -43,6 +44,10 @@ macro_rules! pages {
 static PAGES: &[Page] = pages![
     "": "docs/README.md",
     "getting-started": "docs/getting-started.md",
+    "for-analysts": "docs/for-analysts.md",
+    "for-developers": "docs/for-developers.md",
+    "for-agencies": "docs/for-agencies.md",
+    "for-operators": "docs/for-operators.md",
     "importing": "docs/importing.md",
     "refresh": "docs/refresh.md",
     "sales": "docs/sales.md",
@@ -74,8 +79,37 @@ static PAGES: &[Page] = pages![
     "glossary": "src/GLOSSARY.md",
 ];
 
+macro_rules! pictures {
+    ($($name:literal,)*) => {
+        &[$((
+            $name,
+            include_bytes!(concat!("../../../../docs/images/", $name)).as_slice(),
+        )),*]
+    };
+}
+
+/// Every picture of the pages, by its name in `docs/images/`.
+static PICTURES: &[(&str, &[u8])] = pictures![
+    "address-to-estimate.webp",
+    "alert-from-the-map.webp",
+    "alerts.webp",
+    "home.webp",
+    "home-phone.webp",
+    "map.webp",
+    "map-phone-dark.webp",
+    "market.webp",
+    "operations-dark.webp",
+    "sql.webp",
+];
+const PICTURE_TYPE: &str = "image/webp";
+
 const STYLE_NAME: &str = "guide.css";
 const STYLE: &str = include_str!("guide.css");
+/// The script of the search, which reads [`SECTIONS_NAME`].
+const SCRIPT_NAME: &str = "guide.js";
+const SCRIPT: &str = include_str!("guide.js");
+/// The sections of every page, as JSON.
+const SECTIONS_NAME: &str = "sections.json";
 
 /// The index, which is in the OpenAPI document, and the pages.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -91,24 +125,53 @@ pub const ENDPOINTS: &[Endpoint] = &[
         }),
     ),
     Endpoint::page("/docs/guide/{page}", SEND, None),
+    Endpoint::page(
+        "/docs/guide/images/{file}",
+        |call| async { send_from(&PICTURE_FILES, call.param(0), call.headers) }.boxed(),
+        None,
+    ),
     Endpoint::page("/docs/guide", |_| async { Ok(to_index()) }.boxed(), None),
 ];
 
 const SEND: Handler = |call| async { send(call.param(0), call.headers) }.boxed();
 
-/// Every page rendered, and their style sheet.
+/// Every page rendered, their style sheet, and the search. The last three are revalidated like the pages, because they
+/// fit the pages of this version only.
 static FILES: LazyLock<Vec<DocsFile>> = LazyLock::new(|| {
-    let pages = PAGES.iter().filter_map(|page| {
-        let html = Bytes::from(render::document(page));
-        DocsFile::new(page.name, "text/html", PAGE_CACHE, html)
+    let pages = PAGES
+        .iter()
+        .map(|page| (page.name, "text/html", render::document(page)));
+    let sections: Vec<Value> = PAGES.iter().flat_map(render::sections).collect();
+    let others = [
+        (STYLE_NAME, "text/css", STYLE.to_owned()),
+        (SCRIPT_NAME, "text/javascript", SCRIPT.to_owned()),
+        (
+            SECTIONS_NAME,
+            "application/json",
+            Value::Array(sections).to_string(),
+        ),
+    ];
+    let files = pages.chain(others);
+    let files = files.filter_map(|(name, media_type, text)| {
+        DocsFile::new(name, media_type, PAGE_CACHE, Bytes::from(text))
     });
-    let style = Bytes::from_static(STYLE.as_bytes());
-    let style = DocsFile::new(STYLE_NAME, "text/css", FILE_CACHE, style);
-    pages.chain(style).collect()
+    files.collect()
+});
+
+/// Every picture.
+static PICTURE_FILES: LazyLock<Vec<DocsFile>> = LazyLock::new(|| {
+    let pictures = PICTURES.iter().filter_map(|(name, bytes)| {
+        DocsFile::new(name, PICTURE_TYPE, FILE_CACHE, Bytes::from_static(bytes))
+    });
+    pictures.collect()
 });
 
 fn send(name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {
-    let file = FILES.iter().find(|file| file.name == name);
+    send_from(&FILES, name, headers)
+}
+
+fn send_from(files: &[DocsFile], name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {
+    let file = files.iter().find(|file| file.name == name);
     Ok(file.ok_or(ApiError::NoRoute)?.send(headers).into())
 }
 
@@ -175,6 +238,38 @@ mod tests {
                     page.file
                 );
             }
+        }
+    }
+
+    #[test]
+    fn every_picture_is_served_and_shown() {
+        let images = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
+        let shown = |name: &str| {
+            let is_shown =
+                |page: &Page| html(page.name).contains(&format!("src=\"images/{name}\""));
+            PAGES.iter().any(is_shown)
+        };
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(images).unwrap() {
+            names.push(entry.unwrap().file_name().into_string().unwrap());
+        }
+        for name in names {
+            assert!(shown(&name), "no page shows {name}");
+            let picture = send_from(&PICTURE_FILES, &name, &HeaderMap::new()).unwrap();
+            assert_eq!(picture.response.headers()["content-type"], PICTURE_TYPE);
+            assert!(picture.response.body().starts_with(b"RIFF"), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_search_reads_the_sections_of_every_page() {
+        assert_eq!(html(SCRIPT_NAME), SCRIPT);
+        assert!(SCRIPT.contains(SECTIONS_NAME));
+        let sections: Vec<Value> = serde_json::from_str(&html(SECTIONS_NAME)).unwrap();
+        for page in PAGES {
+            let of_page = |section: &&Value| section["page"] == page.name;
+            let title = sections.iter().find(of_page).unwrap();
+            assert_eq!(title["title"], title["heading"], "{}", page.file);
         }
     }
 
