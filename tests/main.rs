@@ -7,6 +7,7 @@ mod alerts {
     mod index;
     mod matches;
     mod model;
+    mod open_data;
     mod operating;
     mod receivers;
     mod registry;
@@ -41,6 +42,7 @@ mod contract {
     mod market;
     mod mcp;
     mod openapi;
+    mod open_data_alerts;
     mod opendata;
     mod place_codes;
     mod policy;
@@ -107,6 +109,7 @@ mod journeys {
     #[cfg(target_os = "linux")]
     mod memory_dumps;
     mod missing_folders;
+    mod open_data_alerts;
     mod operating;
     mod operators;
     mod other_engines;

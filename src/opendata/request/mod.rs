@@ -4,4 +4,4 @@ pub mod address;
 pub mod bodies;
 mod parse;
 
-pub use parse::{parse_match, parse_match_many, parse_search};
+pub use parse::{parse_match, parse_match_many, parse_saved_search, parse_search};
