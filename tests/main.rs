@@ -41,8 +41,8 @@ mod contract {
     mod listings;
     mod market;
     mod mcp;
-    mod openapi;
     mod open_data_alerts;
+    mod openapi;
     mod opendata;
     mod place_codes;
     mod policy;

@@ -87,7 +87,8 @@ pub fn match_kinds(subject: impl Into<AlertSubject>) -> &'static Enumeration {
 }
 
 /// Meaning of the match kinds of alerts on open data.
-const OPEN_DATA_KINDS_ABOUT: &str = "What is reported: a new record that matches, or a corrected record that matches";
+const OPEN_DATA_KINDS_ABOUT: &str =
+    "What is reported: a new record that matches, or a corrected record that matches";
 
 static CONTEXT: [Field; 1] = [
     Field::optional("metadata", FieldKind::Free(METADATA_BYTES_MAX), "")

@@ -98,8 +98,10 @@ const DISK_FREE_BYTES: Metric<Gauge> = Metric::gauge(
     "toise_disk_free_bytes",
     "Free bytes on the disk of the data folder.",
 );
-const ACTIVE_ALERTS: Metric<Gauge> =
-    Metric::gauge("toise_active_alerts", "Active alerts, by the table that they search.");
+const ACTIVE_ALERTS: Metric<Gauge> = Metric::gauge(
+    "toise_active_alerts",
+    "Active alerts, by the table that they search.",
+);
 const PAIRS_WAITING: Metric<Gauge> = Metric::gauge(
     "toise_candidate_pairs_waiting",
     "Pairs of adverts of two properties that may be the same home and wait for a person to decide.",

@@ -131,7 +131,8 @@ impl IdIndex {
         let count = rows;
         let expected = [&MAGIC[..], &count.to_le_bytes()].concat();
         if file.length() != HEADER_BYTES + count * ENTRY_BYTES
-            || file.read(0..HEADER_BYTES)? != expected {
+            || file.read(0..HEADER_BYTES)? != expected
+        {
             return Err(Error::damaged(path, "not the id index of its data file"));
         }
         Ok(Self { file, count })
@@ -203,19 +204,27 @@ impl IdIndex {
             .zip(contents.as_chunks::<8>().0)
             .zip(versions.as_chunks::<4>().0)
             .zip(rows.as_chunks::<4>().0)
-            .zip(added.as_chunks::<4>().0.iter().zip(changed.as_chunks::<4>().0))
+            .zip(
+                added
+                    .as_chunks::<4>()
+                    .0
+                    .iter()
+                    .zip(changed.as_chunks::<4>().0),
+            )
             .zip(filled.as_chunks::<2>().0)
-            .map(|(((((id, content), version), row), (added, changed)), filled)| IdEntry {
-                id: u128::from_le_bytes(*id),
-                content: u64::from_le_bytes(*content),
-                version: i32::from_le_bytes(*version),
-                row: u32::from_le_bytes(*row),
-                versions: RowVersions {
-                    added: u32::from_le_bytes(*added),
-                    changed: u32::from_le_bytes(*changed),
+            .map(
+                |(((((id, content), version), row), (added, changed)), filled)| IdEntry {
+                    id: u128::from_le_bytes(*id),
+                    content: u64::from_le_bytes(*content),
+                    version: i32::from_le_bytes(*version),
+                    row: u32::from_le_bytes(*row),
+                    versions: RowVersions {
+                        added: u32::from_le_bytes(*added),
+                        changed: u32::from_le_bytes(*changed),
+                    },
+                    filled: u16::from_le_bytes(*filled),
                 },
-                filled: u16::from_le_bytes(*filled),
-            })
+            )
             .collect();
         Ok(entries)
     }

@@ -219,10 +219,11 @@ impl DataFileWriter {
         let first_row = self.entries.len() as u32;
         let entries = index_entries(self.schema, rows, contents, first_row).into_iter();
         let entries = entries.zip(versions);
-        self.entries.extend(entries.map(|(entry, versions)| IdEntry {
-            versions: *versions,
-            ..entry
-        }));
+        self.entries
+            .extend(entries.map(|(entry, versions)| IdEntry {
+                versions: *versions,
+                ..entry
+            }));
         if self.group.is_empty() {
             let number = self.writer.flushed_row_groups().len();
             self.group = self.columns.create_column_writers(number)?;

@@ -339,7 +339,8 @@ impl AlertsFixture {
             moved.extend(self.members.remove(other).unwrap());
             for kept in &mut self.alerts {
                 // From now on it has matched the surviving property.
-                if listing_of(kept.address) == ListingKind::Property && kept.matched.contains(other) {
+                if listing_of(kept.address) == ListingKind::Property && kept.matched.contains(other)
+                {
                     kept.matched.insert(id);
                 }
             }

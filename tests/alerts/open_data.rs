@@ -98,7 +98,10 @@ impl Desk {
             if seen.unwrap() == current {
                 return;
             }
-            assert!(started.elapsed() < PASS_MAX, "no pass over version {current}");
+            assert!(
+                started.elapsed() < PASS_MAX,
+                "no pass over version {current}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -163,7 +166,10 @@ impl Desk {
             record,
         } in all
         {
-            let id = record[rows::id_column(dataset)].as_str().unwrap().to_owned();
+            let id = record[rows::id_column(dataset)]
+                .as_str()
+                .unwrap()
+                .to_owned();
             assert_eq!(item.0.as_u128(), id_index::digest(&id));
             told.entry(alert).or_default().push((branch, id));
         }
@@ -233,8 +239,14 @@ fn check(dataset: Dataset, seed: u64) {
                 }
             }
             expected.sort();
-            created += expected.iter().filter(|(branch, _)| branch == "created").count();
-            updated += expected.iter().filter(|(branch, _)| branch == "updated").count();
+            created += expected
+                .iter()
+                .filter(|(branch, _)| branch == "created")
+                .count();
+            updated += expected
+                .iter()
+                .filter(|(branch, _)| branch == "updated")
+                .count();
             let told = told.get(&desk.number(*alert)).cloned().unwrap_or_default();
             assert_eq!(told, expected, "seed {seed}, round {round}: {filters}");
         }
@@ -273,7 +285,10 @@ fn an_alert_is_notified_of_what_is_imported_after_its_creation_and_activation() 
         told.get(&desk.number(alert)).map_or(0, Vec::len)
     };
     let told = desk.told(dataset, &mut last);
-    assert_eq!([early, late, changes_only].map(|alert| counts(&told, alert)), [30, 0, 0]);
+    assert_eq!(
+        [early, late, changes_only].map(|alert| counts(&told, alert)),
+        [30, 0, 0]
+    );
     // What is imported while an alert is inactive is not sent later.
     desk.fixture.alerts.delete(early).unwrap();
     rows::import(&desk.lake, dataset, &records[30..50], Vec::new());
@@ -282,16 +297,29 @@ fn an_alert_is_notified_of_what_is_imported_after_its_creation_and_activation() 
     rows::import(&desk.lake, dataset, &records[50..60], Vec::new());
     desk.wait(dataset);
     let told = desk.told(dataset, &mut last);
-    assert_eq!([early, late, changes_only].map(|alert| counts(&told, alert)), [10, 30, 0]);
+    assert_eq!(
+        [early, late, changes_only].map(|alert| counts(&told, alert)),
+        [10, 30, 0]
+    );
     // A correction reaches only those that subscribe to corrections.
     let changed = corrected(dataset, &records[..1], &mut draw);
     rows::import(&desk.lake, dataset, &changed, Vec::new());
     desk.wait(dataset);
     let told = desk.told(dataset, &mut last);
-    assert_eq!([early, late, changes_only].map(|alert| counts(&told, alert)), [0, 0, 1]);
+    assert_eq!(
+        [early, late, changes_only].map(|alert| counts(&told, alert)),
+        [0, 0, 1]
+    );
     // Of both the history names every record that was matched.
     assert_eq!(desk.fixture.alerts.history(late, 0, 100).unwrap().len(), 31);
-    assert_eq!(desk.fixture.alerts.history(changes_only, 0, 100).unwrap().len(), 31);
+    assert_eq!(
+        desk.fixture
+            .alerts
+            .history(changes_only, 0, 100)
+            .unwrap()
+            .len(),
+        31
+    );
 }
 
 #[test]

@@ -9,8 +9,16 @@ use crate::support::alerts::with;
 use crate::support::{ROWS, error_of};
 
 const ROOTS: [(&str, &str, &str); 2] = [
-    ("/v2/protected/opendata/dvf/search/alerts", "insee_code", "48095"),
-    ("/v2/protected/opendata/dpe/search/alerts", "code_departement_ban", "48"),
+    (
+        "/v2/protected/opendata/dvf/search/alerts",
+        "insee_code",
+        "48095",
+    ),
+    (
+        "/v2/protected/opendata/dpe/search/alerts",
+        "code_departement_ban",
+        "48",
+    ),
 ];
 
 fn body(filters: Value) -> Value {
@@ -33,11 +41,17 @@ async fn an_alert_on_open_data_is_created_read_changed_ended_and_activated() {
                 "created_at": "2026-11-21T15:00:00.000Z", "updated_at": "2026-11-21T15:00:00.000Z"}),
         );
         assert_eq!(read(&service, &path).await, expected);
-        assert_eq!(read(&service, &format!("{root}/all")).await, json!([expected]));
+        assert_eq!(
+            read(&service, &format!("{root}/all")).await,
+            json!([expected])
+        );
         let change = json!({"match": ["ALERT_MATCH_CHANGED"], "search_query": {}});
         assert_eq!(data(&service, Method::PATCH, &path, &change).await, created);
         assert_eq!(read(&service, &path).await, with(expected, change));
-        assert_eq!(data(&service, Method::DELETE, &path, &Value::Null).await, created);
+        assert_eq!(
+            data(&service, Method::DELETE, &path, &Value::Null).await,
+            created
+        );
         assert_eq!(read(&service, &path).await["activated"], false);
         assert_eq!(read(&service, &format!("{path}/activate")).await, created);
         assert_eq!(read(&service, &path).await["activated"], true);
@@ -59,11 +73,22 @@ async fn an_alert_on_open_data_is_created_read_changed_ended_and_activated() {
         assert_eq!(preview["items"][0]["id"], "r000");
         // An alert on sales cannot be read as one on anything else.
         for (other, ..) in ROOTS.iter().filter(|(other, ..)| *other != root) {
-            let elsewhere = ask(&service, Method::GET, &format!("{other}/{id}"), &json!(null)).await;
+            let elsewhere = ask(
+                &service,
+                Method::GET,
+                &format!("{other}/{id}"),
+                &json!(null),
+            )
+            .await;
             assert_eq!(elsewhere.status(), 404);
         }
         let unknown = format!("{root}/{}", Uuid::now_v7());
-        assert_eq!(ask(&service, Method::GET, &unknown, &json!(null)).await.status(), 404);
+        assert_eq!(
+            ask(&service, Method::GET, &unknown, &json!(null))
+                .await
+                .status(),
+            404
+        );
     }
 }
 
@@ -112,6 +137,10 @@ async fn a_fault_in_an_alert_on_open_data_is_reported_with_its_path() {
         let days = json!({"search_query": {}, "days": 3});
         let (status, _, told) =
             error_of(ask(&service, Method::POST, &format!("{root}/preview"), &days).await).await;
-        assert_eq!((status, told.starts_with("days: unknown field")), (422, true), "{told}");
+        assert_eq!(
+            (status, told.starts_with("days: unknown field")),
+            (422, true),
+            "{told}"
+        );
     }
 }

@@ -120,8 +120,7 @@ fn check(dataset: Dataset, sizes: &[usize], seed: u64, questions: usize) {
     for question in 0..questions {
         let sort_by = bodies(dataset).sort_keys[question % bodies(dataset).sort_keys.len()];
         let order = *draw.one_of(&["asc", "desc"]);
-        let body =
-            json!({"filters": filters(dataset, &table.records, &mut draw), "sortBy": sort_by, "sortOrder": order});
+        let body = json!({"filters": filters(dataset, &table.records, &mut draw), "sortBy": sort_by, "sortOrder": order});
         let mut sizes = draw.clone();
         compare(&table, &body, usize::MAX, &mut || {
             *sizes.one_of(&[7, 33, 100, 100, 100, 100])

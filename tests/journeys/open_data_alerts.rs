@@ -46,7 +46,10 @@ impl Client {
 
     async fn ask(&self, method: Method, path: &str, body: Value) -> Value {
         let url = format!("{}/v2/protected/{path}", self.address);
-        let request = self.http.request(method, url).header("x-api-key", &self.key);
+        let request = self
+            .http
+            .request(method, url)
+            .header("x-api-key", &self.key);
         let response = request.json(&body).send().await.unwrap();
         let status = response.status();
         let answer: Value = response.json().await.unwrap();
@@ -66,7 +69,9 @@ impl Client {
         let mut body = json!({"filters": filters, "size": 100});
         let mut found = BTreeSet::new();
         loop {
-            let page = self.ask(Method::POST, "opendata/dvf/search", body.clone()).await;
+            let page = self
+                .ask(Method::POST, "opendata/dvf/search", body.clone())
+                .await;
             let records = page["data"].as_array().unwrap().iter();
             found.extend(records.map(|record| record["id"].as_str().unwrap().to_owned()));
             if page["hasMore"] == false {
@@ -88,7 +93,11 @@ fn told(receiver: &Receiver) -> Told {
             for entry in delivery["data"][branch].as_array().unwrap() {
                 for sale in entry["dvf"].as_array().unwrap() {
                     let text = |value: &Value| value.as_str().unwrap().to_owned();
-                    let key = (text(&entry["alert_id"]), branch.to_owned(), text(&sale["id"]));
+                    let key = (
+                        text(&entry["alert_id"]),
+                        branch.to_owned(),
+                        text(&sale["id"]),
+                    );
                     *told.entry(key).or_default() += 1;
                 }
             }
@@ -145,13 +154,18 @@ async fn a_second_edition_of_real_sales_is_sent_once_and_a_correction_as_a_chang
     ] {
         let before = client.found(&filters).await;
         let query = json!({"search_query": {"filters": filters}});
-        let preview = client.ask(Method::POST, &format!("{ROOT}/preview"), query).await;
+        let preview = client
+            .ask(Method::POST, &format!("{ROOT}/preview"), query)
+            .await;
         assert_eq!(preview["data"]["count"], before.len());
         let id = client.alert(&receiver, &filters, &BOTH).await;
         alerts.push((id, filters, before));
     }
     let imported = import(data, &sales("2024"));
-    assert!(imported["outcome"]["added"].as_u64().unwrap() > 100, "{imported}");
+    assert!(
+        imported["outcome"]["added"].as_u64().unwrap() > 100,
+        "{imported}"
+    );
     // The server needs a moment to see the new version.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mut expected = BTreeSet::new();
@@ -160,7 +174,10 @@ async fn a_second_edition_of_real_sales_is_sent_once_and_a_correction_as_a_chang
         let new: Vec<&String> = new.difference(before).collect();
         assert!(!new.is_empty(), "{filters}");
         println!("{} new sales for {filters}", new.len());
-        expected.extend(new.into_iter().map(|sale| (id.clone(), "created".to_owned(), sale.clone())));
+        expected.extend(
+            new.into_iter()
+                .map(|sale| (id.clone(), "created".to_owned(), sale.clone())),
+        );
     }
     receives(&receiver, &expected).await;
     // The same facts again notify nobody.
@@ -170,16 +187,30 @@ async fn a_second_edition_of_real_sales_is_sent_once_and_a_correction_as_a_chang
 
     // One sale is corrected: a room more.
     let (all, _, _) = alerts.last().unwrap();
-    let history = client.ask(Method::GET, &format!("{ROOT}/history/{all}?take=1"), json!(null)).await;
+    let history = client
+        .ask(
+            Method::GET,
+            &format!("{ROOT}/history/{all}?take=1"),
+            json!(null),
+        )
+        .await;
     assert!(history["data"][0]["id"].is_string(), "{history}");
     let corrected = folder.path().join("corrected.csv");
     std::fs::write(&corrected, with_a_room_more(&sales("2024"))).unwrap();
     let outcome = import(data, &corrected)["outcome"].clone();
-    assert_eq!((&outcome["added"], &outcome["replaced"]), (&json!(0), &json!(1)), "{outcome}");
+    assert_eq!(
+        (&outcome["added"], &outcome["replaced"]),
+        (&json!(0), &json!(1)),
+        "{outcome}"
+    );
     let started = Instant::now();
     let changed = loop {
         let told = told(&receiver);
-        let changed: Vec<_> = told.keys().filter(|(_, branch, _)| branch == "updated").cloned().collect();
+        let changed: Vec<_> = told
+            .keys()
+            .filter(|(_, branch, _)| branch == "updated")
+            .cloned()
+            .collect();
         if changed.iter().any(|(alert, ..)| alert == all) {
             break changed;
         }
@@ -213,7 +244,10 @@ fn with_a_room_more(file: &Path) -> String {
         row.len() == names.len() && row[kind] == "Appartement" && of_sale(row[mutation]) == 1
     });
     let chosen = chosen.unwrap();
-    let mut row: Vec<String> = cells[chosen].iter().map(|cell| (*cell).to_owned()).collect();
+    let mut row: Vec<String> = cells[chosen]
+        .iter()
+        .map(|cell| (*cell).to_owned())
+        .collect();
     row[rooms] = (row[rooms].parse::<u32>().unwrap() + 1).to_string();
     let mut lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
     lines[chosen] = row.join(",");
@@ -227,7 +261,10 @@ async fn an_edition_published_without_a_server_is_sent_once_however_often_the_se
     let edition = |seed: &str| {
         let folder = outer.path().join(seed);
         let output = folder.to_str().unwrap();
-        run(&data, &["synth", "--dvf", "4000", "--seed", seed, "--output", output]);
+        run(
+            &data,
+            &["synth", "--dvf", "4000", "--seed", seed, "--output", output],
+        );
         folder.join("dvf-synth.csv").to_str().unwrap().to_owned()
     };
     let (old, new) = (edition("1"), edition("2"));
@@ -261,7 +298,9 @@ async fn an_edition_published_without_a_server_is_sent_once_however_often_the_se
     import.wait().unwrap();
     assert!(sql_number(&data, count) > rows);
 
-    let kills = std::env::var("TOISE_KILLS").ok().and_then(|kills| kills.parse().ok());
+    let kills = std::env::var("TOISE_KILLS")
+        .ok()
+        .and_then(|kills| kills.parse().ok());
     let mut draw = Draw::new(std::process::id().into());
     let mut told_before = Vec::new();
     for _ in 0..kills.unwrap_or(KILLS) {

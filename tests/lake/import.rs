@@ -100,14 +100,18 @@ fn rows_keep_the_versions_in_which_they_were_added_and_changed() {
         for size in [300, 20, 600, 5, 40] {
             let more = rows::records(dataset, records.len(), size, &mut draw);
             let again = records.iter().take(25);
-            let changed = again.map(|record| rows::record(dataset, id_of(dataset, record), &mut draw));
+            let changed =
+                again.map(|record| rows::record(dataset, id_of(dataset, record), &mut draw));
             let pushed: Vec<Record> = changed.chain(more.clone()).collect();
             replaced += import(&lake, dataset, &pushed, Vec::new()).replaced;
             records.extend(more);
             let version = lake.snapshot(dataset.schema()).unwrap().sequence as u32;
             let now = contents(&lake, dataset);
             for (id, text) in &now {
-                let new = RowVersions { added: version, changed: version };
+                let new = RowVersions {
+                    added: version,
+                    changed: version,
+                };
                 let known = expected.entry(id_index::digest(id)).or_insert(new);
                 if former.get(id).is_some_and(|before| before != text) {
                     known.changed = version;

@@ -125,7 +125,10 @@ fn write(
 }
 
 /// Returns an alert as it is now; `None` if it is not active.
-fn active_alert(transaction: &Transaction<'_>, alert: i64) -> rusqlite::Result<Option<ActiveAlert>> {
+fn active_alert(
+    transaction: &Transaction<'_>,
+    alert: i64,
+) -> rusqlite::Result<Option<ActiveAlert>> {
     let sql = "SELECT since_version, match_kinds FROM alerts WHERE alert = ?1 AND activated = 1";
     let mut statement = transaction.prepare_cached(sql)?;
     let found = statement.query_row([alert], |row| {
@@ -182,7 +185,11 @@ mod tests {
         let split = parts(vec![record(1, 1_500), record(2, 3_000), record(3, 1)]);
         let shape: Vec<Vec<(u128, usize)>> = split
             .iter()
-            .map(|part| part.iter().map(|one| (one.item, one.alerts.len())).collect())
+            .map(|part| {
+                part.iter()
+                    .map(|one| (one.item, one.alerts.len()))
+                    .collect()
+            })
             .collect();
         let expected = vec![
             vec![(1, 1_500), (2, 500)],

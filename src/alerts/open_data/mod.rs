@@ -172,10 +172,10 @@ impl LeaderTask for PassRunner {
     fn turn(&mut self) -> Result<()> {
         // A table that cannot be read does not stop the other one.
         let outcomes = Dataset::ALL.map(|dataset| self.advance(dataset));
-        self.is_busy = outcomes
-            .iter()
-            .any(|outcome| matches!(outcome, Ok(true)));
-        outcomes.into_iter().try_for_each(|outcome| outcome.map(drop))
+        self.is_busy = outcomes.iter().any(|outcome| matches!(outcome, Ok(true)));
+        outcomes
+            .into_iter()
+            .try_for_each(|outcome| outcome.map(drop))
     }
 
     fn next_in(&self) -> Option<Duration> {

@@ -1,6 +1,8 @@
 //! The fields of the open-data bodies: one table of filters, sort keys and targets per kind of body.
 
-use super::{AREA, DatasetBodies, IRIS_TYPES, filter, items, many, matching, saved, search, target};
+use super::{
+    AREA, DatasetBodies, IRIS_TYPES, filter, items, many, matching, saved, search, target,
+};
 use crate::request::address::ADDRESS;
 use crate::{dpe, dvf};
 use toise_contract::fields::{Field, FieldKind, ListOf};
