@@ -117,6 +117,7 @@ impl OpenDataAlerts {
             context,
             lease: None,
             passes: HashMap::new(),
+            finished: HashMap::new(),
             is_busy: false,
             counted: None,
         };
@@ -146,6 +147,8 @@ struct PassRunner {
     lease: Option<Lease>,
     /// The pass over each table that has one. A pass that fails is forgotten and begun again.
     passes: HashMap<Dataset, Pass>,
+    /// The snapshot of each table, by its checksum, of which nothing is left to do.
+    finished: HashMap<Dataset, String>,
     /// Whether there is more to do at once.
     is_busy: bool,
     /// When the waiting notifications were last counted, and whether they were too many.
@@ -157,13 +160,14 @@ impl LeaderTask for PassRunner {
     type Error = Error;
 
     fn begin(&mut self, lease: &Lease) -> Result<()> {
-        self.passes.clear();
+        self.step_back();
         self.lease = Some(lease.clone());
         Ok(())
     }
 
     fn step_back(&mut self) {
         self.passes.clear();
+        self.finished.clear();
         self.lease = None;
     }
 
@@ -223,12 +227,17 @@ impl PassRunner {
     }
 
     /// Begins a pass over the current version of a table; `None` if all alerts have seen it.
-    fn begin_pass(&self, dataset: Dataset, lease: &Lease) -> Result<Option<Pass>> {
+    fn begin_pass(&mut self, dataset: Dataset, lease: &Lease) -> Result<Option<Pass>> {
         let OpenDataAlertsContext { store, engine, .. } = &self.context;
-        let position = store.read(|connection| Position::read(connection, dataset))?;
         let view = engine.view(dataset.schema())?;
+        let checksum = &view.snapshot().checksum;
+        if self.finished.get(&dataset) == Some(checksum) {
+            return Ok(None);
+        }
         let version = version_number(view.snapshot().sequence);
+        let position = store.read(|connection| Position::read(connection, dataset))?;
         if position.seen == version && position.newest() <= version {
+            self.finished.insert(dataset, checksum.clone());
             return Ok(None);
         }
         // Read after the position: an alert may name a version that the view does not show yet.
