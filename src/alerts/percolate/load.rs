@@ -136,7 +136,7 @@ fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, parsed: Result<Parsed
     });
     state.unreadable.remove(&stored.alert);
     if let Err(reason) = applied {
-        index.remove(stored.alert);
+        state.index(stored.subject).remove(stored.alert);
         state.unreadable.insert(stored.alert);
         // Not an error for the caller: the alert was valid when it was created, and ingestion must not stop because
         // this version parses it differently.
