@@ -31,5 +31,6 @@ pub mod retention;
 mod schedule;
 pub mod settings;
 pub mod signature;
+mod subject;
 
 pub use registry::AlertRegistry;

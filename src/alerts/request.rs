@@ -8,7 +8,7 @@ pub mod queries;
 
 use serde_json::Value;
 
-use crate::alert::AlertSubject;
+use crate::subject::AlertSubject;
 use toise_contract::enums::{
     EnumAdvertAlertMatch, EnumAlertMatch, EnumOpenDataAlertMatch, Enumeration, WireEnum,
 };

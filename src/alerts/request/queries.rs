@@ -6,9 +6,9 @@
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::alert::AlertSubject;
 use crate::delivery::DeliveryStatus;
 use crate::request::alert_table;
+use crate::subject::AlertSubject;
 use toise_contract::dates::{DATE_RULE, DateOrInstant};
 use toise_contract::fault::Fault;
 use toise_contract::fields::{DefaultValue, Field, FieldKind, Own, Values, read, read_query};
