@@ -7,9 +7,9 @@
 //! publication with the alerts afterwards.
 //!
 //! [`dispatch`] groups notifications into deliveries, composes their bodies (`payload`) and posts them to their
-//! receivers, signed ([`signature`]). `schedule` decides when a failed delivery is retried, and `endpoint_health` how many
-//! deliveries an endpoint may have in flight. [`deliveries`], [`overview`] and [`replay`] let accounts and operators
-//! inspect and repeat deliveries, and [`retention`] bounds the outbox.
+//! receivers, signed ([`signature`]). `schedule` decides when a failed delivery is retried, and `endpoint_health` how
+//! many deliveries an endpoint may have in flight. [`deliveries`], [`overview`] and [`replay`] let accounts and
+//! operators inspect and repeat deliveries, and [`retention`] bounds the outbox.
 
 #![forbid(unsafe_code)]
 

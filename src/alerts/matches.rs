@@ -37,8 +37,8 @@ fn alerts(connection: &Connection, sql: &str, item: i64) -> rusqlite::Result<Vec
     statement.query_map([item], |row| row.get(0))?.collect()
 }
 
-/// Returns the identifiers of the items that an alert matched (for open data, digests of identifiers), by time of the first match, newest first; see
-/// [`AlertRegistry::history`](super::registry::AlertRegistry::history).
+/// Returns the identifiers of the items that an alert matched (for open data, digests of identifiers), by time of the
+/// first match, newest first; see [`AlertRegistry::history`](super::registry::AlertRegistry::history).
 pub(super) fn history(
     connection: &Connection,
     subject: AlertSubject,

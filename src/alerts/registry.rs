@@ -3,8 +3,8 @@
 //! An alert belongs to one account and is invisible to all others. Every change gives it the next number of one
 //! sequence over all alerts, so that processes with compiled alerts ([`super::percolate`]) find what changed. Deleting
 //! is logical: history, deliveries and matches remain. Every call blocks. Calls that change something return once the
-//! change is durable; it then applies to everything written from that point on. An alert on open data stores the version
-//! of the table at its creation or activation: it is notified of later versions only.
+//! change is durable; it then applies to everything written from that point on. An alert on open data stores the
+//! version of the table at its creation or activation: it is notified of later versions only.
 
 use std::path::Path;
 
@@ -317,8 +317,8 @@ impl AlertRegistry {
     }
 
     /// Returns the identifiers of the items an alert matched, each once, by time of the first match, newest first. A
-    /// property that was merged into another is listed as the surviving one. A record of open data is named by the digest
-    /// of its identifier.
+    /// property that was merged into another is listed as the surviving one. A record of open data is named by the
+    /// digest of its identifier.
     ///
     /// # Errors
     /// [`Error::NoAlert`].

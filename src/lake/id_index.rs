@@ -2,9 +2,10 @@
 //! import finds the rows that already exist.
 //!
 //! One file per data file, little-endian: 8 bytes of magic, the count, then arrays of that length in digest order: id
-//! digests (16 bytes), content digests (8), versions (4), rows (4), table versions of addition and of the last change (4
-//! each), filled columns (2). Digests are uniformly distributed, so a lookup estimates the position and reads one small
-//! window: about 5 µs, without a cache. Reads are verified against the data file's checksums ([`super::checksums`]).
+//! digests (16 bytes), content digests (8), versions (4), rows (4), table versions of addition and of the last change
+//! (4 each), filled columns (2). Digests are uniformly distributed, so a lookup estimates the position and reads one
+//! small window: about 5 µs, without a cache. Reads are verified against the data file's checksums
+//! ([`super::checksums`]).
 //!
 //! The two table versions stay with a row when a merge copies it to another file. What changed since any version of the
 //! table is therefore in the current snapshot, even if that version is deleted.

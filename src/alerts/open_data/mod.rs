@@ -2,13 +2,13 @@
 //! saved searches.
 //!
 //! An import publishes a version of a table by one rename, outside the store and often in another process. Its records
-//! can therefore not be tested in the transaction that writes them, as listings are. Instead, the id index names for each
-//! row the versions in which it was added and last changed ([`toise_lake::id_index`]), and the store names the version
-//! that all alerts have seen (`position`). What is left to do follows from these two: the import records nothing for the
-//! alerts, former versions may be deleted, and any process may be killed at any moment.
+//! can therefore not be tested in the transaction that writes them, as listings are. Instead, the id index names for
+//! each row the versions in which it was added and last changed ([`toise_lake::id_index`]), and the store names the
+//! version that all alerts have seen (`position`). What is left to do follows from these two: the import records
+//! nothing for the alerts, former versions may be deleted, and any process may be killed at any moment.
 //!
-//! One process per data folder, the holder of the lease `open-data-alerts`, runs a pass over each new version (`pass`). A
-//! pass reads the rows that changed since the position and tests them with the predicates of searches
+//! One process per data folder, the holder of the lease `open-data-alerts`, runs a pass over each new version (`pass`).
+//! A pass reads the rows that changed since the position and tests them with the predicates of searches
 //! ([`Percolator::matches`]). It writes matches and notifications together, a few thousand per transaction (`matches`).
 //! A match names the version of the record, so a pass that is repeated after a crash notifies nobody twice. Then the
 //! position moves to the version of the pass. An alert is notified of versions published after its creation.
@@ -50,8 +50,8 @@ const PACE: Pace = Pace {
     error_pause: Duration::from_secs(5),
     stop_timeout: Duration::ZERO,
 };
-/// Waiting notifications above which a pass pauses, so that it does not fill the outbox faster than it is emptied. Those
-/// of receivers that fail do not count.
+/// Waiting notifications above which a pass pauses, so that it does not fill the outbox faster than it is emptied.
+/// Those of receivers that fail do not count.
 const WAITING_MAX: i64 = 100_000;
 /// Minimum interval between two counts of the waiting notifications.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
@@ -126,8 +126,8 @@ impl OpenDataAlerts {
     }
 }
 
-/// Lets alerts continue from the tables as they are, if a restored store is ahead of the tables restored with it: a backup
-/// copies the tables first. Blocks.
+/// Lets alerts continue from the tables as they are, if a restored store is ahead of the tables restored with it: a
+/// backup copies the tables first. Blocks.
 ///
 /// # Errors
 /// The store or a snapshot cannot be read or written.

@@ -168,7 +168,8 @@ impl Pass {
     }
 }
 
-/// Returns whether a data file may have rows that changed after a version. Its name starts with the version that wrote it.
+/// Returns whether a data file may have rows that changed after a version. Its name starts with the version that wrote
+/// it.
 fn may_have_changes(entry: &DataFileEntry, after: u32) -> bool {
     let written = entry.file.split('-').next();
     let written = written.and_then(|version| version.parse::<u32>().ok());
