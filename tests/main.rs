@@ -7,6 +7,7 @@ mod alerts {
     mod index;
     mod matches;
     mod model;
+    mod open_data;
     mod operating;
     mod receivers;
     mod registry;
@@ -41,6 +42,7 @@ mod contract {
     mod listings;
     mod market;
     mod mcp;
+    mod open_data_alerts;
     mod openapi;
     mod opendata;
     mod place_codes;
@@ -109,6 +111,7 @@ mod journeys {
     #[cfg(target_os = "linux")]
     mod memory_dumps;
     mod missing_folders;
+    mod open_data_alerts;
     mod operating;
     mod operators;
     mod other_engines;

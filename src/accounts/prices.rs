@@ -58,13 +58,21 @@ pub enum Consumption {
     WebhookAlertPropertiesMatchCreated,
     /// A delivery of properties that match and were joined by an advert.
     WebhookAlertPropertiesMatchMerged,
+    /// The history of an alert on sales.
+    OpendataDvfGetAlertHistory,
+    /// The history of an alert on diagnostics.
+    OpendataDpeGetAlertHistory,
+    /// A delivery of an alert on sales.
+    WebhookAlertDvf,
+    /// A delivery of an alert on diagnostics.
+    WebhookAlertDpe,
 }
 
 use Consumption::*;
 
 impl Consumption {
     /// All types, in the order of the price list.
-    pub const ALL: [Consumption; 26] = [
+    pub const ALL: [Consumption; 30] = [
         PropertiesGetById,
         PropertiesGetByAdvertId,
         AdvertsGetByUrl,
@@ -91,6 +99,10 @@ impl Consumption {
         WebhookAlertAdverts,
         WebhookAlertPropertiesMatchCreated,
         WebhookAlertPropertiesMatchMerged,
+        OpendataDvfGetAlertHistory,
+        OpendataDpeGetAlertHistory,
+        WebhookAlertDvf,
+        WebhookAlertDpe,
     ];
 
     /// Returns the spelling of the contract.
@@ -122,6 +134,10 @@ impl Consumption {
             WebhookAlertAdverts => "WEBHOOK_ALERT_ADVERTS",
             WebhookAlertPropertiesMatchCreated => "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED",
             WebhookAlertPropertiesMatchMerged => "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED",
+            OpendataDvfGetAlertHistory => "API_OPENDATA_DVF_GET_ALERT_HISTORY",
+            OpendataDpeGetAlertHistory => "API_OPENDATA_DPE_GET_ALERT_HISTORY",
+            WebhookAlertDvf => "WEBHOOK_ALERT_DVF",
+            WebhookAlertDpe => "WEBHOOK_ALERT_DPE",
         }
     }
 
@@ -154,6 +170,10 @@ impl Consumption {
             WebhookAlertAdverts => "item delivered",
             WebhookAlertPropertiesMatchCreated => "item delivered",
             WebhookAlertPropertiesMatchMerged => "item delivered",
+            OpendataDvfGetAlertHistory => "call",
+            OpendataDpeGetAlertHistory => "call",
+            WebhookAlertDvf => "item delivered",
+            WebhookAlertDpe => "item delivered",
         }
     }
 

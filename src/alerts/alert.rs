@@ -7,10 +7,14 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::request::match_kinds;
-use toise_contract::enums::{EnumAdvertAlertMatch, EnumAlertMatch, WireEnum};
+pub use crate::subject::AlertSubject;
+use toise_contract::enums::{
+    EnumAdvertAlertMatch, EnumAlertMatch, EnumOpenDataAlertMatch, WireEnum,
+};
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::deliveries::AlertContext;
 use toise_contract::listings::filters::ListingKind;
+use toise_opendata::Dataset;
 
 /// A saved search.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,8 +25,8 @@ pub struct Alert {
     pub id: FlxId,
     /// Account that owns it.
     pub account: Uuid,
-    /// Whether it searches properties or adverts.
-    pub listing: ListingKind,
+    /// What it searches.
+    pub subject: AlertSubject,
     /// Why it is inactive; `None` if it is active.
     pub deactivated: Option<DeactivationReason>,
     /// The search as sent.
@@ -57,7 +61,7 @@ pub enum DeactivationReason {
 pub struct Subscription {
     /// First matches.
     pub created: bool,
-    /// Events on items it has matched before.
+    /// Events on items it has matched before; for open data, corrections.
     pub followed: bool,
 }
 
@@ -113,7 +117,7 @@ pub(super) const COLUMNS: &str = "alert, alert_id, account_id, kind, deactivated
 
 /// Reads an alert from [`COLUMNS`].
 pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
-    let listing = listing_of(row, 3)?;
+    let subject = subject_of(row, 3)?;
     let account: String = row.get(2)?;
     let reason: Option<String> = row.get(4)?;
     let known = |reason: String| {
@@ -130,13 +134,13 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
         id: FlxId(Uuid::from_bytes(row.get(1)?)),
         account: Uuid::try_parse(&account)
             .map_err(|_| malformed(2, "invalid account identifier"))?,
-        listing,
+        subject,
         deactivated: reason.map(known).transpose()?,
         search_query: json(row, 5)?,
         webhook_url: row.get(6)?,
         search_name: row.get(7)?,
         match_kinds: names
-            .filter_map(|name| match_kinds(listing).value(name.as_str()?))
+            .filter_map(|name| match_kinds(subject).value(name.as_str()?))
             .collect(),
         context: context
             .map(|context| serde_json::from_str(&context))
@@ -147,20 +151,22 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
     })
 }
 
-/// Reads from a column whether an alert searches properties or adverts.
-pub(super) fn listing_of(row: &Row<'_>, column: usize) -> rusqlite::Result<ListingKind> {
+/// Reads from a column what an alert searches.
+pub(super) fn subject_of(row: &Row<'_>, column: usize) -> rusqlite::Result<AlertSubject> {
     let kind = row.get_ref(column)?.as_str()?;
-    [ListingKind::Property, ListingKind::Advert]
+    AlertSubject::ALL
         .into_iter()
-        .find(|listing| kind_of(*listing) == kind)
+        .find(|subject| kind_of(*subject) == kind)
         .ok_or_else(|| malformed(column, "unknown kind of alert"))
 }
 
-/// Returns the spelling in the store of a kind of listing.
-pub(super) fn kind_of(listing: ListingKind) -> &'static str {
-    match listing {
-        ListingKind::Property => "PROPERTY",
-        ListingKind::Advert => "ADVERT",
+/// Returns the spelling in the store of what an alert searches.
+pub(super) fn kind_of(subject: AlertSubject) -> &'static str {
+    match subject {
+        AlertSubject::Listings(ListingKind::Property) => "PROPERTY",
+        AlertSubject::Listings(ListingKind::Advert) => "ADVERT",
+        AlertSubject::OpenData(Dataset::Dvf) => "DVF",
+        AlertSubject::OpenData(Dataset::Dpe) => "DPE",
     }
 }
 
@@ -173,7 +179,8 @@ pub(super) fn wants(match_kinds: &Value) -> Subscription {
     Subscription {
         created: has(EnumAlertMatch::Created.as_str()),
         followed: has(EnumAlertMatch::Merged.as_str())
-            || has(EnumAdvertAlertMatch::AdvertEvent.as_str()),
+            || has(EnumAdvertAlertMatch::AdvertEvent.as_str())
+            || has(EnumOpenDataAlertMatch::Changed.as_str()),
     }
 }
 

@@ -7,6 +7,7 @@
 use rusqlite::{Connection, Row, Transaction};
 use uuid::Uuid;
 
+use crate::alert::AlertSubject;
 use crate::request::queries::PageParams;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
@@ -36,17 +37,18 @@ fn alerts(connection: &Connection, sql: &str, item: i64) -> rusqlite::Result<Vec
     statement.query_map([item], |row| row.get(0))?.collect()
 }
 
-/// Returns the identifiers of the items that an alert matched, by time of the first match, newest first; see
-/// [`AlertRegistry::history`](super::registry::AlertRegistry::history).
+/// Returns the identifiers of the items that an alert matched (for open data, digests of identifiers), by time of the
+/// first match, newest first; see [`AlertRegistry::history`](super::registry::AlertRegistry::history).
 pub(super) fn history(
     connection: &Connection,
-    listing: ListingKind,
+    subject: AlertSubject,
     alert: i64,
     page: PageParams,
 ) -> rusqlite::Result<Vec<FlxId>> {
-    let sql = match listing {
-        ListingKind::Property => PROPERTY_HISTORY,
-        ListingKind::Advert => ADVERT_HISTORY,
+    let sql = match subject {
+        AlertSubject::Listings(ListingKind::Property) => PROPERTY_HISTORY,
+        AlertSubject::Listings(ListingKind::Advert) => ADVERT_HISTORY,
+        AlertSubject::OpenData(_) => OPEN_DATA_HISTORY,
     };
     let (take, skip) = page.bounds();
     let mut statement = connection.prepare_cached(sql)?;
@@ -66,6 +68,9 @@ const PROPERTY_HISTORY: &str = "SELECT survivor.property_id FROM property_matche
 
 const ADVERT_HISTORY: &str = "SELECT advert_id FROM advert_matches JOIN adverts USING (advert)
      WHERE alert = ?1 ORDER BY matched_at_ms DESC, advert DESC LIMIT ?2 OFFSET ?3";
+
+const OPEN_DATA_HISTORY: &str = "SELECT item FROM open_data_matches
+     WHERE alert = ?1 ORDER BY matched_at_ms DESC, item LIMIT ?2 OFFSET ?3";
 
 /// Records that an alert matched a property for the first time.
 pub(super) fn record_property_match(

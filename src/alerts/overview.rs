@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::alert::{self, Alert, COLUMNS};
+use super::alert::{self, Alert, AlertSubject, COLUMNS};
 use super::deliveries::PageParams;
 use crate::delivery::DeliveryStatus;
 use toise_contract::listings::codes::{FlxId, Timestamp};
@@ -50,7 +50,7 @@ impl Overview {
 pub fn answer(alert: &Alert) -> Value {
     let mut answer = alert.answer();
     answer["account_id"] = json!(alert.account);
-    answer["about"] = json!(alert.listing.table());
+    answer["about"] = json!(alert.subject.table());
     if let Some(reason) = alert.deactivated {
         answer["deactivated_because"] = json!(reason.as_str());
     }
@@ -91,9 +91,14 @@ fn overview(connection: &Connection, alert: Alert) -> rusqlite::Result<Overview>
             .query_row([number], |row| row.get(0))?;
         Ok(count.unsigned_abs())
     };
-    let matches = match alert.listing {
-        ListingKind::Property => "SELECT count(*) FROM property_matches WHERE alert = ?1",
-        ListingKind::Advert => "SELECT count(*) FROM advert_matches WHERE alert = ?1",
+    let matches = match alert.subject {
+        AlertSubject::Listings(ListingKind::Property) => {
+            "SELECT count(*) FROM property_matches WHERE alert = ?1"
+        }
+        AlertSubject::Listings(ListingKind::Advert) => {
+            "SELECT count(*) FROM advert_matches WHERE alert = ?1"
+        }
+        AlertSubject::OpenData(_) => "SELECT count(*) FROM open_data_matches WHERE alert = ?1",
     };
     let waiting = "SELECT count(*) FROM outbox WHERE delivery IS NULL AND alert = ?1";
     let mut deliveries = DeliveryStatus::ALL.map(|status| (status, 0));

@@ -1,12 +1,13 @@
-//! Bodies of deliveries, composed of JSON texts: identifiers of properties, and records of adverts as they were.
+//! Bodies of deliveries, composed of JSON texts: identifiers of properties, and records of adverts and of open data as
+//! they were.
 //!
 //! Snapshots are inserted without parsing; [`toise_contract::listings::deliveries`] defines the result.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::alert::AlertSubject;
 use super::outbox::Branch;
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::ListingKind;
 use toise_store::document;
 
 /// Maximum items per delivery.
@@ -60,8 +61,8 @@ pub(super) struct ItemCounts {
 pub(super) struct PayloadSubject {
     /// The alert.
     pub alert_id: FlxId,
-    /// Whether it searches properties or adverts.
-    pub listing: ListingKind,
+    /// What it searches, which names the list of its items.
+    pub subject: AlertSubject,
     /// Context that is echoed, as JSON.
     pub context: Option<String>,
 }
@@ -128,10 +129,7 @@ pub(super) fn body(
 
 /// Writes the alert's entry of a branch up to its first item.
 fn open(body: &mut Vec<u8>, subject: &PayloadSubject) {
-    let items = match subject.listing {
-        ListingKind::Property => "properties",
-        ListingKind::Advert => "adverts",
-    };
+    let items = subject.subject.table();
     body.extend_from_slice(format!("{{\"alert_id\":\"{}\",", subject.alert_id).as_bytes());
     if let Some(context) = &subject.context {
         body.extend_from_slice(format!("\"context\":{context},").as_bytes());

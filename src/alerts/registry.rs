@@ -3,12 +3,15 @@
 //! An alert belongs to one account and is invisible to all others. Every change gives it the next number of one
 //! sequence over all alerts, so that processes with compiled alerts ([`super::percolate`]) find what changed. Deleting
 //! is logical: history, deliveries and matches remain. Every call blocks. Calls that change something return once the
-//! change is durable; it then applies to everything written from that point on.
+//! change is durable; it then applies to everything written from that point on. An alert on open data stores the
+//! version of the table at its creation or activation: it is notified of later versions only.
+
+use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use uuid::Uuid;
 
-use super::alert::{self, Alert, COLUMNS, DeactivationReason, kind_of, last_change};
+use super::alert::{self, Alert, AlertSubject, COLUMNS, DeactivationReason, kind_of, last_change};
 use super::matches;
 use crate::request::queries::PageParams;
 use crate::request::{AlertPatch, NewAlert, SavedSearch, conditions};
@@ -16,7 +19,8 @@ use crate::settings::AlertLimits;
 use toise_base::clock::Clock;
 use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::ListingKind;
+use toise_lake::Lake;
+use toise_lake::snapshot::Snapshot;
 use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};
 
@@ -26,6 +30,9 @@ pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// The version of a table of open data cannot be read.
+    #[error(transparent)]
+    Lake(#[from] toise_lake::Error),
     /// The account has no such alert.
     #[error("no such alert")]
     NoAlert,
@@ -82,8 +89,8 @@ pub struct AlertRegistry {
 pub struct AlertRef {
     /// The requesting account.
     pub account: Uuid,
-    /// Whether the alert searches properties or adverts.
-    pub listing: ListingKind,
+    /// What the alert searches.
+    pub subject: AlertSubject,
     /// Identifier of the alert.
     pub id: FlxId,
 }
@@ -106,11 +113,11 @@ impl AlertRegistry {
     pub fn create(
         &self,
         account: Uuid,
-        listing: ListingKind,
+        subject: impl Into<AlertSubject>,
         alert: NewAlert,
         id: NewId,
     ) -> Result<FlxId> {
-        let made = self.create_many(account, listing, vec![Ok(alert)], id)?;
+        let made = self.create_many(account, subject, vec![Ok(alert)], id)?;
         made.into_iter().next().unwrap_or(Err(Error::NoAlert))
     }
 
@@ -122,13 +129,15 @@ impl AlertRegistry {
     pub fn create_many(
         &self,
         account: Uuid,
-        listing: ListingKind,
+        subject: impl Into<AlertSubject>,
         alerts: Vec<std::result::Result<NewAlert, Fault>>,
         ids: NewId,
     ) -> Result<Vec<Result<FlxId>>> {
         let now_ms = self.clock.now().timestamp_millis();
         let limits = self.limits;
+        let (subject, data) = (subject.into(), self.store.folder().to_owned());
         self.store.write_with(move |transaction| {
+            let since = current_version(&data, subject)?;
             let mut held = AlertCounts::of(transaction, account)?;
             let mut change = last_change(transaction)?;
             let mut made = Vec::with_capacity(alerts.len());
@@ -153,7 +162,8 @@ impl AlertRegistry {
                         held.active += 1;
                         held.all += 1;
                         change += 1;
-                        insert(transaction, id, account, listing, &alert, change, now_ms)?;
+                        let stamps = (since, change, now_ms);
+                        insert(transaction, id, (account, subject), &alert, stamps)?;
                         Ok(id)
                     }
                     Err(refused) => Err(refused),
@@ -172,23 +182,24 @@ impl AlertRegistry {
         found.ok_or(Error::NoAlert)
     }
 
-    /// Returns the alerts of an account on properties or on adverts as JSON, oldest first: one page, or all.
+    /// Returns the alerts of an account on one kind of record as JSON, oldest first: one page, or all.
     ///
     /// # Errors
     /// [`Error::TooLong`] if they exceed [`LIST_BYTES_MAX`].
     pub fn list(
         &self,
         account: Uuid,
-        listing: ListingKind,
+        subject: impl Into<AlertSubject>,
         page: Option<PageParams>,
     ) -> Result<Vec<Vec<u8>>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM alerts WHERE account_id = ?1 AND kind = ?2 ORDER BY alert LIMIT ?3 OFFSET ?4"
         );
         let (take, skip) = page.map_or((-1, 0), PageParams::bounds);
+        let kind = kind_of(subject.into());
         self.store.read_with(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query((account.to_string(), kind_of(listing), take, skip))?;
+            let mut rows = statement.query((account.to_string(), kind, take, skip))?;
             let (mut texts, mut bytes) = (Vec::new(), 0);
             while let Some(row) = rows.next()? {
                 let text = alert::alert(row)?.answer().to_string().into_bytes();
@@ -212,13 +223,14 @@ impl AlertRegistry {
         if let Some(search) = &patch.search {
             check(search, self.limits)?;
         }
-        self.change(address, move |transaction, number, change, now_ms| {
+        self.change(address, move |transaction, number, since, change, now_ms| {
             let context = patch.context.as_ref();
             let updated = transaction
                 .prepare_cached(
                     "UPDATE alerts SET search_query = coalesce(?2, search_query), webhook_url = coalesce(?3, webhook_url),
                        match_kinds = coalesce(?4, match_kinds), search_name = coalesce(?5, search_name),
                        context = CASE WHEN ?6 THEN ?7 ELSE context END,
+                       since_version = iif(activated, since_version, ?10),
                        activated = 1, deactivated_because = NULL, change = ?8, updated_at_ms = ?9
                      WHERE alert = ?1",
                 )?
@@ -239,6 +251,7 @@ impl AlertRegistry {
                         .transpose()?,
                     change,
                     now_ms,
+                    since,
                 ))?;
             Ok(updated)
         })
@@ -249,13 +262,14 @@ impl AlertRegistry {
     /// # Errors
     /// [`Error::NoAlert`], [`Error::TooMany`] if the account has the maximum number of active alerts.
     pub fn activate(&self, address: AlertRef) -> Result<()> {
-        self.change(address, |transaction, number, change, now_ms| {
+        self.change(address, |transaction, number, since, change, now_ms| {
             let updated = transaction
                 .prepare_cached(
-                    "UPDATE alerts SET activated = 1, deactivated_because = NULL, change = ?2, updated_at_ms = ?3
+                    "UPDATE alerts SET activated = 1, deactivated_because = NULL, change = ?2, updated_at_ms = ?3,
+                       since_version = ?4
                      WHERE alert = ?1 AND activated = 0",
                 )?
-                .execute((number, change, now_ms))?;
+                .execute((number, change, now_ms, since))?;
             Ok(updated)
         })
     }
@@ -283,23 +297,28 @@ impl AlertRegistry {
     fn change(
         &self,
         address: AlertRef,
-        change: impl FnOnce(&Transaction<'_>, i64, i64, i64) -> Result<usize> + Send + 'static,
+        change: impl FnOnce(&Transaction<'_>, i64, Option<i64>, i64, i64) -> Result<usize>
+        + Send
+        + 'static,
     ) -> Result<()> {
         let now_ms = self.clock.now().timestamp_millis();
         let limits = self.limits;
+        let data = self.store.folder().to_owned();
         self.store.write_with(move |transaction| {
             let alert = find(transaction, address)?.ok_or(Error::NoAlert)?;
             if alert.deactivated.is_some() {
                 AlertCounts::of(transaction, address.account)?.check_one_more_active(limits)?;
             }
             let next = last_change(transaction)? + 1;
-            change(transaction, alert.number, next, now_ms)?;
+            let since = current_version(&data, address.subject)?;
+            change(transaction, alert.number, since, next, now_ms)?;
             Ok(())
         })
     }
 
     /// Returns the identifiers of the items an alert matched, each once, by time of the first match, newest first. A
-    /// property that was merged into another is listed as the surviving one.
+    /// property that was merged into another is listed as the surviving one. A record of open data is named by the
+    /// digest of its identifier.
     ///
     /// # Errors
     /// [`Error::NoAlert`].
@@ -309,7 +328,7 @@ impl AlertRegistry {
                 return Ok(None);
             };
             let page = PageParams { skip, take };
-            matches::history(connection, address.listing, alert.number, page).map(Some)
+            matches::history(connection, address.subject, alert.number, page).map(Some)
         })?;
         found.ok_or(Error::NoAlert)
     }
@@ -334,25 +353,32 @@ pub(super) fn deactivate(
     Ok(())
 }
 
+/// Returns the current version of a table of open data; `None` for listings.
+fn current_version(data: &Path, subject: AlertSubject) -> Result<Option<i64>> {
+    let AlertSubject::OpenData(dataset) = subject else {
+        return Ok(None);
+    };
+    let snapshot = Snapshot::load(&Lake::folder_in(data, dataset.schema()))?;
+    Ok(Some(i64::try_from(snapshot.sequence).unwrap_or(i64::MAX)))
+}
+
 fn insert(
     transaction: &Transaction<'_>,
     id: FlxId,
-    account: Uuid,
-    listing: ListingKind,
+    (account, subject): (Uuid, AlertSubject),
     alert: &NewAlert,
-    change: i64,
-    now_ms: i64,
+    (since, change, now_ms): (Option<i64>, i64, i64),
 ) -> Result<()> {
     transaction
         .prepare_cached(
             "INSERT INTO alerts (alert_id, account_id, kind, activated, search_name, search_query, webhook_url,
-               match_kinds, context, created_at_ms, updated_at_ms, change)
-             VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)",
+               match_kinds, context, created_at_ms, updated_at_ms, change, since_version)
+             VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?11)",
         )?
         .execute((
             id.0.as_bytes(),
             account.to_string(),
-            kind_of(listing),
+            kind_of(subject),
             &alert.search_name,
             alert.search.sent.to_string(),
             &alert.webhook_url,
@@ -364,6 +390,7 @@ fn insert(
                 .transpose()?,
             now_ms,
             change,
+            since,
         ))?;
     Ok(())
 }
@@ -378,14 +405,14 @@ fn find(connection: &Connection, address: AlertRef) -> rusqlite::Result<Option<A
             (
                 address.id.0.as_bytes(),
                 address.account.to_string(),
-                kind_of(address.listing),
+                kind_of(address.subject),
             ),
             alert::alert,
         )
         .optional()
 }
 
-/// Numbers of alerts of an account, on properties and adverts together.
+/// Numbers of alerts of an account, of all kinds together.
 struct AlertCounts {
     active: usize,
     /// Including inactive ones.

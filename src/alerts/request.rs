@@ -1,5 +1,5 @@
-//! Parses the bodies that create or change alerts: SaveSearchPropertiesPayload, SaveSearchAdvertsPayload, lists of
-//! them, and partial ones.
+//! Parses the bodies that create or change alerts: SaveSearchPropertiesPayload, SaveSearchAdvertsPayload, those of
+//! open data, lists of them, and partial ones.
 //!
 //! The search is parsed like any search, so an alert is rejected for exactly the same reasons. Whether the webhook URL
 //! may be called is not checked here, because that needs the network.
@@ -8,7 +8,10 @@ pub mod queries;
 
 use serde_json::Value;
 
-use toise_contract::enums::{EnumAdvertAlertMatch, EnumAlertMatch, Enumeration, WireEnum};
+use crate::subject::AlertSubject;
+use toise_contract::enums::{
+    EnumAdvertAlertMatch, EnumAlertMatch, EnumOpenDataAlertMatch, Enumeration, WireEnum,
+};
 use toise_contract::fault::Fault;
 use toise_contract::fields::schema::reference;
 use toise_contract::fields::{
@@ -20,6 +23,8 @@ use toise_contract::listings::filters::bodies::SEARCH_TEXTS;
 use toise_contract::listings::filters::{ListingKind, parse_saved_search};
 use toise_contract::walk::JsonPath;
 use toise_net::egress::URL_CHARS_MAX;
+use toise_opendata::Dataset;
+use toise_opendata::request as open_data;
 
 /// Maximum alerts in one call.
 pub const ALERTS_MAX: usize = 100;
@@ -72,13 +77,18 @@ pub struct AlertPatch {
     pub context: Option<Option<AlertContext>>,
 }
 
-/// Returns the match kinds that alerts on properties or adverts may subscribe to.
-pub fn match_kinds(listing: ListingKind) -> &'static Enumeration {
-    match listing {
-        ListingKind::Property => EnumAlertMatch::TABLE,
-        ListingKind::Advert => EnumAdvertAlertMatch::TABLE,
+/// Returns the match kinds that alerts on these records may subscribe to.
+pub fn match_kinds(subject: impl Into<AlertSubject>) -> &'static Enumeration {
+    match subject.into() {
+        AlertSubject::Listings(ListingKind::Property) => EnumAlertMatch::TABLE,
+        AlertSubject::Listings(ListingKind::Advert) => EnumAdvertAlertMatch::TABLE,
+        AlertSubject::OpenData(_) => EnumOpenDataAlertMatch::TABLE,
     }
 }
+
+/// Meaning of the match kinds of alerts on open data.
+const OPEN_DATA_KINDS_ABOUT: &str =
+    "What is reported: a new record that matches, or a corrected record that matches";
 
 static CONTEXT: [Field; 1] = [
     Field::optional("metadata", FieldKind::Free(METADATA_BYTES_MAX), "")
@@ -86,7 +96,7 @@ static CONTEXT: [Field; 1] = [
 ];
 
 /// Returns the fields of the body that creates an alert. A body that changes an alert may have any of them.
-pub fn alert_table(listing: ListingKind) -> &'static [Field] {
+pub fn alert_table(subject: impl Into<AlertSubject>) -> &'static [Field] {
     static PROPERTY_SEARCH: Own = Own {
         read: |value, at| saved_search(ListingKind::Property, value, at),
         schema: |_| reference("FilterPropertyQuery"),
@@ -108,21 +118,40 @@ pub fn alert_table(listing: ListingKind) -> &'static [Field] {
         "What is reported: an advert that qualifies for the first time, or events on a matched advert. If only \
          events are reported, the first match is recorded without a notification, so that later events are reported",
     );
-    match listing {
-        ListingKind::Property => &PROPERTY,
-        ListingKind::Advert => &ADVERT,
+    static DVF_SEARCH: Own = Own {
+        read: |value, at| saved_open_data(Dataset::Dvf, value, at),
+        schema: |_| reference("FilterDvfQuery"),
+    };
+    static OPEN_DATA_KINDS: ListOf = kinds(EnumOpenDataAlertMatch::TABLE);
+    static DVF: [Field; 5] = alert(&DVF_SEARCH, &OPEN_DATA_KINDS, OPEN_DATA_KINDS_ABOUT);
+    static DPE_SEARCH: Own = Own {
+        read: |value, at| saved_open_data(Dataset::Dpe, value, at),
+        schema: |_| reference("FilterDpeQuery"),
+    };
+    static DPE: [Field; 5] = alert(&DPE_SEARCH, &OPEN_DATA_KINDS, OPEN_DATA_KINDS_ABOUT);
+    match subject.into() {
+        AlertSubject::Listings(ListingKind::Property) => &PROPERTY,
+        AlertSubject::Listings(ListingKind::Advert) => &ADVERT,
+        AlertSubject::OpenData(Dataset::Dvf) => &DVF,
+        AlertSubject::OpenData(Dataset::Dpe) => &DPE,
     }
 }
 
 /// Returns the fields of the body that creates several alerts.
-pub fn alerts_table(listing: ListingKind) -> &'static [Field] {
+pub fn alerts_table(subject: impl Into<AlertSubject>) -> &'static [Field] {
     static PROPERTY_ITEMS: ListOf = items("SaveSearchPropertiesPayload");
     static PROPERTY: [Field; 1] = alerts(&PROPERTY_ITEMS);
     static ADVERT_ITEMS: ListOf = items("SaveSearchAdvertsPayload");
     static ADVERT: [Field; 1] = alerts(&ADVERT_ITEMS);
-    match listing {
-        ListingKind::Property => &PROPERTY,
-        ListingKind::Advert => &ADVERT,
+    static DVF_ITEMS: ListOf = items("SaveSearchDvfPayload");
+    static DVF: [Field; 1] = alerts(&DVF_ITEMS);
+    static DPE_ITEMS: ListOf = items("SaveSearchDpePayload");
+    static DPE: [Field; 1] = alerts(&DPE_ITEMS);
+    match subject.into() {
+        AlertSubject::Listings(ListingKind::Property) => &PROPERTY,
+        AlertSubject::Listings(ListingKind::Advert) => &ADVERT,
+        AlertSubject::OpenData(Dataset::Dvf) => &DVF,
+        AlertSubject::OpenData(Dataset::Dpe) => &DPE,
     }
 }
 
@@ -178,8 +207,8 @@ const fn alerts(items: &'static ListOf) -> [Field; 1] {
 ///
 /// # Errors
 /// The first fault in document order; missing keys are reported last.
-pub fn parse_alert(listing: ListingKind, body: &Value) -> Result<NewAlert, Fault> {
-    let mut values = read(body, alert_table(listing), JsonPath::Body)?;
+pub fn parse_alert(subject: impl Into<AlertSubject>, body: &Value) -> Result<NewAlert, Fault> {
+    let mut values = read(body, alert_table(subject), JsonPath::Body)?;
     let filter = values.require("search_query")?;
     Ok(NewAlert {
         search: saved(filter, body),
@@ -196,21 +225,22 @@ pub fn parse_alert(listing: ListingKind, body: &Value) -> Result<NewAlert, Fault
 /// # Errors
 /// The first fault of the list itself.
 pub fn parse_alerts(
-    listing: ListingKind,
+    subject: impl Into<AlertSubject>,
     body: &Value,
 ) -> Result<Vec<Result<NewAlert, Fault>>, Fault> {
+    let subject = subject.into();
     let alerts: Vec<&Value> =
-        read(body, alerts_table(listing), JsonPath::Body)?.require("alerts")?;
+        read(body, alerts_table(subject), JsonPath::Body)?.require("alerts")?;
     let alerts = alerts.into_iter();
-    Ok(alerts.map(|alert| parse_alert(listing, alert)).collect())
+    Ok(alerts.map(|alert| parse_alert(subject, alert)).collect())
 }
 
 /// Parses the body that changes an alert. It may have any of the keys; a null leaves a field unchanged.
 ///
 /// # Errors
 /// The first fault in document order.
-pub fn parse_patch(listing: ListingKind, body: &Value) -> Result<AlertPatch, Fault> {
-    let mut values = read_change(body, alert_table(listing), JsonPath::Body)?;
+pub fn parse_patch(subject: impl Into<AlertSubject>, body: &Value) -> Result<AlertPatch, Fault> {
+    let mut values = read_change(body, alert_table(subject), JsonPath::Body)?;
     Ok(AlertPatch {
         search: values
             .take("search_query")
@@ -230,6 +260,16 @@ fn saved_search<'v>(
     let search = parse_saved_search(listing, value)?;
     refuse_long(value, SEARCH_QUERY_BYTES_MAX, at)?;
     Ok(Taken::Filter(search.filter))
+}
+
+fn saved_open_data<'v>(
+    dataset: Dataset,
+    value: &'v Value,
+    at: JsonPath<'_>,
+) -> Result<Taken<'v>, Fault> {
+    let filter = open_data::parse_saved_search(dataset, value, at)?;
+    refuse_long(value, SEARCH_QUERY_BYTES_MAX, at)?;
+    Ok(Taken::Filter(filter))
 }
 
 fn saved(filter: Filter, body: &Value) -> SavedSearch {

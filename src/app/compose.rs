@@ -99,8 +99,10 @@ const DISK_FREE_BYTES: Metric<Gauge> = Metric::gauge(
     "toise_disk_free_bytes",
     "Free bytes on the disk of the data folder.",
 );
-const ACTIVE_ALERTS: Metric<Gauge> =
-    Metric::gauge("toise_active_alerts", "Active alerts, by kind of listing.");
+const ACTIVE_ALERTS: Metric<Gauge> = Metric::gauge(
+    "toise_active_alerts",
+    "Active alerts, by the table that they search.",
+);
 const PAIRS_WAITING: Metric<Gauge> = Metric::gauge(
     "toise_candidate_pairs_waiting",
     "Pairs of adverts of two properties that may be the same home and wait for a person to decide.",
@@ -419,6 +421,8 @@ pub(crate) fn register_gauges(app: &App, store: Store, open_data: OpenData) {
         for (about, count) in [
             ("properties", active.on_properties),
             ("adverts", active.on_adverts),
+            ("dvf", active.on_sales),
+            ("dpe", active.on_diagnostics),
         ] {
             gauges.set(ACTIVE_ALERTS, &[("about", about)], count as f64);
         }

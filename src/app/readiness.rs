@@ -28,6 +28,7 @@ pub(crate) const WORK_BOUNDS: &[(&str, Duration)] = &[
     ("address-index", TABLE_MAX),
     ("model", TABLE_MAX),
     ("sighting-dates", TABLE_MAX),
+    ("open-data-alerts", TABLE_MAX),
     ("compaction", FOLDER_MAX),
     ("publisher", FOLDER_MAX),
     ("replica", FOLDER_MAX),

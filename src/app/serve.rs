@@ -21,6 +21,7 @@ use crate::{
     verify, waiting_rows,
 };
 use toise_alerts::dispatch::Dispatcher;
+use toise_alerts::open_data::{OpenDataAlerts, OpenDataAlertsContext};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_base::supervise::Supervisor;
@@ -264,6 +265,13 @@ impl Workers {
         let keeping = app.data.properties.start_workers(supervisor)?;
         let to_deliver = deliveries(app, config)?;
         let dispatcher = Dispatcher::start(supervisor, to_deliver, runtime.clone())?;
+        let open_data_alerts = OpenDataAlertsContext {
+            store: app.store.clone(),
+            clock: app.clock.clone(),
+            engine: app.data.properties.shared_engine(),
+            percolator: Arc::clone(app.data.properties.listings().percolator()),
+        };
+        let comparing = OpenDataAlerts::start(supervisor, open_data_alerts)?;
         let metrics = app.metrics.clone();
         let collecting = app
             .data
@@ -294,6 +302,7 @@ impl Workers {
             publishing,
             collecting,
             geocoding_projects,
+            comparing,
             dispatcher,
             keeping,
             watching,

@@ -7,6 +7,7 @@ use clap::Args;
 use super::backup::report;
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited};
+use toise_alerts::open_data;
 use toise_app::backup::restore::StagedRestore;
 use toise_app::verify;
 use toise_base::clock::Clock;
@@ -49,6 +50,9 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
     index::rebuild(&restored.folder(), &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
     let manifest = restored.publish()?;
+    if let Some(store) = Store::open_existing(&common.data).ok().flatten() {
+        open_data::rewind(&store, &common.data)?;
+    }
     if let Err(error) = note(&common.data, &arguments.from) {
         // This is no error: the folder is complete, and the store may not open because its master key is elsewhere.
         eprintln!("the restore is not recorded in the audit log of the restored folder: {error}");

@@ -318,6 +318,9 @@ wire_enums! {
     /// What an advert alert reports: an advert that qualifies, or an event on one.
     EnumAdvertAlertMatch { Created = "ALERT_MATCH_CREATED", AdvertEvent = "ALERT_MATCH_ADVERT_EVENT" }
 
+    /// What an alert on open data reports: a new record that matches, or a corrected one.
+    EnumOpenDataAlertMatch { Created = "ALERT_MATCH_CREATED", Changed = "ALERT_MATCH_CHANGED" }
+
     /// What is wrong with a listing.
     EnumAdvertReportReason {
         StillOnline = "STILL_ONLINE", NotOnlineAnymore = "NOT_ONLINE_ANYMORE", WrongData = "WRONG_DATA",

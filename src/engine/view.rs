@@ -215,7 +215,11 @@ impl TableView {
 
     /// Returns the row with an id, found through the id indexes without a scan.
     pub fn row_of(&self, id: &str) -> Result<Option<RowRef>, Error> {
-        let digest = id_index::digest(id);
+        self.row_of_digest(id_index::digest(id))
+    }
+
+    /// Returns the row whose id has a digest, as [`Self::row_of`] does.
+    pub fn row_of_digest(&self, digest: u128) -> Result<Option<RowRef>, Error> {
         for (data_file, open) in self.parts.iter().enumerate() {
             if let Some(row) = open.data_file.id_index().row(digest)? {
                 return Ok(Some(RowRef {

@@ -2,9 +2,13 @@
 //! import finds the rows that already exist.
 //!
 //! One file per data file, little-endian: 8 bytes of magic, the count, then arrays of that length in digest order: id
-//! digests (16 bytes), content digests (8), versions (4), rows (4), filled columns (2). Digests are uniformly
-//! distributed, so a lookup estimates the position and reads one small window: about 5 µs, without a cache. Reads are
-//! verified against the data file's checksums ([`super::checksums`]).
+//! digests (16 bytes), content digests (8), versions (4), rows (4), table versions of addition and of the last change
+//! (4 each), filled columns (2). Digests are uniformly distributed, so a lookup estimates the position and reads one
+//! small window: about 5 µs, without a cache. Reads are verified against the data file's checksums
+//! ([`super::checksums`]).
+//!
+//! The two table versions stay with a row when a merge copies it to another file. What changed since any version of the
+//! table is therefore in the current snapshot, even if that version is deleted.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,8 +21,10 @@ use super::Error;
 use super::checked::CheckedFile;
 use super::checksums::SpanChecksums;
 
-const MAGIC: &[u8; 8] = b"TOISEID1";
+const MAGIC: &[u8; 8] = b"TOISEID2";
 const HEADER_BYTES: u64 = 16;
+/// Bytes of an entry in all arrays together.
+const ENTRY_BYTES: u64 = 42;
 /// Digests first read on each side of the estimated position; multiplied by four until they bracket the digest.
 const WINDOW_ROWS: u64 = 512;
 
@@ -43,6 +49,15 @@ pub fn content_digest(content: &blake3::Hasher) -> u64 {
     u64::from_be_bytes(first)
 }
 
+/// The versions of a table, by sequence number, in which a row got its id and its content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowVersions {
+    /// Version that first contained a row with this id.
+    pub added: u32,
+    /// Version that first contained the row as it is.
+    pub changed: u32,
+}
+
 /// The entry of a row in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdEntry {
@@ -54,6 +69,8 @@ pub struct IdEntry {
     pub version: i32,
     /// Row number in the file.
     pub row: u32,
+    /// Versions of the table in which the row was added and last changed.
+    pub versions: RowVersions,
     /// Number of columns that hold a value.
     pub filled: u16,
 }
@@ -86,6 +103,12 @@ pub fn write(path: &Path, entries: &mut [IdEntry]) -> Result<SpanChecksums, Erro
             out.write_all(&entry.row.to_le_bytes())?;
         }
         for entry in entries.iter() {
+            out.write_all(&entry.versions.added.to_le_bytes())?;
+        }
+        for entry in entries.iter() {
+            out.write_all(&entry.versions.changed.to_le_bytes())?;
+        }
+        for entry in entries.iter() {
             out.write_all(&entry.filled.to_le_bytes())?;
         }
         out.flush()?;
@@ -108,7 +131,9 @@ impl IdIndex {
         let file = Arc::new(CheckedFile::open(path, sums)?);
         let count = rows;
         let expected = [&MAGIC[..], &count.to_le_bytes()].concat();
-        if file.length() != HEADER_BYTES + count * 34 || file.read(0..HEADER_BYTES)? != expected {
+        if file.length() != HEADER_BYTES + count * ENTRY_BYTES
+            || file.read(0..HEADER_BYTES)? != expected
+        {
             return Err(Error::damaged(path, "not the id index of its data file"));
         }
         Ok(Self { file, count })
@@ -166,11 +191,13 @@ impl IdIndex {
     /// Returns all entries, in digest order. Memory: 48 bytes per row.
     pub fn entries(&self) -> Result<Vec<IdEntry>, Error> {
         let count = self.count as usize;
-        let bytes = self.read(HEADER_BYTES, self.count * 34)?;
+        let bytes = self.read(HEADER_BYTES, self.count * ENTRY_BYTES)?;
         let (ids, rest) = bytes.split_at(count * 16);
         let (contents, rest) = rest.split_at(count * 8);
         let (versions, rest) = rest.split_at(count * 4);
-        let (rows, filled) = rest.split_at(count * 4);
+        let (rows, rest) = rest.split_at(count * 4);
+        let (added, rest) = rest.split_at(count * 4);
+        let (changed, filled) = rest.split_at(count * 4);
         let entries = ids
             .as_chunks::<16>()
             .0
@@ -178,16 +205,40 @@ impl IdIndex {
             .zip(contents.as_chunks::<8>().0)
             .zip(versions.as_chunks::<4>().0)
             .zip(rows.as_chunks::<4>().0)
+            .zip(
+                added
+                    .as_chunks::<4>()
+                    .0
+                    .iter()
+                    .zip(changed.as_chunks::<4>().0),
+            )
             .zip(filled.as_chunks::<2>().0)
-            .map(|((((id, content), version), row), filled)| IdEntry {
-                id: u128::from_le_bytes(*id),
-                content: u64::from_le_bytes(*content),
-                version: i32::from_le_bytes(*version),
-                row: u32::from_le_bytes(*row),
-                filled: u16::from_le_bytes(*filled),
-            })
+            .map(
+                |(((((id, content), version), row), (added, changed)), filled)| IdEntry {
+                    id: u128::from_le_bytes(*id),
+                    content: u64::from_le_bytes(*content),
+                    version: i32::from_le_bytes(*version),
+                    row: u32::from_le_bytes(*row),
+                    versions: RowVersions {
+                        added: u32::from_le_bytes(*added),
+                        changed: u32::from_le_bytes(*changed),
+                    },
+                    filled: u16::from_le_bytes(*filled),
+                },
+            )
             .collect();
         Ok(entries)
+    }
+
+    /// Returns the versions of all rows, by row number. Memory: 48 bytes per row for a moment, then 8.
+    pub fn row_versions(&self) -> Result<Vec<RowVersions>, Error> {
+        let mut versions = vec![RowVersions::default(); self.count as usize];
+        for entry in self.entries()? {
+            if let Some(place) = versions.get_mut(entry.row as usize) {
+                *place = entry.versions;
+            }
+        }
+        Ok(versions)
     }
 
     fn read(&self, offset: u64, length: u64) -> Result<Bytes, Error> {
@@ -209,6 +260,10 @@ mod tests {
                 content: u64::from(row) * 3,
                 version: row as i32,
                 row,
+                versions: RowVersions {
+                    added: row / 2,
+                    changed: row,
+                },
                 filled: 7,
             })
             .collect();
@@ -221,6 +276,9 @@ mod tests {
         assert_eq!(index.row(0).unwrap(), None);
         assert_eq!(index.row(u128::MAX).unwrap(), None);
         assert_eq!(index.entries().unwrap(), entries);
+        let versions = index.row_versions().unwrap();
+        assert_eq!(versions[7].added, 3);
+        assert_eq!(versions[7].changed, 7);
         assert!(IdIndex::open(&path, 19_999, sums).is_err());
     }
 }

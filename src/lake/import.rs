@@ -7,8 +7,11 @@
 //!
 //! Published files form sorted runs. A new run absorbs the preceding runs while each is no more than twice its size, so
 //! a table of n rows has about log2(n) runs however small the imports, and each row is rewritten about log2(n) times in
-//! total. Memory: the sort buffers and, per row of the import, 56 bytes: an `IdEntry` and the content digest for the
-//! sort; then the whole id index of one data file at a time.
+//! total. Memory: the sort buffers and, per row of the import, 64 bytes: an `IdEntry`, and the content digest and the
+//! versions for the sort; then the whole id index of one data file at a time, and 8 bytes per row that is rewritten.
+//!
+//! Each row keeps the number of the version that added it and of the one that gave it its content ([`id_index`]). An
+//! unchanged row keeps both, wherever it is rewritten.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -20,12 +23,12 @@ use chrono::{DateTime, Datelike};
 use rayon::slice::ParallelSliceMut;
 
 use super::data_file::DataFile;
-use super::id_index::{self, IdEntry};
+use super::id_index::{self, IdEntry, RowVersions};
 use super::locked_table::{LockedTable, TableRewrite};
 use super::schema::TableSchema;
 use super::shared_folder::DeltaLog;
 use super::snapshot::Snapshot;
-use super::sort::{Sorter, SurvivorSet};
+use super::sort::{RowMarks, Sorter, SurvivorSet};
 use super::stored_rows::StoredRows;
 use super::write::{content_digests, index_entries};
 use super::{Error, ImportOutcome, Provenance, RowSink, Slice};
@@ -142,9 +145,24 @@ impl TableImport {
         let mut survivors = SurvivorSet::all(entries.len());
         // Entries are still in the order in which rows were pushed; the next step sorts them.
         let contents: Vec<u64> = entries.iter().map(|entry| entry.content).collect();
+        let version = version_number(snapshot.sequence + 1);
+        let new = RowVersions {
+            added: version,
+            changed: version,
+        };
+        let mut marks = RowMarks {
+            versions: vec![new; contents.len()],
+            contents,
+        };
         let mut outcome = ImportOutcome::default();
         deduplicate_by_id(&mut entries, &mut survivors, &mut outcome);
-        let mut existing = compare_by_id(&entries, &parts, &slices, &mut survivors, &mut outcome)?;
+        let mut existing = compare_by_id(
+            (&entries, &mut marks.versions),
+            &parts,
+            &slices,
+            &mut survivors,
+            &mut outcome,
+        )?;
         let surviving = entries.len() as u64 - outcome.unchanged;
         outcome.added = surviving - outcome.replaced;
         removed_ids.retain(|id| entries.binary_search_by(|entry| entry.id.cmp(id)).is_err());
@@ -158,7 +176,7 @@ impl TableImport {
             outcome.total = snapshot.rows();
             return Ok(outcome);
         }
-        let streams = sorter.streams(&Arc::new(survivors), &Arc::new(contents))?;
+        let streams = sorter.streams(&Arc::new(survivors), &Arc::new(marks))?;
         let change = TableRewrite {
             dead,
             streams,
@@ -308,9 +326,10 @@ impl ExistingRows {
 }
 
 /// Compares the new rows with the rows of the table that have their ids: a new row replaces the existing one or, if it
-/// changes nothing or is older, is dropped.
+/// changes nothing or is older, is dropped. `versions` are those of the new rows by sequence number; one that replaces
+/// another was added when that was.
 fn compare_by_id(
-    entries: &[IdEntry],
+    (entries, versions): (&[IdEntry], &mut [RowVersions]),
     parts: &[DataFile],
     slices: &[Slice],
     survivors: &mut SurvivorSet,
@@ -325,6 +344,7 @@ fn compare_by_id(
             let wins = !slices.is_empty() || (new.version, new.filled) >= (old.version, old.filled);
             if new.content != old.content && wins {
                 dead[index].insert(old.row);
+                versions[new.row as usize].added = old.versions.added;
                 outcome.replaced += 1;
             } else {
                 survivors.drop_row(new.row);
@@ -415,6 +435,11 @@ fn years(
     let dates = data_file.read_column(group, index)?;
     let days = dates.as_primitive::<Date32Type>().iter();
     Ok(Some(days.map(|day| day.map(year_of)).collect()))
+}
+
+/// Returns the number of a version as the id index holds it. A table never has so many versions that it is cut off.
+pub fn version_number(sequence: u64) -> u32 {
+    u32::try_from(sequence).unwrap_or(u32::MAX)
 }
 
 /// Returns the year of a day, given in days since 1970-01-01.

@@ -75,6 +75,7 @@ impl Merge {
         let mut indices = Vec::with_capacity(self.output_rows);
         let mut keys = Vec::with_capacity(self.output_rows);
         let mut contents = Vec::with_capacity(self.output_rows);
+        let mut versions = Vec::with_capacity(self.output_rows);
         while indices.len() < self.output_rows {
             let Some(Reverse((key, stream))) = self.heap.pop() else {
                 break;
@@ -84,6 +85,7 @@ impl Merge {
             indices.push((batch, row));
             keys.push(key);
             contents.push(self.held[batch].contents[row]);
+            versions.push(self.held[batch].versions[row]);
             self.next_row[stream] = row + 1;
             match self.held[batch].keys.get(row + 1) {
                 Some(next) => self.heap.push(Reverse((*next, stream))),
@@ -100,6 +102,7 @@ impl Merge {
             rows,
             keys,
             contents,
+            versions,
         }))
     }
 }

@@ -1,4 +1,4 @@
-//! Reads a data file back as a sorted stream, without removed rows.
+//! Reads a data file back as a sorted stream, without removed rows. The rows keep their versions.
 
 use std::collections::HashSet;
 
@@ -20,12 +20,15 @@ pub fn data_file_stream(
     schema: &'static TableSchema,
     dead: HashSet<u32>,
 ) -> Result<SortedStream, Error> {
+    let versions = data_file.id_index().row_versions()?;
     let mut first_row = 0u32;
     let batches = data_file.batches(BATCH_ROWS)?.map(move |batch| {
         let mut rows = batch?;
         let count = rows.num_rows() as u32;
+        let numbers = first_row..first_row + count;
         if !dead.is_empty() {
-            let kept: BooleanArray = (first_row..first_row + count)
+            let kept: BooleanArray = numbers
+                .clone()
                 .map(|row| Some(!dead.contains(&row)))
                 .collect();
             rows = filter_record_batch(&rows, &kept)?;
@@ -34,6 +37,10 @@ pub fn data_file_stream(
         Ok(SortedBatch {
             keys: cluster::keys(schema, &rows),
             contents: content_digests(schema, &rows)?,
+            versions: numbers
+                .filter(|row| !dead.contains(row))
+                .map(|row| versions.get(row as usize).copied().unwrap_or_default())
+                .collect(),
             rows,
         })
     });

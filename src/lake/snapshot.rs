@@ -14,7 +14,7 @@ use super::{Error, Provenance};
 use toise_geo::order;
 
 /// Format version written by this version.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 /// Name of the snapshot in the table's folder.
 pub const FILE_NAME: &str = "snapshot.json";
 /// Name of its link in the shared folder ([`super::shared_folder`]).

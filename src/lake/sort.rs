@@ -18,6 +18,7 @@ use arrow::ipc::reader::FileReader;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use rayon::slice::ParallelSliceMut;
 
+use super::id_index::RowVersions;
 use super::merge::SortedStream;
 use super::schema::TableSchema;
 use super::write::SortedBatch;
@@ -61,6 +62,33 @@ impl SurvivorSet {
         self.words
             .get(sequence as usize / 64)
             .is_some_and(|word| word & 1 << (sequence % 64) != 0)
+    }
+}
+
+/// What the rows of an import carry apart from their columns, by sequence number.
+#[derive(Debug, Default)]
+pub struct RowMarks {
+    /// Content digests.
+    pub contents: Vec<u64>,
+    /// Versions of the table in which they were added and changed.
+    pub versions: Vec<RowVersions>,
+}
+
+impl RowMarks {
+    /// Returns the rows with their marks as a sorted batch; `sequence` has the sequence number of each.
+    fn sorted(
+        &self,
+        rows: RecordBatch,
+        keys: Vec<u128>,
+        sequence: impl Iterator<Item = u32> + Clone,
+    ) -> SortedBatch {
+        let places = sequence.map(|sequence| sequence as usize);
+        SortedBatch {
+            rows,
+            keys,
+            contents: places.clone().map(|place| self.contents[place]).collect(),
+            versions: places.map(|place| self.versions[place]).collect(),
+        }
     }
 }
 
@@ -141,18 +169,18 @@ impl Sorter {
         }
     }
 
-    /// Returns all surviving rows as sorted streams for merging; `contents` are the content digests of all rows pushed.
+    /// Returns all surviving rows as sorted streams for merging; `marks` are those of all rows pushed.
     pub fn streams(
         mut self,
         alive: &Arc<SurvivorSet>,
-        contents: &Arc<Vec<u64>>,
+        marks: &Arc<RowMarks>,
     ) -> Result<Vec<SortedStream>, Error> {
         self.wait_for_spill()?;
         let mut streams: Vec<SortedStream> = Vec::new();
         for path in &self.spills {
             let file = File::open(path).map_err(|error| Error::io(path, error))?;
             let reader = FileReader::try_new(BufReader::new(file), None)?;
-            let (schema, alive, contents) = (self.schema, Arc::clone(alive), Arc::clone(contents));
+            let (schema, alive, marks) = (self.schema, Arc::clone(alive), Arc::clone(marks));
             streams.push(Box::new(reader.map(move |batch| {
                 let batch = batch?;
                 let sequence = batch
@@ -161,12 +189,11 @@ impl Sorter {
                     .clone();
                 let columns = batch.columns()[..batch.num_columns() - 1].to_vec();
                 let rows = RecordBatch::try_new(Arc::clone(schema.arrow()), columns)?;
-                let (rows, contents) = keep_alive(rows, &sequence, &alive, &contents)?;
-                Ok(SortedBatch {
-                    keys: cluster::keys(schema, &rows),
-                    contents,
-                    rows,
-                })
+                let rows = keep_alive(rows, &sequence, &alive)?;
+                let keys = cluster::keys(schema, &rows);
+                let sequence = sequence.values().iter().copied();
+                let kept = sequence.filter(|row| alive.contains(*row));
+                Ok(marks.sorted(rows, keys, kept))
             })));
         }
         let mut buffer = self.buffer;
@@ -175,7 +202,7 @@ impl Sorter {
             .retain(|(_, sequence, _, _)| alive.contains(*sequence));
         buffer.order.par_sort_unstable();
         let mut next = 0;
-        let contents = Arc::clone(contents);
+        let marks = Arc::clone(marks);
         streams.push(Box::new(std::iter::from_fn(move || {
             let chunk = buffer
                 .order
@@ -185,14 +212,8 @@ impl Sorter {
             }
             next += chunk.len();
             Some(gather(&buffer.batches, chunk).map(|(rows, _)| {
-                SortedBatch {
-                    rows,
-                    keys: chunk.iter().map(|(key, ..)| *key).collect(),
-                    contents: chunk
-                        .iter()
-                        .map(|(_, sequence, ..)| contents[*sequence as usize])
-                        .collect(),
-                }
+                let keys = chunk.iter().map(|(key, ..)| *key).collect();
+                marks.sorted(rows, keys, chunk.iter().map(|(_, sequence, ..)| *sequence))
             }))
         })));
         Ok(streams)
@@ -203,23 +224,16 @@ fn keep_alive(
     rows: RecordBatch,
     sequence: &UInt32Array,
     alive: &SurvivorSet,
-    contents: &[u64],
-) -> Result<(RecordBatch, Vec<u64>), Error> {
+) -> Result<RecordBatch, Error> {
     let kept: BooleanArray = sequence
         .values()
         .iter()
         .map(|row| Some(alive.contains(*row)))
         .collect();
-    let contents = sequence
-        .values()
-        .iter()
-        .filter(|row| alive.contains(**row))
-        .map(|row| contents[*row as usize])
-        .collect();
     if kept.true_count() == rows.num_rows() {
-        return Ok((rows, contents));
+        return Ok(rows);
     }
-    Ok((filter_record_batch(&rows, &kept)?, contents))
+    Ok(filter_record_batch(&rows, &kept)?)
 }
 
 fn gather(

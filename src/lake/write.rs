@@ -30,7 +30,7 @@ use rayon::iter::{
 
 use super::Error;
 use super::checksums::{self, DataFileChecksums, SpanChecksums};
-use super::id_index::{self, IdEntry};
+use super::id_index::{self, IdEntry, RowVersions};
 use super::schema::{ColumnKind, ContentRule, RECORD, TableSchema};
 use super::snapshot::DataFileEntry;
 
@@ -55,6 +55,8 @@ pub struct SortedBatch {
     pub keys: Vec<u128>,
     /// Content digest of each row.
     pub contents: Vec<u64>,
+    /// Versions of each row.
+    pub versions: Vec<RowVersions>,
 }
 
 /// Writes one run, file by file, on a separate thread.
@@ -131,10 +133,12 @@ fn write_run(
                 &batch.rows.slice(0, taken),
                 &batch.keys[..taken],
                 &batch.contents[..taken],
+                &batch.versions[..taken],
             )?;
             batch.rows = batch.rows.slice(taken, batch.rows.num_rows() - taken);
             batch.keys.drain(..taken);
             batch.contents.drain(..taken);
+            batch.versions.drain(..taken);
             if data_file.rows() == FILE_ROWS_MAX {
                 parts.push(data_file.finish()?);
             } else {
@@ -201,14 +205,25 @@ impl DataFileWriter {
     }
 
     /// Encodes rows, which must fit into the current row group.
-    fn write(&mut self, rows: &RecordBatch, keys: &[u128], contents: &[u64]) -> Result<(), Error> {
+    fn write(
+        &mut self,
+        rows: &RecordBatch,
+        keys: &[u128],
+        contents: &[u64],
+        versions: &[RowVersions],
+    ) -> Result<(), Error> {
         if self.entries.is_empty() {
             self.first_key = keys.first().copied().unwrap_or(0);
         }
         self.last_key = keys.last().copied().unwrap_or(self.last_key);
         let first_row = self.entries.len() as u32;
+        let entries = index_entries(self.schema, rows, contents, first_row).into_iter();
+        let entries = entries.zip(versions);
         self.entries
-            .extend(index_entries(self.schema, rows, contents, first_row));
+            .extend(entries.map(|(entry, versions)| IdEntry {
+                versions: *versions,
+                ..entry
+            }));
         if self.group.is_empty() {
             let number = self.writer.flushed_row_groups().len();
             self.group = self.columns.create_column_writers(number)?;
@@ -359,7 +374,7 @@ fn value_bytes(json: &[u8]) -> usize {
     json.len()
 }
 
-/// Returns the index entries of the rows of a batch, numbered from `first_row`.
+/// Returns the index entries of the rows of a batch, numbered from `first_row`, without their versions.
 pub fn index_entries(
     schema: &TableSchema,
     rows: &RecordBatch,
@@ -397,6 +412,7 @@ pub fn index_entries(
                 .filter(|column| column.is_valid(row))
                 .map_or(i32::MIN, |column| column.value(row)),
             row: first_row + row as u32,
+            versions: RowVersions::default(),
             filled: filled[row],
         })
         .collect()

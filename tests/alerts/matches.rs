@@ -37,7 +37,7 @@ fn active(on_properties: usize, on_adverts: usize) -> ActiveAlertCounts {
     ActiveAlertCounts {
         on_properties,
         on_adverts,
-        unreadable: 0,
+        ..ActiveAlertCounts::default()
     }
 }
 
@@ -480,7 +480,7 @@ fn alerts_in_memory_neither_run_ahead_of_the_store_nor_fall_back_to_an_older_rea
     let failed = fixture.store.write(move |transaction| {
         transaction.execute(
             "INSERT INTO alerts SELECT alert + 1, randomblob(16), account_id, 'ADVERT', activated, deactivated_because,
-               search_name, '{\"filterAd\": {}}', webhook_url, match_kinds, context, 0, 0, change + 1 FROM alerts",
+               search_name, '{\"filterAd\": {}}', webhook_url, match_kinds, context, 0, 0, change + 1, NULL FROM alerts",
             [],
         )?;
         let turn = seen.begin(transaction, None)?;

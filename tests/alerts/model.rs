@@ -13,7 +13,7 @@ use toise::listings::load::ingest::IngestReceipt;
 use toise::synth::adverts::level::DistortionLevel;
 use toise::synth::adverts::{AdvertsRequest, MarketDensity, MarketGenerator};
 
-use crate::support::alerts::{AlertFixture, flat, with};
+use crate::support::alerts::{AlertFixture, flat, listing_of, with};
 use crate::support::draw::Draw;
 use crate::support::{listings, reference_listings};
 
@@ -250,7 +250,7 @@ impl AlertsFixture {
             }
             Act::Patch(nth, filter) => {
                 let kept = &mut self.alerts[*nth];
-                let key = kept.address.listing.filter_key();
+                let key = listing_of(kept.address).filter_key();
                 self.office
                     .patch(kept.address, json!({"search_query": {(key): filter}}));
                 (kept.filter, kept.is_active) = (filter.clone(), true);
@@ -339,7 +339,8 @@ impl AlertsFixture {
             moved.extend(self.members.remove(other).unwrap());
             for kept in &mut self.alerts {
                 // From now on it has matched the surviving property.
-                if kept.address.listing == ListingKind::Property && kept.matched.contains(other) {
+                if listing_of(kept.address) == ListingKind::Property && kept.matched.contains(other)
+                {
                     kept.matched.insert(id);
                 }
             }
@@ -348,7 +349,7 @@ impl AlertsFixture {
         let grew = known.is_some_and(|known| !now.is_subset(&known)) || !joined.is_empty();
         let item = JudgedItem::new(record, former, receipt.change);
         for kept in &mut self.alerts {
-            if kept.address.listing != ListingKind::Property || !kept.is_active {
+            if listing_of(kept.address) != ListingKind::Property || !kept.is_active {
                 continue;
             }
             counts.judged += 1;
@@ -376,7 +377,7 @@ impl AlertsFixture {
         let record = self.office.record(ListingKind::Advert, id);
         let item = JudgedItem::new(record, Vec::from_iter(self.adverts.remove(&id)), change);
         for kept in &mut self.alerts {
-            if kept.address.listing != ListingKind::Advert || !kept.is_active {
+            if listing_of(kept.address) != ListingKind::Advert || !kept.is_active {
                 continue;
             }
             counts.judged += 1;
@@ -482,7 +483,7 @@ fn draw_act(desk: &AlertsFixture, last: Option<&IngestReceipt>, draw: &mut Draw)
         1 | 2 if count > 20 => Act::Activate(draw.below(count)),
         3 if count > 20 => {
             let nth = draw.below(count);
-            Act::Patch(nth, filter_of(desk.alerts[nth].address.listing, draw))
+            Act::Patch(nth, filter_of(listing_of(desk.alerts[nth].address), draw))
         }
         _ => {
             let listing = *draw.one_of(&[ListingKind::Property, ListingKind::Advert]);

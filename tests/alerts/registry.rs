@@ -52,7 +52,7 @@ fn an_alert_reads_back_as_it_was_sent_and_belongs_to_its_account() {
             ..address
         },
         AlertRef {
-            listing: ListingKind::Advert,
+            subject: ListingKind::Advert.into(),
             ..address
         },
         AlertRef {
@@ -168,7 +168,7 @@ fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
     let id = *made[1].as_ref().unwrap();
     let address = AlertRef {
         account,
-        listing,
+        subject: listing.into(),
         id,
     };
     let one = || parse_alert(listing, &small).unwrap();
@@ -202,7 +202,7 @@ fn ended_alerts_count_too_and_are_taken_up_again_rather_than_replaced() {
         let id = make().unwrap();
         let address = AlertRef {
             account,
-            listing,
+            subject: listing.into(),
             id,
         };
         office.alerts.delete(address).unwrap();

@@ -7,14 +7,13 @@ use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::keys::{self, KeyKind};
 use toise::accounts::scopes::Scope;
-use toise::contract::listings::filters::ListingKind;
 use toise::http::endpoint::BodyRule;
 use toise::http::endpoint::{Access, Endpoint};
 use toise::http::resources;
 use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
-use crate::support::alerts::{body, known_names};
+use crate::support::alerts::known_names;
 use crate::support::{InMemoryTables, Service};
 
 const COLUMNS: [&str; 11] = [
@@ -61,28 +60,25 @@ async fn status(service: &Service, endpoint: &Endpoint, key: Option<&str>, id: U
     request.send().await.unwrap().status().as_u16()
 }
 
-/// The kind of listing of the alert that a path names.
-fn listing_of_alert(path: &str) -> Option<ListingKind> {
+/// The path under which the alert that a path names is created.
+fn root_of_alert(path: &str) -> Option<&str> {
     let names_one = path.contains("/search/alerts/") && path.contains("{alertId}");
-    let on_adverts = path.starts_with("/v2/protected/adverts/");
-    names_one.then_some(if on_adverts {
-        ListingKind::Advert
-    } else {
-        ListingKind::Property
-    })
+    let (before, _) = path.split_once("/alerts/")?;
+    names_one.then(|| &path[..before.len() + "/alerts".len()])
 }
 
 /// Creates an alert of the account that owns the service's key.
-async fn alert_of(service: &Service, listing: ListingKind) -> Uuid {
-    let kind = match listing {
-        ListingKind::Property => "properties",
-        ListingKind::Advert => "adverts",
-    };
-    let path = format!("/v2/protected/{kind}/search/alerts");
+async fn alert_of(service: &Service, root: &str) -> Uuid {
     let request = service
-        .ask(Method::PUT, &path)
+        .ask(Method::PUT, root)
         .header("x-api-key", &service.key);
-    let body = body(listing, &json!({}), &["ALERT_MATCH_CREATED"]);
+    let filter = match root.split('/').nth(3) {
+        Some("properties") => "filterProperty",
+        Some("adverts") => "filterAd",
+        _ => "filters",
+    };
+    let body = json!({"search_query": {filter: {}}, "match": ["ALERT_MATCH_CREATED"], "search_name": "suivi",
+        "webhook_url": "https://client.example/hook"});
     let made: Value = request
         .json(&body)
         .send()
@@ -142,10 +138,10 @@ async fn every_endpoint_admits_the_right_keys_only() {
             statuses.push(status(&service, endpoint, key, Uuid::now_v7()).await);
             service.clock.advance_ms(1_000);
         }
-        let owned = listing_of_alert(endpoint.path);
+        let owned = root_of_alert(endpoint.path);
         let mut of_accounts = Vec::new();
-        if let Some(listing) = owned {
-            let id = alert_of(&service, listing).await;
+        if let Some(root) = owned {
+            let id = alert_of(&service, root).await;
             for key in [&stranger, &service.key] {
                 of_accounts.push(status(&service, endpoint, Some(key), id).await);
             }
@@ -187,6 +183,6 @@ async fn every_endpoint_admits_the_right_keys_only() {
             ),
         }
     }
-    assert_eq!(of_alerts, 14, "endpoints that name an alert");
+    assert_eq!(of_alerts, 28, "endpoints that name an alert");
     println!("{table}");
 }

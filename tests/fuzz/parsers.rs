@@ -102,6 +102,8 @@ proptest! {
             let _ = parse_search(dataset, &body, &cursors);
             let _ = parse_match(dataset, &body);
             let _ = parse_match_many(dataset, &body);
+            let _ = parse_alert(dataset, &body);
+            let _ = parse_patch(dataset, &body);
         }
         for listing in [ListingKind::Advert, ListingKind::Property] {
             let _ = parse_alert(listing, &body);

@@ -389,12 +389,12 @@ fn a_snapshot_that_is_no_json_or_of_another_format_is_refused() {
     }
     for (format, words) in [
         (
-            3,
-            "newer version (format 3, this one reads 2); use that version",
+            4,
+            "newer version (format 4, this one reads 3); use that version",
         ),
         (
             1,
-            "older version (format 1, this one reads 2); delete the table's folder",
+            "older version (format 1, this one reads 3); delete the table's folder",
         ),
     ] {
         let (folder, path) = damaged_after(|path| {

@@ -6,6 +6,8 @@ use std::fs::File;
 use arrow::array::AsArray;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::json;
+use toise::lake::data_file::DataFile;
+use toise::lake::id_index::{self, RowVersions};
 use toise::lake::{Error, Lake, Slice};
 use toise::opendata::Dataset;
 
@@ -74,6 +76,54 @@ fn runs(lake: &Lake, dataset: Dataset) -> usize {
         .map(|part| part.run)
         .collect::<BTreeSet<_>>()
         .len()
+}
+
+/// The versions of every row by the digest of its id.
+fn versions(lake: &Lake, dataset: Dataset) -> BTreeMap<u128, RowVersions> {
+    let schema = dataset.schema();
+    let files = lake.snapshot(schema).unwrap().parts;
+    let entries = files.iter().flat_map(|entry| {
+        let file = DataFile::open(&lake.folder(schema), entry, schema).unwrap();
+        file.id_index().entries().unwrap()
+    });
+    entries.map(|entry| (entry.id, entry.versions)).collect()
+}
+
+#[test]
+fn rows_keep_the_versions_in_which_they_were_added_and_changed() {
+    for dataset in [Dataset::Dvf, Dataset::Dpe] {
+        let (_folder, lake) = lake();
+        let mut draw = Draw::new(8);
+        let (mut records, mut former) = (Vec::new(), BTreeMap::new());
+        let mut expected: BTreeMap<u128, RowVersions> = BTreeMap::new();
+        let mut replaced = 0;
+        for size in [300, 20, 600, 5, 40] {
+            let more = rows::records(dataset, records.len(), size, &mut draw);
+            let again = records.iter().take(25);
+            let changed =
+                again.map(|record| rows::record(dataset, id_of(dataset, record), &mut draw));
+            let pushed: Vec<Record> = changed.chain(more.clone()).collect();
+            replaced += import(&lake, dataset, &pushed, Vec::new()).replaced;
+            records.extend(more);
+            let version = lake.snapshot(dataset.schema()).unwrap().sequence as u32;
+            let now = contents(&lake, dataset);
+            for (id, text) in &now {
+                let new = RowVersions {
+                    added: version,
+                    changed: version,
+                };
+                let known = expected.entry(id_index::digest(id)).or_insert(new);
+                if former.get(id).is_some_and(|before| before != text) {
+                    known.changed = version;
+                }
+            }
+            former = now;
+            assert_eq!(versions(&lake, dataset), expected);
+        }
+        assert!(replaced > 10, "{replaced}");
+        lake.compact(dataset.schema(), &|_| {}).unwrap();
+        assert_eq!(versions(&lake, dataset), expected);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 use toise::accounts::account;
 use toise::alerts::AlertRegistry;
+use toise::alerts::alert::AlertSubject;
 use toise::alerts::registry::AlertRef;
 use toise::alerts::request::{parse_alert, parse_patch};
 use toise::alerts::settings::AlertLimits;
@@ -86,7 +87,7 @@ impl AlertFixture {
         let account = self.account;
         AlertRef {
             account,
-            listing,
+            subject: listing.into(),
             id: self
                 .alerts
                 .create(account, listing, alert, NewId::Random)
@@ -95,7 +96,7 @@ impl AlertFixture {
     }
 
     pub fn patch(&self, address: AlertRef, body: Value) {
-        let patch = parse_patch(address.listing, &body).unwrap();
+        let patch = parse_patch(address.subject, &body).unwrap();
         self.alerts.patch(address, patch).unwrap();
     }
 
@@ -143,6 +144,14 @@ impl AlertFixture {
             ListingKind::Advert => self.listings.advert(id).unwrap(),
         };
         serde_json::from_slice(&record.unwrap()).unwrap()
+    }
+}
+
+/// The kind of listing that an alert searches.
+pub fn listing_of(address: AlertRef) -> ListingKind {
+    match address.subject {
+        AlertSubject::Listings(listing) => listing,
+        AlertSubject::OpenData(_) => panic!("an alert on open data"),
     }
 }
 

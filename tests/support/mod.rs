@@ -7,6 +7,7 @@ pub mod collecting;
 pub mod dispatching;
 pub mod draw;
 pub mod failing_disks;
+pub mod filters;
 pub mod flight;
 pub mod homes;
 pub mod listings;

@@ -10,10 +10,9 @@ use uuid::Uuid;
 
 use super::destinations::{Credentials, Destination, DestinationCache, receiver};
 use super::state::{DispatchState, SharedReceiverKey};
-use crate::alert::last_change;
+use crate::alert::{AlertSubject, last_change};
 use crate::outbox::last_notification;
 use crate::payload::{self, ITEM_COLUMNS, ITEMS_MAX, ItemCounts, OutboxItem};
-use toise_contract::listings::filters::ListingKind;
 
 /// Maximum notifications read in one turn.
 const NOTED_MAX: usize = 10_000;
@@ -38,7 +37,7 @@ pub(super) struct DeliveryBatch {
     /// Row number in the store; `None` for a new delivery.
     pub delivery: Option<i64>,
     pub alert: i64,
-    pub listing: ListingKind,
+    pub subject: AlertSubject,
     pub receiver: SharedReceiverKey,
     pub credentials: Arc<Credentials>,
     /// Number of earlier attempts.
@@ -375,7 +374,7 @@ impl<'c> Planner<'c> {
             delivery_id: Uuid::now_v7(),
             delivery: None,
             alert,
-            listing: destination.subject.listing,
+            subject: destination.subject.subject,
             receiver: destination.receiver(),
             credentials,
             attempts: 0,

@@ -7,13 +7,14 @@ use super::LEASE;
 use super::plan::{DeadLetter, DeliveryBatch, INACTIVE};
 use super::state::SharedReceiverKey;
 use super::verdict::{AttemptVerdict, JudgedAttempt};
-use crate::alert::DeactivationReason;
+use crate::alert::{AlertSubject, DeactivationReason};
 use crate::payload::{ItemCounts, OutboxItem};
 use crate::registry;
 use toise_accounts::ledger::{self, LedgerEntry, NO_KEY};
 use toise_accounts::prices::{Consumption, Prices};
 use toise_base::clock::Clock;
 use toise_contract::listings::filters::ListingKind;
+use toise_opendata::Dataset;
 
 /// Time for which all attempts at an endpoint may fail, however few they are, before its alerts are deactivated: 5
 /// days, in milliseconds.
@@ -26,7 +27,7 @@ pub(super) struct SentBatch {
     pub delivery: i64,
     pub delivery_id: Uuid,
     pub alert: i64,
-    pub listing: ListingKind,
+    pub subject: AlertSubject,
     pub receiver: SharedReceiverKey,
     pub counts: ItemCounts,
     /// Number of attempts, including this one.
@@ -149,9 +150,14 @@ impl<'t> DispatchRecorder<'t> {
     /// Adds one row to the ledger for each kind of match delivered.
     fn charge(&mut self, batch: &SentBatch) -> rusqlite::Result<()> {
         let ItemCounts { created, updated } = batch.counts;
-        let parts = match batch.listing {
-            ListingKind::Advert => vec![(Consumption::WebhookAlertAdverts, created + updated)],
-            ListingKind::Property => vec![
+        let all = created + updated;
+        let parts = match batch.subject {
+            AlertSubject::Listings(ListingKind::Advert) => {
+                vec![(Consumption::WebhookAlertAdverts, all)]
+            }
+            AlertSubject::OpenData(Dataset::Dvf) => vec![(Consumption::WebhookAlertDvf, all)],
+            AlertSubject::OpenData(Dataset::Dpe) => vec![(Consumption::WebhookAlertDpe, all)],
+            AlertSubject::Listings(ListingKind::Property) => vec![
                 (Consumption::WebhookAlertPropertiesMatchCreated, created),
                 (Consumption::WebhookAlertPropertiesMatchMerged, updated),
             ],

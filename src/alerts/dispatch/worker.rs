@@ -381,7 +381,7 @@ impl DispatchWorker {
                 delivery,
                 delivery_id,
                 alert: batch.alert,
-                listing: batch.listing,
+                subject: batch.subject,
                 receiver: Arc::clone(&batch.receiver),
                 counts: batch.counts,
                 attempts: batch.attempts + 1,

@@ -10,8 +10,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::CompiledAlerts;
-use crate::alert::{Subscription, kind_of, listing_of, wants};
-use toise_contract::listings::filters::{ListingKind, ListingSearch, parse_saved_search};
+use crate::alert::{AlertSubject, Subscription, kind_of, subject_of, wants};
+use toise_contract::listings::filters::{ListingSearch, parse_saved_search};
+use toise_contract::walk::JsonPath;
+use toise_opendata::request as open_data;
 
 /// Maximum alerts that are parsed and then compiled together. Their parsed searches are in memory next to the compiled
 /// ones until the chunk is done.
@@ -30,7 +32,7 @@ struct StoredAlert {
     id: Uuid,
     /// Sequence of its last change.
     change: i64,
-    listing: ListingKind,
+    subject: AlertSubject,
     is_active: bool,
     /// JSON text of the search; empty if the alert is not active, since it is not parsed then.
     search_query: String,
@@ -89,7 +91,7 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<StoredAlert> {
     Ok(StoredAlert {
         alert: row.get(0)?,
         change: row.get(1)?,
-        listing: listing_of(row, 2)?,
+        subject: subject_of(row, 2)?,
         is_active: row.get(3)?,
         search_query: row.get(4)?,
         match_kinds: row.get(5)?,
@@ -106,16 +108,23 @@ fn parse_stored(stored: &StoredAlert) -> Result<ParsedAlert, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
     };
     let query = json(&stored.search_query)?;
-    let search = parse_saved_search(stored.listing, &query).map_err(|fault| fault.to_string())?;
+    let search = match stored.subject {
+        AlertSubject::Listings(listing) => parse_saved_search(listing, &query),
+        AlertSubject::OpenData(dataset) => {
+            let filter = open_data::parse_saved_search(dataset, &query, JsonPath::Body);
+            filter.map(|filter| ListingSearch {
+                filter,
+                ..ListingSearch::default()
+            })
+        }
+    };
+    let search = search.map_err(|fault| fault.to_string())?;
     Ok(Some((wants(&json(&stored.match_kinds)?), search)))
 }
 
-/// Puts an alert into the index of its listings, or removes it if it is inactive or cannot be parsed or compiled.
+/// Puts an alert into the index of its table, or removes it if it is inactive or cannot be parsed or compiled.
 fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, parsed: Result<ParsedAlert, String>) {
-    let index = match stored.listing {
-        ListingKind::Property => &mut state.properties,
-        ListingKind::Advert => &mut state.adverts,
-    };
+    let index = state.index(stored.subject);
     let applied = parsed.and_then(|parsed| match parsed {
         None => {
             index.remove(stored.alert);
@@ -127,13 +136,13 @@ fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, parsed: Result<Parsed
     });
     state.unreadable.remove(&stored.alert);
     if let Err(reason) = applied {
-        index.remove(stored.alert);
+        state.index(stored.subject).remove(stored.alert);
         state.unreadable.insert(stored.alert);
         // Not an error for the caller: the alert was valid when it was created, and ingestion must not stop because
         // this version parses it differently.
         tracing::error!(
             alert_id = %stored.id,
-            kind = kind_of(stored.listing),
+            kind = kind_of(stored.subject),
             reason,
             "cannot parse an alert; it matches nothing until it is changed"
         );

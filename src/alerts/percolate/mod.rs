@@ -5,6 +5,9 @@
 //! [`Percolator::begin`] again inside it. An alert therefore takes effect from its commit on, whichever process created
 //! it. Ingestion then passes what it wrote ([`TransactionPercolator::properties`], [`TransactionPercolator::adverts`])
 //! in order. First matches and later events go to `matches` and the [`super::outbox`] in the same transaction.
+//!
+//! Open data is not written in transactions of the store. [`super::open_data`] tests it after its publication, with
+//! [`Percolator::matches`].
 
 mod clauses;
 pub mod index;
@@ -20,9 +23,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 use uuid::Uuid;
 
-use super::alert::last_change;
-use index::AlertIndex;
+use super::alert::{AlertSubject, last_change};
+use index::{AlertIndex, AlertMatch};
+use toise_contract::listings::filters::ListingKind;
+use toise_engine::batch::DecodedBatch;
 use toise_lake::schema::TableSchema;
+use toise_opendata::Dataset;
 use toise_store::{self as store, document};
 pub use transaction::{
     AdvertTrigger, AdvertWritten, FormerRows, PercolatedRows, PropertyTrigger, PropertyWritten,
@@ -73,7 +79,11 @@ pub struct ActiveAlertCounts {
     pub on_properties: usize,
     /// Compiled alerts on adverts.
     pub on_adverts: usize,
-    /// Alerts of either kind that this version cannot parse: they match nothing until they are changed.
+    /// Compiled alerts on recorded sales.
+    pub on_sales: usize,
+    /// Compiled alerts on energy diagnostics.
+    pub on_diagnostics: usize,
+    /// Alerts of any kind that this version cannot parse: they match nothing until they are changed.
     pub unreadable: usize,
 }
 
@@ -83,6 +93,8 @@ struct PublishedCounts {
     change: AtomicI64,
     on_properties: AtomicUsize,
     on_adverts: AtomicUsize,
+    on_sales: AtomicUsize,
+    on_diagnostics: AtomicUsize,
     unreadable: AtomicUsize,
 }
 
@@ -93,6 +105,8 @@ struct CompiledAlerts {
     change: i64,
     properties: AlertIndex,
     adverts: AlertIndex,
+    sales: AlertIndex,
+    diagnostics: AlertIndex,
     /// Active alerts that this version cannot parse: they match nothing until they are changed.
     unreadable: BTreeSet<i64>,
 }
@@ -103,7 +117,19 @@ impl CompiledAlerts {
             change: 0,
             properties: AlertIndex::new(properties),
             adverts: AlertIndex::new(adverts),
+            sales: AlertIndex::new(Dataset::Dvf.schema()),
+            diagnostics: AlertIndex::new(Dataset::Dpe.schema()),
             unreadable: BTreeSet::new(),
+        }
+    }
+
+    /// Returns the index of the alerts on these records.
+    fn index(&mut self, subject: AlertSubject) -> &mut AlertIndex {
+        match subject {
+            AlertSubject::Listings(ListingKind::Property) => &mut self.properties,
+            AlertSubject::Listings(ListingKind::Advert) => &mut self.adverts,
+            AlertSubject::OpenData(Dataset::Dvf) => &mut self.sales,
+            AlertSubject::OpenData(Dataset::Dpe) => &mut self.diagnostics,
         }
     }
 
@@ -132,6 +158,16 @@ impl Percolator {
         let outcome = load::catch_up(&mut state, connection);
         self.publish_counts(&state);
         outcome
+    }
+
+    /// Returns the alerts on a table of open data that match rows of it, sorted by row and alert. Holds the lock on the
+    /// alerts meanwhile, so that ingestion waits for about a millisecond.
+    ///
+    /// # Errors
+    /// The batch has more than [`index::ROWS_MAX`] rows or is of another table, or an expression cannot be evaluated.
+    pub fn matches(&self, dataset: Dataset, batch: &DecodedBatch) -> Result<Vec<AlertMatch>> {
+        let mut state = self.state();
+        Ok(state.index(dataset.into()).matches(batch)?)
     }
 
     /// Returns the alerts as seen inside a transaction, only those of one account if `of_account` is given; `None` if
@@ -172,6 +208,8 @@ impl Percolator {
         ActiveAlertCounts {
             on_properties: count(&self.published.on_properties),
             on_adverts: count(&self.published.on_adverts),
+            on_sales: count(&self.published.on_sales),
+            on_diagnostics: count(&self.published.on_diagnostics),
             unreadable: count(&self.published.unreadable),
         }
     }
@@ -198,6 +236,12 @@ impl Percolator {
         published
             .on_adverts
             .store(state.adverts.len(), Ordering::Relaxed);
+        published
+            .on_sales
+            .store(state.sales.len(), Ordering::Relaxed);
+        published
+            .on_diagnostics
+            .store(state.diagnostics.len(), Ordering::Relaxed);
         published
             .unreadable
             .store(state.unreadable.len(), Ordering::Relaxed);

@@ -7,6 +7,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::delivery::DeliveryStatus;
+use crate::request::alert_table;
+use crate::subject::AlertSubject;
 use toise_contract::dates::{DATE_RULE, DateOrInstant};
 use toise_contract::fault::Fault;
 use toise_contract::fields::{DefaultValue, Field, FieldKind, Own, Values, read, read_query};
@@ -14,6 +16,7 @@ use toise_contract::filter::Filter;
 use toise_contract::listings::filters::bodies::search_query;
 use toise_contract::listings::filters::{ListingKind, ListingSearch, parse_saved_search};
 use toise_contract::walk::JsonPath;
+use toise_opendata::Dataset;
 
 /// Maximum entries per page.
 pub const TAKE_MAX: usize = 100;
@@ -83,13 +86,15 @@ pub static REPLAY: [Field; 3] = [
     .or(DefaultValue::Integer(REPLAY_ITEMS_MAX as i64)),
 ];
 
-/// Returns the fields of the body of a preview, for alerts on properties or on adverts.
-pub fn preview_table(listing: ListingKind) -> &'static [Field] {
+/// Returns the fields of the body of a preview. That of open data looks at all records, however old.
+pub fn preview_table(subject: impl Into<AlertSubject>) -> &'static [Field] {
     static PROPERTY: [Field; 2] = preview(search_query(ListingKind::Property));
     static ADVERT: [Field; 2] = preview(search_query(ListingKind::Advert));
-    match listing {
-        ListingKind::Property => &PROPERTY,
-        ListingKind::Advert => &ADVERT,
+    match subject.into() {
+        AlertSubject::Listings(ListingKind::Property) => &PROPERTY,
+        AlertSubject::Listings(ListingKind::Advert) => &ADVERT,
+        // The search is the first field of the body that creates an alert.
+        subject @ AlertSubject::OpenData(_) => &alert_table(subject)[..1],
     }
 }
 
@@ -193,6 +198,14 @@ pub fn parse_preview(listing: ListingKind, body: &Value) -> Result<PreviewReques
         search: parse_saved_search(listing, &body["search_query"])?,
         days: values.take("days").unwrap_or(PREVIEW_DAYS_DEFAULT),
     })
+}
+
+/// Parses the body of a preview of an alert on open data: `{search_query}`. Returns its filter.
+///
+/// # Errors
+/// The first fault in document order; missing keys are reported last.
+pub fn parse_open_data_preview(dataset: Dataset, body: &Value) -> Result<Filter, Fault> {
+    read(body, preview_table(dataset), JsonPath::Body)?.require("search_query")
 }
 
 fn page(values: &mut Values<'_>) -> PageParams {

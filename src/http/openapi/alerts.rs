@@ -4,15 +4,17 @@ pub mod schemas;
 
 use serde_json::Value;
 
+use toise_alerts::alert::AlertSubject;
 use toise_alerts::request::queries;
 use toise_contract::fields::schema;
 use toise_contract::listings::filters::ListingKind;
+use toise_opendata::Dataset;
 
-/// Names in the alerts part, by kind of listing.
+/// Names in the alerts part, by kind of record.
 pub(crate) struct AlertOperationNames {
     /// Prefix of operation names.
     pub prefix: &'static str,
-    /// Plural of the listings, for use in sentences.
+    /// Plural of the records, for use in sentences.
     pub plural: &'static str,
     pub record: &'static str,
     pub alert: &'static str,
@@ -22,10 +24,10 @@ pub(crate) struct AlertOperationNames {
     pub preview: &'static str,
 }
 
-/// Returns the names for alerts on a kind of listing.
-pub(crate) fn names(listing: ListingKind) -> AlertOperationNames {
-    match listing {
-        ListingKind::Property => AlertOperationNames {
+/// Returns the names for alerts on a kind of record.
+pub(crate) fn names(subject: AlertSubject) -> AlertOperationNames {
+    match subject {
+        AlertSubject::Listings(ListingKind::Property) => AlertOperationNames {
             prefix: "propertyAlerts",
             plural: "properties",
             record: "Property",
@@ -35,7 +37,7 @@ pub(crate) fn names(listing: ListingKind) -> AlertOperationNames {
             change: "ChangeSearchPropertiesPayload",
             preview: "PreviewSearchPropertiesPayload",
         },
-        ListingKind::Advert => AlertOperationNames {
+        AlertSubject::Listings(ListingKind::Advert) => AlertOperationNames {
             prefix: "advertAlerts",
             plural: "adverts",
             record: "Advert",
@@ -44,6 +46,26 @@ pub(crate) fn names(listing: ListingKind) -> AlertOperationNames {
             create_many: "SaveManySearchAdvertsPayload",
             change: "ChangeSearchAdvertsPayload",
             preview: "PreviewSearchAdvertsPayload",
+        },
+        AlertSubject::OpenData(Dataset::Dvf) => AlertOperationNames {
+            prefix: "dvfAlerts",
+            plural: "recorded sales",
+            record: "DvfRecord",
+            alert: "DvfAlert",
+            create: "SaveSearchDvfPayload",
+            create_many: "SaveManySearchDvfPayload",
+            change: "ChangeSearchDvfPayload",
+            preview: "PreviewSearchDvfPayload",
+        },
+        AlertSubject::OpenData(Dataset::Dpe) => AlertOperationNames {
+            prefix: "dpeAlerts",
+            plural: "energy performance diagnostics",
+            record: "DpeRecord",
+            alert: "DpeAlert",
+            create: "SaveSearchDpePayload",
+            create_many: "SaveManySearchDpePayload",
+            change: "ChangeSearchDpePayload",
+            preview: "PreviewSearchDpePayload",
         },
     }
 }
@@ -71,9 +93,9 @@ mod tests {
     #[test]
     fn examples_of_the_document_are_valid() {
         let schemas = schemas::schemas();
-        for listing in [ListingKind::Property, ListingKind::Advert] {
-            let create = &schemas[names(listing).create];
-            parse_alert(listing, &create["examples"][0]).unwrap();
+        for subject in AlertSubject::ALL {
+            let create = &schemas[names(subject).create];
+            parse_alert(subject, &create["examples"][0]).unwrap();
         }
     }
 }

@@ -136,18 +136,18 @@ pub fn webhooks() -> Value {
             "propertyMatches",
             "Properties that a property alert matched",
             "The body has identifiers only: read the properties by identifier.",
-            Sample::WebhookProperties,
+            Sample::WebhookProperties.schema(),
         ),
         "advertMatches": webhook(
             "advertMatches",
             "Adverts that an advert alert matched, and events on them",
             "New adverts are sent in full. An event is sent with what identifies the advert and what changed.",
-            Sample::WebhookAdverts,
+            Sample::WebhookAdverts.schema(),
         ),
     })
 }
 
-fn webhook(id: &str, summary: &str, about: &str, sample: Sample) -> Value {
+pub(super) fn webhook(id: &str, summary: &str, about: &str, schema: &str) -> Value {
     json!({"post": {
         "operationId": id,
         "summary": summary,
@@ -166,7 +166,7 @@ fn webhook(id: &str, summary: &str, about: &str, sample: Sample) -> Value {
         ],
         "requestBody": {
             "required": true,
-            "content": {"application/json": {"schema": reference(sample.schema())}},
+            "content": {"application/json": {"schema": reference(schema)}},
         },
         "responses": {
             "2XX": {"description": "Accepted"},

@@ -85,12 +85,16 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     schemas.extend(estimate::schemas());
     schemas.extend(geocoding::schemas());
     schemas.extend(alerts::schemas::schemas());
+    let mut webhooks = listings::webhooks();
+    if let Some(webhooks) = webhooks.as_object_mut() {
+        webhooks.extend(alerts::schemas::webhooks());
+    }
     json!({
         "openapi": "3.1.0",
         "info": {"title": "toise", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION},
         "servers": [{"url": "/", "description": "The service that answers this document"}],
         "paths": paths,
-        "webhooks": listings::webhooks(),
+        "webhooks": webhooks,
         "components": {
             "schemas": schemas,
             "securitySchemes": {

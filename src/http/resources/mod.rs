@@ -62,6 +62,10 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     alerts::matches::OF_PROPERTIES,
     alerts::saved::OF_ADVERTS,
     alerts::matches::OF_ADVERTS,
+    alerts::saved::OF_SALES,
+    alerts::matches::OF_SALES,
+    alerts::saved::OF_DIAGNOSTICS,
+    alerts::matches::OF_DIAGNOSTICS,
 ];
 
 /// Returns every endpoint.
@@ -162,8 +166,12 @@ mod tests {
         let mut seen = BTreeMap::new();
         for endpoint in endpoints() {
             if let Access::Scoped(scope, grant) = endpoint.access {
-                // Alerts on properties and on adverts share their grants.
-                let path = endpoint.path.replace("/properties/", "/adverts/");
+                // Alerts on all kinds of records share their grants.
+                let mut path = endpoint.path.replace("/properties/", "/adverts/");
+                if path.contains("/search/alerts") {
+                    path = path.replace("/opendata/dvf/", "/adverts/");
+                    path = path.replace("/opendata/dpe/", "/adverts/");
+                }
                 let what = (scope, endpoint.method.clone(), path);
                 let of_alerts = endpoint.path.contains("/search/alerts");
                 let other = seen.insert(grant, what.clone());

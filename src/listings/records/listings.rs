@@ -204,6 +204,11 @@ impl Listings {
             .read(|connection| self.percolator.catch_up(connection))?)
     }
 
+    /// Returns the compiled alerts.
+    pub fn percolator(&self) -> &Arc<Percolator> {
+        &self.percolator
+    }
+
     /// Returns the numbers of active alerts as of the last load.
     pub fn active_alerts(&self) -> ActiveAlertCounts {
         self.percolator.active()

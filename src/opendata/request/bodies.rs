@@ -38,6 +38,8 @@ pub const IRIS_TYPES: [&str; 4] = ["H", "A", "D", "Z"];
 pub struct DatasetBodies {
     /// The body of a search.
     pub search: &'static [Field],
+    /// The search of an alert.
+    pub saved: &'static [Field],
     /// The body of a match.
     pub matching: &'static [Field],
     /// Match bodies in one call.
@@ -68,14 +70,20 @@ const fn target(name: &'static str, kind: FieldKind, about: &'static str) -> Fie
     Field::optional(name, kind, about)
 }
 
+/// Builds the search of an alert with these filters.
+const fn saved(filters: &'static [Field]) -> [Field; 1] {
+    [Field::optional(
+        "filters",
+        FieldKind::Object(filters),
+        "Filters; a record must match all of them",
+    )]
+}
+
 /// Builds the body of a search with these filters and sort keys.
 const fn search(filters: &'static [Field], sort_keys: &'static [&'static str]) -> [Field; 5] {
+    let [filters] = saved(filters);
     [
-        Field::optional(
-            "filters",
-            FieldKind::Object(filters),
-            "Filters; a record must match all of them",
-        ),
+        filters,
         Field::optional(
             "sortBy",
             FieldKind::OneOf(sort_keys),

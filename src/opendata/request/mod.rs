@@ -6,4 +6,4 @@ pub mod history;
 mod parse;
 
 pub use history::parse_history;
-pub use parse::{parse_match, parse_match_many, parse_search};
+pub use parse::{parse_match, parse_match_many, parse_saved_search, parse_search};

@@ -49,6 +49,24 @@ pub fn parse_search(
     Ok(request)
 }
 
+/// Parses the search of an alert, `{filters?}`, found at a place in a body: the filters of a search.
+///
+/// # Errors
+/// The first fault in document order, with its path in the body.
+pub fn parse_saved_search(
+    dataset: Dataset,
+    value: &Value,
+    at: JsonPath<'_>,
+) -> Result<Filter, Fault> {
+    let mut values = read(value, bodies(dataset).saved, at)?;
+    let filter = filters(dataset, values.take("filters"));
+    refuse_swapped(&filter).map_err(|fault| match at {
+        JsonPath::Body => fault,
+        at => fault.within(&at.fault("").path),
+    })?;
+    Ok(filter)
+}
+
 /// Parses one match body; the bulk command passes an object built from a portfolio row.
 pub fn parse_match(dataset: Dataset, body: &Value) -> Result<MatchRequest, Fault> {
     read(body, bodies(dataset).matching, JsonPath::Body)

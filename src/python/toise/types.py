@@ -87,6 +87,8 @@ __all__ = [
     "CandidatePairs",
     "CarbonPerArea",
     "ChangeSearchAdvertsPayload",
+    "ChangeSearchDpePayload",
+    "ChangeSearchDvfPayload",
     "ChangeSearchPropertiesPayload",
     "Characteristics",
     "Charges",
@@ -107,6 +109,22 @@ __all__ = [
     "DeliveryStatus",
     "Department",
     "Dissenter",
+    "DpeAlert",
+    "DpeAlertsActivateAnswer",
+    "DpeAlertsAllAnswer",
+    "DpeAlertsCreateAnswer",
+    "DpeAlertsCreateManyAnswer",
+    "DpeAlertsDeleteAnswer",
+    "DpeAlertsDeliveriesAnswer",
+    "DpeAlertsGetAnswer",
+    "DpeAlertsHistoryAnswer",
+    "DpeAlertsPreviewAnswer",
+    "DpeAlertsPreviewAnswerData",
+    "DpeAlertsReplayAnswer",
+    "DpeAlertsUpdateAnswer",
+    "DpeDelivery",
+    "DpeDeliveryData",
+    "DpeDeliveryDataCreatedItem",
     "DpeMatchAnswer",
     "DpeMatchAnswerDataItem",
     "DpeMatchAnswerMeta",
@@ -121,6 +139,22 @@ __all__ = [
     "DpeSearchAnswer",
     "DpeSearchRequest",
     "DpeSearchRequestFilters",
+    "DvfAlert",
+    "DvfAlertsActivateAnswer",
+    "DvfAlertsAllAnswer",
+    "DvfAlertsCreateAnswer",
+    "DvfAlertsCreateManyAnswer",
+    "DvfAlertsDeleteAnswer",
+    "DvfAlertsDeliveriesAnswer",
+    "DvfAlertsGetAnswer",
+    "DvfAlertsHistoryAnswer",
+    "DvfAlertsPreviewAnswer",
+    "DvfAlertsPreviewAnswerData",
+    "DvfAlertsReplayAnswer",
+    "DvfAlertsUpdateAnswer",
+    "DvfDelivery",
+    "DvfDeliveryData",
+    "DvfDeliveryDataCreatedItem",
     "DvfMatchAnswer",
     "DvfMatchAnswerDataItem",
     "DvfMatchManyAnswer",
@@ -148,6 +182,7 @@ __all__ = [
     "EnumHeating",
     "EnumLandType",
     "EnumLocationPrecision",
+    "EnumOpenDataAlertMatch",
     "EnumParkingType",
     "EnumPricingScope",
     "EnumPropertyClass",
@@ -194,6 +229,8 @@ __all__ = [
     "FilterClimate",
     "FilterCompleteLatLng",
     "FilterDateRange",
+    "FilterDpeQuery",
+    "FilterDvfQuery",
     "FilterFeatures",
     "FilterLatLng",
     "FilterLatLngGeoBoundingBox",
@@ -285,6 +322,8 @@ __all__ = [
     "Position",
     "PostalCode",
     "PreviewSearchAdvertsPayload",
+    "PreviewSearchDpePayload",
+    "PreviewSearchDvfPayload",
     "PreviewSearchPropertiesPayload",
     "PreviousState",
     "Price",
@@ -337,8 +376,12 @@ __all__ = [
     "SampleAdvertsAnswer",
     "SamplePropertiesAnswer",
     "SaveManySearchAdvertsPayload",
+    "SaveManySearchDpePayload",
+    "SaveManySearchDvfPayload",
     "SaveManySearchPropertiesPayload",
     "SaveSearchAdvertsPayload",
+    "SaveSearchDpePayload",
+    "SaveSearchDvfPayload",
     "SaveSearchPropertiesPayload",
     "SearchPropertiesLitePayload",
     "SearchPropertiesLitePayloadSearch",
@@ -1555,7 +1598,7 @@ class AuditEntry(TypedDict):
 class TypeUsage(TypedDict):
     """`TypeUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -1588,7 +1631,7 @@ class Consumption(TypedDict):
 class DayUsage(TypedDict):
     """`DayUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -4111,6 +4154,224 @@ class AdvertAlert(TypedDict):
     """When it last changed, for any reason; UTC, milliseconds."""
 
 
+EnumOpenDataAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_CHANGED"]
+"""What an alert on open data reports: a new record that matches, or a corrected one."""
+
+
+class SaveSearchDvfPayload(TypedDict):
+    """`SaveSearchDvfPayload` of the contract."""
+
+    search_query: FilterDvfQuery
+    webhook_url: str
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
+    """
+    match: list[EnumOpenDataAlertMatch]
+    """What is reported: a new record that matches, or a corrected record that matches."""
+    search_name: str
+    """Its name, for display."""
+    context: NotRequired[AlertContext]
+    """Data that deliveries echo in addition to the alert's identifier; an empty object means none."""
+
+
+class ChangeSearchDvfPayload(TypedDict):
+    """Fields left out stay unchanged."""
+
+    search_query: NotRequired[FilterDvfQuery]
+    webhook_url: NotRequired[str]
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
+    """
+    match: NotRequired[list[EnumOpenDataAlertMatch]]
+    """What is reported: a new record that matches, or a corrected record that matches."""
+    search_name: NotRequired[str]
+    """Its name, for display."""
+    context: NotRequired[AlertContext]
+    """Data that deliveries echo in addition to the alert's identifier; an empty object means none."""
+
+
+class SaveManySearchDvfPayload(TypedDict):
+    """`SaveManySearchDvfPayload` of the contract."""
+
+    alerts: list[SaveSearchDvfPayload]
+    """Alerts; each is accepted or refused on its own."""
+
+
+class PreviewSearchDvfPayload(TypedDict):
+    """`PreviewSearchDvfPayload` of the contract."""
+
+    search_query: FilterDvfQuery
+
+
+class DvfAlert(TypedDict):
+    """`DvfAlert` of the contract."""
+
+    alert_id: str
+    """Identifier of the alert."""
+    flxId: str
+    """The same identifier."""
+    activated: bool
+    """Whether it is active. It becomes inactive when it is deleted, when its receiver answers 410, or when its receiver
+    fails for days.
+    """
+    search_query: FilterDvfQuery
+    webhook_url: str
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
+    """
+    match: list[EnumOpenDataAlertMatch]
+    """What is reported: a new record that matches, or a corrected record that matches."""
+    search_name: str
+    """Its name, for display."""
+    context: NotRequired[AlertContext]
+    """Data that deliveries echo; absent if there is none."""
+    created_at: str
+    """When it was created; UTC, milliseconds."""
+    updated_at: str
+    """When it last changed, for any reason; UTC, milliseconds."""
+
+
+class SaveSearchDpePayload(TypedDict):
+    """`SaveSearchDpePayload` of the contract."""
+
+    search_query: FilterDpeQuery
+    webhook_url: str
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
+    """
+    match: list[EnumOpenDataAlertMatch]
+    """What is reported: a new record that matches, or a corrected record that matches."""
+    search_name: str
+    """Its name, for display."""
+    context: NotRequired[AlertContext]
+    """Data that deliveries echo in addition to the alert's identifier; an empty object means none."""
+
+
+class ChangeSearchDpePayload(TypedDict):
+    """Fields left out stay unchanged."""
+
+    search_query: NotRequired[FilterDpeQuery]
+    webhook_url: NotRequired[str]
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
+    """
+    match: NotRequired[list[EnumOpenDataAlertMatch]]
+    """What is reported: a new record that matches, or a corrected record that matches."""
+    search_name: NotRequired[str]
+    """Its name, for display."""
+    context: NotRequired[AlertContext]
+    """Data that deliveries echo in addition to the alert's identifier; an empty object means none."""
+
+
+class SaveManySearchDpePayload(TypedDict):
+    """`SaveManySearchDpePayload` of the contract."""
+
+    alerts: list[SaveSearchDpePayload]
+    """Alerts; each is accepted or refused on its own."""
+
+
+class PreviewSearchDpePayload(TypedDict):
+    """`PreviewSearchDpePayload` of the contract."""
+
+    search_query: FilterDpeQuery
+
+
+class DpeAlert(TypedDict):
+    """`DpeAlert` of the contract."""
+
+    alert_id: str
+    """Identifier of the alert."""
+    flxId: str
+    """The same identifier."""
+    activated: bool
+    """Whether it is active. It becomes inactive when it is deleted, when its receiver answers 410, or when its receiver
+    fails for days.
+    """
+    search_query: FilterDpeQuery
+    webhook_url: str
+    """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
+    delivery; redirects are not followed.
+    """
+    match: list[EnumOpenDataAlertMatch]
+    """What is reported: a new record that matches, or a corrected record that matches."""
+    search_name: str
+    """Its name, for display."""
+    context: NotRequired[AlertContext]
+    """Data that deliveries echo; absent if there is none."""
+    created_at: str
+    """When it was created; UTC, milliseconds."""
+    updated_at: str
+    """When it last changed, for any reason; UTC, milliseconds."""
+
+
+class FilterDvfQuery(TypedDict):
+    """`FilterDvfQuery` of the contract."""
+
+    filters: NotRequired[DvfSearchRequestFilters]
+    """Filters; a record must match all of them."""
+
+
+class DvfDelivery(TypedDict):
+    """`DvfDelivery` of the contract."""
+
+    data: DvfDeliveryData
+    """What the alert matched."""
+
+
+class DvfDeliveryData(TypedDict):
+    """What the alert matched."""
+
+    created: list[DvfDeliveryDataCreatedItem]
+    """New records that match."""
+    updated: list[DvfDeliveryDataCreatedItem]
+    """Corrected records that match."""
+
+
+class DvfDeliveryDataCreatedItem(TypedDict):
+    """`DvfDeliveryDataCreatedItem` of the contract."""
+
+    alert_id: str
+    """Identifier of the alert."""
+    context: NotRequired[dict[str, Any]]
+    """Data given with the alert, echoed unchanged."""
+    dvf: list[DvfRecord]
+    """The recorded sales in full, newest last."""
+
+
+class FilterDpeQuery(TypedDict):
+    """`FilterDpeQuery` of the contract."""
+
+    filters: NotRequired[DpeSearchRequestFilters]
+    """Filters; a record must match all of them."""
+
+
+class DpeDelivery(TypedDict):
+    """`DpeDelivery` of the contract."""
+
+    data: DpeDeliveryData
+    """What the alert matched."""
+
+
+class DpeDeliveryData(TypedDict):
+    """What the alert matched."""
+
+    created: list[DpeDeliveryDataCreatedItem]
+    """New records that match."""
+    updated: list[DpeDeliveryDataCreatedItem]
+    """Corrected records that match."""
+
+
+class DpeDeliveryDataCreatedItem(TypedDict):
+    """`DpeDeliveryDataCreatedItem` of the contract."""
+
+    alert_id: str
+    """Identifier of the alert."""
+    context: NotRequired[dict[str, Any]]
+    """Data given with the alert, echoed unchanged."""
+    dpe: list[DpeRecord]
+    """The energy performance diagnostics in full, newest last."""
+
+
 class AlertName(TypedDict):
     """`AlertName` of the contract."""
 
@@ -4149,13 +4410,13 @@ class OperatorAlert(TypedDict):
     """Whether it is active. It becomes inactive when it is deleted, when its receiver answers 410, or when its receiver
     fails for days.
     """
-    search_query: FilterPropertyQuery | FilterAdvertQuery
+    search_query: FilterPropertyQuery | FilterAdvertQuery | FilterDvfQuery | FilterDpeQuery
     """The search as sent."""
     webhook_url: str
     """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
     delivery; redirects are not followed.
     """
-    match: list[EnumAlertMatch | EnumAdvertAlertMatch]
+    match: list[EnumAlertMatch | EnumAdvertAlertMatch | EnumOpenDataAlertMatch]
     """What it reports."""
     search_name: str
     """Its name, for display."""
@@ -4167,7 +4428,7 @@ class OperatorAlert(TypedDict):
     """When it last changed, for any reason; UTC, milliseconds."""
     account_id: str
     """Account it belongs to."""
-    about: Literal["properties", "adverts"]
+    about: Literal["properties", "adverts", "dvf", "dpe"]
     """Kind of record it searches."""
     deactivated_because: NotRequired[Literal["deleted", "gone", "failing"]]
     """Why it is inactive: deleted by its owner, or its receiver answered 410 or failed for days; absent if it is
@@ -4186,13 +4447,13 @@ class AlertOverview(TypedDict):
     """Whether it is active. It becomes inactive when it is deleted, when its receiver answers 410, or when its receiver
     fails for days.
     """
-    search_query: FilterPropertyQuery | FilterAdvertQuery
+    search_query: FilterPropertyQuery | FilterAdvertQuery | FilterDvfQuery | FilterDpeQuery
     """The search as sent."""
     webhook_url: str
     """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
     delivery; redirects are not followed.
     """
-    match: list[EnumAlertMatch | EnumAdvertAlertMatch]
+    match: list[EnumAlertMatch | EnumAdvertAlertMatch | EnumOpenDataAlertMatch]
     """What it reports."""
     search_name: str
     """Its name, for display."""
@@ -4204,7 +4465,7 @@ class AlertOverview(TypedDict):
     """When it last changed, for any reason; UTC, milliseconds."""
     account_id: str
     """Account it belongs to."""
-    about: Literal["properties", "adverts"]
+    about: Literal["properties", "adverts", "dvf", "dpe"]
     """Kind of record it searches."""
     deactivated_because: NotRequired[Literal["deleted", "gone", "failing"]]
     """Why it is inactive: deleted by its owner, or its receiver answered 410 or failed for days; absent if it is
@@ -5096,10 +5357,10 @@ class PropertyAlertsPreviewAnswerData(TypedDict):
 
     count: int
     """Number of all matches."""
-    per_day: list[PropertyAlertsPreviewAnswerDataPerDayItem]
-    """Every day of the window, earliest first."""
     items: list[Property]
     """The last matches, newest first."""
+    per_day: list[PropertyAlertsPreviewAnswerDataPerDayItem]
+    """Every day of the window, earliest first."""
 
 
 class PropertyAlertsPreviewAnswerDataPerDayItem(TypedDict):
@@ -5182,7 +5443,157 @@ class AdvertAlertsPreviewAnswerData(TypedDict):
 
     count: int
     """Number of all matches."""
+    items: list[Advert]
+    """The last matches, newest first."""
     per_day: list[PropertyAlertsPreviewAnswerDataPerDayItem]
     """Every day of the window, earliest first."""
-    items: list[Advert]
+
+
+class DvfAlertsCreateAnswer(TypedDict):
+    """`DvfAlertsCreateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class DvfAlertsCreateManyAnswer(TypedDict):
+    """`DvfAlertsCreateManyAnswer` of the contract."""
+
+    data: PropertyAlertsCreateManyAnswerData
+
+
+class DvfAlertsAllAnswer(TypedDict):
+    """`DvfAlertsAllAnswer` of the contract."""
+
+    data: list[DvfAlert]
+
+
+class DvfAlertsGetAnswer(TypedDict):
+    """`DvfAlertsGetAnswer` of the contract."""
+
+    data: DvfAlert
+
+
+class DvfAlertsUpdateAnswer(TypedDict):
+    """`DvfAlertsUpdateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class DvfAlertsDeleteAnswer(TypedDict):
+    """`DvfAlertsDeleteAnswer` of the contract."""
+
+    data: AlertName
+
+
+class DvfAlertsActivateAnswer(TypedDict):
+    """`DvfAlertsActivateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class DvfAlertsHistoryAnswer(TypedDict):
+    """`DvfAlertsHistoryAnswer` of the contract."""
+
+    data: list[DvfRecord]
+
+
+class DvfAlertsDeliveriesAnswer(TypedDict):
+    """`DvfAlertsDeliveriesAnswer` of the contract."""
+
+    data: list[Delivery]
+
+
+class DvfAlertsReplayAnswer(TypedDict):
+    """`DvfAlertsReplayAnswer` of the contract."""
+
+    data: Replay
+
+
+class DvfAlertsPreviewAnswer(TypedDict):
+    """`DvfAlertsPreviewAnswer` of the contract."""
+
+    data: DvfAlertsPreviewAnswerData
+
+
+class DvfAlertsPreviewAnswerData(TypedDict):
+    """`DvfAlertsPreviewAnswerData` of the contract."""
+
+    count: int
+    """Number of all matches."""
+    items: list[DvfRecord]
+    """The last matches, newest first."""
+
+
+class DpeAlertsCreateAnswer(TypedDict):
+    """`DpeAlertsCreateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class DpeAlertsCreateManyAnswer(TypedDict):
+    """`DpeAlertsCreateManyAnswer` of the contract."""
+
+    data: PropertyAlertsCreateManyAnswerData
+
+
+class DpeAlertsAllAnswer(TypedDict):
+    """`DpeAlertsAllAnswer` of the contract."""
+
+    data: list[DpeAlert]
+
+
+class DpeAlertsGetAnswer(TypedDict):
+    """`DpeAlertsGetAnswer` of the contract."""
+
+    data: DpeAlert
+
+
+class DpeAlertsUpdateAnswer(TypedDict):
+    """`DpeAlertsUpdateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class DpeAlertsDeleteAnswer(TypedDict):
+    """`DpeAlertsDeleteAnswer` of the contract."""
+
+    data: AlertName
+
+
+class DpeAlertsActivateAnswer(TypedDict):
+    """`DpeAlertsActivateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class DpeAlertsHistoryAnswer(TypedDict):
+    """`DpeAlertsHistoryAnswer` of the contract."""
+
+    data: list[DpeRecord]
+
+
+class DpeAlertsDeliveriesAnswer(TypedDict):
+    """`DpeAlertsDeliveriesAnswer` of the contract."""
+
+    data: list[Delivery]
+
+
+class DpeAlertsReplayAnswer(TypedDict):
+    """`DpeAlertsReplayAnswer` of the contract."""
+
+    data: Replay
+
+
+class DpeAlertsPreviewAnswer(TypedDict):
+    """`DpeAlertsPreviewAnswer` of the contract."""
+
+    data: DpeAlertsPreviewAnswerData
+
+
+class DpeAlertsPreviewAnswerData(TypedDict):
+    """`DpeAlertsPreviewAnswerData` of the contract."""
+
+    count: int
+    """Number of all matches."""
+    items: list[DpeRecord]
     """The last matches, newest first."""

@@ -144,6 +144,7 @@ impl From<registry::Error> for ApiError {
     fn from(error: registry::Error) -> Self {
         match error {
             registry::Error::Store(error) => error.into(),
+            registry::Error::Lake(error) => ApiError::internal(toise_engine::Error::Lake(error)),
             registry::Error::Json(_) => ApiError::internal(error),
             registry::Error::NoAlert => ApiError::NotFound("alert"),
             registry::Error::Refused(fault) => fault.into(),

@@ -191,7 +191,7 @@ CREATE TABLE alerts (
   alert INTEGER PRIMARY KEY,
   alert_id BLOB NOT NULL UNIQUE,
   account_id TEXT NOT NULL REFERENCES accounts (account_id),
-  kind TEXT NOT NULL CHECK (kind IN ('PROPERTY', 'ADVERT')),
+  kind TEXT NOT NULL CHECK (kind IN ('PROPERTY', 'ADVERT', 'DVF', 'DPE')),
   activated INTEGER NOT NULL CHECK (activated IN (0, 1)),
   -- Deleted by its owner, its receiver answered 410, or its receiver failed for days.
   deactivated_because TEXT CHECK (deactivated_because IN ('deleted', 'gone', 'failing')),
@@ -207,7 +207,10 @@ CREATE TABLE alerts (
   updated_at_ms INTEGER NOT NULL,
   -- Number of the last change, in one sequence for all alerts: processes that cache alerts load what changed since.
   change INTEGER NOT NULL,
-  CHECK (activated = (deactivated_because IS NULL))
+  -- Of an alert on open data: the version of its table when it was created or last activated. It is notified of later ones.
+  since_version INTEGER,
+  CHECK (activated = (deactivated_because IS NULL)),
+  CHECK ((since_version IS NULL) = (kind IN ('PROPERTY', 'ADVERT')))
 ) STRICT;
 CREATE UNIQUE INDEX alerts_by_change ON alerts (change);
 CREATE INDEX alerts_by_account ON alerts (account_id, kind);
@@ -229,6 +232,27 @@ CREATE TABLE advert_matches (
   PRIMARY KEY (advert, alert)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX advert_matches_by_alert ON advert_matches (alert, matched_at_ms);
+
+-- Records of open data that an alert matched, by the digest of their identifier.
+CREATE TABLE open_data_matches (
+  item BLOB NOT NULL,
+  alert INTEGER NOT NULL,
+  -- Version of the table in which the record got the content that was last matched. A version is matched once.
+  version INTEGER NOT NULL,
+  -- When it was matched for the first time.
+  matched_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (item, alert)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX open_data_matches_by_alert ON open_data_matches (alert, matched_at_ms);
+
+-- How far the alerts on each table of open data have come: the version whose records they have all seen.
+CREATE TABLE open_data_positions (
+  kind TEXT PRIMARY KEY NOT NULL CHECK (kind IN ('DVF', 'DPE')),
+  version INTEGER NOT NULL,
+  -- A pass over a newer version: how many of its row groups are done. A hint that saves time after a restart.
+  pass_version INTEGER NOT NULL DEFAULT 0,
+  pass_groups INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
 
 -- Records at the time an alert matched them (JSON, compressed), shared by the notifications of one event.
 CREATE TABLE snapshots (

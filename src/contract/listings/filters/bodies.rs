@@ -38,7 +38,7 @@ pub const FULL_TEXT_WORDS_MAX: usize = 64;
 pub const MANY_MAX: usize = 100;
 
 /// The two kinds of listings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListingKind {
     /// One asset.
     Property,

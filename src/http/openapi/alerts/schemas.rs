@@ -2,36 +2,44 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::reference;
+use super::super::listings::webhook;
+use super::super::{enveloped, reference};
 use super::names;
-use toise_alerts::alert::DeactivationReason;
+use toise_alerts::alert::{AlertSubject, DeactivationReason};
 use toise_alerts::delivery::DeliveryStatus;
 use toise_alerts::request::queries::{PREVIEW_DAYS_MAX, REPLAY, preview_table};
 use toise_alerts::request::{alert_table, alerts_table, match_kinds};
 use toise_contract::fields::schema::{self, described};
 use toise_contract::listings::filters::ListingKind;
 use toise_listings::search::preview;
+use toise_opendata::Dataset;
+use toise_opendata::request::bodies::bodies;
 
 /// Returns the component schemas by name.
 pub fn schemas() -> Map<String, Value> {
     let mut schemas = Map::new();
-    for listing in [ListingKind::Property, ListingKind::Advert] {
-        let names = names(listing);
-        let kinds = match_kinds(listing);
+    for subject in AlertSubject::ALL {
+        let names = names(subject);
+        let kinds = match_kinds(subject);
         let kind = serde_json::to_value(kinds.schema()).unwrap_or_default();
         schemas.insert(kinds.name.into(), kind);
-        let table = alert_table(listing);
+        let table = alert_table(subject);
         let mut create = schema::object(table, &mut schemas);
-        create["examples"] = json!([example(listing)]);
+        create["examples"] = json!([example(subject)]);
         schemas.insert(names.create.into(), create);
         let change = schema::part(table, &mut schemas);
         let change = described(change, "Fields left out stay unchanged");
         schemas.insert(names.change.into(), change);
-        let many = schema::object(alerts_table(listing), &mut schemas);
+        let many = schema::object(alerts_table(subject), &mut schemas);
         schemas.insert(names.create_many.into(), many);
-        let preview = schema::object(preview_table(listing), &mut schemas);
+        let preview = schema::object(preview_table(subject), &mut schemas);
         schemas.insert(names.preview.into(), preview);
-        schemas.insert(names.alert.into(), alert(fields(listing)));
+        schemas.insert(names.alert.into(), alert(fields(subject)));
+    }
+    for dataset in Dataset::ALL {
+        let query = schema::object(bodies(dataset).saved, &mut schemas);
+        schemas.insert(query_name(dataset.into()).into(), query);
+        schemas.insert(delivery_name(dataset).into(), delivery(dataset));
     }
     schemas.insert("AlertName".into(), alert_name());
     schemas.insert("AlertOutcome".into(), alert_outcome());
@@ -44,26 +52,34 @@ pub fn schemas() -> Map<String, Value> {
 }
 
 /// Returns the fields of an alert.
-fn fields(listing: ListingKind) -> Value {
-    schema::properties(alert_table(listing), &mut Map::new())
+fn fields(subject: AlertSubject) -> Value {
+    schema::properties(alert_table(subject), &mut Map::new())
 }
 
-fn example(listing: ListingKind) -> Value {
-    let (filter, kinds) = match listing {
-        ListingKind::Property => (
-            json!({"type": ["CLASS_FLAT"], "offer": [{"type": "OFFER_BUY"}],
+fn example(subject: AlertSubject) -> Value {
+    let (search, kinds) = match subject {
+        AlertSubject::Listings(ListingKind::Property) => (
+            json!({"filterProperty": {"type": ["CLASS_FLAT"], "offer": [{"type": "OFFER_BUY"}],
                 "location": [{"postalCode": "75011"}], "price": {"latest": {"value": {"max": 500_000}}},
-                "meta": {"isTotallyOffline": false}}),
+                "meta": {"isTotallyOffline": false}}}),
             json!(["ALERT_MATCH_CREATED"]),
         ),
-        ListingKind::Advert => (
-            json!({"type": ["CLASS_HOUSE"], "location": {"department": "48"},
-                "currentPrice": {"value": {"max": 300_000}}, "isOnline": true}),
+        AlertSubject::Listings(ListingKind::Advert) => (
+            json!({"filterAd": {"type": ["CLASS_HOUSE"], "location": {"department": "48"},
+                "currentPrice": {"value": {"max": 300_000}}, "isOnline": true}}),
             json!(["ALERT_MATCH_CREATED", "ALERT_MATCH_ADVERT_EVENT"]),
+        ),
+        AlertSubject::OpenData(Dataset::Dvf) => (
+            json!({"filters": {"insee_code": "48095", "property_type": ["Maison"], "price_eur": {"max": 300_000}}}),
+            json!(["ALERT_MATCH_CREATED", "ALERT_MATCH_CHANGED"]),
+        ),
+        AlertSubject::OpenData(Dataset::Dpe) => (
+            json!({"filters": {"code_departement_ban": "48", "etiquette_dpe": ["F", "G"]}}),
+            json!(["ALERT_MATCH_CREATED"]),
         ),
     };
     json!({
-        "search_query": { listing.filter_key(): filter },
+        "search_query": search,
         "webhook_url": "https://hooks.example.com/toise",
         "match": kinds,
         "search_name": "Prospection",
@@ -106,26 +122,83 @@ fn alert(fields: Value) -> Value {
     json!({"type": "object", "required": required, "properties": properties})
 }
 
-/// Returns the schema of an alert on either kind of listing, as operators see it.
+/// Returns the name of the schema of a search.
+fn query_name(subject: AlertSubject) -> &'static str {
+    match subject {
+        AlertSubject::Listings(ListingKind::Property) => "FilterPropertyQuery",
+        AlertSubject::Listings(ListingKind::Advert) => "FilterAdvertQuery",
+        AlertSubject::OpenData(Dataset::Dvf) => "FilterDvfQuery",
+        AlertSubject::OpenData(Dataset::Dpe) => "FilterDpeQuery",
+    }
+}
+
+/// Returns the name of the schema of a delivery of open data.
+fn delivery_name(dataset: Dataset) -> &'static str {
+    match dataset {
+        Dataset::Dvf => "DvfDelivery",
+        Dataset::Dpe => "DpeDelivery",
+    }
+}
+
+/// Returns the schema of a delivery of open data.
+fn delivery(dataset: Dataset) -> Value {
+    let plural = names(dataset.into()).plural;
+    let record = reference(names(dataset.into()).record);
+    let branch = |about: &str| {
+        let of_alert = json!({
+            "type": "object",
+            "required": ["alert_id", dataset.name()],
+            "properties": {
+                "alert_id": id("Identifier of the alert"),
+                "context": {"type": "object", "description": "Data given with the alert, echoed unchanged"},
+                (dataset.name()): {"type": "array", "items": record, "maxItems": 100,
+                    "description": format!("The {plural} in full, newest last")},
+            },
+        });
+        json!({"type": "array", "items": of_alert, "description": about})
+    };
+    enveloped(json!({
+        "type": "object",
+        "required": ["created", "updated"],
+        "description": "What the alert matched",
+        "properties": {
+            "created": branch("New records that match"),
+            "updated": branch("Corrected records that match"),
+        },
+    }))
+}
+
+/// Returns the requests that alerts on open data send.
+pub(crate) fn webhooks() -> Map<String, Value> {
+    let webhooks = Dataset::ALL.map(|dataset| {
+        let id = format!("{}Matches", dataset.name());
+        let summary = format!("The {} that an alert matched", names(dataset.into()).plural);
+        let about = "Records are sent in full, as they were imported.";
+        let webhook = webhook(&id, &summary, about, delivery_name(dataset));
+        (id, webhook)
+    });
+    Map::from_iter(webhooks)
+}
+
+/// Returns the schema of an alert on any kind of record, as operators see it.
 fn operator_alert() -> Value {
-    let either = |part: fn(ListingKind) -> &'static str, about: &str| {
-        let parts =
-            [ListingKind::Property, ListingKind::Advert].map(|listing| reference(part(listing)));
+    let either = |part: fn(AlertSubject) -> &'static str, about: &str| {
+        let mut parts: Vec<Value> = Vec::new();
+        for name in AlertSubject::ALL.map(part) {
+            let part = reference(name);
+            if !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
         json!({"anyOf": parts, "description": about})
     };
-    let mut schema = alert(fields(ListingKind::Property));
+    let mut schema = alert(fields(ListingKind::Property.into()));
     let properties = &mut schema["properties"];
-    properties["search_query"] = either(
-        |listing| match listing {
-            ListingKind::Property => "FilterPropertyQuery",
-            ListingKind::Advert => "FilterAdvertQuery",
-        },
-        "The search as sent",
-    );
+    properties["search_query"] = either(query_name, "The search as sent");
     properties["match"] = json!({"type": "array", "description": "What it reports",
-        "items": either(|listing| match_kinds(listing).name, "Kind of match")});
+        "items": either(|subject| match_kinds(subject).name, "Kind of match")});
     properties["account_id"] = id("Account it belongs to");
-    let about = [ListingKind::Property, ListingKind::Advert].map(ListingKind::table);
+    let about = AlertSubject::ALL.map(AlertSubject::table);
     properties["about"] =
         json!({"type": "string", "enum": about, "description": "Kind of record it searches"});
     properties["deactivated_because"] = json!({"type": "string", "enum": DeactivationReason::ALL.map(DeactivationReason::as_str),
@@ -213,7 +286,7 @@ fn replay() -> Value {
 }
 
 /// Returns the schema of the response to a preview.
-pub(crate) fn preview_answer(record: &str) -> Value {
+pub(crate) fn preview_answer(subject: AlertSubject, record: &str) -> Value {
     let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
     let day = json!({
         "type": "object",
@@ -223,17 +296,21 @@ pub(crate) fn preview_answer(record: &str) -> Value {
             "count": count("Number of matches first seen on that day"),
         },
     });
-    json!({
+    let mut answer = json!({
         "type": "object",
-        "required": ["count", "per_day", "items"],
+        "required": ["count", "items"],
         "properties": {
             "count": count("Number of all matches"),
-            "per_day": {"type": "array", "maxItems": PREVIEW_DAYS_MAX, "items": day,
-                "description": "Every day of the window, earliest first"},
             "items": {"type": "array", "maxItems": preview::ITEMS_MAX, "items": reference(record),
                 "description": "The last matches, newest first"},
         },
-    })
+    });
+    if let AlertSubject::Listings(_) = subject {
+        answer["required"] = json!(["count", "per_day", "items"]);
+        answer["properties"]["per_day"] = json!({"type": "array", "maxItems": PREVIEW_DAYS_MAX, "items": day,
+            "description": "Every day of the window, earliest first"});
+    }
+    answer
 }
 
 fn id(about: &str) -> Value {

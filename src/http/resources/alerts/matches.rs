@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use bytes::Bytes;
 use futures::FutureExt;
 use serde_json::{Value, json};
 use warp::http::{Method, StatusCode};
@@ -12,19 +13,27 @@ use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
+use toise_alerts::alert::AlertSubject;
 use toise_alerts::deliveries;
 use toise_alerts::replay::{ReplayWindow, replay};
-use toise_alerts::request::queries::{parse_deliveries, parse_page, parse_preview, parse_replay};
+use toise_alerts::request::queries::{
+    parse_deliveries, parse_open_data_preview, parse_page, parse_preview, parse_replay,
+};
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
+use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
+use toise_engine::view::RowRef;
+use toise_listings::search::preview::ITEMS_MAX;
+use toise_opendata::request::bodies::bodies;
+use toise_opendata::{Dataset, DatasetSearchRequest};
 use toise_service::App;
 use toise_service::error::ApiError;
 
 // A preview returns the history an alert would have, and costs the same.
 macro_rules! endpoints {
-    ($kind:literal, $listing:expr, $history:ident) => {
+    ($kind:literal, $subject:expr, $history:ident) => {
         &[
             Endpoint {
                 method: Method::GET,
@@ -34,8 +43,8 @@ macro_rules! endpoints {
                 effect: Effect::ReadsOnWriter,
                 body: BodyRule::None,
                 time: Time::Request,
-                handler: |call| history(call, $listing).boxed(),
-                operation: Some(|| operations::history($listing)),
+                handler: |call| history(call, $subject.into()).boxed(),
+                operation: Some(|| operations::history($subject.into())),
             },
             Endpoint {
                 method: Method::GET,
@@ -49,8 +58,8 @@ macro_rules! endpoints {
                 effect: Effect::ReadsOnWriter,
                 body: BodyRule::None,
                 time: Time::Request,
-                handler: |call| list_deliveries(call, $listing).boxed(),
-                operation: Some(|| operations::deliveries($listing)),
+                handler: |call| list_deliveries(call, $subject.into()).boxed(),
+                operation: Some(|| operations::deliveries($subject.into())),
             },
             Endpoint {
                 method: Method::POST,
@@ -60,8 +69,8 @@ macro_rules! endpoints {
                 effect: Effect::Writes,
                 body: JSON_BODY,
                 time: Time::Request,
-                handler: |call| begin_replay(call, $listing).boxed(),
-                operation: Some(|| operations::replay($listing)),
+                handler: |call| begin_replay(call, $subject.into()).boxed(),
+                operation: Some(|| operations::replay($subject.into())),
             },
             Endpoint {
                 method: Method::POST,
@@ -71,8 +80,8 @@ macro_rules! endpoints {
                 effect: Effect::ReadsOnWriter,
                 body: JSON_BODY,
                 time: Time::Request,
-                handler: |call| preview(call, $listing).boxed(),
-                operation: Some(|| operations::preview($listing)),
+                handler: |call| preview(call, $subject.into()).boxed(),
+                operation: Some(|| operations::preview($subject.into())),
             },
         ]
     };
@@ -87,21 +96,27 @@ pub const OF_PROPERTIES: &[Endpoint] = endpoints!(
 /// Endpoints for matches of alerts on adverts.
 pub const OF_ADVERTS: &[Endpoint] =
     endpoints!("adverts", ListingKind::Advert, AdvertsGetAlertHistory);
+/// Endpoints for matches of alerts on sales.
+pub const OF_SALES: &[Endpoint] =
+    endpoints!("opendata/dvf", Dataset::Dvf, OpendataDvfGetAlertHistory);
+/// Endpoints for matches of alerts on diagnostics.
+pub const OF_DIAGNOSTICS: &[Endpoint] =
+    endpoints!("opendata/dpe", Dataset::Dpe, OpendataDpeGetAlertHistory);
 
-/// Returns the listings that an alert matched, in their current state. Each record is returned once, even if its
-/// property was merged.
-async fn history(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
-    let address = address(call, listing)?;
+/// Returns the records that an alert matched, in their current state. Each is returned once, even if its property was
+/// merged; sales and diagnostics that an import removed are left out.
+async fn history(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
+    let address = address(call, subject)?;
     let page = parse_page(&pairs(call.query)?)?;
     call.blocking(move |app| {
         let ids = app.data.alerts.history(address, page.skip, page.take)?;
-        Ok(ApiResponse::json(list(&records(app, listing, &ids)?)))
+        Ok(ApiResponse::json(list(&records(app, subject, &ids)?)))
     })
     .await
 }
 
-async fn list_deliveries(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
-    let address = address(call, listing)?;
+async fn list_deliveries(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
+    let address = address(call, subject)?;
     let (status, page) = parse_deliveries(&pairs(call.query)?)?;
     call.blocking(move |app| {
         app.data.alerts.get(address)?;
@@ -111,8 +126,8 @@ async fn list_deliveries(call: &Call<'_>, listing: ListingKind) -> Result<ApiRes
     .await
 }
 
-async fn begin_replay(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
-    let address = address(call, listing)?;
+async fn begin_replay(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
+    let address = address(call, subject)?;
     let (body, id) = (call.body.clone(), call.new_id());
     call.blocking(move |app| {
         let request = parse_replay(&read_json(&body)?)?;
@@ -135,36 +150,92 @@ async fn begin_replay(call: &Call<'_>, listing: ListingKind) -> Result<ApiRespon
     .await
 }
 
-async fn preview(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
+async fn preview(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Batch, move |app, body, interrupt| {
-        let request = parse_preview(listing, &read_json(body)?)?;
-        let (search, days) = (&request.search, request.days);
-        let found = app
-            .data
-            .properties
-            .preview(listing, search, days, interrupt)?;
-        let per_day = found.per_day.iter();
-        let per_day: Vec<Value> = per_day
-            .map(|(date, count)| json!({"date": date.to_string(), "count": count}))
-            .collect();
-        let records = records(app, listing, &found.items)?;
-        let (count, per_day) = (found.count(), Value::from(per_day));
-        let head = format!(r#"{{"data":{{"count":{count},"per_day":{per_day},"items":["#);
-        let bytes = [head.as_bytes(), &records.join(&b','), b"]}}"].concat();
-        Ok(bytes.into())
+        let body = read_json(body)?;
+        match subject {
+            AlertSubject::Listings(listing) => preview_listings(app, listing, &body, interrupt),
+            AlertSubject::OpenData(dataset) => preview_open_data(app, dataset, &body, interrupt),
+        }
     })
     .await
 }
 
-/// Returns the records of listings in order, each once: two properties may have been merged since they were found.
-fn records(app: &App, listing: ListingKind, ids: &[FlxId]) -> Result<Vec<Vec<u8>>, ApiError> {
+fn preview_listings(
+    app: &App,
+    listing: ListingKind,
+    body: &Value,
+    interrupt: &Interrupt,
+) -> Result<Bytes, ApiError> {
+    let request = parse_preview(listing, body)?;
+    let (search, days) = (&request.search, request.days);
+    let found = app
+        .data
+        .properties
+        .preview(listing, search, days, interrupt)?;
+    let per_day = found.per_day.iter();
+    let per_day: Vec<Value> = per_day
+        .map(|(date, count)| json!({"date": date.to_string(), "count": count}))
+        .collect();
+    let records = records(app, listing.into(), &found.items)?;
+    let (count, per_day) = (found.count(), Value::from(per_day));
+    let head = format!(r#"{{"data":{{"count":{count},"per_day":{per_day},"items":["#);
+    Ok([head.as_bytes(), &records.join(&b','), b"]}}"]
+        .concat()
+        .into())
+}
+
+/// Returns the first page of the search of an alert on open data.
+fn preview_open_data(
+    app: &App,
+    dataset: Dataset,
+    body: &Value,
+    interrupt: &Interrupt,
+) -> Result<Bytes, ApiError> {
+    let request = DatasetSearchRequest {
+        filter: parse_open_data_preview(dataset, body)?,
+        sort_by: bodies(dataset).sort_keys[0],
+        descending: true,
+        size: ITEMS_MAX,
+        after: None,
+    };
+    let found = app.data.open_data.search(dataset, &request, interrupt);
+    let found = found.map_err(ApiError::internal)?;
+    let head = format!(r#"{{"data":{{"count":{},"items":["#, found.total);
+    let records: Vec<&[u8]> = found.records.iter().map(|record| &record[..]).collect();
+    Ok([head.as_bytes(), &records.join(&b','), b"]}}"]
+        .concat()
+        .into())
+}
+
+/// Returns records in order, each once: two properties may have been merged since they were found.
+fn records(app: &App, subject: AlertSubject, ids: &[FlxId]) -> Result<Vec<Vec<u8>>, ApiError> {
     let listings = app.data.properties.listings();
-    let found = match listing {
-        ListingKind::Property => listings.properties(ids)?,
-        ListingKind::Advert => listings.adverts(ids)?,
+    let found = match subject {
+        AlertSubject::Listings(ListingKind::Property) => listings.properties(ids)?,
+        AlertSubject::Listings(ListingKind::Advert) => listings.adverts(ids)?,
+        AlertSubject::OpenData(dataset) => return open_data_records(app, dataset, ids),
     };
     let mut records: Vec<Vec<u8>> = found.into_iter().flatten().collect();
     let mut seen = HashSet::with_capacity(records.len());
     records.retain(|record| seen.insert(blake3::hash(record)));
     Ok(records)
+}
+
+/// Returns the records of open data whose identifiers have these digests, in order.
+fn open_data_records(
+    app: &App,
+    dataset: Dataset,
+    digests: &[FlxId],
+) -> Result<Vec<Vec<u8>>, ApiError> {
+    let view = app.data.properties.engine().view(dataset.schema());
+    let view = view.map_err(ApiError::internal)?;
+    let rows = digests.iter().filter_map(|digest| {
+        let row = view.row_of_digest(digest.0.as_u128());
+        row.transpose()
+    });
+    let rows: Result<Vec<RowRef>, toise_lake::Error> = rows.collect();
+    let records = rows.and_then(|rows| view.records(&rows));
+    let records = records.map_err(|error| ApiError::internal(toise_engine::Error::Lake(error)))?;
+    Ok(records.into_iter().map(Vec::from).collect())
 }

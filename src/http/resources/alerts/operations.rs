@@ -1,4 +1,4 @@
-//! OpenAPI operations for alerts. Those on properties and on adverts differ only in names.
+//! OpenAPI operations for alerts. Those on different records differ only in names, and in what a preview looks at.
 
 use serde_json::json;
 
@@ -6,17 +6,17 @@ use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::alerts::schemas::preview_answer;
 use crate::openapi::alerts::{delivery_parameters, names, page_parameters};
 use crate::openapi::{Failure, Operation, enveloped, reference};
+use toise_alerts::alert::AlertSubject;
 use toise_alerts::registry::LIST_BYTES_MAX;
 use toise_alerts::request::SEARCH_QUERY_BYTES_MAX;
-use toise_contract::listings::filters::ListingKind;
 use toise_listings::search::preview;
 
 fn operation(prefix: &str, name: &str, summary: String) -> Operation {
     Operation::new(format!("{prefix}{name}"), summary)
 }
 
-pub(super) fn create(listing: ListingKind) -> Operation {
-    let names = names(listing);
+pub(super) fn create(subject: AlertSubject) -> Operation {
+    let names = names(subject);
     let plural = names.plural;
     operation(names.prefix, "Create", format!("Save a search for {plural} as an alert"))
         .with_description(format!(
@@ -28,8 +28,8 @@ pub(super) fn create(listing: ListingKind) -> Operation {
         .with_answer(data_of("AlertName"))
 }
 
-pub(super) fn create_many(listing: ListingKind) -> Operation {
-    let names = names(listing);
+pub(super) fn create_many(subject: AlertSubject) -> Operation {
+    let names = names(subject);
     let plural = names.plural;
     operation(
         names.prefix,
@@ -48,8 +48,8 @@ pub(super) fn create_many(listing: ListingKind) -> Operation {
     })))
 }
 
-pub(super) fn list(listing: ListingKind) -> Operation {
-    let names = names(listing);
+pub(super) fn list(subject: AlertSubject) -> Operation {
+    let names = names(subject);
     let plural = names.plural;
     operation(names.prefix, "All", format!("All alerts on {plural}, oldest first"))
         .with_description(format!(
@@ -61,15 +61,15 @@ pub(super) fn list(listing: ListingKind) -> Operation {
         .with_answer(data_list_of(names.alert))
 }
 
-pub(super) fn get(listing: ListingKind) -> Operation {
-    let names = names(listing);
+pub(super) fn get(subject: AlertSubject) -> Operation {
+    let names = names(subject);
     let plural = names.plural;
     operation(names.prefix, "Get", format!("An alert on {plural}"))
         .with_answer(data_of(names.alert))
 }
 
-pub(super) fn update(listing: ListingKind) -> Operation {
-    let names = names(listing);
+pub(super) fn update(subject: AlertSubject) -> Operation {
+    let names = names(subject);
     let plural = names.plural;
     operation(names.prefix, "Update", format!("Change an alert on {plural}"))
         .with_description(
@@ -80,8 +80,8 @@ pub(super) fn update(listing: ListingKind) -> Operation {
         .with_answer(data_of("AlertName"))
 }
 
-pub(super) fn delete(listing: ListingKind) -> Operation {
-    let names = names(listing);
+pub(super) fn delete(subject: AlertSubject) -> Operation {
+    let names = names(subject);
     let plural = names.plural;
     operation(
         names.prefix,
@@ -95,8 +95,8 @@ pub(super) fn delete(listing: ListingKind) -> Operation {
     .with_answer(data_of("AlertName"))
 }
 
-pub(super) fn activate(listing: ListingKind) -> Operation {
-    let names = names(listing);
+pub(super) fn activate(subject: AlertSubject) -> Operation {
+    let names = names(subject);
     let plural = names.plural;
     operation(
         names.prefix,
@@ -109,8 +109,8 @@ pub(super) fn activate(listing: ListingKind) -> Operation {
     .failing(Failure::Refused)
 }
 
-pub(super) fn history(listing: ListingKind) -> Operation {
-    let names = names(listing);
+pub(super) fn history(subject: AlertSubject) -> Operation {
+    let names = names(subject);
     let plural = names.plural;
     operation(
         names.prefix,
@@ -124,8 +124,8 @@ pub(super) fn history(listing: ListingKind) -> Operation {
     .with_answer(data_list_of(names.record))
 }
 
-pub(super) fn deliveries(listing: ListingKind) -> Operation {
-    let names = names(listing);
+pub(super) fn deliveries(subject: AlertSubject) -> Operation {
+    let names = names(subject);
     let plural = names.plural;
     operation(
         names.prefix,
@@ -137,8 +137,8 @@ pub(super) fn deliveries(listing: ListingKind) -> Operation {
     .with_answer(data_list_of("Delivery"))
 }
 
-pub(super) fn replay(listing: ListingKind) -> Operation {
-    let names = names(listing);
+pub(super) fn replay(subject: AlertSubject) -> Operation {
+    let names = names(subject);
     let plural = names.plural;
     operation(names.prefix, "Replay", format!("Send the notifications of an alert on {plural} again"))
         .with_description(
@@ -151,15 +151,29 @@ pub(super) fn replay(listing: ListingKind) -> Operation {
         .with_status("202")
 }
 
-pub(super) fn preview(listing: ListingKind) -> Operation {
-    let names = names(listing);
+pub(super) fn preview(subject: AlertSubject) -> Operation {
+    let names = names(subject);
     let plural = names.plural;
-    operation(names.prefix, "Preview", format!("The {plural} that an alert would have matched recently"))
-        .with_description(format!(
+    let description = match subject {
+        AlertSubject::Listings(_) => format!(
             "Records first seen within the last days that match the filter in their current state: how many, on \
              which days (UTC), and the last {}. Charged like a reading of a history",
             preview::ITEMS_MAX
-        ))
+        ),
+        AlertSubject::OpenData(_) => format!(
+            "Stored records that match, as a search with these filters finds them: how many, and the {} with the \
+             latest date. Charged like a reading of a history",
+            preview::ITEMS_MAX
+        ),
+    };
+    let summary = match subject {
+        AlertSubject::Listings(_) => {
+            format!("The {plural} that an alert would have matched recently")
+        }
+        AlertSubject::OpenData(_) => format!("The stored {plural} that an alert would match"),
+    };
+    operation(names.prefix, "Preview", summary)
+        .with_description(description)
         .with_request(reference(names.preview))
-        .with_answer(enveloped(preview_answer(names.record)))
+        .with_answer(enveloped(preview_answer(subject, names.record)))
 }

@@ -14,6 +14,7 @@ use crate::endpoint::{
     Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time,
 };
 use toise_accounts::scopes::Scope;
+use toise_alerts::alert::AlertSubject;
 use toise_alerts::registry::{self, Error};
 use toise_alerts::request::queries::parse_page;
 use toise_alerts::request::{NewAlert, parse_alert, parse_alerts, parse_patch};
@@ -21,6 +22,7 @@ use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
+use toise_opendata::Dataset;
 use toise_service::App;
 use toise_service::error::ApiError;
 
@@ -28,7 +30,7 @@ use toise_service::error::ApiError;
 const WEBHOOK_URL: &str = "webhook_url";
 
 macro_rules! endpoints {
-    ($kind:literal, $listing:expr) => {
+    ($kind:literal, $subject:expr) => {
         &[
             Endpoint {
                 method: Method::PUT,
@@ -38,8 +40,8 @@ macro_rules! endpoints {
                 effect: Effect::Writes,
                 body: JSON_BODY,
                 time: Time::Request,
-                handler: |call| create(call, $listing).boxed(),
-                operation: Some(|| operations::create($listing)),
+                handler: |call| create(call, $subject.into()).boxed(),
+                operation: Some(|| operations::create($subject.into())),
             },
             Endpoint {
                 method: Method::PUT,
@@ -49,8 +51,8 @@ macro_rules! endpoints {
                 effect: Effect::Writes,
                 body: MANY_JSON_BODY,
                 time: Time::Request,
-                handler: |call| create_many(call, $listing).boxed(),
-                operation: Some(|| operations::create_many($listing)),
+                handler: |call| create_many(call, $subject.into()).boxed(),
+                operation: Some(|| operations::create_many($subject.into())),
             },
             Endpoint {
                 method: Method::GET,
@@ -60,8 +62,8 @@ macro_rules! endpoints {
                 effect: Effect::ReadsOnWriter,
                 body: BodyRule::None,
                 time: Time::Request,
-                handler: |call| all(call, $listing).boxed(),
-                operation: Some(|| operations::list($listing)),
+                handler: |call| all(call, $subject.into()).boxed(),
+                operation: Some(|| operations::list($subject.into())),
             },
             Endpoint {
                 method: Method::GET,
@@ -71,8 +73,8 @@ macro_rules! endpoints {
                 effect: Effect::ReadsOnWriter,
                 body: BodyRule::None,
                 time: Time::Request,
-                handler: |call| get(call, $listing).boxed(),
-                operation: Some(|| operations::get($listing)),
+                handler: |call| get(call, $subject.into()).boxed(),
+                operation: Some(|| operations::get($subject.into())),
             },
             Endpoint {
                 method: Method::PATCH,
@@ -82,8 +84,8 @@ macro_rules! endpoints {
                 effect: Effect::Writes,
                 body: JSON_BODY,
                 time: Time::Request,
-                handler: |call| update(call, $listing).boxed(),
-                operation: Some(|| operations::update($listing)),
+                handler: |call| update(call, $subject.into()).boxed(),
+                operation: Some(|| operations::update($subject.into())),
             },
             Endpoint {
                 method: Method::DELETE,
@@ -93,8 +95,8 @@ macro_rules! endpoints {
                 effect: Effect::Writes,
                 body: BodyRule::None,
                 time: Time::Request,
-                handler: |call| delete(call, $listing).boxed(),
-                operation: Some(|| operations::delete($listing)),
+                handler: |call| delete(call, $subject.into()).boxed(),
+                operation: Some(|| operations::delete($subject.into())),
             },
             Endpoint {
                 method: Method::GET,
@@ -104,8 +106,8 @@ macro_rules! endpoints {
                 effect: Effect::Writes,
                 body: BodyRule::None,
                 time: Time::Request,
-                handler: |call| activate(call, $listing).boxed(),
-                operation: Some(|| operations::activate($listing)),
+                handler: |call| activate(call, $subject.into()).boxed(),
+                operation: Some(|| operations::activate($subject.into())),
             },
         ]
     };
@@ -115,23 +117,27 @@ macro_rules! endpoints {
 pub const OF_PROPERTIES: &[Endpoint] = endpoints!("properties", ListingKind::Property);
 /// Endpoints for alerts on adverts.
 pub const OF_ADVERTS: &[Endpoint] = endpoints!("adverts", ListingKind::Advert);
+/// Endpoints for alerts on sales.
+pub const OF_SALES: &[Endpoint] = endpoints!("opendata/dvf", Dataset::Dvf);
+/// Endpoints for alerts on diagnostics.
+pub const OF_DIAGNOSTICS: &[Endpoint] = endpoints!("opendata/dpe", Dataset::Dpe);
 
-async fn create(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
+async fn create(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
     let account = call.key()?.account_id;
-    let read = move |body: Value| Ok(parse_alert(listing, &body)?);
+    let read = move |body: Value| Ok(parse_alert(subject, &body)?);
     let alert = call.read_on_pool(read).await?;
     check_address(call.app, &alert.webhook_url).await?;
     let id = call.new_id();
     call.blocking(move |app| {
-        let id = app.data.alerts.create(account, listing, alert, id)?;
+        let id = app.data.alerts.create(account, subject, alert, id)?;
         named(id, Ok(()))
     })
     .await
 }
 
-async fn create_many(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
+async fn create_many(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
     let account = call.key()?.account_id;
-    let read = move |body: Value| Ok(parse_alerts(listing, &body)?);
+    let read = move |body: Value| Ok(parse_alerts(subject, &body)?);
     let mut alerts: Vec<Result<NewAlert, Fault>> = call.read_on_pool(read).await?;
     let urls = alerts.iter().flatten().map(|alert| &alert.webhook_url);
     let refused = call
@@ -149,7 +155,7 @@ async fn create_many(call: &Call<'_>, listing: ListingKind) -> Result<ApiRespons
     }
     let ids = call.new_id();
     call.blocking(move |app| {
-        let results = app.data.alerts.create_many(account, listing, alerts, ids)?;
+        let results = app.data.alerts.create_many(account, subject, alerts, ids)?;
         let results = results.into_iter().enumerate();
         let outcomes: Result<Vec<Value>, ApiError> = results
             .map(|(place, result)| outcome(place, result))
@@ -175,27 +181,27 @@ fn outcome(place: usize, result: Result<FlxId, Error>) -> Result<Value, ApiError
     }
 }
 
-async fn all(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
+async fn all(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
     let account = call.key()?.account_id;
     let query = pairs(call.query)?;
     let page = parse_page(&query)?;
     let page = (!query.is_empty()).then_some(page);
     call.blocking(move |app| {
-        let alerts = app.data.alerts.list(account, listing, page)?;
+        let alerts = app.data.alerts.list(account, subject, page)?;
         Ok(ApiResponse::json(list(&alerts)))
     })
     .await
 }
 
-async fn get(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
-    let address = address(call, listing)?;
+async fn get(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
+    let address = address(call, subject)?;
     call.blocking(move |app| Ok(ApiResponse::data(app.data.alerts.get(address)?.answer())))
         .await
 }
 
-async fn update(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
-    let address = address(call, listing)?;
-    let read = move |body: Value| Ok(parse_patch(listing, &body)?);
+async fn update(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
+    let address = address(call, subject)?;
+    let read = move |body: Value| Ok(parse_patch(subject, &body)?);
     let patch = call.read_on_pool(read).await?;
     call.blocking(move |app| Ok(app.data.alerts.get(address)?))
         .await?;
@@ -206,14 +212,14 @@ async fn update(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
         .await
 }
 
-async fn delete(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
-    let address = address(call, listing)?;
+async fn delete(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
+    let address = address(call, subject)?;
     call.blocking(move |app| named(address.id, app.data.alerts.delete(address)))
         .await
 }
 
-async fn activate(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
-    let address = address(call, listing)?;
+async fn activate(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
+    let address = address(call, subject)?;
     call.blocking(move |app| named(address.id, app.data.alerts.activate(address)))
         .await
 }

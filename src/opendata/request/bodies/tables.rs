@@ -1,7 +1,8 @@
 //! The fields of the open-data bodies: one table of filters, sort keys and targets per kind of body.
 
 use super::{
-    AREA, DatasetBodies, IRIS_TYPES, filter, items, many, matching, place_ids, search, target,
+    AREA, DatasetBodies, IRIS_TYPES, filter, items, many, matching, place_ids, saved, search,
+    target,
 };
 use crate::dpe::BUILDING;
 use crate::dvf::place::PARCELS;
@@ -239,12 +240,14 @@ const DPE_TARGETS: &[Field] = &[
 ];
 
 static DPE_SEARCH: [Field; 5] = search(DPE_SEARCH_FILTERS, DPE_SORT_KEYS);
+static DPE_SAVED: [Field; 1] = saved(DPE_SEARCH_FILTERS);
 static DPE_MATCH: [Field; 3] = matching(DPE_MATCH_FILTERS, DPE_TARGETS);
 static DPE_ITEMS: ListOf = items(FieldKind::Model("DpeMatchRequest", &DPE_MATCH));
 static DPE_MATCH_MANY: [Field; 1] = many(&DPE_ITEMS);
 
 pub(super) static DPE: DatasetBodies = DatasetBodies {
     search: &DPE_SEARCH,
+    saved: &DPE_SAVED,
     matching: &DPE_MATCH,
     matching_many: &DPE_MATCH_MANY,
     search_filters: DPE_SEARCH_FILTERS,
@@ -366,12 +369,14 @@ const DVF_TARGETS: &[Field] = &[
 ];
 
 static DVF_SEARCH: [Field; 5] = search(DVF_SEARCH_FILTERS, DVF_SORT_KEYS);
+static DVF_SAVED: [Field; 1] = saved(DVF_SEARCH_FILTERS);
 static DVF_MATCH: [Field; 3] = matching(DVF_MATCH_FILTERS, DVF_TARGETS);
 static DVF_ITEMS: ListOf = items(FieldKind::Model("DvfMatchRequest", &DVF_MATCH));
 static DVF_MATCH_MANY: [Field; 1] = many(&DVF_ITEMS);
 
 pub(super) static DVF: DatasetBodies = DatasetBodies {
     search: &DVF_SEARCH,
+    saved: &DVF_SAVED,
     matching: &DVF_MATCH,
     matching_many: &DVF_MATCH_MANY,
     search_filters: DVF_SEARCH_FILTERS,

@@ -13,7 +13,7 @@ from ..errors import ItemError
 from .pages import AsyncPages
 from .transport import AsyncTransport
 
-__all__ = ["AsyncAdvertAlerts", "AsyncPropertyAlerts"]
+__all__ = ["AsyncAdvertAlerts", "AsyncDiagnosticAlerts", "AsyncPropertyAlerts", "AsyncSaleAlerts"]
 
 PAGE_MAX: Final = 100
 ALERTS_MAX: Final = 100
@@ -130,9 +130,8 @@ class AsyncAlerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT])
         request = Request.change("POST", f"{self._root}/{alert_id}/replay", body)
         return cast(types.Replay, await self._transport.data(request))
 
-    async def preview(self, filter: FilterT, *, days: int = 30) -> PreviewT:
-        """Returns what an alert would have matched during the last days: the number per day, and the ten latest."""
-        body = {"search_query": {self._filter_name: filter}, "days": days}
+    async def _preview(self, filter: FilterT, **more: int) -> PreviewT:
+        body = {"search_query": {self._filter_name: filter}, **more}
         return cast(PreviewT, await self._transport.data(Request.question(f"{self._root}/preview", body)))
 
     def _pages(self, path: str, limit: int | None, **query: Any) -> AsyncPages[Any]:
@@ -145,8 +144,24 @@ class AsyncAlerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT])
         return AsyncPages(fetch, limit)
 
 
+class AsyncListingAlerts(AsyncAlerts[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
+    """The alerts of the key's account on properties or adverts."""
+
+    async def preview(self, filter: FilterT, *, days: int = 30) -> PreviewT:
+        """Returns what an alert would have matched during the last days: the number per day, and the ten latest."""
+        return await self._preview(filter, days=days)
+
+
+class AsyncOpenDataAlerts(AsyncAlerts[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
+    """The alerts of the key's account on sales or diagnostics. They are notified of what is imported from then on."""
+
+    async def preview(self, filter: FilterT) -> PreviewT:
+        """Returns the stored records that an alert would match: their number, and the ten latest."""
+        return await self._preview(filter)
+
+
 class AsyncPropertyAlerts(
-    AsyncAlerts[
+    AsyncListingAlerts[
         types.FilterProperty,
         types.EnumAlertMatch,
         types.Property,
@@ -162,7 +177,7 @@ class AsyncPropertyAlerts(
 
 
 class AsyncAdvertAlerts(
-    AsyncAlerts[
+    AsyncListingAlerts[
         types.FilterAdvert,
         types.EnumAdvertAlertMatch,
         types.Advert,
@@ -175,6 +190,38 @@ class AsyncAdvertAlerts(
 
     def __init__(self, transport: AsyncTransport) -> None:
         super().__init__(transport, "adverts", "filterAd")
+
+
+class AsyncSaleAlerts(
+    AsyncOpenDataAlerts[
+        types.DvfSearchRequestFilters,
+        types.EnumOpenDataAlertMatch,
+        types.DvfRecord,
+        types.DvfAlert,
+        types.SaveSearchDvfPayload,
+        types.DvfAlertsPreviewAnswerData,
+    ]
+):
+    """Alerts on recorded sales; deliveries contain whole records."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        super().__init__(transport, "opendata/dvf", "filters")
+
+
+class AsyncDiagnosticAlerts(
+    AsyncOpenDataAlerts[
+        types.DpeSearchRequestFilters,
+        types.EnumOpenDataAlertMatch,
+        types.DpeRecord,
+        types.DpeAlert,
+        types.SaveSearchDpePayload,
+        types.DpeAlertsPreviewAnswerData,
+    ]
+):
+    """Alerts on energy diagnostics; deliveries contain whole records."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        super().__init__(transport, "opendata/dpe", "filters")
 
 
 def _moment(value: date | str) -> str:

@@ -42,8 +42,8 @@ class AsyncClient:
     Attributes:
         properties: searches, reads, collects, checks and reports properties, and manages alerts on them.
         adverts: the same for adverts, except search.
-        sales: recorded sales.
-        diagnostics: energy diagnostics.
+        sales: recorded sales, and alerts on them.
+        diagnostics: energy diagnostics, and alerts on them.
         geocoding: addresses.
         admin: operators' calls.
     """

@@ -1,4 +1,4 @@
-"""Recorded sales (DVF) and energy diagnostics (DPE): search and match."""
+"""Recorded sales (DVF) and energy diagnostics (DPE): search, match and alerts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast
 from .. import types
 from .._pages import Page, page_size, parts
 from .._requests import Request
+from .alerts import AsyncDiagnosticAlerts, AsyncSaleAlerts
 from .pages import AsyncPages
 from .transport import AsyncTransport
 
@@ -106,6 +107,7 @@ class AsyncDiagnostics(
 
     def __init__(self, transport: AsyncTransport) -> None:
         super().__init__(transport, "dpe")
+        self.alerts = AsyncDiagnosticAlerts(transport)
 
 
 class AsyncSales(
@@ -122,3 +124,4 @@ class AsyncSales(
 
     def __init__(self, transport: AsyncTransport) -> None:
         super().__init__(transport, "dvf")
+        self.alerts = AsyncSaleAlerts(transport)

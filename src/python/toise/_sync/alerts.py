@@ -14,7 +14,7 @@ from ..errors import ItemError
 from .pages import Pages
 from .transport import Transport
 
-__all__ = ["AdvertAlerts", "PropertyAlerts"]
+__all__ = ["AdvertAlerts", "DiagnosticAlerts", "PropertyAlerts", "SaleAlerts"]
 
 PAGE_MAX: Final = 100
 ALERTS_MAX: Final = 100
@@ -131,9 +131,8 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
         request = Request.change("POST", f"{self._root}/{alert_id}/replay", body)
         return cast(types.Replay, self._transport.data(request))
 
-    def preview(self, filter: FilterT, *, days: int = 30) -> PreviewT:
-        """Returns what an alert would have matched during the last days: the number per day, and the ten latest."""
-        body = {"search_query": {self._filter_name: filter}, "days": days}
+    def _preview(self, filter: FilterT, **more: int) -> PreviewT:
+        body = {"search_query": {self._filter_name: filter}, **more}
         return cast(PreviewT, self._transport.data(Request.question(f"{self._root}/preview", body)))
 
     def _pages(self, path: str, limit: int | None, **query: Any) -> Pages[Any]:
@@ -146,8 +145,24 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
         return Pages(fetch, limit)
 
 
+class ListingAlerts(Alerts[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
+    """The alerts of the key's account on properties or adverts."""
+
+    def preview(self, filter: FilterT, *, days: int = 30) -> PreviewT:
+        """Returns what an alert would have matched during the last days: the number per day, and the ten latest."""
+        return self._preview(filter, days=days)
+
+
+class OpenDataAlerts(Alerts[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
+    """The alerts of the key's account on sales or diagnostics. They are notified of what is imported from then on."""
+
+    def preview(self, filter: FilterT) -> PreviewT:
+        """Returns the stored records that an alert would match: their number, and the ten latest."""
+        return self._preview(filter)
+
+
 class PropertyAlerts(
-    Alerts[
+    ListingAlerts[
         types.FilterProperty,
         types.EnumAlertMatch,
         types.Property,
@@ -163,7 +178,7 @@ class PropertyAlerts(
 
 
 class AdvertAlerts(
-    Alerts[
+    ListingAlerts[
         types.FilterAdvert,
         types.EnumAdvertAlertMatch,
         types.Advert,
@@ -176,6 +191,38 @@ class AdvertAlerts(
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport, "adverts", "filterAd")
+
+
+class SaleAlerts(
+    OpenDataAlerts[
+        types.DvfSearchRequestFilters,
+        types.EnumOpenDataAlertMatch,
+        types.DvfRecord,
+        types.DvfAlert,
+        types.SaveSearchDvfPayload,
+        types.DvfAlertsPreviewAnswerData,
+    ]
+):
+    """Alerts on recorded sales; deliveries contain whole records."""
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport, "opendata/dvf", "filters")
+
+
+class DiagnosticAlerts(
+    OpenDataAlerts[
+        types.DpeSearchRequestFilters,
+        types.EnumOpenDataAlertMatch,
+        types.DpeRecord,
+        types.DpeAlert,
+        types.SaveSearchDpePayload,
+        types.DpeAlertsPreviewAnswerData,
+    ]
+):
+    """Alerts on energy diagnostics; deliveries contain whole records."""
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport, "opendata/dpe", "filters")
 
 
 def _moment(value: date | str) -> str:

@@ -1,5 +1,5 @@
 # Made from _async/open_data.py by src/python/generate.py; change that file instead.
-"""Recorded sales (DVF) and energy diagnostics (DPE): search and match."""
+"""Recorded sales (DVF) and energy diagnostics (DPE): search, match and alerts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast
 from .. import types
 from .._pages import Page, page_size, parts
 from .._requests import Request
+from .alerts import DiagnosticAlerts, SaleAlerts
 from .pages import Pages
 from .transport import Transport
 
@@ -107,6 +108,7 @@ class Diagnostics(
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport, "dpe")
+        self.alerts = DiagnosticAlerts(transport)
 
 
 class Sales(
@@ -123,3 +125,4 @@ class Sales(
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport, "dvf")
+        self.alerts = SaleAlerts(transport)

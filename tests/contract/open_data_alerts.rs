@@ -1,0 +1,146 @@
+//! Alerts on sales and diagnostics through the socket: they live like alerts on listings.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::alerts::{CREATED, ask, data, read, service};
+use crate::support::alerts::with;
+use crate::support::{ROWS, error_of};
+
+const ROOTS: [(&str, &str, &str); 2] = [
+    (
+        "/v2/protected/opendata/dvf/search/alerts",
+        "insee_code",
+        "48095",
+    ),
+    (
+        "/v2/protected/opendata/dpe/search/alerts",
+        "code_departement_ban",
+        "48",
+    ),
+];
+
+fn body(filters: Value) -> Value {
+    json!({"search_query": {"filters": filters}, "match": CREATED, "search_name": "suivi",
+        "webhook_url": "https://client.example/hook"})
+}
+
+#[tokio::test]
+async fn an_alert_on_open_data_is_created_read_changed_ended_and_activated() {
+    let service = service().await;
+    for (root, column, value) in ROOTS {
+        let sent = body(json!({ column: value }));
+        let created = data(&service, Method::PUT, root, &sent).await;
+        let id = created["alert_id"].as_str().unwrap().to_owned();
+        assert_eq!(created, json!({"alert_id": id, "flxId": id}));
+        let path = format!("{root}/{id}");
+        let expected = with(
+            sent.clone(),
+            json!({"alert_id": id, "flxId": id, "activated": true,
+                "created_at": "2026-11-21T15:00:00.000Z", "updated_at": "2026-11-21T15:00:00.000Z"}),
+        );
+        assert_eq!(read(&service, &path).await, expected);
+        assert_eq!(
+            read(&service, &format!("{root}/all")).await,
+            json!([expected])
+        );
+        let change = json!({"match": ["ALERT_MATCH_CHANGED"], "search_query": {}});
+        assert_eq!(data(&service, Method::PATCH, &path, &change).await, created);
+        assert_eq!(read(&service, &path).await, with(expected, change));
+        assert_eq!(
+            data(&service, Method::DELETE, &path, &Value::Null).await,
+            created
+        );
+        assert_eq!(read(&service, &path).await["activated"], false);
+        assert_eq!(read(&service, &format!("{path}/activate")).await, created);
+        assert_eq!(read(&service, &path).await["activated"], true);
+        for list in [format!("{root}/history/{id}"), format!("{path}/deliveries")] {
+            assert_eq!(read(&service, &list).await, json!([]));
+        }
+        let window = json!({"from": "2026-11-01", "to": "2026-11-21"});
+        let replay = data(&service, Method::POST, &format!("{path}/replay"), &window).await;
+        assert_eq!(replay["items"], 0);
+        let many = json!({"alerts": [sent, {"match": 1}]});
+        let many = data(&service, Method::PUT, &format!("{root}/many"), &many).await;
+        assert!(many["alerts"][0]["success"].is_string());
+        assert!(many["alerts"][1]["failed"]["message"].is_string());
+        // A preview is the first page of the search.
+        let query = json!({"search_query": {"filters": {column: value}}});
+        let preview = data(&service, Method::POST, &format!("{root}/preview"), &query).await;
+        assert_eq!(preview["count"], ROWS);
+        assert_eq!(preview["items"].as_array().unwrap().len(), 10);
+        assert_eq!(preview["items"][0]["id"], "r000");
+        // An alert on sales cannot be read as one on anything else.
+        for (other, ..) in ROOTS.iter().filter(|(other, ..)| *other != root) {
+            let elsewhere = ask(
+                &service,
+                Method::GET,
+                &format!("{other}/{id}"),
+                &json!(null),
+            )
+            .await;
+            assert_eq!(elsewhere.status(), 404);
+        }
+        let unknown = format!("{root}/{}", Uuid::now_v7());
+        assert_eq!(
+            ask(&service, Method::GET, &unknown, &json!(null))
+                .await
+                .status(),
+            404
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_fault_in_an_alert_on_open_data_is_reported_with_its_path() {
+    let service = service().await;
+    for (root, column, _) in ROOTS {
+        for (field, value, message) in [
+            (
+                "search_query",
+                json!({"filters": {column: "9"}}),
+                format!("search_query.filters.{column}: "),
+            ),
+            (
+                "search_query",
+                json!({"filters": {"colour": "red"}}),
+                "search_query.filters.colour: unknown field".into(),
+            ),
+            (
+                "search_query",
+                json!({"filterProperty": {}}),
+                "search_query.filterProperty: unknown field; must be one of: filters".into(),
+            ),
+            (
+                "search_query",
+                json!({"filters": {"location": {"lat": 3.5, "lon": 44.5, "distance": "1km"}}}),
+                "search_query.filters.location".into(),
+            ),
+            (
+                "match",
+                json!(["ALERT_MATCH_MERGED"]),
+                "match[0]: must be one of: ALERT_MATCH_CREATED, ALERT_MATCH_CHANGED".into(),
+            ),
+            (
+                "webhook_url",
+                json!("https://inside.example/"),
+                "webhook_url: must name a public host".into(),
+            ),
+        ] {
+            let wrong = with(body(json!({})), json!({ field: value }));
+            let response = ask(&service, Method::PUT, root, &wrong).await;
+            let (status, code, told) = error_of(response).await;
+            assert_eq!((status, code), (422, 10002), "{told}");
+            assert!(told.starts_with(&message), "{told}, not {message}");
+        }
+        let days = json!({"search_query": {}, "days": 3});
+        let (status, _, told) =
+            error_of(ask(&service, Method::POST, &format!("{root}/preview"), &days).await).await;
+        assert_eq!(
+            (status, told.starts_with("days: unknown field")),
+            (422, true),
+            "{told}"
+        );
+    }
+}
