@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::fault::Fault;
-use crate::listings::filters::place::degrees;
-use crate::walk::{JsonPath, number_between, object};
+use crate::walk::{JsonPath, degrees, number_between, object};
 use toise_geo::plausible::{PositionFault, is_swapped};
 
 /// Maximum time of travel, minutes.

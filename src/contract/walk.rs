@@ -157,3 +157,20 @@ pub fn one_of(
         .and_then(|text| word_of(text, allowed))
         .ok_or_else(|| at.fault(format!("must be one of: {}", allowed.join(", "))))
 }
+/// Parses `{lat, lon}` to latitude and longitude.
+pub fn degrees(value: &Value, at: JsonPath<'_>) -> Result<(f64, f64), Fault> {
+    let (mut lat, mut lon) = (None, None);
+    for (key, value) in object(value, at)? {
+        let here = JsonPath::Key(&at, key);
+        match key.as_str() {
+            "lat" => lat = Some(number_between(value, -90.0, 90.0, false, here)?),
+            "lon" => lon = Some(number_between(value, -180.0, 180.0, false, here)?),
+            _ => return Err(at.unknown_key(key, ["lat", "lon"])),
+        }
+    }
+    let missing = |key| JsonPath::Key(&at, key).fault("is required");
+    Ok((
+        lat.ok_or_else(|| missing("lat"))?,
+        lon.ok_or_else(|| missing("lon"))?,
+    ))
+}

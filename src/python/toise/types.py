@@ -78,10 +78,18 @@ __all__ = [
     "AnalyticsPropertySearchAnswerData",
     "AnalyticsPropertySearchAnswerDataHistogramItem",
     "Area",
-    "AreaObject",
-    "AreaObject1",
+    "AreaObject3",
+    "AreaObject3Isochrone",
+    "AreasDeleteAnswer",
+    "AreasDeleteAnswerData",
+    "AreasGetAnswer",
+    "AreasGetAnswerData",
+    "AreasListAnswer",
+    "AreasListAnswerDataItem",
+    "AreasPutAnswer",
     "AuditAnswer",
     "AuditEntry",
+    "BuildingHistoryAnswer",
     "CandidateAdvert",
     "CandidatePair",
     "CandidatePairs",
@@ -317,7 +325,13 @@ __all__ = [
     "OperationReport",
     "OperatorAlert",
     "OtherProperty",
+    "ParcelHistoryAnswer",
     "Percent",
+    "PlaceHistory",
+    "PlaceHistoryEventsItem",
+    "Polygons",
+    "PolygonsObject",
+    "PolygonsObject1",
     "PortalsAnswer",
     "Position",
     "PostalCode",
@@ -463,6 +477,8 @@ class DpeSearchRequestFilters(TypedDict):
     """Last day it is valid."""
     identifiant_ban: NotRequired[str]
     """Identifier in the national address base."""
+    id_rnb: NotRequired[list[str]]
+    """Building, by its identifier in the national register of buildings (RNB)."""
     numero_voie_ban: NotRequired[str]
     """House number."""
     code_insee_ban: NotRequired[str]
@@ -665,7 +681,7 @@ class DpeRecord(TypedDict):
     numero_dpe_immeuble_associe: NotRequired[str]
     """As published by the register: N° DPE immeuble associé."""
     id_rnb: NotRequired[str]
-    """As published by the register: id_rnb."""
+    """Building, by its identifier in the national register of buildings (RNB)."""
     provenance_id_rnb: NotRequired[str]
     """As published by the register: provenance_id_rnb."""
     numero_rpls_logement: NotRequired[str]
@@ -1185,6 +1201,14 @@ class DvfSearchRequestFilters(TypedDict):
     """INSEE code of the former commune."""
     postal_code: NotRequired[str]
     """Postal code; 75000, 69000 and 13000 mean all arrondissements."""
+    parcel_ids: NotRequired[list[str]]
+    """Cadastral parcels sold, 14 characters each; a filter finds the sales of at least one of its parcels, also by the
+    identifier that a parcel had before its commune joined another.
+    """
+    mutation_id: NotRequired[str]
+    """Identifier of the mutation in the imported edition (`id_mutation`); other editions may number it differently;
+    absent if the source has none.
+    """
     iris_code: NotRequired[str]
     """IRIS code."""
     iris_type: NotRequired[list[Literal["H", "A", "D", "Z"]]]
@@ -1346,7 +1370,9 @@ class DvfRecord(TypedDict):
     iris_type: NotRequired[str]
     """IRIS type."""
     parcel_ids: NotRequired[list[str]]
-    """Cadastral parcels sold, 14 characters each."""
+    """Cadastral parcels sold, 14 characters each; a filter finds the sales of at least one of its parcels, also by the
+    identifier that a parcel had before its commune joined another.
+    """
     lots: NotRequired[int]
     """Co-ownership lots sold."""
     rows: NotRequired[int]
@@ -1370,6 +1396,36 @@ class DvfRecord(TypedDict):
     """Precision of a position that was found from the address at import: a house number, or a street or named place;
     absent if the source gives the position.
     """
+
+
+class PlaceHistory(TypedDict):
+    """`PlaceHistory` of the contract."""
+
+    id: str
+    """Identifier of the place, as in the request."""
+    events: list[PlaceHistoryEventsItem]
+    """Oldest event first; those without a date last."""
+    total: int
+    """Number of events on all pages."""
+    hasMore: bool
+    """Whether more events follow this page."""
+    cursor: NotRequired[str]
+    """Cursor of the next page; present if hasMore is true."""
+
+
+class PlaceHistoryEventsItem(TypedDict):
+    """`PlaceHistoryEventsItem` of the contract."""
+
+    date: NotRequired[str]
+    """Day of the sale, or day on which the diagnostic was established."""
+    kind: Literal["SALE", "DIAGNOSTIC"]
+    """Kind of the record."""
+    link: Literal["PARCEL", "BUILDING", "ADDRESS"]
+    """Why the record belongs to the place: it names the parcel, it names the building, or an address of the national
+    address base links it.
+    """
+    record: DvfRecord | DpeRecord
+    """The record, as a search returns it."""
 
 
 class AccountRequest(TypedDict):
@@ -1419,7 +1475,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -1598,7 +1654,7 @@ class AuditEntry(TypedDict):
 class TypeUsage(TypedDict):
     """`TypeUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -1631,7 +1687,7 @@ class Consumption(TypedDict):
 class DayUsage(TypedDict):
     """`DayUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -2959,14 +3015,14 @@ class LatLng(TypedDict):
     """Longitude, degrees."""
 
 
-Area: TypeAlias = "AreaObject | AreaObject1"
+Polygons: TypeAlias = "PolygonsObject | PolygonsObject1"
 """GeoJSON Polygon or MultiPolygon of at most 2000 vertices, whose rings do not cross. Edges are straight in longitude
 and latitude; borders are included.
 """
 
 
-class AreaObject(TypedDict):
-    """`AreaObject` of the contract."""
+class PolygonsObject(TypedDict):
+    """`PolygonsObject` of the contract."""
 
     type: Literal["Polygon"]
     """Kind of the geometry."""
@@ -2974,13 +3030,37 @@ class AreaObject(TypedDict):
     """The outer ring, then the holes."""
 
 
-class AreaObject1(TypedDict):
-    """`AreaObject1` of the contract."""
+class PolygonsObject1(TypedDict):
+    """`PolygonsObject1` of the contract."""
 
     type: Literal["MultiPolygon"]
     """Kind of the geometry."""
     coordinates: list[list[list[list[float]]]]
     """Polygons."""
+
+
+Area: TypeAlias = "PolygonsObject | PolygonsObject1 | str | AreaObject3"
+"""GeoJSON Polygon or MultiPolygon of at most 2000 vertices, whose rings do not cross. Edges are straight in longitude
+and latitude; borders are included. Or the name of a stored area, or an area within reach of a position.
+"""
+
+
+class AreaObject3(TypedDict):
+    """`AreaObject3` of the contract."""
+
+    isochrone: AreaObject3Isochrone
+    """What can be reached from a position, as a service of the network of roads computes it."""
+
+
+class AreaObject3Isochrone(TypedDict):
+    """What can be reached from a position, as a service of the network of roads computes it."""
+
+    pin: LatLng
+    """Where the way begins."""
+    minutes: float
+    """Time of travel, minutes."""
+    mode: Literal["car", "walk"]
+    """By car or on foot."""
 
 
 class FilterLatLng(TypedDict):
@@ -5074,6 +5154,61 @@ class PropertiesReportAnswer(TypedDict):
     data: AdvertsReportAnswerData
 
 
+class AreasListAnswer(TypedDict):
+    """`AreasListAnswer` of the contract."""
+
+    data: list[AreasListAnswerDataItem]
+    """The areas, without their polygons."""
+
+
+class AreasListAnswerDataItem(TypedDict):
+    """`AreasListAnswerDataItem` of the contract."""
+
+    name: str
+    """Name of the area."""
+    createdAt: str
+    """When it was first stored."""
+    updatedAt: str
+    """When it was last replaced."""
+
+
+class AreasGetAnswer(TypedDict):
+    """`AreasGetAnswer` of the contract."""
+
+    data: AreasGetAnswerData
+
+
+class AreasGetAnswerData(TypedDict):
+    """`AreasGetAnswerData` of the contract."""
+
+    name: str
+    """Name of the area."""
+    createdAt: str
+    """When it was first stored."""
+    updatedAt: str
+    """When it was last replaced."""
+    area: Polygons
+
+
+class AreasPutAnswer(TypedDict):
+    """`AreasPutAnswer` of the contract."""
+
+    data: AreasGetAnswerData
+
+
+class AreasDeleteAnswer(TypedDict):
+    """`AreasDeleteAnswer` of the contract."""
+
+    data: AreasDeleteAnswerData
+
+
+class AreasDeleteAnswerData(TypedDict):
+    """`AreasDeleteAnswerData` of the contract."""
+
+    name: str
+    """Name of the area."""
+
+
 class DpeMatchManyRequest(TypedDict):
     """`DpeMatchManyRequest` of the contract."""
 
@@ -5100,6 +5235,18 @@ class DvfMatchManyAnswer(TypedDict):
 
     data: list[DvfMatchAnswer]
     """One answer per item, in the order of the request."""
+
+
+class ParcelHistoryAnswer(TypedDict):
+    """`ParcelHistoryAnswer` of the contract."""
+
+    data: PlaceHistory
+
+
+class BuildingHistoryAnswer(TypedDict):
+    """`BuildingHistoryAnswer` of the contract."""
+
+    data: PlaceHistory
 
 
 class EstimatePropertyLiteAnswer(TypedDict):

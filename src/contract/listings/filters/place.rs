@@ -10,7 +10,7 @@ use crate::fields::{area, given};
 use crate::filter::{Clause, ClauseTest, Filter};
 use crate::listings::codes::InseeCode;
 use crate::read::read;
-use crate::walk::{JsonPath, number, number_between, object};
+use crate::walk::{JsonPath, degrees, number, object};
 use toise_geo::communes;
 use toise_geo::plausible::{PositionFault, is_swapped};
 
@@ -120,20 +120,6 @@ fn metres(value: &Value, at: JsonPath<'_>) -> Result<f64, Fault> {
     let kilometres = kilometres.ok_or_else(|| at.fault(DISTANCE_KM_RULE))?;
     // Limits the radius to a finite number; it is beyond the earth anyway.
     Ok((kilometres * 1_000.0).min(f64::MAX))
-}
-
-/// Parses `{lat, lon}` to latitude and longitude.
-pub(crate) fn degrees(value: &Value, at: JsonPath<'_>) -> Result<(f64, f64), Fault> {
-    let (mut lat, mut lon) = (None, None);
-    for (key, value) in object(value, at)? {
-        let here = JsonPath::Key(&at, key);
-        match key.as_str() {
-            "lat" => lat = Some(number_between(value, -90.0, 90.0, false, here)?),
-            "lon" => lon = Some(number_between(value, -180.0, 180.0, false, here)?),
-            _ => return Err(at.unknown_key(key, ["lat", "lon"])),
-        }
-    }
-    Ok((required(lat, "lat", at)?, required(lon, "lon", at)?))
 }
 
 fn required<T>(value: Option<T>, key: &str, at: JsonPath<'_>) -> Result<T, Fault> {
