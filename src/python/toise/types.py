@@ -82,6 +82,7 @@ __all__ = [
     "AreaObject1",
     "AuditAnswer",
     "AuditEntry",
+    "BuildingHistoryAnswer",
     "CandidateAdvert",
     "CandidatePair",
     "CandidatePairs",
@@ -280,7 +281,10 @@ __all__ = [
     "OperationReport",
     "OperatorAlert",
     "OtherProperty",
+    "ParcelHistoryAnswer",
     "Percent",
+    "PlaceHistory",
+    "PlaceHistoryEventsItem",
     "PortalsAnswer",
     "Position",
     "PostalCode",
@@ -420,6 +424,8 @@ class DpeSearchRequestFilters(TypedDict):
     """Last day it is valid."""
     identifiant_ban: NotRequired[str]
     """Identifier in the national address base."""
+    id_rnb: NotRequired[list[str]]
+    """Building, by its identifier in the national register of buildings (RNB)."""
     numero_voie_ban: NotRequired[str]
     """House number."""
     code_insee_ban: NotRequired[str]
@@ -622,7 +628,7 @@ class DpeRecord(TypedDict):
     numero_dpe_immeuble_associe: NotRequired[str]
     """As published by the register: N° DPE immeuble associé."""
     id_rnb: NotRequired[str]
-    """As published by the register: id_rnb."""
+    """Building, by its identifier in the national register of buildings (RNB)."""
     provenance_id_rnb: NotRequired[str]
     """As published by the register: provenance_id_rnb."""
     numero_rpls_logement: NotRequired[str]
@@ -1142,6 +1148,14 @@ class DvfSearchRequestFilters(TypedDict):
     """INSEE code of the former commune."""
     postal_code: NotRequired[str]
     """Postal code; 75000, 69000 and 13000 mean all arrondissements."""
+    parcel_ids: NotRequired[list[str]]
+    """Cadastral parcels sold, 14 characters each; a filter finds the sales of at least one of its parcels, also by the
+    identifier that a parcel had before its commune joined another.
+    """
+    mutation_id: NotRequired[str]
+    """Identifier of the mutation in the imported edition (`id_mutation`); other editions may number it differently;
+    absent if the source has none.
+    """
     iris_code: NotRequired[str]
     """IRIS code."""
     iris_type: NotRequired[list[Literal["H", "A", "D", "Z"]]]
@@ -1303,7 +1317,9 @@ class DvfRecord(TypedDict):
     iris_type: NotRequired[str]
     """IRIS type."""
     parcel_ids: NotRequired[list[str]]
-    """Cadastral parcels sold, 14 characters each."""
+    """Cadastral parcels sold, 14 characters each; a filter finds the sales of at least one of its parcels, also by the
+    identifier that a parcel had before its commune joined another.
+    """
     lots: NotRequired[int]
     """Co-ownership lots sold."""
     rows: NotRequired[int]
@@ -1327,6 +1343,36 @@ class DvfRecord(TypedDict):
     """Precision of a position that was found from the address at import: a house number, or a street or named place;
     absent if the source gives the position.
     """
+
+
+class PlaceHistory(TypedDict):
+    """`PlaceHistory` of the contract."""
+
+    id: str
+    """Identifier of the place, as in the request."""
+    events: list[PlaceHistoryEventsItem]
+    """Oldest event first; those without a date last."""
+    total: int
+    """Number of events on all pages."""
+    hasMore: bool
+    """Whether more events follow this page."""
+    cursor: NotRequired[str]
+    """Cursor of the next page; present if hasMore is true."""
+
+
+class PlaceHistoryEventsItem(TypedDict):
+    """`PlaceHistoryEventsItem` of the contract."""
+
+    date: NotRequired[str]
+    """Day of the sale, or day on which the diagnostic was established."""
+    kind: Literal["SALE", "DIAGNOSTIC"]
+    """Kind of the record."""
+    link: Literal["PARCEL", "BUILDING", "ADDRESS"]
+    """Why the record belongs to the place: it names the parcel, it names the building, or an address of the national
+    address base links it.
+    """
+    record: DvfRecord | DpeRecord
+    """The record, as a search returns it."""
 
 
 class AccountRequest(TypedDict):
@@ -1376,7 +1422,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -1555,7 +1601,7 @@ class AuditEntry(TypedDict):
 class TypeUsage(TypedDict):
     """`TypeUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -1588,7 +1634,7 @@ class Consumption(TypedDict):
 class DayUsage(TypedDict):
     """`DayUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -4839,6 +4885,18 @@ class DvfMatchManyAnswer(TypedDict):
 
     data: list[DvfMatchAnswer]
     """One answer per item, in the order of the request."""
+
+
+class ParcelHistoryAnswer(TypedDict):
+    """`ParcelHistoryAnswer` of the contract."""
+
+    data: PlaceHistory
+
+
+class BuildingHistoryAnswer(TypedDict):
+    """`BuildingHistoryAnswer` of the contract."""
+
+    data: PlaceHistory
 
 
 class EstimatePropertyLiteAnswer(TypedDict):

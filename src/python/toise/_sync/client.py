@@ -11,13 +11,14 @@ from typing import Any, Final, cast
 import httpx
 
 from .. import _requests, types
-from .._pages import parts
+from .._pages import Page, page_size, parts
 from .._requests import ANSWER_TIMEOUT_S, Request, Retries
 from ..errors import ItemError
 from .admin import Admin
 from .geocoding import Geocoding
 from .listings import Adverts, Properties
 from .open_data import Diagnostics, Sales
+from .pages import Pages
 from .sql import Sql
 from .transport import Transport
 
@@ -25,6 +26,7 @@ __all__ = ["Client"]
 
 ROOT: Final = "/v2/protected"
 HOMES_MAX: Final = 1000
+EVENTS_MAX: Final = 100
 
 
 class Client:
@@ -119,6 +121,36 @@ class Client:
         """Returns market indicators, one row for each place, class and period: prices, index, stock, rents."""
         asked = Request.question(f"{ROOT}/analytics/market", request)
         return cast(list[types.AnalyticsMarketAnswerDataItem], self._transport.data(asked))
+
+    def parcel(
+        self, parcel_id: str, *, limit: int | None = None
+    ) -> Pages[types.PlaceHistoryEventsItem]:
+        """Returns the sales and diagnostics of a cadastral parcel, oldest first, page by page.
+
+        Args:
+            parcel_id: its identifier, 14 characters.
+            limit: maximum number of events; None for all.
+        """
+        return self._history(f"{ROOT}/parcels/{parcel_id}", limit)
+
+    def building(
+        self, id_rnb: str, *, limit: int | None = None
+    ) -> Pages[types.PlaceHistoryEventsItem]:
+        """Returns the sales and diagnostics of a building, oldest first, page by page.
+
+        Args:
+            id_rnb: its identifier in the national register of buildings, 12 characters.
+            limit: maximum number of events; None for all.
+        """
+        return self._history(f"{ROOT}/buildings/{id_rnb}", limit)
+
+    def _history(self, path: str, limit: int | None) -> Pages[types.PlaceHistoryEventsItem]:
+        def fetch(cursor: str | None) -> Page[types.PlaceHistoryEventsItem]:
+            request = Request.get(path, size=page_size(limit, EVENTS_MAX), cursor=cursor)
+            page = cast(types.PlaceHistory, self._transport.data(request))
+            return Page(page["events"], page.get("cursor"), page["total"])
+
+        return Pages(fetch, limit)
 
     def sql(
         self,
