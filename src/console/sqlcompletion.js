@@ -58,7 +58,8 @@ export function completionsOf(query, caret, schema, isAsked = false) {
   const columns = ofRead.length ? ofRead : schema.columns.map(({ table, name }) => ({ kind: "column", name, about: table }));
   const functions = schema.functions.map(({ name, type }) => ({ kind: "function", name, about: type, text: query[caret] === "(" ? name : `${name}(` }));
   const keywords = KEYWORDS.map((name) => ({ kind: "keyword", name }));
-  const known = qualifier ? ofTables([read.get(qualifier) ?? qualifier]) : /\b(?:from|join)\s+$/i.test(lead) ? tables : [...columns, ...functions, ...keywords, ...tables];
+  const known = qualifier ? ofTables([read.get(qualifier) ?? qualifier]) : /\b(?:from|join)\s+$/i.test(lead) ? tables
+    : ofRead.length ? [...columns, ...functions, ...keywords, ...tables] : [...keywords, ...columns, ...functions, ...tables];
   const names = new Set();
   const fitting = known.map((item) => ({ item, by: fit(item.name, word) }))
     .filter(({ item, by }) => by !== null && !names.has(item.kind + item.name) && names.add(item.kind + item.name));

@@ -129,6 +129,7 @@ test("completion offers what may stand at the caret", () => {
   const texts = (query, isAsked) => completionsOf(query.replace("|", ""), query.indexOf("|"), schema, isAsked)?.items.map(({ text }) => text) ?? null;
   assert.equal(texts("select ci| from dvf")[0], "city");
   assert.deepEqual(texts("select eur| from dvf"), ["price_eur"], "a part of a name will do");
+  assert.equal(texts("cas|")[0], "case", "keywords come first as long as no table is read");
   assert.deepEqual(texts("select * from d|"), ["dvf", "dpe"]);
   assert.deepEqual(texts("with mine as (select 1) select * from |", true), ["mine", "dvf", "dpe"]);
   assert.deepEqual(texts("select p.| from dpe p"), ["class", "lat"], "the columns of an alias");
