@@ -235,7 +235,7 @@ impl<D: LeaderTask> Leading<D> {
                 if is_lost(lease) {
                     return TermEnd::Lost;
                 }
-                self.pause_after(&error);
+                self.pause_after(&error, pulse);
             }
             if is_done {
                 return TermEnd::Stopped;
@@ -302,9 +302,13 @@ impl<D: LeaderTask> Leading<D> {
         None
     }
 
-    fn pause_after(&self, error: &D::Error) {
+    /// Pauses after a failure, unless the leader is asked to stop.
+    fn pause_after(&mut self, error: &D::Error, pulse: &Pulse) {
         tracing::error!(worker = self.name, %error, "a turn failed; retrying after a pause");
-        std::thread::sleep(self.pace.error_pause);
+        let until = Instant::now() + self.pace.error_pause;
+        while self.stop_by.is_none() && Instant::now() < until {
+            self.hear(pulse, until.saturating_duration_since(Instant::now()));
+        }
     }
 
     /// Waits for a message, then takes all queued ones.
