@@ -272,7 +272,7 @@ fn flight_sql_clients_query_prepare_and_look_around() {
     }
     let audit = run(data, &["sql", "--audit", "100"]);
     let entries = audit.as_array().unwrap();
-    assert!(entries.iter().all(|entry| entry["door"] == "flight"));
+    assert!(entries.iter().all(|entry| entry["protocol"] == "flight"));
     let refused = entries.iter().filter(|entry| entry["outcome"] == "refused");
     assert_eq!(refused.count(), 2);
     assert_eq!(server.terminate(), Some(0));
