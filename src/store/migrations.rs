@@ -77,7 +77,7 @@ mod tests {
             .execute_batch(
                 "INSERT INTO records VALUES (7, x'aa');
                  INSERT INTO properties VALUES (1, x'01', 1, NULL, 7), (2, x'02', 3, 1, NULL);
-                 INSERT INTO adverts VALUES (1, x'01', x'01', 1, 2, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, x'bb');",
+                 INSERT INTO adverts VALUES (1, x'01', x'01', 1, 2, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, x'bb', 0);",
             )
             .unwrap();
         assert_eq!(version(&connection), 1);

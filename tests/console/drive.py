@@ -479,7 +479,7 @@ with sync_playwright() as playwright:
     expect(desk.get_by_role("row", name="dpe energy diagnostics")).to_contain_text("loaded")
     expect(desk.get_by_role("listitem").filter(has_text="dvf")).to_contain_text("toise refresh")
     look(desk, "data", faults)
-    desk.unroute("**/admin/metrics")
+    desk.unroute_all(behavior="wait")
     expect(desk.get_by_role("alert")).to_have_count(0)
     desk.get_by_role("button", name="Model").click()
     expect(desk.get_by_text("knows sales through")).to_be_visible()
