@@ -14,6 +14,8 @@ const COMPONENTS: &str = "#/components/schemas/";
 
 /// The component of the property filter, the longest of all, and the tool that describes it.
 const FILTER: (&str, &str) = ("FilterProperty", "search_properties");
+/// The component of an area, which many tools take.
+const AREA: &str = "Area";
 
 /// The component schemas of the document.
 pub(crate) struct Components<'d>(pub &'d Map<String, Value>);
@@ -64,6 +66,14 @@ impl Components<'_> {
                     FILTER.1
                 );
                 return json!({"type": "object", "description": place});
+            }
+            if name == AREA && tool != FILTER.1 {
+                let kinds = format!(
+                    "A GeoJSON Polygon or MultiPolygon, the name of a stored area, or an isochrone; the schema of the \
+                     tool `{}` describes them",
+                    FILTER.1
+                );
+                return json!({"type": ["object", "string"], "description": kinds});
             }
             if !definitions.contains_key(name) {
                 // Inserted before its own references are followed, because they may lead back to it.
