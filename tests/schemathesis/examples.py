@@ -20,7 +20,8 @@ def main(address, key):
     compared = 0
     for path, methods in document["paths"].items():
         body = methods.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json", {})
-        if "example" not in body or "/opendata/" not in path:
+        # Answers about alerts hold identifiers and times that no two installations share.
+        if "example" not in body or "/opendata/" not in path or "/alerts" in path:
             continue
         answer = read(address, path, key, body["example"])
         shown = methods["post"]["responses"]["200"]["content"]["application/json"]["example"]
