@@ -95,6 +95,11 @@ def violations(page):
     return [(one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
 
 
+def said_at(line):
+    """A message of the browser's console, and the address that it is about."""
+    return f"{line.text} {line.location.get('url', '')}".strip()
+
+
 def look(page, name, faults):
     """Looks at the screen in both themes and at two widths: it fits, and anyone can use it."""
     for theme in ("light", "dark"):
@@ -139,7 +144,7 @@ with sync_playwright() as playwright:
     page.set_default_timeout(WAIT_MS)
     faults = []
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda line: line.type == "error" and not judging and faults.append(line.text))
+    page.on("console", lambda line: line.type == "error" and not judging and faults.append(said_at(line)))
 
     # In by the link, whose code leaves the address and works once.
     page.goto(ready["console"])
@@ -420,7 +425,7 @@ with sync_playwright() as playwright:
     hall = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB").new_page()
     hall.set_default_timeout(WAIT_MS)
     hall.on("pageerror", lambda error: faults.append(str(error)))
-    hall.on("console", lambda line: line.type == "error" and faults.append(f"a key with few scopes: {line.text}"))
+    hall.on("console", lambda line: line.type == "error" and faults.append(f"a key with few scopes: {said_at(line)}"))
     hall.goto(address + "/console/")
     hall.get_by_label("API key").fill(few["data"]["key"])
     hall.get_by_role("button", name="Open the console").click()
@@ -437,7 +442,7 @@ with sync_playwright() as playwright:
         visitor = browser.new_context(viewport={"width": 1280, "height": 800}, locale="fr-FR").new_page()
         visitor.set_default_timeout(WAIT_MS)
         visitor.on("pageerror", lambda error: faults.append(str(error)))
-        visitor.on("console", lambda line, scope=scope: line.type == "error" and faults.append(f"{scope}: {line.text}"))
+        visitor.on("console", lambda line, scope=scope: line.type == "error" and faults.append(f"{scope}: {said_at(line)}"))
         visitor.goto(address + "/console/")
         visitor.get_by_label("Clé d’API").fill(one["data"]["key"])
         visitor.get_by_role("button", name="Ouvrir la console").click()
@@ -454,7 +459,7 @@ with sync_playwright() as playwright:
     # A limit that is refused is asked for on purpose.
     desk.on(
         "console",
-        lambda line: line.type == "error" and not judging and "422" not in line.text and faults.append(line.text),
+        lambda line: line.type == "error" and not judging and "422" not in line.text and faults.append(said_at(line)),
     )
     desk.on("dialog", lambda dialog: dialog.accept())
     desk.goto(address + "/console/")

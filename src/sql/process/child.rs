@@ -42,9 +42,9 @@ const STACK_BYTES: usize = 64 << 20;
 const BLOCKING_THREADS: usize = 4;
 /// Time on the processor that a query may take beyond its time limit times its threads.
 const PROCESSOR_GRACE: Duration = Duration::from_secs(2);
-/// Memory that a process may keep after a query, in addition to its own. A process that keeps more runs no further
-/// query.
-const KEPT_BYTES_MAX: usize = 64 << 20;
+/// Memory that a process may keep after a query, in addition to its own: what the allocator holds for the batches of the
+/// next one. A process that keeps more runs no further query.
+const KEPT_BYTES_MAX: usize = 256 << 20;
 
 /// What runs queries in this process.
 pub struct QueryRunner {
@@ -140,10 +140,12 @@ impl Bounds {
         }
     }
 
-    /// Bounds the memory and the time on the processor of this process, for one query.
+    /// Bounds the memory and the time on the processor of this process, for one query. What it kept of earlier queries
+    /// is not counted.
     fn set(self, limits: QueryLimits, threads: usize) {
         let time = limits.time_max.saturating_mul(threads as u32) + PROCESSOR_GRACE;
-        let memory = self.own_bytes.map(|own| own + limits.process_bytes());
+        let before = self.own_bytes.zip(data_bytes());
+        let memory = before.map(|(own, now)| own.max(now) + limits.process_bytes());
         if let Err(error) = limit(memory, time) {
             tracing::warn!(%error, "the memory of a query process cannot be bounded");
         }
