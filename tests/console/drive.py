@@ -442,7 +442,10 @@ with sync_playwright() as playwright:
         visitor = browser.new_context(viewport={"width": 1280, "height": 800}, locale="fr-FR").new_page()
         visitor.set_default_timeout(WAIT_MS)
         visitor.on("pageerror", lambda error: faults.append(str(error)))
-        visitor.on("console", lambda line, scope=scope: line.type == "error" and faults.append(f"{scope}: {said_at(line)}"))
+        visitor.on(
+            "console",
+            lambda line, scope=scope: line.type == "error" and faults.append(f"{scope}: {said_at(line)}"),
+        )
         visitor.goto(address + "/console/")
         visitor.get_by_label("Clé d’API").fill(one["data"]["key"])
         visitor.get_by_role("button", name="Ouvrir la console").click()

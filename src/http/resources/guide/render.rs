@@ -32,6 +32,7 @@ pub(super) fn document(page: &Page) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title} · toise</title>\n\
+         <link rel=\"icon\" href=\"data:,\">\n\
          <link rel=\"stylesheet\" href=\"{STYLE_NAME}\">\n<script src=\"{SCRIPT_NAME}\" defer></script>\n\
          </head>\n<body>\n<header><nav aria-label=\"Service\"><a href=\"./\">Guide</a>\
          <a href=\"../\">API reference</a></nav>\n<div role=\"search\" hidden><input type=\"search\" \
