@@ -36,6 +36,7 @@ const PATHS = {
   send: "M17 3L3 9l5.5 2.5L11 17zM17 3l-8.5 8.5",
   replay: "M4 10a6 6 0 1 0 2-4.5M4 3.5V7h3.5",
   download: "M10 3.5v9M6.5 9l3.5 3.5L13.5 9M3.5 16.5h13",
+  upload: "M10 12.5v-9M6.5 7L10 3.5 13.5 7M3.5 16.5h13",
   print: "M6 7.5v-4h8v4M6 13.5H3.5v-6h13v6H14M6 11.5h8v5H6z",
   save: "M5 3.5h10v13.5l-5-3.5-5 3.5z",
   trash: "M4 6h12M8 6V4h4v2M5.5 6l.8 10.5h7.4L14.5 6",

@@ -5,6 +5,7 @@ import { ago, bytes, moment, number, short, word } from "../language.js";
 import { p95, reading } from "../metrics.js";
 import { Badge, Empty, Head, Json, Segments, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
+import { Importing } from "./importing.js";
 import { Accounts, Keys } from "./keys.js";
 import { ModelCard } from "./model.js";
 import { NotRefreshed, Tables } from "./tables.js";
@@ -21,7 +22,7 @@ const MIB = 2 ** 20;
 /** Parts of the screen by the readings of the metrics, of which operators see all and others their credits. */
 const PARTS = {
   health: (readings) => html`<${Health} readings=${readings} />`, usage: () => html`<${Usage} />`,
-  data: (readings) => html`${readings.length > 0 && html`<${Tables} reading=${readings.at(-1)} />`}<${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
+  data: (readings) => html`${readings.length > 0 && html`<${Tables} reading=${readings.at(-1)} />`}<${Importing} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
   keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />`,
 };
 
