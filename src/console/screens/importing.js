@@ -111,8 +111,8 @@ function Mapping({ file, chosen, onChoose }) {
   const select = (column) => html`<select aria-label=${`${word("importMeans")}: ${column}`} value=${chosen[column] ?? ""} onChange=${(event) => choose(column, event.target.value)}>
     <option value="">${word("importIgnored")}</option>${Object.entries(MEANINGS).map(([meaning, [, name]]) => html`<option value=${meaning} selected=${chosen[column] === meaning}>${word(name)}</option>`)}</select>`;
   return html`<p class="quiet">${word("importAbout")}</p>
-    <${Table} rows=${file.columns} columns=${[[word("importColumn"), (column) => html`<b>${column}</b>`], [word("importMeans"), select],
-      [word("importValues"), (column) => html`<span class="samples quiet">${valuesOf(file.rows, column).map((value) => html`<span>${value}</span>`)}</span>`]]} />`;
+    <${Table} rows=${file.columns} columns=${[[word("importColumn"), (column) => html`<b>${column}</b><span class="samples quiet">${valuesOf(file.rows, column).map((value) => html`<span>${value}</span>`)}</span>`],
+      [word("importMeans"), select]]} />`;
 }
 
 /** How many adverts were created, changed and refused, and why. */
@@ -120,8 +120,8 @@ function Outcome({ sent, total }) {
   const told = (name, kind, all) => all.length > 0 && html`<h3>${word(name)}</h3><ul class="helps">${tallied(all).slice(0, TOLD_MAX).map(([text, count, row]) => html`
     <li><${Badge} kind=${kind}>${number(count)}<//><span class="long">${text}</span><small class="quiet">${word("importFirstRow", { row: number(row) })}</small></li>`)}</ul>`;
   return html`<div class="form" role="status">
-    <progress max=${total} value=${sent.done} aria-label=${word("importProgress", { done: number(sent.done), total: number(total) })}></progress>
-    <div class="row">${OUTCOMES.filter((one) => sent.counts[one]).map((one) => html`<${Badge} kind=${one === "rejected" ? "bad" : one === "unchanged" ? "" : "good"}>${number(sent.counts[one])} ${word(`outcome.${one}`)}<//>`)}</div></div>
+    ${sent.done < total && html`<progress max=${total} value=${sent.done} aria-label=${word("importProgress", { done: number(sent.done), total: number(total) })}></progress>`}
+    <div class="row">${OUTCOMES.filter((one) => sent.counts[one]).map((one) => html`<${Badge} kind=${one === "rejected" ? "bad" : one === "unchanged" ? "" : "good"}>${word(`outcome.${one}`, { count: number(sent.counts[one]) })}<//>`)}</div></div>
     ${sent.error && html`<${Note} kind="bad" role="alert"><span>${sent.error.message}</span><span>${word("importSafe")}</span><//>`}
     ${told("importRefused", "bad", sent.faults)}${told("importLeftOut", "warn", sent.warnings)}`;
 }

@@ -3,7 +3,7 @@
 import { call, callRaw, may } from "../api.js";
 import { ago, bytes, moment, number, short, word } from "../language.js";
 import { p95, reading } from "../metrics.js";
-import { Badge, Empty, Head, Json, Segments, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { Badge, Empty, Head, Json, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { Importing } from "./importing.js";
 import { Accounts, Keys } from "./keys.js";
@@ -82,7 +82,7 @@ function Health({ readings }) {
       <${Figure} label=${word("memory")} value=${bytes(now.memory * MIB)} about=${`${word("diskFree")} ${bytes(now.free)}`} />
       <${Figure} label=${word("deliveries")} value=${number(now.deliveries)} about=${word("deliveriesAbout")} />
     </div>
-    ${pairs.length > 1 && html`<div class="grid2">
+    ${pairs.length < 2 ? html`<div class="card"><${Skeleton} lines=${6} /></div>` : html`<div class="grid2">
       ${plot(`${word("metrics")}/s`, [{ label: word("metrics"), values: rate("requests") }, { label: "5xx", values: rate("failed") }])}
       ${plot(`${word("latency")} (ms)`, [{ label: "ms", values: latency }])}
       ${plot(`${word("memory")} (MiB)`, [{ label: "MiB", values: pairs.map(([, after]) => after.memory) }])}
@@ -147,5 +147,5 @@ function Audit() {
   return html`<section class="card"><h2>${word("audit")}</h2><p class="quiet">${word("auditAbout")}</p><${Waiting} of=${asked} />
     ${asked.value && html`<${Table} rows=${asked.value.data} columns=${[
       [word("date"), (entry) => html`<span class="nowrap" title=${moment(entry.at)}>${ago(entry.at)}</span>`], [word("actor"), (entry) => html`<span class="nowrap">${entry.actor}</span>`], [word("action"), (entry) => html`<span class="nowrap">${entry.action}</span>`],
-      [word("subject"), (entry) => html`<code class="nowrap">${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${entry.outcome}<//>`]]} />`}</section>`;
+      [word("subject"), (entry) => html`<code class="subject">${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${entry.outcome}<//>`]]} />`}</section>`;
 }

@@ -10,7 +10,8 @@ const OLD_AFTER_DAYS = { dvf: 200, dpe: 60, ban: 120 };
 /** The department with the fewest inhabitants, for examples. */
 const SMALLEST = 48;
 
-const said = (name) => (word(`table.${name}`) === `table.${name}` ? "" : word(`table.${name}`));
+/** What a table holds; empty where its name says it. */
+const said = (name) => [`table.${name}`, name].includes(word(`table.${name}`)) ? "" : word(`table.${name}`);
 const since = (seconds) => Date.now() - seconds * 1000;
 const edition = (seconds) => day(seconds * 1000);
 
