@@ -1,7 +1,7 @@
 /** Filters made from the OpenAPI document: one field for each thing that the contract can filter by. filterchips.js draws them. */
 
 import { call } from "./api.js";
-import { FIELD_NAMES, commonStart } from "./fieldnames.js";
+import { FIELD_NAMES, RECORD_NAMES, commonStart } from "./fieldnames.js";
 import { language, number, day, valueWord, word } from "./language.js";
 import { useLoaded } from "./parts.js";
 
@@ -105,7 +105,7 @@ export const onlyFilters = (parameters) =>
 
 /** A name of the contract for people: that of the console, else words apart, the first in capitals. */
 export function spoken(name) {
-  const known = FIELD_NAMES[name];
+  const known = FIELD_NAMES[name] ?? RECORD_NAMES[name];
   if (known) return known[language === "fr" ? 1 : 0];
   const words = name.split(".").slice(-2).join(" ").replaceAll("_", " ").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);

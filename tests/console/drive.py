@@ -463,7 +463,7 @@ with sync_playwright() as playwright:
     grants = ["search", "ai", "alerts", "geocoding", "sql"]
     first = ask("POST", "/v2/protected/admin/keys", ready["admin_key"],
         {"kind": "production", "account_id": account, "name": "newcomer", "grants": grants})
-    house = "select number, name, city, postal_code from ban where kind = 'address' and number > 1 order by id limit 1"
+    house = "select number, name, city, postal_code from ban where kind = 'address' and suffix is null order by id limit 1"
     house = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": house})["data"][0]
     street = f"{house['number']} {house['name']}"
     home = {"typed": f"{street} {house['city']}", "found": f"{street} {house['postal_code']} {house['city']}"}

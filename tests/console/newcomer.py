@@ -44,8 +44,8 @@ class Screen:
     def write(self, name, text):
         """Clicks the words above a field or those in it, and types."""
         inside = self.page.get_by_placeholder(self.words[name], exact=True).filter(visible=True)
-        (inside.first if inside.count() else self.shown(name)).click()
-        self.page.keyboard.type(text)
+        inside.or_(self.shown(name)).first.click()
+        self.page.keyboard.type(text, delay=20)
 
 
 def visit(page, language, console, key, address, receiver):
