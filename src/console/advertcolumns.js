@@ -37,7 +37,7 @@ export const MEANINGS = {
 const PLACES = ["code_postal", "ville", "adresse", "localisation", "titre"];
 
 /** A name for comparison: letters and digits in lower case, without accents. */
-export const folded = (name) => name.normalize("NFKD").toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, "");
+const folded = (name) => name.normalize("NFKD").toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, "");
 
 const BY_NAME = new Map(Object.entries(MEANINGS).flatMap(([meaning, [, , names]]) => names.split(" ").map((name, rank) => [folded(name), { meaning, rank }])));
 

@@ -1,7 +1,7 @@
 /** Files of rows, read in the browser: CSV, JSON and NDJSON. `toise ingest` reads more formats and larger files. */
 
 /** Maximum size of a file, bytes: its rows are held in memory. */
-export const BYTES_MAX = 64 * 2 ** 20;
+const BYTES_MAX = 64 * 2 ** 20;
 const DELIMITERS = [",", ";", "\t", "|"];
 const QUOTE = '"';
 
@@ -9,7 +9,7 @@ const QUOTE = '"';
 export class Unreadable extends Error {}
 
 /** Text of bytes, and the encoding that it is in. What is not UTF-8 is read as Windows-1252, which any bytes are. */
-export function decoded(bytes) {
+function decoded(bytes) {
   const [first, second] = bytes;
   const marked = first === 0xff && second === 0xfe ? "utf-16le" : first === 0xfe && second === 0xff ? "utf-16be" : null;
   if (marked) return { encoding: "UTF-16", text: new TextDecoder(marked).decode(bytes) };
@@ -21,7 +21,7 @@ export function decoded(bytes) {
 }
 
 /** Cells of every line; a quoted cell may hold delimiters and line ends. Empty lines are left out. */
-export function cellsOf(text, delimiter) {
+function cellsOf(text, delimiter) {
   const lines = [];
   let line = [];
   let at = 0;
@@ -56,7 +56,7 @@ export function cellsOf(text, delimiter) {
 }
 
 /** The delimiter of which the header has most. */
-export function delimiterOf(text) {
+function delimiterOf(text) {
   const header = text.slice(0, 1 + (text + "\n").search(/[\r\n]/)).replaceAll(/"[^"]*"/g, "");
   const counts = DELIMITERS.map((one) => header.split(one).length);
   return DELIMITERS[counts.indexOf(Math.max(...counts))];

@@ -271,7 +271,9 @@ with sync_playwright() as playwright:
     palette.press_sequentially("light")
     palette.press("Enter")
 
-    # An alert, and what it delivers.
+    # An alert, its preview, and what it delivers.
+    known = advert(40, 800_000, "Appartement au calme")
+    ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": [known]})
     page.goto(address + "/console/#/map?dataset=properties&f.type=CLASS_FLAT")
     page.get_by_role("link", name="Alert on this search").click()
     expect(page.get_by_role("button", name="Type: Flat")).to_be_visible(timeout=WAIT_MS)
