@@ -80,6 +80,21 @@ export const FIELD_NAMES = {
   "code_postal_ban": ["Postal code", "Code postal"],
 };
 
+/** Fields of a recorded sale that are no filters. */
+export const RECORD_NAMES = {
+  id: ["Identifier", "Identifiant"],
+  address: ["Address", "Adresse"],
+  city: ["Town", "Ville"],
+  lots: ["Lots", "Lots"],
+  rows: ["Rows of the file", "Lignes du fichier"],
+  soil_surface_m2: ["Ground", "Sol"],
+  garden_surface_m2: ["Garden", "Jardin"],
+  mutation_id: ["Sale", "Mutation"],
+  mutation_records: ["Homes and plots in the sale", "Biens de la mutation"],
+  mutation_share: ["Share of the sale", "Part de la mutation"],
+  is_sold_together: ["Sold with others", "Vendu avec d’autres"],
+};
+
 /** What all values of an enumeration begin with: `ENERGY_CLASSIFICATION_`. */
 export function commonStart(values) {
   const parts = values.map((value) => value.split("_"));

@@ -1,8 +1,8 @@
 /** Filters made from the OpenAPI document: one field for each thing that the contract can filter by. filterchips.js draws them. */
 
 import { call } from "./api.js";
-import { FIELD_NAMES, commonStart } from "./fieldnames.js";
-import { language, number, day, word } from "./language.js";
+import { FIELD_NAMES, RECORD_NAMES, commonStart } from "./fieldnames.js";
+import { language, number, day, valueWord, word } from "./language.js";
 import { useLoaded } from "./parts.js";
 
 /** How deep filters are nested at most. */
@@ -44,7 +44,7 @@ function fieldsOf(document, schema, path = []) {
   const found = resolve(document, schema);
   if (!found || found.deprecated || path.length > DEPTH_MAX) return [];
   const leaf = path.length > 0 && leafOf(document, found);
-  if (leaf) return [{ ...leaf, path, name: path.filter((part) => part !== 0).join("."), about: found.description ?? "" }];
+  if (leaf) return [{ ...leaf, path, name: path.filter((part) => part !== 0).join("."), about: language === "en" ? found.description : undefined }];
   if (found.type === "array") return fieldsOf(document, found.items, [...path, 0]);
   const properties = found.properties ?? {};
   if ("lat" in properties || "geoDistance" in properties || "pin" in properties) return [];
@@ -105,16 +105,13 @@ export const onlyFilters = (parameters) =>
 
 /** A name of the contract for people: that of the console, else words apart, the first in capitals. */
 export function spoken(name) {
-  const known = FIELD_NAMES[name];
+  const known = FIELD_NAMES[name] ?? RECORD_NAMES[name];
   if (known) return known[language === "fr" ? 1 : 0];
   const words = name.split(".").slice(-2).join(" ").replaceAll("_", " ").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-export const spokenValue = (value, values = [value]) => {
-  const known = word(`value.${value}`);
-  return known === `value.${value}` ? String(value).slice(commonStart(values).length).replaceAll("_", " ") : known;
-};
+export const spokenValue = (value, values = [value]) => valueWord(value) ?? String(value).slice(commonStart(values).length).replaceAll("_", " ");
 
 /** Units of the fields whose name does not say it. */
 const UNITS = [[/price.*(per|PerArea|_m2)/i, "\u00a0€/m²"], [/price/i, "\u00a0€"], [/surface/i, "\u00a0m²"]];

@@ -1,5 +1,6 @@
 /** The language of the console, and numbers, days and names as it writes them. */
 
+import { VALUE_WORDS } from "./valuewords.js";
 import { WORDS } from "./words.js";
 
 const KEPT = "toise-language";
@@ -12,6 +13,9 @@ export function word(name, values = {}) {
   const said = WORDS[name]?.[language === "fr" ? 1 : 0] ?? name;
   return said.replace(/\{(\w+)\}/g, (_, one) => values[one] ?? "");
 }
+
+/** A value of the contract as people write it; undefined without a word for it. */
+export const valueWord = (value) => VALUE_WORDS[value]?.[language === "fr" ? 1 : 0] ?? /_CLASSIFICATION_([A-G])$/.exec(value)?.[1];
 
 const listeners = new Set();
 

@@ -31,6 +31,10 @@ async function makeMap(container, view, inset) {
   const outlines = await call("GET", "/v2/protected/tiles/outlines", undefined, { isQuiet: true });
   const isStyle = base && !isTiles(base.address);
   const made = new maplibre.Map({
+    locale: {
+      "Map.Title": word("map"), "Marker.Title": word("home"), "NavigationControl.ZoomIn": word("zoomIn"), "NavigationControl.ZoomOut": word("zoomOut"),
+      "AttributionControl.ToggleAttribution": word("attribution"),
+    },
     container, attributionControl: false, maxZoom: ZOOM_MAX, dragRotate: false, pitchWithRotate: false, style: isStyle ? base.address : baseStyle(outlines, base),
     ...(view && { center: [view.lon, view.lat], zoom: view.zoom }),
   });
@@ -41,7 +45,6 @@ async function makeMap(container, view, inset) {
   made.addControl(new maplibre.NavigationControl({ showCompass: false }), "top-right");
   made.addControl(new maplibre.ScaleControl(), "bottom-right");
   made.addControl(new maplibre.AttributionControl({ compact: true, customAttribution: base && escaped(base.attribution) }));
-  made.getCanvas().setAttribute("aria-label", word("map"));
   // The data do not wait for the base map's tiles; a style that does not come is replaced by the outlines.
   await new Promise((resolve) => {
     made.once("style.load", resolve);
@@ -242,7 +245,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
     made.setFeatureState(feature, { lit: true });
     return () => made.getSource("spots") && made.removeFeatureState(feature);
   }), [lit, JSON.stringify(spots)]);
-  return html`<div class="map" ref=${place} role="region" aria-label=${word("map")}></div>
+  return html`<div class="map" ref=${place}></div>
     ${fault && html`<p class="mapfault fault" role="alert">${fault}</p>`}`;
 }
 

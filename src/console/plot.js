@@ -9,6 +9,8 @@ const COLOURS = ["--accent", "--second", "--third"];
 const HEIGHT = 200;
 /** The value axis is as wide as its longest number, pixels per character. */
 const CHARACTER = 7;
+/** Steps between ticks of whole numbers: 1, 2, 5, 10, … */
+const WHOLE_STEPS = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((one) => one * 10 ** power)).flat();
 
 const spoken = (value, apart) => (Math.abs(value) >= 100_000 ? short(value) : number(value, apart < 1 ? 2 : 0));
 
@@ -34,6 +36,8 @@ export function LinePlot({ title, times, lines, isStepped, from0 = false, height
     const size = () => ({ width: place.current.clientWidth, height });
     const isBarred = lines.some((one) => one.isBars);
     const isFrom0 = from0 || isBarred;
+    // Counts have no ticks between whole numbers.
+    const isWhole = lines.every((one) => one.values.every((value) => value === null || Number.isInteger(value)));
     // Half a bar has room at each end.
     const apart = times.length > 1 ? (times[1] - times[0]) / 1000 : 86_400;
     const range = (_, least, most) => {
@@ -47,7 +51,7 @@ export function LinePlot({ title, times, lines, isStepped, from0 = false, height
         hooks: { setCursor: [(drawn) => setNth(drawn.cursor.idx ?? null)] },
         axes: [
           { ...axis, space: 70, size: 24, grid: { show: false }, values: (_, ticks, at, space, apart) => ticks.map((seconds) => tick(seconds, apart)) },
-          { ...axis, size: (_, values) => 10 + CHARACTER * Math.max(2, ...(values ?? []).map((value) => value.length)),
+          { ...axis, ...(isWhole && { incrs: WHOLE_STEPS }), size: (_, values) => 10 + CHARACTER * Math.max(2, ...(values ?? []).map((value) => value.length)),
             values: (_, ticks, at, space, apart) => ticks.map((value) => spoken(value, apart)) },
         ],
         scales: { x: { range: isBarred ? (_, least, most) => [least - apart / 2, most + apart / 2] : undefined }, y: { range } },

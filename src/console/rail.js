@@ -20,7 +20,7 @@ export const screenName = (name) => word(name === "operations" && !may("admin") 
 export const isApple = /Mac|iPhone|iPad/.test(navigator.platform);
 
 export function Rail({ screens, screen, onSearch }) {
-  return html`<div class="rail">
+  return html`<header class="rail">
     <a class="brand" href=${`#/${screens[0]}`} aria-label="toise"><${Mark} /></a>
     <button type="button" class="item search" onClick=${onSearch} title=${isApple ? "⌘K" : "Ctrl+K"}><${Icon} name="search" /><span>${word("search")}</span></button>
     <nav aria-label="toise">${screens.map((name) => html`<a class="item" href=${`#/${name}`} aria-current=${name === screen ? "page" : undefined}>
@@ -28,7 +28,7 @@ export function Rail({ screens, screen, onSearch }) {
     <span class="spring"></span>
     <${Popover} className="item" content="menu" side label=${word("menu")} button=${html`<${Icon} name="account" /><span>${word("menu")}</span>`}>
       ${(close) => html`<${SessionMenu} close=${close} onSearch=${onSearch} />`}<//>
-  </div>`;
+  </header>`;
 }
 
 function SessionMenu({ close, onSearch }) {

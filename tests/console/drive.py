@@ -3,10 +3,10 @@
 Gets in by the demo's link, finds a sale, goes to a commune, values a home and asks what if, runs commands of the
 palette, makes an alert and sees a delivery arrive, compares the prices of two years, asks SQL by completed names and
 sees its rows on the map, reads an advert that tries to run a script, makes and
-revokes keys and decides pairs as an operator, and is signed out when the key is revoked. A key with few scopes sees
-its screens and no refusal. The guide is searched and shows its pictures. Every screen must fit 360 pixels and have no
-serious violation of accessibility in either theme. Accessibility is checked by the file of axe-core named by TOISE_AXE,
-and left out without one.
+revokes keys, imports a file of adverts and decides pairs as an operator, and is signed out when the key is revoked. A key with few scopes sees
+its screens and no refusal. The guide is searched and shows its pictures. A newcomer gets on by visible words alone, in both
+languages (newcomer.py). Every screen must fit 360 pixels and be accessible in either theme (reach.py); the file of axe-core
+named by TOISE_AXE checks most of it, and is left out without one.
 """
 
 import http.server
@@ -20,6 +20,8 @@ import time
 import urllib.parse
 import urllib.request
 
+import newcomer
+import reach
 from playwright.sync_api import expect, sync_playwright
 
 FLAGS = [
@@ -27,8 +29,6 @@ FLAGS = [
     "--disable-sync", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
 ]
 WAIT_MS = 60_000
-# Violations that a screen may not have.
-SERIOUS = {"serious", "critical"}
 
 chromium, ready_file = sys.argv[1:3]
 pictures = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
@@ -75,6 +75,16 @@ def thin(nth, price):
     }
 
 
+# An agency's export in an old encoding. One column has no usual name, one storey is no number, and one row has no address.
+EXPORT = """URL;Titre;Prix;m² hab.;Code postal;Ville;Étage
+https://agence.example/annonces/1;Appartement T3;250 000 €;61,5;48000;Mende;2
+https://agence.example/annonces/2;Maison T5;310 000 €;120;48000;Mende;dernier
+;Studio;90 000 €;20;48000;Mende;1
+"""
+IMPORTED = """select current_price_value as price, habitation_surface_total as surface, location_postal_code as postal
+    from adverts where url = 'https://agence.example/annonces/1'"""
+
+
 axe_file = os.environ.get("TOISE_AXE")
 axe = pathlib.Path(axe_file).read_text(encoding="utf-8") if axe_file else None
 
@@ -84,15 +94,14 @@ judging = []
 
 
 def violations(page):
-    """Serious violations on the screen as it stands: rule, and the first elements that break it."""
+    """What is not accessible on the screen as it stands: rule, and the first elements that break it."""
     judging.append(page)
     page.evaluate(axe)
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then((result) => result.violations)")
     # What the browser says of axe-core's styles arrives a little later.
     page.wait_for_timeout(300)
     judging.clear()
-    serious = [one for one in found if one["impact"] in SERIOUS]
-    return [(one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
+    return [(one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]]) for one in found]
 
 
 def said_at(line):
@@ -113,10 +122,12 @@ def look(page, name, faults):
                 faults.append(f"{name} is {wide} pixels wide at {width}")
             if axe:
                 faults.extend(f"{name}, {theme}, {width}: {one}" for one in violations(page))
+            faults.extend(f"{name}, {theme}, {width}: {one}" for one in reach.contrast(page))
             if pictures:
                 pictures.mkdir(parents=True, exist_ok=True)
                 page.screenshot(path=pictures / f"{name}-{theme}-{width}.png")
     page.set_viewport_size({"width": 1280, "height": 800})
+    faults.extend(f"{name}: {one}" for one in reach.stops_without_focus(page))
 
 
 def until(page, holds, otherwise):
@@ -265,7 +276,9 @@ with sync_playwright() as playwright:
     palette.press_sequentially("light")
     palette.press("Enter")
 
-    # An alert, and what it delivers.
+    # An alert, its preview, and what it delivers.
+    known = advert(40, 800_000, "Appartement au calme")
+    ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": [known]})
     page.goto(address + "/console/#/map?dataset=properties&f.type=CLASS_FLAT")
     page.get_by_role("link", name="Alert on this search").click()
     expect(page.get_by_role("button", name="Type: Flat")).to_be_visible(timeout=WAIT_MS)
@@ -362,7 +375,8 @@ with sync_playwright() as playwright:
     expect(offered.get_by_role("option").first).to_contain_text("select")
     expect(page.get_by_role("combobox", name="SQL")).to_have_attribute("aria-activedescendant", re.compile(".+-0"))
     if axe:
-        faults.extend(f"completion: {one}" for one in violations(page))
+        # A text area with a list is announced as what it is only by this role, which the rule does not know on it.
+        faults.extend(f"completion: {one}" for one in violations(page) if one[0] != "aria-allowed-role")
     editor.press("Enter")
     expect(editor).to_have_value("select")
     editor.press_sequentially(" city, count(*) as sales from d")
@@ -455,6 +469,23 @@ with sync_playwright() as playwright:
             visitor.wait_for_timeout(500)
         visitor.close()
 
+    # A newcomer, who has a key and sees the console for the first time.
+    account = session_of(page)["account_id"]
+    grants = ["search", "ai", "alerts", "geocoding", "sql"]
+    first = ask("POST", "/v2/protected/admin/keys", ready["admin_key"],
+        {"kind": "production", "account_id": account, "name": "newcomer", "grants": grants})
+    house = "select number, name, city, postal_code from ban where kind = 'address' and suffix is null order by id limit 1"
+    house = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": house})["data"][0]
+    street = f"{house['number']} {house['name']}"
+    home = {"typed": f"{street} {house['city']}", "found": f"{street} {house['postal_code']} {house['city']}"}
+    for language in newcomer.WORDS:
+        visitor = browser.new_context(viewport={"width": 1280, "height": 800}, locale=language).new_page()
+        visitor.set_default_timeout(WAIT_MS)
+        visitor.on("pageerror", lambda error: faults.append(str(error)))
+        visitor.on("console", lambda line: line.type == "error" and faults.append(f"newcomer: {line.text}"))
+        newcomer.visit(visitor, language, address + "/console/", first["data"]["key"], home, webhook)
+        visitor.close()
+
     # An operator makes a key, changes its limit and revokes it; the page shows what the service did.
     desk = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB").new_page()
     desk.set_default_timeout(WAIT_MS)
@@ -489,6 +520,28 @@ with sync_playwright() as playwright:
     look(desk, "data", faults)
     desk.unroute_all(behavior="wait")
     expect(desk.get_by_role("alert")).to_have_count(0)
+    # A file of adverts is dropped: what was understood is shown, a meaning is corrected, and its rows are sent.
+    importing = desk.get_by_role("region", name="Import adverts")
+    data = desk.evaluate_handle(
+        "([name, bytes]) => { const data = new DataTransfer(); data.items.add(new File([new Uint8Array(bytes)], name)); return data; }",
+        ["agence.csv", list(EXPORT.encode("cp1252"))],
+    )
+    importing.locator("label").dispatch_event("drop", {"dataTransfer": data})
+    expect(importing).to_contain_text("Windows-1252, cells separated by semicolons")
+    expect(importing.get_by_label("Meaning: Prix")).to_have_value("prix")
+    expect(importing.get_by_label("Meaning: m² hab.")).to_have_value("")
+    expect(importing).to_contain_text("250 000 €")
+    importing.get_by_label("Meaning: m² hab.").select_option("Surface")
+    look(desk, "import", faults)
+    importing.get_by_role("button", name="Import 3 rows").click()
+    expect(importing).to_contain_text("Created: 2", timeout=WAIT_MS)
+    expect(importing).to_contain_text("Refused: 1")
+    expect(importing).to_contain_text("url: is required")
+    expect(importing).to_contain_text("habitation.floor: cannot be read from column etage")
+    imported = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": IMPORTED})["data"]
+    assert imported == [{"price": 250000, "surface": 61.5, "postal": "48000"}], imported
+    importing.get_by_role("button", name="Another file").click()
+    expect(importing.get_by_text("Drop a file of adverts here")).to_be_visible()
     desk.get_by_role("button", name="Model").click()
     expect(desk.get_by_text("knows sales through")).to_be_visible()
     desk.get_by_role("button", name="Keys").click()

@@ -1,8 +1,10 @@
 /** What the console's modules without markup do, run by `node --test`. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../../src/console/advertcolumns.js";
 import { addressOf } from "../../src/console/addresses.js";
 import { SALES_MIN, changeOf, comparedYears } from "../../src/console/comparison.js";
 import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, unfelt } from "../../src/console/dwelling.js";
@@ -10,6 +12,7 @@ import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
 import { reading } from "../../src/console/metrics.js";
 import { classesOf, numericColumns, positionColumns, readRows, sortedBy } from "../../src/console/rows.js";
 import { completionsOf } from "../../src/console/sqlcompletion.js";
+import { readTable } from "../../src/console/tablefile.js";
 
 const found = (type, confidence) => ({
   geometry: { coordinates: [3.5, 44.5] }, properties: { type, confidence, label: "12 Rue Droite 48000 Mende", citycode: "48095" },
@@ -151,4 +154,44 @@ toise_edition_timestamp_seconds{table="dvf",state="available"} 1793491200
   assert.deepEqual(read.tables, { dvf: { rows: 120, age: 3600, failed: 1, held: 1790812800, available: 1793491200 } });
   assert.equal(read.refreshAge, 60);
   assert.equal(reading("toise_ready 1\n").refreshAge, null, "there was no refresh");
+});
+
+const inProject = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+
+test("the columns of an import are those of the mapping, under names that the service knows too", () => {
+  const mapping = inProject(`data/mappings/${MAPPING}.toml`);
+  const table = inProject("src/contract/columns.rs").replaceAll(/\\\n\s*/g, "");
+  const constants = { place: "PLACE", "location.locationCoordinate.location[1]": "LATITUDE", "location.locationCoordinate.location[0]": "LONGITUDE" };
+  for (const [column, [field, , names]] of Object.entries(MEANINGS)) {
+    assert.match(mapping, new RegExp(`"${column}"`), column);
+    const line = table.split("\n").find((one) => one.includes(`(${constants[field] ?? `"${field}"`}, "`));
+    const known = /, "([^"]+)"\)/.exec(line)[1].split(/\s+/);
+    for (const name of names.split(" ")) assert.ok(known.includes(name), `${field}: ${name}`);
+  }
+});
+
+test("a column is suggested by its name, and the more usual of two names counts", () => {
+  const columns = ["URL", "Prix", "Nb pièces", "Code Postal", "area", "surface", "couleur"];
+  assert.deepEqual(suggested(columns), { URL: "url", Prix: "prix", "Nb pièces": "nb_pieces", "Code Postal": "code_postal", surface: "surface" });
+  assert.deepEqual(missing({ a: "prix" }), ["importNeedsUrl", "importNeedsPlace"]);
+  assert.deepEqual(missing({ a: "url", b: "latitude" }), ["importNeedsPlace"]);
+  assert.deepEqual(missing({ a: "url", b: "latitude", c: "longitude" }), []);
+  assert.deepEqual(mapped({ a: "x", b: "1", c: "2" }, { a: "url", b: "", d: "prix" }), { url: "x" });
+  assert.deepEqual(tallied([{ text: "b", row: 1 }, { text: "a", row: 2 }, { text: "a", row: 3 }]), [["a", 2, 2], ["b", 1, 1]]);
+});
+
+test("a file is read with its encoding, delimiter and quoted cells", () => {
+  const read = (text, encoding = "utf8") => readTable(new Uint8Array(Buffer.from(text, encoding)));
+  assert.deepEqual(read('\ufeffurl;titre\r\nhttps://a.example/1;"T3; ""vue""\n2e étage"\r\n;\r\nhttps://a.example/2;\r\n'), {
+    encoding: "UTF-8", delimiter: ";", columns: ["url", "titre"],
+    rows: [{ url: "https://a.example/1", titre: 'T3; "vue"\n2e étage' }, { url: "https://a.example/2" }],
+  });
+  const old = read("\xe9tage,prix\n2,250 000", "latin1");
+  assert.deepEqual([old.encoding, old.rows], ["Windows-1252", [{ étage: "2", prix: "250 000" }]]);
+  assert.equal(read("\ufeffa\tb\n1\t2", "utf16le").encoding, "UTF-16");
+  assert.deepEqual(read('{"url": "u", "prix": 1}\n{"url": "v"}\n').rows, [{ url: "u", prix: 1 }, { url: "v" }]);
+  assert.deepEqual(read('[{"url": "u"}]').columns, ["url"]);
+  for (const [text, fault] of [["", "importNoRows"], ["a,b\n", "importNoRows"], ['a\n"b', "importOpenQuote"], ["[1]", "importNotRows"], ['{"a":', "importNotJson"], ["PK\x03\x04", "importOtherFormat"]]) {
+    assert.throws(() => read(text), { message: fault }, text);
+  }
 });

@@ -78,14 +78,14 @@ export function Keys() {
       <button type="button" class="primary" onClick=${() => setOpened("new")}><${Icon} name="key" />${word("newKeyShort")}</button></div>
     ${secret && html`<${Secret} label=${word("newKey")} text=${secret} />`}<${Waiting} of=${keys} />
     ${keys.value && html`<${Table} rows=${keys.value.data} columns=${[
-      [word("name"), (key) => html`<b>${key.name ?? key.key_id.slice(0, 8)}</b><br /><small class="quiet"><code>${key.prefix}…</code> ${key.kind}</small>`], [word("account"), (key) => nameOf.get(key.account_id)],
+      [word("name"), (key) => html`<b>${key.name ?? key.key_id.slice(0, 8)}</b><br /><small class="quiet"><code>${key.prefix}…</code><br />${nameOf.get(key.account_id)} · ${word(`kind.${key.kind}`)}</small>`],
       [word("scopes"), (key) => html`<span class="chips small">${key.grants.map((grant) => html`<${Badge} kind=${grant === "admin" ? "warn" : ""}>${grant}<//>`)}</span>`], [word("rate"), (key) => number(key.rate), true],
       [word("quota"), (key) => (key.monthly_quota === undefined ? "∞" : number(key.monthly_quota)), true],
       [word("lastUsed"), (key) => html`<span class="nowrap">${ago(key.last_used_at) || "–"}</span>`], [word("expires"), (key) => html`<span class="nowrap">${day(key.expires_at) || "–"}</span>`], ["", acts]]} />`}
     ${opened === "new" && html`<${Sheet} title=${word("newKeyShort")} act=${word("create")} fault=${fault} onClose=${close} onSubmit=${create}>
       <div class="columns"><${Field} label=${word("name")}><input name="name" required /><//>
         <${Field} label=${word("account")}><select name="account">${(accounts.value?.data ?? []).map((one) => html`<option value=${one.account_id}>${one.name}</option>`)}</select><//>
-        <${Field} label=${word("kind")}><select name="kind">${["production", "test"].map((kind) => html`<option value=${kind}>${kind}</option>`)}</select><//></div>
+        <${Field} label=${word("kind")}><select name="kind">${["production", "test"].map((kind) => html`<option value=${kind}>${word(`kind.${kind}`)}</option>`)}</select><//></div>
       <${ScopeFields} /><${LimitFields} /><//>`}
     ${opened?.key_id && html`<${Sheet} key=${opened.key_id} title=${`${word("change")}: ${opened.name ?? opened.key_id}`} act=${word("save")} fault=${fault} onClose=${close} onSubmit=${change}>
       <${ScopeFields} held=${opened.grants} /><${LimitFields} of=${opened} /><//>`}</section>`;

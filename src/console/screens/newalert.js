@@ -69,8 +69,8 @@ function Preview({ search }) {
   const { count = 0, per_day: days = [], items = [] } = asked.value?.data ?? {};
   return html`<section class="card preview" aria-label=${word("preview")}><h2>${word("preview")}</h2><${Waiting} of=${asked} lines=${6} />
     ${asked.value && html`<p role="status">${word("previewFound", { count: number(count), days: PREVIEW_DAYS })}</p>
-      <${LinePlot} height=${150} title=${`${word("matches")}, ${word("perDay")}`} times=${days.map((one) => Date.parse(one.date))}
-        lines=${[{ label: word("matches"), values: days.map((one) => one.count), isBars: true }]} />
+      ${count > 0 && html`<${LinePlot} height=${150} title=${`${word("matches")}, ${word("perDay")}`} times=${days.map((one) => Date.parse(one.date))}
+        lines=${[{ label: word("matches"), values: days.map((one) => one.count), isBars: true }]} />`}
       ${items.length > 0 && html`<h3>${word("examples")}</h3><ul>${items.slice(0, EXAMPLES_MAX).map((match) => html`<${Match} match=${match} price=${price} />`)}</ul>`}
       ${count === 0 && html`<p class="quiet">${word("previewNone")}</p>`}`}</section>`;
 }

@@ -3,8 +3,9 @@
 import { call, callRaw, may } from "../api.js";
 import { ago, bytes, moment, number, short, word } from "../language.js";
 import { p95, reading } from "../metrics.js";
-import { Badge, Empty, Head, Json, Segments, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { Badge, Empty, Head, Json, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
+import { Importing } from "./importing.js";
 import { Accounts, Keys } from "./keys.js";
 import { ModelCard } from "./model.js";
 import { NotRefreshed, Tables } from "./tables.js";
@@ -21,7 +22,7 @@ const MIB = 2 ** 20;
 /** Parts of the screen by the readings of the metrics, of which operators see all and others their credits. */
 const PARTS = {
   health: (readings) => html`<${Health} readings=${readings} />`, usage: () => html`<${Usage} />`,
-  data: (readings) => html`${readings.length > 0 && html`<${Tables} reading=${readings.at(-1)} />`}<${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
+  data: (readings) => html`${readings.length > 0 && html`<${Tables} reading=${readings.at(-1)} />`}<${Importing} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
   keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />`,
 };
 
@@ -81,7 +82,7 @@ function Health({ readings }) {
       <${Figure} label=${word("memory")} value=${bytes(now.memory * MIB)} about=${`${word("diskFree")} ${bytes(now.free)}`} />
       <${Figure} label=${word("deliveries")} value=${number(now.deliveries)} about=${word("deliveriesAbout")} />
     </div>
-    ${pairs.length > 1 && html`<div class="grid2">
+    ${pairs.length < 2 ? html`<div class="card"><${Skeleton} lines=${6} /></div>` : html`<h2 class="hidden">${word("metrics")}</h2><div class="grid2">
       ${plot(`${word("metrics")}/s`, [{ label: word("metrics"), values: rate("requests") }, { label: "5xx", values: rate("failed") }])}
       ${plot(`${word("latency")} (ms)`, [{ label: "ms", values: latency }])}
       ${plot(`${word("memory")} (MiB)`, [{ label: "MiB", values: pairs.map(([, after]) => after.memory) }])}
@@ -108,7 +109,7 @@ function Usage() {
       <${Figure} label=${word("callsMonth")} value=${number(calls)} /></div>
     <section class="card"><${Waiting} of=${asked} />
       ${asked.value && rows.length === 0 && html`<${Empty} icon="operations" title=${word("usageEmpty")} text=${word("usageEmptyText")} />`}
-      ${rows.length > 0 && html`<div class="grid2">
+      ${rows.length > 0 && html`<h2 class="hidden">${word("perDay")}</h2><div class="grid2">
         <${LinePlot} title=${word("creditsPerDay")} times=${days} lines=${[{ label: word("credits"), values: byDay("credits"), isBars: true }]} />
         <${LinePlot} title=${word("callsPerDay")} times=${days} lines=${[{ label: word("calls"), values: byDay("calls"), isBars: true }]} /></div>
       <${Table} rows=${[...rows].sort((one, other) => other.credits - one.credits || other.calls - one.calls)} columns=${[[word("type"), (row) => html`<code>${row.type.split("_").map((part, nth) => (nth ? html`<wbr />_${part}` : part))}</code>`], [word("calls"), (row) => number(row.calls), true],
@@ -146,5 +147,5 @@ function Audit() {
   return html`<section class="card"><h2>${word("audit")}</h2><p class="quiet">${word("auditAbout")}</p><${Waiting} of=${asked} />
     ${asked.value && html`<${Table} rows=${asked.value.data} columns=${[
       [word("date"), (entry) => html`<span class="nowrap" title=${moment(entry.at)}>${ago(entry.at)}</span>`], [word("actor"), (entry) => html`<span class="nowrap">${entry.actor}</span>`], [word("action"), (entry) => html`<span class="nowrap">${entry.action}</span>`],
-      [word("subject"), (entry) => html`<code class="nowrap">${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${entry.outcome}<//>`]]} />`}</section>`;
+      [word("subject"), (entry) => html`<code class="subject">${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${word(`outcome.${entry.outcome}`).replace("outcome.", "")}<//>`]]} />`}</section>`;
 }

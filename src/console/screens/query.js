@@ -122,7 +122,7 @@ function Schema({ known, onPick }) {
   const text = wanted.toLowerCase();
   const shown = [...tables].map(([name, all]) => [name, name.includes(text) ? all : all.filter((column) => column.column_name.includes(text))]).filter(([, all]) => all.length > 0);
   return html`<aside class="card schema" aria-label=${word("tables")}><h2>${word("tables")}</h2>
-    <input type="search" placeholder=${word("findColumn")} aria-label=${word("findColumn")} value=${wanted} onInput=${(event) => setWanted(event.target.value)} />
+    <input type="search" placeholder=${word("search")} aria-label=${word("findColumn")} value=${wanted} onInput=${(event) => setWanted(event.target.value)} />
     <${Waiting} of=${known} lines=${6} />
     <div class="tree">${shown.map(([name, all]) => html`<details key=${name} open=${text.length > 1}><summary><${Icon} name="table" small />${name} <small>${all.length}</small></summary><ul>${all.map((column) => html`<li>
       <button type="button" class="quiet compact" title=${word("insert")} onClick=${() => onPick(column.column_name)}><code>${column.column_name}</code><small>${column.data_type.toLowerCase()}</small></button></li>`)}</ul></details>`)}</div></aside>`;

@@ -10,12 +10,13 @@ const OLD_AFTER_DAYS = { dvf: 200, dpe: 60, ban: 120 };
 /** The department with the fewest inhabitants, for examples. */
 const SMALLEST = 48;
 
-const said = (name) => (word(`table.${name}`) === `table.${name}` ? "" : word(`table.${name}`));
+/** What a table holds; empty where its name says it. */
+const said = (name) => [`table.${name}`, name].includes(word(`table.${name}`)) ? "" : word(`table.${name}`);
 const since = (seconds) => Date.now() - seconds * 1000;
 const edition = (seconds) => day(seconds * 1000);
 
 /** What is missing or old in a table: kind of the badge, its text, and the command that helps; null if all is well. */
-export function findingOf(name, table) {
+function findingOf(name, table) {
   if (!table.rows) return name in OLD_AFTER_DAYS ? { kind: "warn", text: word("notLoaded"), command: `toise import ${name} --departments ${SMALLEST}` } : null;
   if (table.failed) return { kind: "bad", text: word("refreshFailed"), command: "toise refresh" };
   if (table.available > table.held) return { kind: "warn", text: word("newerEdition", { day: edition(table.available) }), command: "toise refresh" };
