@@ -277,6 +277,13 @@ impl Workers {
             .data
             .collector
             .start(supervisor, runtime.clone(), metrics)?;
+        let to_value = PortfolioContext {
+            engine: app.data.properties.shared_engine(),
+            models: app.data.models.clone(),
+            addresses: addresses.clone(),
+            prices: Arc::clone(&app.billing.prices),
+        };
+        let valuing = app.data.portfolios.run(supervisor, to_value)?;
         let geocoding_projects = app.data.projects.run(supervisor, addresses)?;
         let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
         let refreshing = refreshing::start(
@@ -302,6 +309,7 @@ impl Workers {
             publishing,
             collecting,
             geocoding_projects,
+            valuing,
             comparing,
             dispatcher,
             keeping,

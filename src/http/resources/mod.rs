@@ -17,6 +17,7 @@ mod guide;
 pub mod opendata;
 pub mod pages;
 mod parcels;
+mod portfolios;
 mod portals;
 pub mod probes;
 mod properties;
@@ -55,6 +56,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     opendata::ENDPOINTS,
     parcels::ENDPOINTS,
     estimates::ENDPOINTS,
+    portfolios::ENDPOINTS,
     geocoding::ENDPOINTS,
     geocoding_files::ENDPOINTS,
     geocoding_projects::ENDPOINTS,
