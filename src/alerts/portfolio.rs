@@ -47,7 +47,13 @@ pub fn set(
 /// # Errors
 /// The store fails.
 pub fn end(transaction: &Transaction<'_>, alert: i64, now_ms: i64) -> rusqlite::Result<()> {
-    deactivate(transaction, alert, None, DeactivationReason::Deleted, now_ms)
+    deactivate(
+        transaction,
+        alert,
+        None,
+        DeactivationReason::Deleted,
+        now_ms,
+    )
 }
 
 /// Returns whether the receiver is active: it is deactivated when it answers 410 or fails for days.
@@ -56,7 +62,9 @@ pub fn end(transaction: &Transaction<'_>, alert: i64, now_ms: i64) -> rusqlite::
 /// The store fails.
 pub fn is_active(connection: &Connection, alert: i64) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM alerts WHERE alert = ?1 AND activated = 1)";
-    connection.prepare_cached(sql)?.query_row([alert], |row| row.get(0))
+    connection
+        .prepare_cached(sql)?
+        .query_row([alert], |row| row.get(0))
 }
 
 /// Counts the notifications that wait for a receiver, up to `bound`.
@@ -65,7 +73,9 @@ pub fn is_active(connection: &Connection, alert: i64) -> rusqlite::Result<bool> 
 /// The store fails.
 pub fn waiting(connection: &Connection, alert: i64, bound: usize) -> rusqlite::Result<usize> {
     let sql = "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE delivery IS NULL AND alert = ?1 LIMIT ?2)";
-    let count: i64 = connection.prepare_cached(sql)?.query_row((alert, bound as i64), |row| row.get(0))?;
+    let count: i64 = connection
+        .prepare_cached(sql)?
+        .query_row((alert, bound as i64), |row| row.get(0))?;
     Ok(usize::try_from(count).unwrap_or_default())
 }
 
@@ -81,5 +91,12 @@ pub fn notify(
     at_ms: i64,
 ) -> rusqlite::Result<()> {
     let stored = snapshot(transaction, document)?;
-    enqueue(transaction, alert, Branch::Updated, FlxId(item), Some(stored), at_ms)
+    enqueue(
+        transaction,
+        alert,
+        Branch::Updated,
+        FlxId(item),
+        Some(stored),
+        at_ms,
+    )
 }

@@ -86,11 +86,17 @@ fn moment(text: &str) -> Result<DateOrInstant, String> {
 pub fn run(common: &Common, arguments: &PortfolioArgs) -> CommandResult {
     let store = Store::open(&common.data)?;
     let name = &arguments.account;
-    let account = account::get_named(&store, name).map_err(|error| format!("account {name:?}: {error}"))?;
+    let account =
+        account::get_named(&store, name).map_err(|error| format!("account {name:?}: {error}"))?;
     let account = account.account_id;
     let portfolios = Portfolios::new(&common.data, store, Clock::system());
     match &arguments.action {
-        PortfolioAction::Put { name, file, webhook_url, moved_percent } => {
+        PortfolioAction::Put {
+            name,
+            file,
+            webhook_url,
+            moved_percent,
+        } => {
             if let Some(url) = webhook_url {
                 let webhooks = common.configuration(Vec::new())?.config.webhooks;
                 let checked = EgressGuard::new(webhooks.allowed()).check_syntax(url);
@@ -101,9 +107,17 @@ pub fn run(common: &Common, arguments: &PortfolioArgs) -> CommandResult {
                 moved_percent: *moved_percent,
             };
             let stored = portfolios.put(account, name, file, options);
-            print_stored(common, &stored.map_err(|error| format!("{}: {error}", file.display()))?);
+            print_stored(
+                common,
+                &stored.map_err(|error| format!("{}: {error}", file.display()))?,
+            );
         }
-        PortfolioAction::Show { name, changes_since, skip, take } => {
+        PortfolioAction::Show {
+            name,
+            changes_since,
+            skip,
+            take,
+        } => {
             let request = PageRequest {
                 changed_since_ms: changes_since.map(DateOrInstant::first_millisecond),
                 first: *skip,
@@ -113,7 +127,9 @@ pub fn run(common: &Common, arguments: &PortfolioArgs) -> CommandResult {
         }
         PortfolioAction::List => list(common, &portfolios.list(account)?),
         PortfolioAction::Delete { name } => {
-            portfolios.delete(account, name).map_err(|error| format!("{name}: {error}"))?;
+            portfolios
+                .delete(account, name)
+                .map_err(|error| format!("{name}: {error}"))?;
             if common.json {
                 println!("{}", json!({"name": name}));
             } else {
@@ -130,12 +146,16 @@ fn print_stored(common: &Common, stored: &StoredPortfolio) {
         let mut answer = portfolio.answer();
         answer["faulty"] = json!(stored.faulty);
         let faults = stored.faults.iter();
-        let faults = faults.map(|fault| json!({"row": fault.row, "key": fault.key, "message": fault.message}));
+        let faults = faults
+            .map(|fault| json!({"row": fault.row, "key": fault.key, "message": fault.message}));
         answer["faults"] = faults.collect();
         println!("{answer}");
         return;
     }
-    println!("{}: {} homes stored; a running server values them", portfolio.name, portfolio.homes);
+    println!(
+        "{}: {} homes stored; a running server values them",
+        portfolio.name, portfolio.homes
+    );
     for fault in &stored.faults {
         eprintln!("row {}: {}: {}", fault.row, fault.key, fault.message);
     }
@@ -146,7 +166,10 @@ fn print_stored(common: &Common, stored: &StoredPortfolio) {
 
 fn list(common: &Common, portfolios: &[Portfolio]) {
     if common.json {
-        println!("{}", portfolios.iter().map(Portfolio::answer).collect::<Value>());
+        println!(
+            "{}",
+            portfolios.iter().map(Portfolio::answer).collect::<Value>()
+        );
         return;
     }
     if portfolios.is_empty() {
@@ -160,7 +183,9 @@ fn list(common: &Common, portfolios: &[Portfolio]) {
             portfolio.name.clone(),
             portfolio.homes.to_string(),
             portfolio.updated_at.format("%F %R").to_string(),
-            portfolio.valued_at.map_or_else(|| "waiting".into(), |at| at.format("%F %R").to_string()),
+            portfolio
+                .valued_at
+                .map_or_else(|| "waiting".into(), |at| at.format("%F %R").to_string()),
             portfolio.options.webhook_url.clone().unwrap_or_default(),
         ]);
     }
@@ -175,13 +200,17 @@ fn show(
 ) -> Result<(), Failure> {
     let mut read = None;
     for _ in 0..READS_MAX {
-        let portfolio = portfolios.get(account, name).map_err(|error| format!("{name}: {error}"))?;
+        let portfolio = portfolios
+            .get(account, name)
+            .map_err(|error| format!("{name}: {error}"))?;
         if let Some(page) = portfolios.page(&portfolio, request)? {
             read = Some((portfolio, page));
             break;
         }
     }
-    let (portfolio, page) = read.ok_or_else(|| format!("{name}: its files are missing; a running server values it again"))?;
+    let (portfolio, page) = read.ok_or_else(|| {
+        format!("{name}: its files are missing; a running server values it again")
+    })?;
     if common.json {
         let mut answer = portfolio.answer();
         answer["totals"] = json!(page.totals);
@@ -205,7 +234,15 @@ fn show(
         );
     }
     let mut table = crate::table();
-    table.set_header(["key", "value", "interval", "before", "diagnostic", "sale", "last change"]);
+    table.set_header([
+        "key",
+        "value",
+        "interval",
+        "before",
+        "diagnostic",
+        "sale",
+        "last change",
+    ]);
     for home in &page.homes {
         table.add_row(cells(home));
     }

@@ -44,13 +44,20 @@ const CELLS: usize = 2;
 
 /// The fields of a home that are read. All homes are valued today.
 static FIELDS: LazyLock<Vec<&'static HomeField>> = LazyLock::new(|| {
-    columns().filter(|field| field.input != HomeInput::Date).collect()
+    columns()
+        .filter(|field| field.input != HomeInput::Date)
+        .collect()
 });
 
 static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     let described = FIELDS.iter().map(|field| field.column);
-    let names = ["key", "fault"].into_iter().chain(described).chain(ADDRESS_FIELDS);
-    let fields: Vec<Field> = names.map(|name| Field::new(name, DataType::Utf8, false)).collect();
+    let names = ["key", "fault"]
+        .into_iter()
+        .chain(described)
+        .chain(ADDRESS_FIELDS);
+    let fields: Vec<Field> = names
+        .map(|name| Field::new(name, DataType::Utf8, false))
+        .collect();
     Arc::new(Schema::new(fields))
 });
 
@@ -89,9 +96,16 @@ struct BlockNotes {
 fn portfolio_of(input: PathBuf) -> Portfolio {
     let names = FIELDS.iter().map(|field| field.column.to_owned());
     let fields: Vec<String> = names.chain(ADDRESS_FIELDS.map(str::to_owned)).collect();
-    let is_number =
-        |field: &&&HomeField| matches!(field.field.kind, FieldKind::Between(..) | FieldKind::Integer(..));
-    let numbers = FIELDS.iter().filter(is_number).map(|field| field.column.to_owned());
+    let is_number = |field: &&&HomeField| {
+        matches!(
+            field.field.kind,
+            FieldKind::Between(..) | FieldKind::Integer(..)
+        )
+    };
+    let numbers = FIELDS
+        .iter()
+        .filter(is_number)
+        .map(|field| field.column.to_owned());
     Portfolio {
         input,
         what: "a home".into(),
@@ -114,7 +128,8 @@ pub(super) fn receive(input: &Path, output: &Path, today: NaiveDate) -> Result<R
     let portfolio = portfolio_of(input.to_owned());
     let refused = |error: portfolio::Error| refusal(input, error);
     let opened = OpenPortfolio::new(&portfolio).map_err(refused)?;
-    let plan = ColumnPlan::new(&opened).map_err(|message| Error::from(Fault::new("body", message)))?;
+    let plan =
+        ColumnPlan::new(&opened).map_err(|message| Error::from(Fault::new("body", message)))?;
     let file = PortfolioOutput::create(output, &SCHEMA, Formulas::Kept)?;
     let mut received = ReceivedHomes::default();
     let mut rows_by_key: HashMap<[u8; 16], u64> = HashMap::new();
@@ -151,7 +166,9 @@ pub(super) fn receive(input: &Path, output: &Path, today: NaiveDate) -> Result<R
 fn refusal(input: &Path, error: portfolio::Error) -> Error {
     match error {
         portfolio::Error::Option(_) | portfolio::Error::Input(_) => {
-            let message = error.to_string().replace(&*input.display().to_string(), "the file");
+            let message = error
+                .to_string()
+                .replace(&*input.display().to_string(), "the file");
             Fault::new("body", message).into()
         }
         other => other.into(),
@@ -183,7 +200,10 @@ impl ColumnPlan {
             let is_required = REQUIRED_COLUMNS.contains(&field.column);
             let may_be_address = has_address && POSITION_COLUMNS.contains(&field.column);
             if is_required && column.is_none() && !may_be_address {
-                return Err(format!("the file has no column {}, which every home needs", field.column));
+                return Err(format!(
+                    "the file has no column {}, which every home needs",
+                    field.column
+                ));
             }
         }
         Ok(Self {
@@ -210,16 +230,30 @@ impl ColumnPlan {
         };
         for row in 0..count {
             let number = rows.first_row + row as u64;
-            let key = self.columns.key(&rows.block, row).next().unwrap_or_default().trim();
+            let key = self
+                .columns
+                .key(&rows.block, row)
+                .next()
+                .unwrap_or_default()
+                .trim();
             if key.is_empty() || key.len() > KEY_BYTES_MAX {
                 let message = format!("row {number}: key: must be 1 to {KEY_BYTES_MAX} bytes long");
                 return Err(portfolio::Error::Option(message));
             }
-            let cells: Vec<&str> = self.cells.iter()
+            let cells: Vec<&str> = self
+                .cells
+                .iter()
                 .map(|column| column.map_or("", |column| rows.block.cell(row, column).trim()))
                 .collect();
             let unreadable = rows.faults.get(&row).cloned();
-            let fault = unreadable.or_else(|| HomeCells { key, fault: "", cells: &cells }.fault(today));
+            let fault = unreadable.or_else(|| {
+                HomeCells {
+                    key,
+                    fault: "",
+                    cells: &cells,
+                }
+                .fault(today)
+            });
             if let Some(message) = &fault {
                 notes.faulty += 1;
                 if notes.faults.len() < FAULTS_MAX {
@@ -239,7 +273,10 @@ impl ColumnPlan {
                 column.append_value(cell);
             }
         }
-        let columns: Vec<ArrayRef> = built.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
+        let columns: Vec<ArrayRef> = built
+            .iter_mut()
+            .map(|column| Arc::new(column.finish()) as ArrayRef)
+            .collect();
         Ok((RecordBatch::try_new(Arc::clone(&SCHEMA), columns)?, notes))
     }
 }
@@ -259,12 +296,18 @@ impl<'c> HomeCells<'c> {
     /// Returns the address by which the home has to be located; `None` if it has a position or no address.
     pub(super) fn address(&self) -> Option<PostalAddress<'c>> {
         let (fields, address) = self.cells.split_at(FIELDS.len());
-        let has_position = FIELDS.iter().zip(fields)
+        let has_position = FIELDS
+            .iter()
+            .zip(fields)
             .any(|(field, cell)| POSITION_COLUMNS.contains(&field.column) && !cell.is_empty());
         let [line, postcode, postal_code, city] = [0, 1, 2, 3].map(|part| address[part]);
         let address = PostalAddress {
             address: line,
-            postal_code: if postcode.is_empty() { postal_code } else { postcode },
+            postal_code: if postcode.is_empty() {
+                postal_code
+            } else {
+                postcode
+            },
             city,
             insee_code: "",
         };
@@ -275,7 +318,11 @@ impl<'c> HomeCells<'c> {
     ///
     /// # Errors
     /// The first fault, with the name of its column.
-    pub(super) fn home(&self, position: Option<(f64, f64)>, today: NaiveDate) -> std::result::Result<Home, RowFault> {
+    pub(super) fn home(
+        &self,
+        position: Option<(f64, f64)>,
+        today: NaiveDate,
+    ) -> std::result::Result<Home, RowFault> {
         let cells = FIELDS.iter().copied().zip(self.cells.iter().copied());
         parse_cells(cells, position, today)
     }
@@ -283,7 +330,9 @@ impl<'c> HomeCells<'c> {
     /// Returns why the home cannot be valued, whatever its address is.
     fn fault(&self, today: NaiveDate) -> Option<String> {
         let somewhere = self.address().map(|_| SOMEWHERE);
-        self.home(somewhere, today).err().map(|fault| fault.to_string())
+        self.home(somewhere, today)
+            .err()
+            .map(|fault| fault.to_string())
     }
 }
 
@@ -293,14 +342,23 @@ pub(super) fn with_rows<T: Send>(
     each: impl Fn(usize, HomeCells<'_>) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     use rayon::iter::{IntoParallelIterator, ParallelIterator};
-    let columns: Vec<&StringArray> = batch.columns().iter().filter_map(|column| column.as_string_opt::<i32>()).collect();
+    let columns: Vec<&StringArray> = batch
+        .columns()
+        .iter()
+        .filter_map(|column| column.as_string_opt::<i32>())
+        .collect();
     if columns.len() != SCHEMA.fields().len() {
         let found = batch.schema();
-        return Err(arrow::error::ArrowError::SchemaError(format!("not a file of homes: {found}")).into());
+        return Err(
+            arrow::error::ArrowError::SchemaError(format!("not a file of homes: {found}")).into(),
+        );
     }
     let rows = (0..batch.num_rows()).into_par_iter();
     rows.map(|row| {
-        let cells: Vec<&str> = columns[CELLS..].iter().map(|column| column.value(row)).collect();
+        let cells: Vec<&str> = columns[CELLS..]
+            .iter()
+            .map(|column| column.value(row))
+            .collect();
         let home = HomeCells {
             key: columns[KEY].value(row),
             fault: columns[FAULT].value(row),

@@ -159,12 +159,20 @@ impl Portfolios {
         let id = Uuid::now_v7();
         let folder = self.folder_of(id);
         fs::create_dir_all(&folder)?;
-        let stored = homes::receive(file, &folder.join(HOMES), now.date_naive()).and_then(|received| {
-            sync(&folder)?;
-            sync(&self.folder)?;
-            let put = record::put(&self.store, id, account, name, (received.homes, options), now)?;
-            Ok((received, put))
-        });
+        let stored =
+            homes::receive(file, &folder.join(HOMES), now.date_naive()).and_then(|received| {
+                sync(&folder)?;
+                sync(&self.folder)?;
+                let put = record::put(
+                    &self.store,
+                    id,
+                    account,
+                    name,
+                    (received.homes, options),
+                    now,
+                )?;
+                Ok((received, put))
+            });
         let (received, (portfolio, former)) = match stored {
             Ok(stored) => stored,
             Err(error) => {

@@ -90,11 +90,17 @@ impl Portfolios {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn page(&self, portfolio: &Portfolio, request: PageRequest) -> Result<Option<PortfolioPage>> {
+    pub fn page(
+        &self,
+        portfolio: &Portfolio,
+        request: PageRequest,
+    ) -> Result<Option<PortfolioPage>> {
         if portfolio.valuation == 0 {
             return Ok(Some(PortfolioPage::default()));
         }
-        let path = self.folder_of(portfolio.id).join(values_file(portfolio.valuation));
+        let path = self
+            .folder_of(portfolio.id)
+            .join(values_file(portfolio.valuation));
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -104,14 +110,19 @@ impl Portfolios {
         let builder = ParquetRecordBatchReaderBuilder::try_new(file.try_clone()?)?;
         let names = COLUMNS.iter().filter_map(|name| SCHEMA.index_of(name).ok());
         let mask = ProjectionMask::roots(builder.parquet_schema(), names);
-        for batch in builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()? {
+        for batch in builder
+            .with_projection(mask)
+            .with_batch_size(BATCH_ROWS)
+            .build()?
+        {
             scan.add(&batch?);
         }
         let rows = scan.selected.iter().map(|row| *row..*row + 1);
         let selection = RowSelection::from_consecutive_ranges(rows, scan.row);
         let mut homes = Vec::with_capacity(scan.selected.len());
         if !scan.selected.is_empty() {
-            let builder = ParquetRecordBatchReaderBuilder::try_new(file)?.with_row_selection(selection);
+            let builder =
+                ParquetRecordBatchReaderBuilder::try_new(file)?.with_row_selection(selection);
             for batch in builder.build()? {
                 homes.extend(from_batch(&batch?)?);
             }
@@ -149,11 +160,17 @@ impl Scan {
     }
 
     fn add(&mut self, batch: &RecordBatch) {
-        let columns: Vec<&Int64Array> = batch.columns().iter().filter_map(|column| column.as_primitive_opt::<Int64Type>()).collect();
-        let [price, lower, upper, previous, changed_at, value_changed_at] = columns.as_slice() else {
+        let columns: Vec<&Int64Array> = batch
+            .columns()
+            .iter()
+            .filter_map(|column| column.as_primitive_opt::<Int64Type>())
+            .collect();
+        let [price, lower, upper, previous, changed_at, value_changed_at] = columns.as_slice()
+        else {
             return;
         };
-        let cell = |column: &Int64Array, row: usize| column.is_valid(row).then(|| column.value(row));
+        let cell =
+            |column: &Int64Array, row: usize| column.is_valid(row).then(|| column.value(row));
         for row in 0..batch.num_rows() {
             let now = cell(price, row);
             match now {

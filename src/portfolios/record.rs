@@ -34,7 +34,11 @@ impl Default for PortfolioOptions {
 }
 
 impl PortfolioOptions {
-    pub(super) fn check(&self) -> Result<()> {
+    /// Checks the change that is reported.
+    ///
+    /// # Errors
+    /// It is not a number in [`MOVED_PERCENT`].
+    pub fn check(&self) -> Result<()> {
         let (least, most) = MOVED_PERCENT;
         if (least..=most).contains(&self.moved_percent) {
             return Ok(());
@@ -114,7 +118,11 @@ fn moment(ms: i64) -> DateTime<Utc> {
 fn uuid(row: &Row<'_>, index: usize) -> rusqlite::Result<Uuid> {
     let text: String = row.get(index)?;
     Uuid::try_parse(&text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Text, Box::new(error))
+        rusqlite::Error::FromSqlConversionFailure(
+            index,
+            rusqlite::types::Type::Text,
+            Box::new(error),
+        )
     })
 }
 
@@ -146,7 +154,11 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Portfolio> {
     })
 }
 
-fn find_in(connection: &Connection, account: &str, name: &str) -> rusqlite::Result<Option<Portfolio>> {
+fn find_in(
+    connection: &Connection,
+    account: &str,
+    name: &str,
+) -> rusqlite::Result<Option<Portfolio>> {
     let sql = format!("SELECT {COLUMNS} FROM portfolios WHERE account_id = ?1 AND name = ?2");
     let mut found = connection.prepare_cached(&sql)?;
     found.query_row((account, name), read).optional()
@@ -176,7 +188,8 @@ pub(super) fn all(store: &Store) -> store::Result<Vec<Portfolio>> {
 }
 
 fn too_many() -> Error {
-    let message = format!("an account may have at most {PORTFOLIOS_MAX} portfolios; delete one first");
+    let message =
+        format!("an account may have at most {PORTFOLIOS_MAX} portfolios; delete one first");
     Fault::new("name", message).into()
 }
 
@@ -189,7 +202,11 @@ fn count_others(connection: &Connection, account: &str, name: &str) -> rusqlite:
 /// Checks that an account may have a portfolio of this name, before its file is read.
 pub(super) fn check_room(store: &Store, account: Uuid, name: &str) -> Result<()> {
     let others = store.read(|connection| count_others(connection, &account.to_string(), name))?;
-    if others < PORTFOLIOS_MAX { Ok(()) } else { Err(too_many()) }
+    if others < PORTFOLIOS_MAX {
+        Ok(())
+    } else {
+        Err(too_many())
+    }
 }
 
 /// Stores a portfolio in place of the one with its name; returns it with the identifier of the former one.
@@ -242,7 +259,12 @@ pub(super) fn put(
 }
 
 /// Deletes a portfolio; returns its identifier.
-pub(super) fn delete(store: &Store, account: Uuid, name: &str, now_ms: i64) -> store::Result<Option<Uuid>> {
+pub(super) fn delete(
+    store: &Store,
+    account: Uuid,
+    name: &str,
+    now_ms: i64,
+) -> store::Result<Option<Uuid>> {
     let (account, name) = (account.to_string(), name.to_owned());
     store.write(move |transaction| {
         let Some(found) = find_in(transaction, &account, &name)? else {
@@ -260,7 +282,9 @@ pub(super) fn delete(store: &Store, account: Uuid, name: &str, now_ms: i64) -> s
 /// Returns whether a portfolio exists.
 pub(super) fn exists(connection: &Connection, id: Uuid) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM portfolios WHERE portfolio_id = ?1)";
-    connection.prepare_cached(sql)?.query_row([id.to_string()], |row| row.get(0))
+    connection
+        .prepare_cached(sql)?
+        .query_row([id.to_string()], |row| row.get(0))
 }
 
 /// A valuation that was written to its file.

@@ -13,7 +13,10 @@ use super::Result;
 /// A home of a portfolio with its latest valuation. Prices are whole EUR, days `YYYY-MM-DD`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the names are those of the answer, which describes them")]
+#[allow(
+    missing_docs,
+    reason = "the names are those of the answer, which describes them"
+)]
 pub struct ValuedHome {
     pub key: String,
     pub latitude: Option<f64>,
@@ -102,7 +105,9 @@ const INTERNAL: [&str; 7] = [
 
 /// Schema of the file of a valuation.
 pub(super) static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let fields = COLUMNS.iter().map(|(name, kind)| Field::new(*name, kind.clone(), *name != "key" && *name != "notifies"));
+    let fields = COLUMNS
+        .iter()
+        .map(|(name, kind)| Field::new(*name, kind.clone(), *name != "key" && *name != "notifies"));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 });
 
@@ -136,13 +141,21 @@ impl ValuedHome {
         if let Some(fields) = answer.as_object_mut() {
             fields.retain(|name, value| !value.is_null() && !INTERNAL.contains(&name.as_str()));
         }
-        let moment = |ms: i64| DateTime::from_timestamp_millis(ms).map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true));
+        let moment = |ms: i64| {
+            DateTime::from_timestamp_millis(ms)
+                .map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true))
+        };
         if let Some(at) = self.value_changed_at_ms.and_then(moment) {
             answer["value_changed_at"] = json!(at);
         }
         if let Some(at) = self.changed_at_ms.and_then(moment) {
             answer["changed_at"] = json!(at);
-            answer["changes"] = self.changes.as_deref().unwrap_or_default().split(',').collect();
+            answer["changes"] = self
+                .changes
+                .as_deref()
+                .unwrap_or_default()
+                .split(',')
+                .collect();
         }
         answer
     }
@@ -161,22 +174,44 @@ impl ValuedHome {
         if is_value {
             changes.push(Change::Value);
             self.value_changed_at_ms = Some(now_ms);
-            (self.previous_price, self.previous_lower, self.previous_upper) =
-                (former.reported_price, former.reported_lower, former.reported_upper);
+            (
+                self.previous_price,
+                self.previous_lower,
+                self.previous_upper,
+            ) = (
+                former.reported_price,
+                former.reported_lower,
+                former.reported_upper,
+            );
         } else {
             self.value_changed_at_ms = former.value_changed_at_ms;
-            (self.previous_price, self.previous_lower, self.previous_upper) =
-                (former.previous_price, former.previous_lower, former.previous_upper);
+            (
+                self.previous_price,
+                self.previous_lower,
+                self.previous_upper,
+            ) = (
+                former.previous_price,
+                former.previous_lower,
+                former.previous_upper,
+            );
         }
         if is_value || former.reported_price.is_none() {
             self.report();
         } else {
-            (self.reported_price, self.reported_lower, self.reported_upper) =
-                (former.reported_price, former.reported_lower, former.reported_upper);
+            (
+                self.reported_price,
+                self.reported_lower,
+                self.reported_upper,
+            ) = (
+                former.reported_price,
+                former.reported_lower,
+                former.reported_upper,
+            );
         }
         if (&self.dpe_id, &self.dpe_class) == (&former.dpe_id, &former.dpe_class) {
             self.previous_dpe_id.clone_from(&former.previous_dpe_id);
-            self.previous_dpe_class.clone_from(&former.previous_dpe_class);
+            self.previous_dpe_class
+                .clone_from(&former.previous_dpe_class);
         } else {
             changes.push(Change::Diagnostic);
             self.previous_dpe_id.clone_from(&former.dpe_id);
@@ -200,7 +235,11 @@ impl ValuedHome {
 
     /// Makes the value the one from which changes are measured.
     pub(super) fn report(&mut self) {
-        (self.reported_price, self.reported_lower, self.reported_upper) = (self.price, self.lower, self.upper);
+        (
+            self.reported_price,
+            self.reported_lower,
+            self.reported_upper,
+        ) = (self.price, self.lower, self.upper);
     }
 
     fn has_moved(&self, former: &ValuedHome, percent: f64) -> bool {
@@ -222,7 +261,9 @@ impl ValuedHome {
 pub(super) fn to_batch(homes: &[ValuedHome]) -> Result<RecordBatch> {
     let mut decoder = arrow::json::ReaderBuilder::new(Arc::clone(&SCHEMA)).build_decoder()?;
     decoder.serialize(homes)?;
-    Ok(decoder.flush()?.unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(&SCHEMA))))
+    Ok(decoder
+        .flush()?
+        .unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(&SCHEMA))))
 }
 
 /// Reads the homes of a batch of the file.

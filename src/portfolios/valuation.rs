@@ -68,7 +68,11 @@ impl Valuation {
     ///
     /// # Errors
     /// A table cannot be read. A home that cannot be valued has an error in its state instead.
-    pub(super) fn value(&self, cells: HomeCells<'_>, former: Option<&ValuedHome>) -> Result<ValuedHome> {
+    pub(super) fn value(
+        &self,
+        cells: HomeCells<'_>,
+        former: Option<&ValuedHome>,
+    ) -> Result<ValuedHome> {
         let mut state = ValuedHome {
             key: cells.key.to_owned(),
             ..ValuedHome::default()
@@ -105,7 +109,9 @@ impl Valuation {
         if let Some(former) = former.filter(|former| former.latitude.is_some()) {
             (state.latitude, state.longitude) = (former.latitude, former.longitude);
             state.address_label.clone_from(&former.address_label);
-            state.address_precision.clone_from(&former.address_precision);
+            state
+                .address_precision
+                .clone_from(&former.address_precision);
             return;
         }
         match self.geocoder.locate(address) {
@@ -119,7 +125,10 @@ impl Valuation {
     }
 
     fn fill(&self, home: &Home, former: Option<&ValuedHome>, state: &mut ValuedHome) -> Result<()> {
-        let is_located = state.address_precision.as_deref().is_none_or(|found| found == Precision::Address.name());
+        let is_located = state
+            .address_precision
+            .as_deref()
+            .is_none_or(|found| found == Precision::Address.name());
         (state.latitude, state.longitude) = (Some(home.latitude), Some(home.longitude));
         match former.filter(|_| !self.wanted.value) {
             Some(former) => keep_value(former, state),
@@ -170,9 +179,15 @@ impl Valuation {
         state.price = Some(estimate.price as i64);
         state.lower = Some(estimate.lower as i64);
         state.upper = Some(estimate.upper as i64);
-        let confidence = if is_town { "LOW" } else { estimate.confidence.as_str() };
+        let confidence = if is_town {
+            "LOW"
+        } else {
+            estimate.confidence.as_str()
+        };
         state.confidence = Some(confidence.to_owned());
-        state.warning = estimate.warning.map(|warning| EstimateWarning::as_str(warning).to_owned());
+        state.warning = estimate
+            .warning
+            .map(|warning| EstimateWarning::as_str(warning).to_owned());
         let latest = estimate.comparables.iter().max_by_key(|sale| sale.date);
         if let Some(sale) = latest {
             state.comparable_id = Some(sale.id.clone());
@@ -216,7 +231,10 @@ fn keep_value(former: &ValuedHome, state: &mut ValuedHome) {
 /// Returns the request for the diagnostic or the sale of a home: near it, of its class and of its surface.
 fn match_request(dataset: Dataset, home: &Home) -> std::result::Result<MatchRequest, Fault> {
     let place = json!({"lat": home.latitude, "lon": home.longitude, "distance": NEAR});
-    let (least, most) = (home.surface_m2 * (1.0 - SURFACE_SHARE), home.surface_m2 * (1.0 + SURFACE_SHARE));
+    let (least, most) = (
+        home.surface_m2 * (1.0 - SURFACE_SHARE),
+        home.surface_m2 * (1.0 + SURFACE_SHARE),
+    );
     let surface = json!({"min": least, "max": most});
     let filters: Value = match dataset {
         Dataset::Dpe => {

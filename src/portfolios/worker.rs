@@ -78,7 +78,11 @@ impl Portfolios {
     ///
     /// # Errors
     /// A thread cannot be started, the file of locks cannot be opened, or the worker was started before.
-    pub fn run(&self, supervisor: &Supervisor, context: PortfolioContext) -> io::Result<PortfolioRunner> {
+    pub fn run(
+        &self,
+        supervisor: &Supervisor,
+        context: PortfolioContext,
+    ) -> io::Result<PortfolioRunner> {
         let inbox = self.inbox.lock().take();
         let inbox = inbox.ok_or_else(|| io::Error::other("portfolios are already being valued"))?;
         let pool = ThreadPoolBuilder::new()
@@ -187,7 +191,10 @@ impl PortfolioLoop {
     /// Notifies of changes, or begins the next valuation.
     fn choose(&mut self, lease: &Lease) -> Result<()> {
         let portfolios = record::all(&self.portfolios.store)?;
-        for portfolio in portfolios.iter().filter(|portfolio| portfolio.notify_from.is_some()) {
+        for portfolio in portfolios
+            .iter()
+            .filter(|portfolio| portfolio.notify_from.is_some())
+        {
             if self.notify(lease, portfolio)? {
                 self.is_busy = true;
                 return Ok(());
@@ -197,7 +204,13 @@ impl PortfolioLoop {
             return Ok(());
         };
         let version = |dataset: Dataset| -> Result<Option<u64>> {
-            Ok(Some(self.context.engine.view(dataset.schema())?.snapshot().sequence))
+            Ok(Some(
+                self.context
+                    .engine
+                    .view(dataset.schema())?
+                    .snapshot()
+                    .sequence,
+            ))
         };
         let metadata = valuer.model().metadata();
         let origin = Origin {
@@ -252,7 +265,15 @@ impl PortfolioLoop {
     }
 
     fn finish(&self, lease: &Lease, open: OpenValuation) -> Result<()> {
-        let OpenValuation { portfolio, origin, output, valued, notifies, valuation, .. } = open;
+        let OpenValuation {
+            portfolio,
+            origin,
+            output,
+            valued,
+            notifies,
+            valuation,
+            ..
+        } = open;
         output.finish()?;
         let now = self.portfolios.clock.now();
         let consumption = Consumption::EstimatePropertyLite;
@@ -272,13 +293,18 @@ impl PortfolioLoop {
             charge,
         };
         let now_ms = now.timestamp_millis();
-        let is_current = lease.write(move |transaction| record::finish(transaction, &portfolio, &finished, now_ms))?;
+        let is_current = lease
+            .write(move |transaction| record::finish(transaction, &portfolio, &finished, now_ms))?;
         let folder = self.portfolios.folder_of(id);
         if is_current {
             tracing::info!(portfolio = %id, valued, "portfolio valued");
         }
         // The file before the former one: a backup may be copying the former one.
-        let unused = if is_current { number.checked_sub(2) } else { Some(number) };
+        let unused = if is_current {
+            number.checked_sub(2)
+        } else {
+            Some(number)
+        };
         if let Some(unused) = unused {
             // Otherwise it is deleted with the portfolio.
             let _ = fs::remove_file(folder.join(values_file(unused)));
@@ -291,11 +317,17 @@ impl PortfolioLoop {
         let (Some(first), Some(alert)) = (portfolio.notify_from, portfolio.alert) else {
             return Ok(false);
         };
-        let waiting = self.portfolios.store.read(|connection| receivers::waiting(connection, alert, WAITING_MAX))?;
+        let waiting = self
+            .portfolios
+            .store
+            .read(|connection| receivers::waiting(connection, alert, WAITING_MAX))?;
         if waiting >= WAITING_MAX {
             return Ok(false);
         }
-        let path = self.portfolios.folder_of(portfolio.id).join(values_file(portfolio.valuation));
+        let path = self
+            .portfolios
+            .folder_of(portfolio.id)
+            .join(values_file(portfolio.valuation));
         let homes = match open(&path, NOTIFIED_ROWS, first)? {
             Some(mut rows) => match rows.next() {
                 Some(batch) => from_batch(&batch?)?,
@@ -305,13 +337,18 @@ impl PortfolioLoop {
         };
         let mut documents = Vec::new();
         for home in homes.iter().filter(|home| home.notifies) {
-            documents.push((item_of(portfolio.id, &home.key), document::compress(home.answer().to_string().as_bytes())?));
+            documents.push((
+                item_of(portfolio.id, &home.key),
+                document::compress(home.answer().to_string().as_bytes())?,
+            ));
         }
         let next = (homes.len() == NOTIFIED_ROWS).then(|| first + homes.len() as u64);
         let at_ms = self.portfolios.clock.now().timestamp_millis();
         let portfolio = portfolio.clone();
         lease.write(move |transaction| {
-            if record::notified(transaction, &portfolio, next)? && receivers::is_active(transaction, alert)? {
+            if record::notified(transaction, &portfolio, next)?
+                && receivers::is_active(transaction, alert)?
+            {
                 for (item, document) in &documents {
                     receivers::notify(transaction, alert, *item, document, at_ms)?;
                 }
@@ -332,12 +369,20 @@ impl PortfolioLoop {
             return Ok(());
         };
         for folder in folders.flatten() {
-            let id = folder.file_name().to_str().and_then(|name| name.parse().ok());
+            let id = folder
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
             let Some(id) = id else { continue };
             let modified = folder.metadata().and_then(|about| about.modified()).ok();
             let age = modified.and_then(|modified| SystemTime::now().duration_since(modified).ok());
             let is_old = age.is_some_and(|age| age > ORPHAN_AGE);
-            if is_old && !self.portfolios.store.read(|connection| record::exists(connection, id))? {
+            if is_old
+                && !self
+                    .portfolios
+                    .store
+                    .read(|connection| record::exists(connection, id))?
+            {
                 remove(&folder.path())?;
             }
         }
@@ -346,7 +391,12 @@ impl PortfolioLoop {
 }
 
 impl OpenValuation {
-    fn new(portfolio: &Portfolio, origin: Origin, mut valuation: Valuation, folder: &Path) -> Result<Self> {
+    fn new(
+        portfolio: &Portfolio,
+        origin: Origin,
+        mut valuation: Valuation,
+        folder: &Path,
+    ) -> Result<Self> {
         let homes = open(&folder.join(HOMES), BLOCK_ROWS, 0)?;
         let homes = homes.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?;
         let former = match portfolio.valuation {
@@ -354,7 +404,11 @@ impl OpenValuation {
             number => open(&folder.join(values_file(number)), BLOCK_ROWS, 0)?,
         };
         if former.is_none() {
-            valuation.wanted = Wanted { value: true, sale: true, diagnostic: true };
+            valuation.wanted = Wanted {
+                value: true,
+                sale: true,
+                diagnostic: true,
+            };
         }
         let path = folder.join(values_file(portfolio.valuation + 1));
         Ok(Self {

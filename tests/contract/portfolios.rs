@@ -55,7 +55,12 @@ async fn start(folder: &Path) -> (Service, PortfolioRunner, LiveModel) {
             addresses,
             prices: Arc::clone(&app.billing.prices),
         };
-        *started = Some(app.data.portfolios.run(&Supervisor::default(), context).unwrap());
+        *started = Some(
+            app.data
+                .portfolios
+                .run(&Supervisor::default(), context)
+                .unwrap(),
+        );
     })
     .await;
     (service, runner.unwrap(), models)
@@ -65,14 +70,26 @@ fn gate() -> EgressGuard {
     EgressGuard::new(AllowedHosts::parse("127.0.0.1").unwrap())
 }
 
-async fn put(service: &Service, path: &str, kind: &str, body: impl Into<reqwest::Body>) -> reqwest::Response {
+async fn put(
+    service: &Service,
+    path: &str,
+    kind: &str,
+    body: impl Into<reqwest::Body>,
+) -> reqwest::Response {
     service.clock.advance_ms(20);
     let request = service.ask(Method::PUT, &format!("{ROOT}/{path}"));
-    let request = request.header("x-api-key", &service.key).header("content-type", kind);
+    let request = request
+        .header("x-api-key", &service.key)
+        .header("content-type", kind);
     request.body(body).send().await.unwrap()
 }
 
-async fn stored(service: &Service, path: &str, kind: &str, body: impl Into<reqwest::Body>) -> Value {
+async fn stored(
+    service: &Service,
+    path: &str,
+    kind: &str,
+    body: impl Into<reqwest::Body>,
+) -> Value {
     let response = put(service, path, kind, body).await;
     let status = response.status();
     let answer: Value = response.json().await.unwrap();
@@ -83,7 +100,11 @@ async fn stored(service: &Service, path: &str, kind: &str, body: impl Into<reqwe
 async fn read(service: &Service, path: &str) -> Value {
     service.clock.advance_ms(20);
     let request = service.ask(Method::GET, &format!("{ROOT}{path}"));
-    let response = request.header("x-api-key", &service.key).send().await.unwrap();
+    let response = request
+        .header("x-api-key", &service.key)
+        .send()
+        .await
+        .unwrap();
     let status = response.status();
     let answer: Value = response.json().await.unwrap();
     assert_eq!(status, 200, "{path} {answer}");
@@ -113,51 +134,108 @@ async fn homes_are_stored_in_any_format_valued_and_read_page_by_page() {
          c,flat,80,{longitude},{latitude}\n"
     );
     let answer = stored(&service, "mine", "text/csv", csv).await;
-    assert_eq!((&answer["home_count"], &answer["faulty"], &answer["status"]), (&json!(3), &json!(1), &json!("waiting")));
-    assert_eq!((&answer["faults"][0]["row"], &answer["faults"][0]["key"]), (&json!(2), &json!("b")));
-    assert!(answer["faults"][0]["message"].as_str().unwrap().starts_with("type: "), "{answer}");
+    assert_eq!(
+        (&answer["home_count"], &answer["faulty"], &answer["status"]),
+        (&json!(3), &json!(1), &json!("waiting"))
+    );
+    assert_eq!(
+        (&answer["faults"][0]["row"], &answer["faults"][0]["key"]),
+        (&json!(2), &json!("b"))
+    );
+    assert!(
+        answer["faults"][0]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("type: "),
+        "{answer}"
+    );
 
     let first = valued(&service, "mine", &Value::Null).await;
     let homes = first["homes"].as_array().unwrap();
-    let keys: Vec<&str> = homes.iter().map(|home| home["key"].as_str().unwrap()).collect();
+    let keys: Vec<&str> = homes
+        .iter()
+        .map(|home| home["key"].as_str().unwrap())
+        .collect();
     assert_eq!(keys, ["a", "b", "c"]);
-    assert!(homes[1]["error"].as_str().unwrap().starts_with("type: ") && homes[1].get("price").is_none());
+    assert!(
+        homes[1]["error"].as_str().unwrap().starts_with("type: ")
+            && homes[1].get("price").is_none()
+    );
     let price = |nth: usize| homes[nth]["price"].as_i64().unwrap();
     assert!(price(0) > 0 && price(2) > price(0));
     let totals = &first["totals"];
-    assert_eq!((&totals["valued"], &totals["errors"]), (&json!(2), &json!(1)));
+    assert_eq!(
+        (&totals["valued"], &totals["errors"]),
+        (&json!(2), &json!(1))
+    );
     assert_eq!(totals["value"], price(0) + price(2));
     // A value is that of the estimate; two homes were charged, once.
     let mut body = body(IN_PARIS, "CLASS_FLAT", 50.0);
     body["habitation"]["roomCount"] = json!(0);
     body["habitation"]["bedroomCount"] = json!(0);
-    let estimate: Value = service.post("/v2/protected/estimate/property/lite", body.to_string()).await.json().await.unwrap();
+    let estimate: Value = service
+        .post("/v2/protected/estimate/property/lite", body.to_string())
+        .await
+        .json()
+        .await
+        .unwrap();
     assert_eq!(estimate["data"]["price"], price(0));
-    assert_eq!(service.stored("SELECT count(*), sum(credits) FROM ledger"), [1, 2]);
+    assert_eq!(
+        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        [1, 2]
+    );
 
     let page = read(&service, "/mine?size=2").await;
-    assert_eq!((page["homes"].as_array().unwrap().len(), &page["hasMore"]), (2, &json!(true)));
-    let rest = read(&service, &format!("/mine?size=2&cursor={}", page["cursor"].as_str().unwrap())).await;
-    assert_eq!((&rest["homes"][0]["key"], &rest["hasMore"]), (&json!("c"), &json!(false)));
+    assert_eq!(
+        (page["homes"].as_array().unwrap().len(), &page["hasMore"]),
+        (2, &json!(true))
+    );
+    let rest = read(
+        &service,
+        &format!("/mine?size=2&cursor={}", page["cursor"].as_str().unwrap()),
+    )
+    .await;
+    assert_eq!(
+        (&rest["homes"][0]["key"], &rest["hasMore"]),
+        (&json!("c"), &json!(false))
+    );
     let unchanged = read(&service, "/mine?changesSince=2026-11-01").await;
-    assert_eq!(unchanged["changes"], json!({"homes": 0, "values": 0, "value_before": 0, "value": 0}));
+    assert_eq!(
+        unchanged["changes"],
+        json!({"homes": 0, "values": 0, "value_before": 0, "value": 0})
+    );
 
     let homes = json!([{"id": 7, "type": "flat", "surface_m2": 50, "longitude": longitude, "latitude": latitude}]);
     stored(&service, "json", "application/json", homes.to_string()).await;
     let second = valued(&service, "json", &Value::Null).await;
-    assert_eq!((&second["homes"][0]["key"], &second["homes"][0]["price"]), (&json!("7"), &json!(price(0))));
+    assert_eq!(
+        (&second["homes"][0]["key"], &second["homes"][0]["price"]),
+        (&json!("7"), &json!(price(0)))
+    );
     let listed = read(&service, "").await;
-    let names: Vec<&Value> = listed.as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    let names: Vec<&Value> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["name"])
+        .collect();
     assert_eq!(names, ["json", "mine"]);
 
     let stranger = service.new_key(KeyKind::Production, "ai", "stranger");
     for method in [Method::GET, Method::DELETE] {
-        let request = http_client().request(method, format!("http://{}{ROOT}/mine", service.address));
-        let refused = request.header("x-api-key", &stranger.key).send().await.unwrap();
+        let request =
+            http_client().request(method, format!("http://{}{ROOT}/mine", service.address));
+        let refused = request
+            .header("x-api-key", &stranger.key)
+            .send()
+            .await
+            .unwrap();
         assert_eq!(refused.status(), 404);
     }
     service.clock.advance_ms(20);
-    let delete = service.ask(Method::DELETE, &format!("{ROOT}/mine")).header("x-api-key", &service.key);
+    let delete = service
+        .ask(Method::DELETE, &format!("{ROOT}/mine"))
+        .header("x-api-key", &service.key);
     assert_eq!(delete.send().await.unwrap().status(), 200);
     assert_eq!(read(&service, "").await.as_array().unwrap().len(), 1);
 }
@@ -170,14 +248,33 @@ async fn what_is_no_portfolio_is_refused_with_its_fault() {
     let header = "key,type,surface_m2,longitude,latitude\n";
     for (path, body, message) in [
         ("mine", format!("{header}a,{row}a,{row}"), "row 2: key: "),
-        ("mine", format!("type,surface_m2,longitude,latitude\n{row}"), "body: the file has no column key or id"),
+        (
+            "mine",
+            format!("type,surface_m2,longitude,latitude\n{row}"),
+            "body: the file has no column key or id",
+        ),
         ("mine", String::new(), "body: the file: the file is empty"),
-        ("mine?movedPercent=0", format!("{header}a,{row}"), "movedPercent: must be a number between 0.1 and 100"),
-        ("mine?webhookUrl=https://10.0.0.1/", format!("{header}a,{row}"), "webhookUrl: must name a public host"),
-        ("%20a", format!("{header}a,{row}"), "name: must be 1 to 100 characters"),
+        (
+            "mine?movedPercent=0",
+            format!("{header}a,{row}"),
+            "movedPercent: must be a number between 0.1 and 100",
+        ),
+        (
+            "mine?webhookUrl=https://10.0.0.1/",
+            format!("{header}a,{row}"),
+            "webhookUrl: must name a public host",
+        ),
+        (
+            "%20a",
+            format!("{header}a,{row}"),
+            "name: must be 1 to 100 characters",
+        ),
     ] {
         let (status, _, told) = error_of(put(&service, path, "text/csv", body).await).await;
-        assert!(status == 422 && told.starts_with(message), "{status} {told}, not {message}");
+        assert!(
+            status == 422 && told.starts_with(message),
+            "{status} {told}, not {message}"
+        );
     }
     assert!(read(&service, "").await.as_array().unwrap().is_empty());
 }
@@ -222,9 +319,12 @@ async fn a_new_model_values_again_and_a_receiver_is_told_once() {
         retention: Retention::from(&WebhookSettings::default()),
         metrics: Metrics::new().unwrap(),
     };
-    let _dispatcher = Dispatcher::start(&Supervisor::default(), context, Handle::current()).unwrap();
+    let _dispatcher =
+        Dispatcher::start(&Supervisor::default(), context, Handle::current()).unwrap();
     let [longitude, latitude] = IN_PARIS;
-    let rows: String = (0..5).map(|nth| format!("h{nth},flat,{},{longitude},{latitude}\n", 30 + 10 * nth)).collect();
+    let rows: String = (0..5)
+        .map(|nth| format!("h{nth},flat,{},{longitude},{latitude}\n", 30 + 10 * nth))
+        .collect();
     let csv = format!("key,type,surface_m2,longitude,latitude\n{rows}");
     let path = format!("mine?movedPercent=0.1&webhookUrl={}", receiver.url());
     stored(&service, &path, "text/csv", csv).await;
@@ -240,16 +340,32 @@ async fn a_new_model_values_again_and_a_receiver_is_told_once() {
     .unwrap();
     models.reload_if_changed();
     let after = valued(&service, "mine", &before["model"]).await;
-    assert_eq!(service.stored("SELECT count(*), sum(credits) FROM ledger WHERE type = 'API_ESTIMATE_PROPERTY_LITE'"), [2, 10]);
+    assert_eq!(
+        service.stored(
+            "SELECT count(*), sum(credits) FROM ledger WHERE type = 'API_ESTIMATE_PROPERTY_LITE'"
+        ),
+        [2, 10]
+    );
     let changed = read(&service, "/mine?changesSince=2026-11-21").await;
     assert_eq!(changed["changes"]["homes"], 5);
-    assert_eq!(changed["changes"]["value_before"], before["totals"]["value"]);
+    assert_eq!(
+        changed["changes"]["value_before"],
+        before["totals"]["value"]
+    );
     assert_eq!(changed["changes"]["value"], after["totals"]["value"]);
-    assert_eq!(changed["homes"][0]["previous_price"], before["homes"][0]["price"]);
+    assert_eq!(
+        changed["homes"][0]["previous_price"],
+        before["homes"][0]["price"]
+    );
 
     let told = || -> Vec<Value> {
         let received = receiver.received();
-        let homes = received.iter().flat_map(|one| one.json()["data"]["updated"][0]["homes"].as_array().unwrap().clone());
+        let homes = received.iter().flat_map(|one| {
+            one.json()["data"]["updated"][0]["homes"]
+                .as_array()
+                .unwrap()
+                .clone()
+        });
         homes.collect()
     };
     let started = Instant::now();
@@ -260,11 +376,22 @@ async fn a_new_model_values_again_and_a_receiver_is_told_once() {
     // Nothing follows.
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let told = told();
-    let keys: Vec<&str> = told.iter().map(|home| home["key"].as_str().unwrap()).collect();
+    let keys: Vec<&str> = told
+        .iter()
+        .map(|home| home["key"].as_str().unwrap())
+        .collect();
     assert_eq!(keys, ["h0", "h1", "h2", "h3", "h4"]);
-    assert!(told[0]["changes"].as_array().unwrap().contains(&json!("value")));
+    assert!(
+        told[0]["changes"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("value"))
+    );
     assert_eq!(told[0]["price"], after["homes"][0]["price"]);
     let body = receiver.received()[0].json();
     assert_eq!(body["data"]["created"], json!([]));
-    assert_eq!(body["data"]["updated"][0]["context"], json!({"portfolio": "mine"}));
+    assert_eq!(
+        body["data"]["updated"][0]["context"],
+        json!({"portfolio": "mine"})
+    );
 }

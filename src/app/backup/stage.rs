@@ -332,7 +332,9 @@ fn copy_portfolios(portfolios: &Path, to: &Path) -> Result<()> {
         fs::create_dir_all(&copy).map_err(Error::io(&copy))?;
         for file in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
             let name = file.file_name();
-            let is_complete = Path::new(&name).extension().is_some_and(|extension| extension == "parquet");
+            let is_complete = Path::new(&name)
+                .extension()
+                .is_some_and(|extension| extension == "parquet");
             match is_complete.then(|| link_or_copy(&file.path(), &copy.join(&name))) {
                 Some(Err(error)) if file.path().exists() => return Err(error),
                 _ => {}

@@ -132,8 +132,19 @@ fn list_operation() -> Operation {
 fn get_operation() -> Operation {
     let mut schema = about_schema();
     let properties = schema["properties"].as_object_mut();
-    properties.into_iter().for_each(|properties| properties.extend(page_properties()));
-    let required = ["name", "home_count", "status", "moved_percent", "created_at", "updated_at", "homes", "hasMore"];
+    properties
+        .into_iter()
+        .for_each(|properties| properties.extend(page_properties()));
+    let required = [
+        "name",
+        "home_count",
+        "status",
+        "moved_percent",
+        "created_at",
+        "updated_at",
+        "homes",
+        "hasMore",
+    ];
     schema["required"] = json!(required);
     Operation::new("portfoliosGet", "A portfolio: totals, changes and homes")
         .with_description(
@@ -147,7 +158,8 @@ fn get_operation() -> Operation {
 fn put_operation() -> Operation {
     let mut schema = about_schema();
     let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
-    schema["properties"]["faulty"] = count("Number of rows that cannot be valued as they were sent");
+    schema["properties"]["faulty"] =
+        count("Number of rows that cannot be valued as they were sent");
     schema["properties"]["faults"] = json!({
         "type": "array",
         "description": "The first 100 of them",
@@ -297,37 +309,59 @@ fn home_schema() -> Value {
 
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let account = call.key()?.account_id;
-    let found = call.blocking(move |app| Ok(app.data.portfolios.list(account)?)).await?;
-    Ok(ApiResponse::data(found.iter().map(Portfolio::answer).collect()))
+    let found = call
+        .blocking(move |app| Ok(app.data.portfolios.list(account)?))
+        .await?;
+    Ok(ApiResponse::data(
+        found.iter().map(Portfolio::answer).collect(),
+    ))
 }
 
 async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account, name) = (call.key()?.account_id, call.param(0).to_owned());
     let query = pairs(call.query)?;
     let mut values = read_query(&query, &PAGE)?;
-    let since = values.take::<DateOrInstant>("changesSince").map(DateOrInstant::first_millisecond);
+    let since = values
+        .take::<DateOrInstant>("changesSince")
+        .map(DateOrInstant::first_millisecond);
     let size = values.take("size").unwrap_or(SIZE_DEFAULT);
     let cursor = values.take::<String>("cursor");
     call.on_pool(Load::Single, move |app, _, _| {
         for _ in 0..READS_MAX {
             let portfolio = app.data.portfolios.get(account, &name)?;
             let asked = vec![format!("{} {since:?}", portfolio.id)];
-            let digest = query_digest("portfolios", &vec![Clause::new("id", ClauseTest::OneOf(asked))], "row", false);
+            let digest = query_digest(
+                "portfolios",
+                &vec![Clause::new("id", ClauseTest::OneOf(asked))],
+                "row",
+                false,
+            );
             let first = match &cursor {
                 None => 0,
                 Some(cursor) => {
                     let position = app.cursors.decode(cursor, &digest);
-                    let position = position.map_err(|fault| Fault::new("cursor", fault.to_string()))?;
+                    let position =
+                        position.map_err(|fault| Fault::new("cursor", fault.to_string()))?;
                     position.id.parse().unwrap_or_default()
                 }
             };
-            let request = PageRequest { changed_since_ms: since, first, size };
+            let request = PageRequest {
+                changed_since_ms: since,
+                first,
+                size,
+            };
             if let Some(page) = app.data.portfolios.page(&portfolio, request)? {
                 let next = page.next.map(|row| {
-                    let position = CursorPosition { value: None, id: row.to_string(), state: None };
+                    let position = CursorPosition {
+                        value: None,
+                        id: row.to_string(),
+                        state: None,
+                    };
                     app.cursors.encode(&position, &digest)
                 });
-                return Ok(json!({"data": page_json(&portfolio, &page, next)}).to_string().into());
+                return Ok(json!({"data": page_json(&portfolio, &page, next)})
+                    .to_string()
+                    .into());
             }
         }
         Err(ApiError::Overloaded)
@@ -340,19 +374,32 @@ async fn put(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account, name) = (call.key()?.account_id, call.param(0).to_owned());
     let query = pairs(call.query)?;
     let mut values = read_query(&query, &OPTIONS)?;
+    // What is no number is refused with the bounds.
+    let moved = values
+        .take::<&str>("movedPercent")
+        .map(|text| text.parse().unwrap_or(f64::NAN));
     let options = PortfolioOptions {
         webhook_url: values.take(WEBHOOK_URL),
-        moved_percent: values.take("movedPercent").unwrap_or(MOVED_PERCENT_DEFAULT),
+        moved_percent: moved.unwrap_or(MOVED_PERCENT_DEFAULT),
     };
+    options.check()?;
     if let Some(url) = &options.webhook_url {
-        let refused = call.app.data.receivers.refused(HashSet::from([url.clone()])).await;
+        let refused = call
+            .app
+            .data
+            .receivers
+            .refused(HashSet::from([url.clone()]))
+            .await;
         if let Some(refused) = refused.into_values().next() {
             return Err(Fault::new(WEBHOOK_URL, refused.to_string()).into());
         }
     }
     let place = place_of(call)?;
-    let draft = call.blocking(|app| Ok(app.data.portfolios.draft()?)).await?;
-    let mut file = tokio::fs::File::from_std(draft.as_file().try_clone().map_err(ApiError::internal)?);
+    let draft = call
+        .blocking(|app| Ok(app.data.portfolios.draft()?))
+        .await?;
+    let mut file =
+        tokio::fs::File::from_std(draft.as_file().try_clone().map_err(ApiError::internal)?);
     let mut upload = call.upload.lock().await;
     let mut pieces = UploadPieces::new(&mut upload, FILE_BYTES_MAX);
     while let Some(piece) = pieces.next().await? {
@@ -361,7 +408,10 @@ async fn put(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     file.flush().await.map_err(ApiError::internal)?;
     let stored = call
         .blocking(move |app| {
-            let stored = app.data.portfolios.put(account, &name, draft.path(), options);
+            let stored = app
+                .data
+                .portfolios
+                .put(account, &name, draft.path(), options);
             drop(place);
             Ok(stored?)
         })
@@ -372,14 +422,16 @@ async fn put(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 async fn delete(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account, name) = (call.key()?.account_id, call.param(0).to_owned());
     let deleted = name.clone();
-    call.blocking(move |app| Ok(app.data.portfolios.delete(account, &name)?)).await?;
+    call.blocking(move |app| Ok(app.data.portfolios.delete(account, &name)?))
+        .await?;
     Ok(ApiResponse::data(json!({"name": deleted})))
 }
 
 fn stored_json(stored: &StoredPortfolio) -> Value {
     let mut data = stored.portfolio.answer();
     let faults = stored.faults.iter();
-    let faults = faults.map(|fault| json!({"row": fault.row, "key": fault.key, "message": fault.message}));
+    let faults =
+        faults.map(|fault| json!({"row": fault.row, "key": fault.key, "message": fault.message}));
     data["faulty"] = json!(stored.faulty);
     data["faults"] = faults.collect();
     data
