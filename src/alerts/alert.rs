@@ -6,7 +6,6 @@ use rusqlite::{Connection, Error, Row};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::portfolio;
 use crate::request::match_kinds;
 pub use crate::subject::AlertSubject;
 use crate::subject::DeliverySubject;
@@ -162,12 +161,15 @@ pub(super) fn subject_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Alert
         .ok_or_else(|| malformed(column, "unknown kind of alert"))
 }
 
+/// Kind of the rows that are receivers of portfolios.
+pub(super) const PORTFOLIO: &str = "PORTFOLIO";
+
 /// Reads from a column what the deliveries of an alert are about.
 pub(super) fn delivery_subject_of(
     row: &Row<'_>,
     column: usize,
 ) -> rusqlite::Result<DeliverySubject> {
-    if row.get_ref(column)?.as_str()? == portfolio::KIND {
+    if row.get_ref(column)?.as_str()? == PORTFOLIO {
         return Ok(DeliverySubject::Portfolio);
     }
     subject_of(row, column).map(DeliverySubject::Alert)

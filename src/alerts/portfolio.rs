@@ -7,13 +7,10 @@ use rusqlite::{Connection, Transaction};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::alert::{DeactivationReason, last_change};
+use crate::alert::{DeactivationReason, PORTFOLIO, last_change};
 use crate::outbox::{Branch, enqueue, snapshot};
 use crate::registry::deactivate;
 use toise_contract::listings::codes::FlxId;
-
-/// Kind of these rows.
-pub(crate) const KIND: &str = "PORTFOLIO";
 
 /// Stores or changes the receiver of a portfolio, given its account and name, and activates it. Returns its row number.
 ///
@@ -37,7 +34,7 @@ pub fn set(
     transaction.execute(
         "INSERT INTO alerts (alert_id, account_id, kind, activated, search_name, search_query, webhook_url, match_kinds,
            context, created_at_ms, updated_at_ms, change) VALUES (?1, ?2, ?3, 1, ?4, '{}', ?5, '[]', ?6, ?7, ?7, ?8)",
-        (Uuid::now_v7().as_bytes(), account, KIND, name, url, context, now_ms, change),
+        (Uuid::now_v7().as_bytes(), account, PORTFOLIO, name, url, context, now_ms, change),
     )?;
     Ok(transaction.last_insert_rowid())
 }

@@ -40,6 +40,7 @@ use toise_listings::search::projection::compaction::{rebuild, retry_while_locked
 use toise_listings::search::projection::{self, Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
 use toise_opendata::{OpenData, dpe, dvf};
+use toise_portfolios::PortfolioContext;
 use toise_publish::follow::follow;
 use toise_publish::replica::Replica;
 use toise_service::App;

@@ -12,7 +12,8 @@ use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, StringBuilder};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use chrono::NaiveDate;
 
-use super::{Error, HOMES_MAX, Result};
+use crate::error::{Error, Result};
+use crate::limits::HOMES_MAX;
 use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
 use toise_contract::Fault;

@@ -12,8 +12,11 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
 use serde::Serialize;
 
-use super::state::{SCHEMA, ValuedHome, from_batch};
-use super::{Portfolio, Portfolios, Result, values_file};
+use crate::error::Result;
+use crate::files::values_file;
+use crate::record::Portfolio;
+use crate::registry::Portfolios;
+use crate::state::{SCHEMA, ValuedHome, from_batch};
 
 /// Maximum homes of a page.
 pub const SIZE_MAX: usize = 1_000;

@@ -5,7 +5,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Error, MOVED_PERCENT, MOVED_PERCENT_DEFAULT, PORTFOLIOS_MAX, Result};
+use crate::error::{Error, Result};
+use crate::limits::{MOVED_PERCENT, MOVED_PERCENT_DEFAULT, PORTFOLIOS_MAX};
 use toise_accounts::ledger::{self, LedgerEntry};
 use toise_alerts::portfolio as receivers;
 use toise_contract::Fault;

@@ -8,7 +8,7 @@ use chrono::{DateTime, SecondsFormat};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Result;
+use crate::error::Result;
 
 /// A home of a portfolio with its latest valuation. Prices are whole EUR, days `YYYY-MM-DD`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

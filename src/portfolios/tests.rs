@@ -5,9 +5,10 @@ use std::fs;
 use chrono::Utc;
 use uuid::Uuid;
 
+use super::files::values_file;
 use super::page::PageRequest;
 use super::state::{SCHEMA, ValuedHome, from_batch, to_batch};
-use super::{Error, FOLDER, PortfolioOptions, Portfolios, record, values_file};
+use super::{Error, FOLDER, PortfolioOptions, Portfolios, record};
 use toise_accounts::account;
 use toise_base::clock::Clock;
 use toise_base::formula::Formulas;

@@ -10,9 +10,9 @@ use chrono::NaiveDate;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Result;
-use super::homes::HomeCells;
-use super::state::ValuedHome;
+use crate::error::Result;
+use crate::homes::HomeCells;
+use crate::state::ValuedHome;
 use toise_contract::Fault;
 use toise_estimate::valuer::Valuer;
 use toise_estimate::{Detail, EstimateWarning, Home, HomeClass};

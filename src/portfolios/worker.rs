@@ -15,11 +15,13 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
 
-use super::homes::with_rows;
-use super::record::{self, FinishedValuation, Origin, Portfolio};
-use super::state::{self, ValuedHome, from_batch, to_batch};
-use super::valuation::{Valuation, Wanted};
-use super::{Error, HOMES, Portfolios, Result, remove, values_file};
+use crate::error::{Error, Result};
+use crate::files::{HOMES, remove, values_file};
+use crate::homes::{HomeCells, with_rows};
+use crate::record::{self, FinishedValuation, Origin, Portfolio};
+use crate::registry::Portfolios;
+use crate::state::{self, ValuedHome, from_batch, to_batch};
+use crate::valuation::{Valuation, Wanted};
 use toise_accounts::ledger::{LedgerEntry, NO_KEY};
 use toise_accounts::prices::{Consumption, Prices};
 use toise_alerts::portfolio as receivers;
@@ -437,7 +439,7 @@ impl OpenValuation {
             }
         };
         let valuation = &self.valuation;
-        let value = |row: usize, cells: super::homes::HomeCells<'_>| {
+        let value = |row: usize, cells: HomeCells<'_>| {
             let former = former.as_ref().and_then(|former| former.get(row));
             valuation.value(cells, former)
         };
