@@ -130,8 +130,8 @@ async fn homes_are_stored_in_any_format_valued_and_read_page_by_page() {
     let (service, _runner, _) = start(folder.path()).await;
     let [longitude, latitude] = IN_PARIS;
     let csv = format!(
-        "key,type,surface_m2,longitude,latitude\na,flat,50,{longitude},{latitude}\nb,castle,50,{longitude},{latitude}\n\
-         c,flat,80,{longitude},{latitude}\n"
+        "key,type,surface_m2,room_count,bedroom_count,longitude,latitude\na,flat,50,3,2,{longitude},{latitude}\n\
+         b,castle,50,3,2,{longitude},{latitude}\nc,flat,80,3,2,{longitude},{latitude}\n"
     );
     let answer = stored(&service, "mine", "text/csv", csv).await;
     assert_eq!(
@@ -170,9 +170,7 @@ async fn homes_are_stored_in_any_format_valued_and_read_page_by_page() {
     );
     assert_eq!(totals["value"], price(0) + price(2));
     // A value is that of the estimate; two homes were charged, once.
-    let mut body = body(IN_PARIS, "CLASS_FLAT", 50.0);
-    body["habitation"]["roomCount"] = json!(0);
-    body["habitation"]["bedroomCount"] = json!(0);
+    let body = body(IN_PARIS, "CLASS_FLAT", 50.0);
     let estimate: Value = service
         .post("/v2/protected/estimate/property/lite", body.to_string())
         .await
@@ -205,7 +203,8 @@ async fn homes_are_stored_in_any_format_valued_and_read_page_by_page() {
         json!({"homes": 0, "values": 0, "value_before": 0, "value": 0})
     );
 
-    let homes = json!([{"id": 7, "type": "flat", "surface_m2": 50, "longitude": longitude, "latitude": latitude}]);
+    let homes = json!([{"id": 7, "type": "flat", "surface_m2": 50, "room_count": 3, "bedroom_count": 2,
+        "longitude": longitude, "latitude": latitude}]);
     stored(&service, "json", "application/json", homes.to_string()).await;
     let second = valued(&service, "json", &Value::Null).await;
     assert_eq!(
