@@ -25,6 +25,7 @@ pub use toise_market as market;
 pub use toise_mcp as mcp;
 pub use toise_net as net;
 pub use toise_opendata as opendata;
+pub use toise_portfolios as portfolios;
 pub use toise_publish as publish;
 pub use toise_service as service;
 pub use toise_sql as sql;

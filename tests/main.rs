@@ -47,6 +47,7 @@ mod contract {
     mod opendata;
     mod place_codes;
     mod policy;
+    mod portfolios;
     mod samples;
     mod searches;
     mod server;

@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 80] = [
+pub const ENDPOINTS: [&str; 84] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -40,6 +40,10 @@ pub const ENDPOINTS: [&str; 80] = [
     "alerts.preview",
     "estimate.property.lite",
     "estimate.property.lite.many",
+    "portfolios.list",
+    "portfolios.get",
+    "portfolios.put",
+    "portfolios.delete",
     "opendata.dpe.search",
     "opendata.dpe.match",
     "opendata.dpe.match_many",

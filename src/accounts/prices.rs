@@ -66,13 +66,15 @@ pub enum Consumption {
     WebhookAlertDvf,
     /// A delivery of an alert on diagnostics.
     WebhookAlertDpe,
+    /// A delivery of changes in a portfolio.
+    WebhookPortfolios,
 }
 
 use Consumption::*;
 
 impl Consumption {
     /// All types, in the order of the price list.
-    pub const ALL: [Consumption; 30] = [
+    pub const ALL: [Consumption; 31] = [
         PropertiesGetById,
         PropertiesGetByAdvertId,
         AdvertsGetByUrl,
@@ -103,6 +105,7 @@ impl Consumption {
         OpendataDpeGetAlertHistory,
         WebhookAlertDvf,
         WebhookAlertDpe,
+        WebhookPortfolios,
     ];
 
     /// Returns the spelling of the contract.
@@ -138,6 +141,7 @@ impl Consumption {
             OpendataDpeGetAlertHistory => "API_OPENDATA_DPE_GET_ALERT_HISTORY",
             WebhookAlertDvf => "WEBHOOK_ALERT_DVF",
             WebhookAlertDpe => "WEBHOOK_ALERT_DPE",
+            WebhookPortfolios => "WEBHOOK_PORTFOLIOS",
         }
     }
 
@@ -174,6 +178,7 @@ impl Consumption {
             OpendataDpeGetAlertHistory => "call",
             WebhookAlertDvf => "item delivered",
             WebhookAlertDpe => "item delivered",
+            WebhookPortfolios => "home delivered",
         }
     }
 

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::request::match_kinds;
 pub use crate::subject::AlertSubject;
+use crate::subject::DeliverySubject;
 use toise_contract::enums::{
     EnumAdvertAlertMatch, EnumAlertMatch, EnumOpenDataAlertMatch, WireEnum,
 };
@@ -158,6 +159,20 @@ pub(super) fn subject_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Alert
         .into_iter()
         .find(|subject| kind_of(*subject) == kind)
         .ok_or_else(|| malformed(column, "unknown kind of alert"))
+}
+
+/// Kind of the rows that are receivers of portfolios.
+pub(super) const PORTFOLIO: &str = "PORTFOLIO";
+
+/// Reads from a column what the deliveries of an alert are about.
+pub(super) fn delivery_subject_of(
+    row: &Row<'_>,
+    column: usize,
+) -> rusqlite::Result<DeliverySubject> {
+    if row.get_ref(column)?.as_str()? == PORTFOLIO {
+        return Ok(DeliverySubject::Portfolio);
+    }
+    subject_of(row, column).map(DeliverySubject::Alert)
 }
 
 /// Returns the spelling in the store of what an alert searches.

@@ -4,7 +4,7 @@
 //! [`request`]. Code that writes a listing also tests it against all alerts ([`percolate`]). The same transaction
 //! records the matches (`matches`) and puts the notifications in the [`outbox`], so no notification is lost and none is
 //! sent for an uncommitted change. Open data is published by imports, outside the store: [`open_data`] compares each
-//! publication with the alerts afterwards.
+//! publication with the alerts afterwards. Changes of stored homes are delivered in the same way ([`portfolio`]).
 //!
 //! [`dispatch`] groups notifications into deliveries, composes their bodies (`payload`) and posts them to their
 //! receivers, signed ([`signature`]). `schedule` decides when a failed delivery is retried, and `endpoint_health` how
@@ -24,6 +24,7 @@ pub mod outbox;
 pub mod overview;
 mod payload;
 pub mod percolate;
+pub mod portfolio;
 pub mod registry;
 pub mod replay;
 pub mod request;

@@ -1,6 +1,6 @@
 //! Alerts as operators see them: of any account, with their matches and delivery status.
 //!
-//! Every call blocks.
+//! Every call blocks. The receivers of portfolios are not alerts.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension};
@@ -61,7 +61,8 @@ pub fn answer(alert: &Alert) -> Value {
 pub fn list(store: &Store, account: Option<Uuid>, page: PageParams) -> store::Result<Vec<Alert>> {
     let (take, skip) = page.bounds();
     let sql = format!(
-        "SELECT {COLUMNS} FROM alerts WHERE ?1 IS NULL OR account_id = ?1 ORDER BY alert DESC LIMIT ?2 OFFSET ?3"
+        "SELECT {COLUMNS} FROM alerts WHERE (?1 IS NULL OR account_id = ?1) AND kind <> 'PORTFOLIO' ORDER BY alert DESC \
+         LIMIT ?2 OFFSET ?3"
     );
     let account = account.map(|account| account.to_string());
     store.read(|connection| {
@@ -73,7 +74,7 @@ pub fn list(store: &Store, account: Option<Uuid>, page: PageParams) -> store::Re
 
 /// Returns an alert of any account; `None` if there is none with this identifier.
 pub fn show(store: &Store, id: FlxId) -> store::Result<Option<Overview>> {
-    let sql = format!("SELECT {COLUMNS} FROM alerts WHERE alert_id = ?1");
+    let sql = format!("SELECT {COLUMNS} FROM alerts WHERE alert_id = ?1 AND kind <> 'PORTFOLIO'");
     store.read(|connection| {
         let found = connection
             .prepare_cached(&sql)?

@@ -5,8 +5,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::alert::AlertSubject;
 use super::outbox::Branch;
+use super::subject::DeliverySubject;
 use toise_contract::listings::codes::FlxId;
 use toise_store::document;
 
@@ -56,13 +56,13 @@ pub(super) struct ItemCounts {
     pub updated: u64,
 }
 
-/// The alert whose matches a body contains.
+/// The alert whose matches a body contains, or the receiver of a portfolio.
 #[derive(Clone, Debug)]
 pub(super) struct PayloadSubject {
     /// The alert.
     pub alert_id: FlxId,
-    /// What it searches, which names the list of its items.
-    pub subject: AlertSubject,
+    /// What names the list of its items.
+    pub subject: DeliverySubject,
     /// Context that is echoed, as JSON.
     pub context: Option<String>,
 }
@@ -129,7 +129,7 @@ pub(super) fn body(
 
 /// Writes the alert's entry of a branch up to its first item.
 fn open(body: &mut Vec<u8>, subject: &PayloadSubject) {
-    let items = subject.subject.table();
+    let items = subject.subject.items();
     body.extend_from_slice(format!("{{\"alert_id\":\"{}\",", subject.alert_id).as_bytes());
     if let Some(context) = &subject.context {
         body.extend_from_slice(format!("\"context\":{context},").as_bytes());

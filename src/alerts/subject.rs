@@ -30,6 +30,25 @@ impl AlertSubject {
     }
 }
 
+/// What a delivery is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum DeliverySubject {
+    /// Records that an alert matched.
+    Alert(AlertSubject),
+    /// Homes of a portfolio that changed.
+    Portfolio,
+}
+
+impl DeliverySubject {
+    /// Returns the name of the list of its items.
+    pub(crate) fn items(self) -> &'static str {
+        match self {
+            Self::Alert(subject) => subject.table(),
+            Self::Portfolio => "homes",
+        }
+    }
+}
+
 impl From<ListingKind> for AlertSubject {
     fn from(listing: ListingKind) -> Self {
         Self::Listings(listing)

@@ -42,6 +42,7 @@ use toise_market::table::{self, MarketTable};
 use toise_net::egress::EgressGuard;
 use toise_net::webhook_client::WebhookClient;
 use toise_opendata::{OpenData, address_functions};
+use toise_portfolios::Portfolios;
 use toise_service::address_rates::AddressRates;
 use toise_service::console_page::ConsolePage;
 use toise_service::isochrones::Isochrones;
@@ -204,6 +205,7 @@ pub fn app(
         )?,
         projects: Projects::new(store.folder(), store.clone(), clock.clone())
             .within(config.server.disk_free_min_mib << 20, ACCOUNT_BYTES_MAX),
+        portfolios: Portfolios::new(store.folder(), store.clone(), clock.clone()),
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
         tiles: Tiles::new(properties.shared_engine(), clock.clone()),
         isochrones: Isochrones::new(&config.geocoding.isochrones)?,

@@ -23,6 +23,7 @@ pub(crate) const WORK_BOUNDS: &[(&str, Duration)] = &[
     ("store-checkpoint", FILE_MAX),
     ("ledger-checkpoint", FILE_MAX),
     ("geocoding-projects", FILE_MAX),
+    ("portfolios", FILE_MAX),
     ("projection", TABLE_MAX),
     ("text-index", TABLE_MAX),
     ("address-index", TABLE_MAX),

@@ -40,6 +40,7 @@ use toise_listings::search::projection::compaction::{rebuild, retry_while_locked
 use toise_listings::search::projection::{self, Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
 use toise_opendata::{OpenData, dpe, dvf};
+use toise_portfolios::PortfolioContext;
 use toise_publish::follow::follow;
 use toise_publish::replica::Replica;
 use toise_service::App;
@@ -277,6 +278,13 @@ impl Workers {
             .data
             .collector
             .start(supervisor, runtime.clone(), metrics)?;
+        let to_value = PortfolioContext {
+            engine: app.data.properties.shared_engine(),
+            models: app.data.models.clone(),
+            addresses: addresses.clone(),
+            prices: Arc::clone(&app.billing.prices),
+        };
+        let valuing = app.data.portfolios.run(supervisor, to_value)?;
         let geocoding_projects = app.data.projects.run(supervisor, addresses)?;
         let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
         let refreshing = refreshing::start(
@@ -302,6 +310,7 @@ impl Workers {
             publishing,
             collecting,
             geocoding_projects,
+            valuing,
             comparing,
             dispatcher,
             keeping,

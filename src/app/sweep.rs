@@ -1,5 +1,5 @@
 //! Deletes the leftovers of killed processes in a data folder and next to it: stages of backups, restores and
-//! publications, and drafts of index files.
+//! publications, and drafts of index files and of portfolios.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) fn sweep(data: &Path) {
     let of_texts = fs::read_dir(&texts).into_iter().flatten().flatten();
     for folder in of_texts
         .map(|entry| entry.path())
-        .chain([addresses::folder(data)])
+        .chain([addresses::folder(data), data.join(toise_portfolios::FOLDER)])
     {
         delete_drafts(&folder);
     }

@@ -38,7 +38,14 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Ask",
         &[
-            "sql", "market", "match", "geocode", "estimate", "train", "evaluate",
+            "sql",
+            "market",
+            "match",
+            "geocode",
+            "estimate",
+            "portfolio",
+            "train",
+            "evaluate",
         ],
     ),
     ("Serve", &["demo", "start", "serve", "mcp", "worker"]),

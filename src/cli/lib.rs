@@ -33,6 +33,7 @@ mod market;
 pub mod matching;
 mod mcp;
 mod portals;
+mod portfolio;
 mod properties;
 pub mod publish;
 mod refresh;
@@ -115,6 +116,8 @@ enum Command {
     Market(market::MarketArgs),
     /// Value a portfolio of homes in bulk
     Estimate(estimate::EstimateArgs),
+    /// Store homes that a server values again after each new model
+    Portfolio(portfolio::PortfolioArgs),
     /// Train the estimator on the recorded sales
     Train(train::TrainArgs),
     /// Measure the estimator on later sales, or the merges of adverts
@@ -191,6 +194,7 @@ impl Command {
             | Command::Match(_)
             | Command::Market(_)
             | Command::Estimate(_)
+            | Command::Portfolio(_)
             | Command::Train(_)
             | Command::Evaluate(_)
             | Command::Check(_)
@@ -265,6 +269,7 @@ fn run(common: &Common, command: Command) -> CommandResult {
         Command::Match(arguments) => matching::run(common, &arguments),
         Command::Market(arguments) => market::run(common, &arguments),
         Command::Estimate(arguments) => estimate::run(common, &arguments),
+        Command::Portfolio(arguments) => portfolio::run(common, &arguments),
         Command::Train(arguments) => train::run(common, &arguments),
         Command::Evaluate(arguments) => evaluate::run(common, &arguments),
         Command::Doctor(arguments) => doctor::run(common, &arguments),

@@ -31,6 +31,7 @@ use toise_geocode::projects::Projects;
 use toise_geocode::service::GeocodingService;
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
+use toise_portfolios::Portfolios;
 use toise_sql::service::SqlService;
 use toise_store::Store;
 use toise_telemetry::Metrics;
@@ -87,6 +88,8 @@ pub struct Data {
     pub geocoding: GeocodingService,
     /// Files of addresses that are geocoded in the background.
     pub projects: Projects,
+    /// Homes that accounts store under names.
+    pub portfolios: Portfolios,
     /// Areas within reach of a position.
     pub isochrones: Isochrones,
     /// Vector tiles.

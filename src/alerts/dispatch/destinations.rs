@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
 use super::state::{ReceiverKey, SharedReceiverKey};
-use crate::alert::subject_of;
+use crate::alert::delivery_subject_of;
 use crate::payload::PayloadSubject;
 use toise_accounts::account::{self, ActiveSecret};
 use toise_accounts::signing::WebhookKey;
@@ -104,7 +104,7 @@ impl Destination {
         Ok(Self {
             subject: PayloadSubject {
                 alert_id: FlxId(Uuid::from_bytes(row.get(0)?)),
-                subject: subject_of(row, 2)?,
+                subject: delivery_subject_of(row, 2)?,
                 context: row.get(5)?,
             },
             account_id: parse_account(1, row.get(1)?)?,

@@ -10,9 +10,10 @@ use uuid::Uuid;
 
 use super::destinations::{Credentials, Destination, DestinationCache, receiver};
 use super::state::{DispatchState, SharedReceiverKey};
-use crate::alert::{AlertSubject, last_change};
+use crate::alert::last_change;
 use crate::outbox::last_notification;
 use crate::payload::{self, ITEM_COLUMNS, ITEMS_MAX, ItemCounts, OutboxItem};
+use crate::subject::DeliverySubject;
 
 /// Maximum notifications read in one turn.
 const NOTED_MAX: usize = 10_000;
@@ -37,7 +38,7 @@ pub(super) struct DeliveryBatch {
     /// Row number in the store; `None` for a new delivery.
     pub delivery: Option<i64>,
     pub alert: i64,
-    pub subject: AlertSubject,
+    pub subject: DeliverySubject,
     pub receiver: SharedReceiverKey,
     pub credentials: Arc<Credentials>,
     /// Number of earlier attempts.

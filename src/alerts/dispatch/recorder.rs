@@ -10,6 +10,7 @@ use super::verdict::{AttemptVerdict, JudgedAttempt};
 use crate::alert::{AlertSubject, DeactivationReason};
 use crate::payload::{ItemCounts, OutboxItem};
 use crate::registry;
+use crate::subject::DeliverySubject;
 use toise_accounts::ledger::{self, LedgerEntry, NO_KEY};
 use toise_accounts::prices::{Consumption, Prices};
 use toise_base::clock::Clock;
@@ -27,7 +28,7 @@ pub(super) struct SentBatch {
     pub delivery: i64,
     pub delivery_id: Uuid,
     pub alert: i64,
-    pub subject: AlertSubject,
+    pub subject: DeliverySubject,
     pub receiver: SharedReceiverKey,
     pub counts: ItemCounts,
     /// Number of attempts, including this one.
@@ -151,7 +152,13 @@ impl<'t> DispatchRecorder<'t> {
     fn charge(&mut self, batch: &SentBatch) -> rusqlite::Result<()> {
         let ItemCounts { created, updated } = batch.counts;
         let all = created + updated;
-        let parts = match batch.subject {
+        let subject = match batch.subject {
+            DeliverySubject::Alert(subject) => subject,
+            DeliverySubject::Portfolio => {
+                return self.charge_parts(batch, vec![(Consumption::WebhookPortfolios, all)]);
+            }
+        };
+        let parts = match subject {
             AlertSubject::Listings(ListingKind::Advert) => {
                 vec![(Consumption::WebhookAlertAdverts, all)]
             }
@@ -162,6 +169,14 @@ impl<'t> DispatchRecorder<'t> {
                 (Consumption::WebhookAlertPropertiesMatchMerged, updated),
             ],
         };
+        self.charge_parts(batch, parts)
+    }
+
+    fn charge_parts(
+        &mut self,
+        batch: &SentBatch,
+        parts: Vec<(Consumption, u64)>,
+    ) -> rusqlite::Result<()> {
         for (consumption, items) in parts.into_iter().filter(|(_, items)| *items > 0) {
             let credits = items * u64::from(self.prices.of(consumption));
             let entry = LedgerEntry {

@@ -73,7 +73,7 @@ pub(super) fn catch_up(
 /// if their searches reach [`CHUNK_BYTES`]. Empty if there are no more.
 fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<StoredAlert>> {
     let sql = "SELECT alert, change, kind, activated, iif(activated, search_query, ''), match_kinds, alert_id
-         FROM alerts WHERE change > ?1 ORDER BY change LIMIT ?2";
+         FROM alerts WHERE change > ?1 AND kind <> 'PORTFOLIO' ORDER BY change LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query((change, CHUNK_ALERTS as i64))?;
     let (mut changed, mut bytes) = (Vec::new(), 0);

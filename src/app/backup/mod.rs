@@ -3,7 +3,7 @@
 //! A backup is staged as a folder that is itself a data folder ([`stage`]): first the snapshot of every table with the
 //! files it names, the estimator's model and the report cards. These files never change, so they are hard-linked where
 //! the file system allows it. Then the store is copied with SQLite's online backup. It comes after the tables, so that
-//! it has everything the tables show. Configuration and other files come last. A manifest lists every file with its
+//! it has everything the tables show. Portfolios, configuration and other files come last. A manifest lists every file with its
 //! length and BLAKE3. Only then is the stage moved to its final name, as a folder or as one tar file, so a backup that
 //! exists is complete. [`restore`] checks every byte against the manifest before a data folder appears.
 

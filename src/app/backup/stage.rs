@@ -17,6 +17,7 @@ use toise_base::file_lock;
 use toise_base::staging::{self, Stage};
 use toise_lake::check::is_snapshot_lost;
 use toise_lake::snapshot::{self, Snapshot};
+use toise_portfolios::FOLDER as PORTFOLIOS;
 use toise_store::Store;
 
 /// Maximum attempts for a table or model that is published again while its files are linked.
@@ -76,6 +77,8 @@ impl StagedBackup {
         if Store::exists(data) {
             Store::open(data)?.backup(root)?;
         }
+        // After the store, which names their files: the former files are kept until the next valuation.
+        copy_portfolios(&data.join(PORTFOLIOS), &root.join(PORTFOLIOS))?;
         for name in COMPANIONS {
             copy_tree(&data.join(name), &root.join(name))?;
         }
@@ -316,6 +319,30 @@ fn link_folder(from: &Path, to: &Path) -> Result<()> {
         link_or_copy(&entry.path(), &to.join(entry.file_name()))?;
     }
     sync_folder(to)
+}
+
+/// Links the files of every portfolio. A portfolio that is deleted meanwhile is left out; one whose files lack the latest
+/// valuation is valued again after it was restored.
+fn copy_portfolios(portfolios: &Path, to: &Path) -> Result<()> {
+    let Ok(folders) = fs::read_dir(portfolios) else {
+        return Ok(());
+    };
+    for folder in folders.flatten().filter(|folder| folder.path().is_dir()) {
+        let copy = to.join(folder.file_name());
+        fs::create_dir_all(&copy).map_err(Error::io(&copy))?;
+        for file in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+            let name = file.file_name();
+            let is_complete = Path::new(&name)
+                .extension()
+                .is_some_and(|extension| extension == "parquet");
+            match is_complete.then(|| link_or_copy(&file.path(), &copy.join(&name))) {
+                Some(Err(error)) if file.path().exists() => return Err(error),
+                _ => {}
+            }
+        }
+        sync_folder(&copy)?;
+    }
+    if to.exists() { sync_folder(to) } else { Ok(()) }
 }
 
 /// Links an immutable file; copies it if the file system does not allow the link.

@@ -17,6 +17,11 @@ fn data_folder() -> tempfile::TempDir {
     let data = folder.path().join("data");
     Store::open(&data).unwrap().secret("cursor").unwrap();
     fs::create_dir_all(data.join("reference")).unwrap();
+    let portfolio = data.join("portfolios/one");
+    fs::create_dir_all(&portfolio).unwrap();
+    for name in ["homes.parquet", "values-2.parquet", "values-3.parquet.part"] {
+        fs::write(portfolio.join(name), name.repeat(10)).unwrap();
+    }
     fs::write(data.join("reference/iris.geojson.gz"), b"contours").unwrap();
     fs::write(
         data.join(crate::config::FILE_NAME),
@@ -109,6 +114,8 @@ fn a_folder_and_a_tar_restore_to_the_same_files() {
         "models/reports/card.md",
         "models/used/model.json",
         "models/used/sales.parquet",
+        "portfolios/one/homes.parquet",
+        "portfolios/one/values-2.parquet",
         "reference/iris.geojson.gz",
         "store.sqlite",
         "toise.toml",

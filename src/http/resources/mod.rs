@@ -18,6 +18,7 @@ pub mod opendata;
 pub mod pages;
 mod parcels;
 mod portals;
+mod portfolios;
 pub mod probes;
 mod properties;
 pub mod records;
@@ -55,6 +56,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     opendata::ENDPOINTS,
     parcels::ENDPOINTS,
     estimates::ENDPOINTS,
+    portfolios::ENDPOINTS,
     geocoding::ENDPOINTS,
     geocoding_files::ENDPOINTS,
     geocoding_projects::ENDPOINTS,

@@ -333,6 +333,17 @@ __all__ = [
     "PolygonsObject",
     "PolygonsObject1",
     "PortalsAnswer",
+    "PortfoliosDeleteAnswer",
+    "PortfoliosGetAnswer",
+    "PortfoliosGetAnswerData",
+    "PortfoliosGetAnswerDataChanges",
+    "PortfoliosGetAnswerDataHomesItem",
+    "PortfoliosGetAnswerDataTotals",
+    "PortfoliosListAnswer",
+    "PortfoliosListAnswerDataItem",
+    "PortfoliosPutAnswer",
+    "PortfoliosPutAnswerData",
+    "PortfoliosPutAnswerDataFaultsItem",
     "Position",
     "PostalCode",
     "PreviewSearchAdvertsPayload",
@@ -1475,7 +1486,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -1654,7 +1665,7 @@ class AuditEntry(TypedDict):
 class TypeUsage(TypedDict):
     """`TypeUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -1687,7 +1698,7 @@ class Consumption(TypedDict):
 class DayUsage(TypedDict):
     """`DayUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -5267,6 +5278,216 @@ class EstimatePropertyLiteManyAnswer(TypedDict):
 
     data: list[Estimate | Error]
     """One answer per item, in the order of the request."""
+
+
+class PortfoliosListAnswer(TypedDict):
+    """`PortfoliosListAnswer` of the contract."""
+
+    data: list[PortfoliosListAnswerDataItem]
+    """The portfolios, without their homes."""
+
+
+class PortfoliosListAnswerDataItem(TypedDict):
+    """`PortfoliosListAnswerDataItem` of the contract."""
+
+    name: str
+    """Name of the portfolio."""
+    home_count: int
+    """Number of homes."""
+    status: Literal["waiting", "valued"]
+    """Whether it was valued already."""
+    webhook_url: NotRequired[str]
+    """Address to which changes are posted."""
+    moved_percent: float
+    """Change of a value that counts, in percent."""
+    model: NotRequired[str]
+    """Version of the model that valued it."""
+    created_at: str
+    """When the name was first stored."""
+    updated_at: str
+    """When the homes were stored."""
+    valued_at: NotRequired[str]
+    """When they were last valued or matched."""
+
+
+class PortfoliosGetAnswer(TypedDict):
+    """`PortfoliosGetAnswer` of the contract."""
+
+    data: PortfoliosGetAnswerData
+
+
+class PortfoliosGetAnswerData(TypedDict):
+    """`PortfoliosGetAnswerData` of the contract."""
+
+    name: str
+    """Name of the portfolio."""
+    home_count: int
+    """Number of homes."""
+    status: Literal["waiting", "valued"]
+    """Whether it was valued already."""
+    webhook_url: NotRequired[str]
+    """Address to which changes are posted."""
+    moved_percent: float
+    """Change of a value that counts, in percent."""
+    model: NotRequired[str]
+    """Version of the model that valued it."""
+    created_at: str
+    """When the name was first stored."""
+    updated_at: str
+    """When the homes were stored."""
+    valued_at: NotRequired[str]
+    """When they were last valued or matched."""
+    totals: NotRequired[PortfoliosGetAnswerDataTotals]
+    """Sums over all homes, EUR."""
+    changes: NotRequired[PortfoliosGetAnswerDataChanges]
+    """Sums over the homes that changed since `changesSince`, EUR."""
+    homes: list[PortfoliosGetAnswerDataHomesItem]
+    """The homes, in the order of the file."""
+    hasMore: bool
+    """Whether there are more homes."""
+    cursor: NotRequired[str]
+    """Where the next page begins."""
+
+
+class PortfoliosGetAnswerDataTotals(TypedDict):
+    """Sums over all homes, EUR."""
+
+    valued: int
+    """Homes with a value."""
+    errors: int
+    """Homes that cannot be valued."""
+    value: int
+    """Sum of the values."""
+    lower: int
+    """Sum of the lower ends of the intervals; the interval of the sum is narrower."""
+    upper: int
+    """Sum of the upper ends of the intervals."""
+
+
+class PortfoliosGetAnswerDataChanges(TypedDict):
+    """Sums over the homes that changed since `changesSince`, EUR."""
+
+    homes: int
+    """Homes that changed."""
+    values: int
+    """Homes whose value changed."""
+    value_before: int
+    """Sum of their values before their last change."""
+    value: int
+    """Sum of their values."""
+
+
+class PortfoliosGetAnswerDataHomesItem(TypedDict):
+    """`PortfoliosGetAnswerDataHomesItem` of the contract."""
+
+    key: str
+    """Key of the home."""
+    latitude: NotRequired[float]
+    """Latitude, degrees (WGS 84)."""
+    longitude: NotRequired[float]
+    """Longitude, degrees (WGS 84)."""
+    address_label: NotRequired[str]
+    """The address as it was understood."""
+    address_precision: NotRequired[str]
+    """ADDRESS, STREET or TOWN."""
+    price: NotRequired[int]
+    """Value, EUR."""
+    lower: NotRequired[int]
+    """Lower end of its interval, EUR."""
+    upper: NotRequired[int]
+    """Upper end of its interval, EUR."""
+    confidence: NotRequired[str]
+    """HIGH, MEDIUM or LOW."""
+    warning: NotRequired[str]
+    """Why the value is less certain than usual."""
+    error: NotRequired[str]
+    """Why the home cannot be valued."""
+    previous_price: NotRequired[int]
+    """Value before its last change, EUR."""
+    previous_lower: NotRequired[int]
+    """Lower end before its last change, EUR."""
+    previous_upper: NotRequired[int]
+    """Upper end before its last change, EUR."""
+    dpe_id: NotRequired[str]
+    """Number of its energy diagnostic."""
+    dpe_class: NotRequired[str]
+    """Energy class of the diagnostic."""
+    dpe_date: NotRequired[str]
+    """Day of the diagnostic."""
+    previous_dpe_id: NotRequired[str]
+    """Number of the diagnostic before its last change."""
+    previous_dpe_class: NotRequired[str]
+    """Energy class before its last change."""
+    sale_id: NotRequired[str]
+    """Identifier of its recorded sale."""
+    sale_date: NotRequired[str]
+    """Day of the sale."""
+    sale_price: NotRequired[int]
+    """Price of the sale, EUR."""
+    comparable_id: NotRequired[str]
+    """Identifier of the latest of its five comparables."""
+    comparable_date: NotRequired[str]
+    """Day on which it was sold."""
+    comparable_price: NotRequired[int]
+    """Its price, EUR."""
+    comparable_distance_m: NotRequired[int]
+    """Its distance, metres."""
+    value_changed_at: NotRequired[str]
+    """When the value last changed."""
+    changed_at: NotRequired[str]
+    """When the home last changed."""
+    changes: NotRequired[list[Literal["value", "diagnostic", "comparable"]]]
+    """What changed then."""
+
+
+class PortfoliosPutAnswer(TypedDict):
+    """`PortfoliosPutAnswer` of the contract."""
+
+    data: PortfoliosPutAnswerData
+
+
+class PortfoliosPutAnswerData(TypedDict):
+    """`PortfoliosPutAnswerData` of the contract."""
+
+    name: str
+    """Name of the portfolio."""
+    home_count: int
+    """Number of homes."""
+    status: Literal["waiting", "valued"]
+    """Whether it was valued already."""
+    webhook_url: NotRequired[str]
+    """Address to which changes are posted."""
+    moved_percent: float
+    """Change of a value that counts, in percent."""
+    model: NotRequired[str]
+    """Version of the model that valued it."""
+    created_at: str
+    """When the name was first stored."""
+    updated_at: str
+    """When the homes were stored."""
+    valued_at: NotRequired[str]
+    """When they were last valued or matched."""
+    faulty: NotRequired[int]
+    """Number of rows that cannot be valued as they were sent."""
+    faults: NotRequired[list[PortfoliosPutAnswerDataFaultsItem]]
+    """The first 100 of them."""
+
+
+class PortfoliosPutAnswerDataFaultsItem(TypedDict):
+    """`PortfoliosPutAnswerDataFaultsItem` of the contract."""
+
+    row: int
+    """Number of the row."""
+    key: str
+    """Key of the home."""
+    message: str
+    """The field and what is wrong with it."""
+
+
+class PortfoliosDeleteAnswer(TypedDict):
+    """`PortfoliosDeleteAnswer` of the contract."""
+
+    data: AreasDeleteAnswerData
 
 
 class GeocodingBatchRequest(TypedDict):

@@ -11,6 +11,7 @@ use toise_geocode::upstream::Unavailable;
 use toise_geocode::{projects, service};
 use toise_listings as listings;
 use toise_listings::search::projection;
+use toise_portfolios as portfolios;
 use toise_sql::SqlError;
 use toise_store as store;
 use toise_transport::body::BodyError;
@@ -190,6 +191,17 @@ impl From<areas::Error> for ApiError {
             areas::Error::Store(error) => error.into(),
             areas::Error::BadName => Fault::new("name", areas::NAME_RULE).into(),
             areas::Error::TooMany => Fault::new("name", error.to_string()).into(),
+        }
+    }
+}
+
+impl From<portfolios::Error> for ApiError {
+    fn from(error: portfolios::Error) -> Self {
+        match error {
+            portfolios::Error::NotFound => ApiError::NotFound("portfolio"),
+            portfolios::Error::Refused(fault) => fault.into(),
+            portfolios::Error::Store(error) => error.into(),
+            error => ApiError::internal(error),
         }
     }
 }

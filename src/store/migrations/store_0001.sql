@@ -191,7 +191,8 @@ CREATE TABLE alerts (
   alert INTEGER PRIMARY KEY,
   alert_id BLOB NOT NULL UNIQUE,
   account_id TEXT NOT NULL REFERENCES accounts (account_id),
-  kind TEXT NOT NULL CHECK (kind IN ('PROPERTY', 'ADVERT', 'DVF', 'DPE')),
+  -- Of kind PORTFOLIO: the receiver of a portfolio, which searches nothing.
+  kind TEXT NOT NULL CHECK (kind IN ('PROPERTY', 'ADVERT', 'DVF', 'DPE', 'PORTFOLIO')),
   activated INTEGER NOT NULL CHECK (activated IN (0, 1)),
   -- Deleted by its owner, its receiver answered 410, or its receiver failed for days.
   deactivated_because TEXT CHECK (deactivated_because IN ('deleted', 'gone', 'failing')),
@@ -210,7 +211,7 @@ CREATE TABLE alerts (
   -- Of an alert on open data: the version of its table when it was created or last activated. It is notified of later ones.
   since_version INTEGER,
   CHECK (activated = (deactivated_because IS NULL)),
-  CHECK ((since_version IS NULL) = (kind IN ('PROPERTY', 'ADVERT')))
+  CHECK ((since_version IS NULL) = (kind IN ('PROPERTY', 'ADVERT', 'PORTFOLIO')))
 ) STRICT;
 CREATE UNIQUE INDEX alerts_by_change ON alerts (change);
 CREATE INDEX alerts_by_account ON alerts (account_id, kind);
@@ -428,6 +429,33 @@ CREATE TABLE geocoding_projects (
 ) STRICT;
 CREATE INDEX geocoding_projects_by_account ON geocoding_projects (account_id);
 CREATE INDEX geocoding_projects_to_do ON geocoding_projects (started_at_ms) WHERE status IN ('waiting', 'processing');
+
+-- Portfolios of homes that accounts stored under names. Their rows lie in files in the folder `portfolios`.
+CREATE TABLE portfolios (
+  -- Names the folder of its files. Storing a portfolio again gives it another one.
+  portfolio_id TEXT PRIMARY KEY NOT NULL,
+  account_id TEXT NOT NULL REFERENCES accounts (account_id),
+  name TEXT NOT NULL,
+  homes INTEGER NOT NULL,
+  webhook_url TEXT,
+  -- Change of a value, or of an end of its interval, that is reported, in percent.
+  moved_percent REAL NOT NULL,
+  -- The row of its receiver in `alerts`; NULL if it never had one.
+  alert INTEGER REFERENCES alerts (alert),
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL,
+  -- Number of the valuation, which names its file; 0 before the first one.
+  valuation INTEGER NOT NULL DEFAULT 0,
+  valued_at_ms INTEGER,
+  -- What the valuation was made from: the model with the last day of its sales, and the versions of the tables.
+  model TEXT,
+  data_through TEXT,
+  dvf_version INTEGER,
+  dpe_version INTEGER,
+  -- First row whose change is not in the outbox yet; NULL if there is none.
+  notify_from INTEGER,
+  UNIQUE (account_id, name)
+) STRICT;
 
 -- Answers of the upstream geocoding service, kept so that no question is asked twice while they are fresh.
 CREATE TABLE geocoding_upstream (

@@ -18,6 +18,7 @@ from .geocoding import AsyncGeocoding
 from .listings import AsyncAdverts, AsyncProperties
 from .open_data import AsyncDiagnostics, AsyncSales
 from .pages import AsyncPages
+from .portfolios import AsyncPortfolios
 from .sql import AsyncSql
 from .transport import AsyncTransport
 
@@ -45,6 +46,7 @@ class AsyncClient:
         sales: recorded sales, and alerts on them.
         diagnostics: energy diagnostics, and alerts on them.
         geocoding: addresses.
+        portfolios: homes that are stored and valued again.
         admin: operators' calls.
     """
 
@@ -71,6 +73,7 @@ class AsyncClient:
         self.sales = AsyncSales(self._transport)
         self.diagnostics = AsyncDiagnostics(self._transport)
         self.geocoding = AsyncGeocoding(self._transport)
+        self.portfolios = AsyncPortfolios(self._transport)
         self.admin = AsyncAdmin(self._transport)
 
     async def __aenter__(self) -> AsyncClient:

@@ -19,6 +19,7 @@ from .geocoding import Geocoding
 from .listings import Adverts, Properties
 from .open_data import Diagnostics, Sales
 from .pages import Pages
+from .portfolios import Portfolios
 from .sql import Sql
 from .transport import Transport
 
@@ -46,6 +47,7 @@ class Client:
         sales: recorded sales, and alerts on them.
         diagnostics: energy diagnostics, and alerts on them.
         geocoding: addresses.
+        portfolios: homes that are stored and valued again.
         admin: operators' calls.
     """
 
@@ -72,6 +74,7 @@ class Client:
         self.sales = Sales(self._transport)
         self.diagnostics = Diagnostics(self._transport)
         self.geocoding = Geocoding(self._transport)
+        self.portfolios = Portfolios(self._transport)
         self.admin = Admin(self._transport)
 
     def __enter__(self) -> Client:

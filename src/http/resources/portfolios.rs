@@ -1,0 +1,454 @@
+//! Portfolios: homes that an account stores under a name, and that are valued again after each new model or import.
+
+use std::collections::HashSet;
+
+use futures::FutureExt;
+use serde_json::{Map, Value, json};
+use tokio::io::AsyncWriteExt;
+use warp::http::Method;
+
+use super::geocoding_files::place_of;
+use crate::endpoint::call::Call;
+use crate::endpoint::response::ApiResponse;
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
+use crate::input::upload::UploadPieces;
+use crate::openapi::{Failure, Operation, enveloped};
+use toise_accounts::scopes::Scope;
+use toise_contract::Fault;
+use toise_contract::cursor::query_digest;
+use toise_contract::dates::DateOrInstant;
+use toise_contract::fields::schema::parameters;
+use toise_contract::fields::{DefaultValue, Field, FieldKind, read_query};
+use toise_contract::filter::{Clause, ClauseTest};
+use toise_contract::position::CursorPosition;
+use toise_contract::query::pairs;
+use toise_engine::pool::Load;
+use toise_portfolios::page::{PageRequest, PortfolioPage, SIZE_DEFAULT, SIZE_MAX};
+use toise_portfolios::{
+    FILE_BYTES_MAX, HOMES_MAX, MOVED_PERCENT, MOVED_PERCENT_DEFAULT, PORTFOLIOS_MAX, Portfolio,
+    PortfolioOptions, StoredPortfolio, ValuedHome,
+};
+use toise_service::error::ApiError;
+
+/// Path of one portfolio.
+const ONE: &str = "/v2/protected/portfolios/{name}";
+/// Name of the query parameter with the receiver of changes.
+const WEBHOOK_URL: &str = "webhookUrl";
+/// Maximum characters of a URL.
+const URL_CHARS_MAX: usize = 2_000;
+/// How often a page is read again because the portfolio was valued meanwhile.
+const READS_MAX: usize = 3;
+
+/// The query of a portfolio that is stored.
+static OPTIONS: [Field; 2] = [
+    Field::optional(
+        WEBHOOK_URL,
+        FieldKind::Words(URL_CHARS_MAX),
+        "HTTPS address to which changes are posted, signed like the deliveries of alerts",
+    ),
+    Field::optional(
+        "movedPercent",
+        FieldKind::Between(MOVED_PERCENT.0, MOVED_PERCENT.1),
+        "Change of a value, or of an end of its interval, that counts, in percent of what was reported last; 5 by default",
+    ),
+];
+
+/// The query of a portfolio that is read.
+static PAGE: [Field; 3] = [
+    Field::optional(
+        "changesSince",
+        FieldKind::Moment,
+        "Only homes that changed on this day or later, and the totals of their changes",
+    ),
+    Field::optional(
+        "size",
+        FieldKind::Integer(0, SIZE_MAX as i64),
+        "Maximum number of homes; 0 for the totals alone",
+    )
+    .or(DefaultValue::Integer(SIZE_DEFAULT as i64)),
+    Field::optional(
+        "cursor",
+        FieldKind::Text,
+        "Cursor from a previous answer for the same portfolio and changes; the size may differ",
+    ),
+];
+
+/// The endpoints of portfolios.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/portfolios",
+        access: Access::scoped(Scope::Ai, "portfolios.list"),
+        counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| list(call).boxed(),
+        operation: Some(list_operation),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: ONE,
+        access: Access::scoped(Scope::Ai, "portfolios.get"),
+        counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| get(call).boxed(),
+        operation: Some(get_operation),
+    },
+    Endpoint {
+        method: Method::PUT,
+        path: ONE,
+        access: Access::scoped(Scope::Ai, "portfolios.put"),
+        counting: Counting::Free,
+        effect: Effect::Writes,
+        body: BodyRule::Upload {
+            bytes_max: FILE_BYTES_MAX,
+        },
+        time: Time::Upload,
+        handler: |call| put(call).boxed(),
+        operation: Some(put_operation),
+    },
+    Endpoint {
+        method: Method::DELETE,
+        path: ONE,
+        access: Access::scoped(Scope::Ai, "portfolios.delete"),
+        counting: Counting::Free,
+        effect: Effect::Writes,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| delete(call).boxed(),
+        operation: Some(delete_operation),
+    },
+];
+
+fn list_operation() -> Operation {
+    Operation::new("portfoliosList", "Portfolios of the account, by name").with_answer(enveloped(json!({
+        "type": "array", "items": about_schema(), "description": "The portfolios, without their homes",
+    })))
+}
+
+fn get_operation() -> Operation {
+    let mut schema = about_schema();
+    let properties = schema["properties"].as_object_mut();
+    properties
+        .into_iter()
+        .for_each(|properties| properties.extend(page_properties()));
+    let required = [
+        "name",
+        "home_count",
+        "status",
+        "moved_percent",
+        "created_at",
+        "updated_at",
+        "homes",
+        "hasMore",
+    ];
+    schema["required"] = json!(required);
+    Operation::new("portfoliosGet", "A portfolio: totals, changes and homes")
+        .with_description(
+            "Homes come in the order of the file, with their latest value, the diagnostic and the sale that they were \
+             matched to, and what last changed. Until the first valuation, `status` is `waiting` and there are no homes",
+        )
+        .with_query(parameters(&PAGE))
+        .with_answer(enveloped(schema))
+}
+
+fn put_operation() -> Operation {
+    let mut schema = about_schema();
+    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
+    schema["properties"]["faulty"] =
+        count("Number of rows that cannot be valued as they were sent");
+    schema["properties"]["faults"] = json!({
+        "type": "array",
+        "description": "The first 100 of them",
+        "items": {
+            "type": "object",
+            "required": ["row", "key", "message"],
+            "properties": {
+                "row": {"type": "integer", "minimum": 1, "description": "Number of the row"},
+                "key": {"type": "string", "description": "Key of the home"},
+                "message": {"type": "string", "description": "The field and what is wrong with it"},
+            },
+        },
+    });
+    Operation::new("portfoliosPut", "Store a portfolio of homes under a name")
+        .with_description(format!(
+            "The body is a file: CSV, a JSON array, NDJSON or Parquet, also packed. Each row has a key of its own in the \
+             column `key` or `id`, and the columns of a bulk estimate: `type`, `surface_m2`, and `longitude` and \
+             `latitude` or `address`, `postcode` and `city`. A portfolio with the same name is replaced, with its \
+             history. Each home is valued in the background, and again after each new model; it is matched again after \
+             each import of sales or diagnostics. A valued home costs as much as an estimate, once per model. \
+             `{WEBHOOK_URL}` receives `{{\"data\": {{\"created\": [], \"updated\": [{{\"alert_id\", \"context\": \
+             {{\"portfolio\"}}, \"homes\": […]}}]}}}}` with the homes that changed, as they are in the answer of GET. A \
+             change is a value, or an end of its interval, that moved by more than `movedPercent` (by default \
+             {MOVED_PERCENT_DEFAULT}), another diagnostic, or a comparable sold near the home since the former model. A \
+             portfolio may have at most {HOMES_MAX} homes, and an account {PORTFOLIOS_MAX} portfolios"
+        ))
+        .with_query(parameters(&OPTIONS))
+        .requested_as("text/csv", json!({"type": "string", "format": "binary"}))
+        .with_answer(enveloped(schema))
+        .failing(Failure::Refused)
+}
+
+fn delete_operation() -> Operation {
+    Operation::new("portfoliosDelete", "Delete a portfolio").with_answer(enveloped(json!({
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": name_schema()},
+    })))
+}
+
+fn name_schema() -> Value {
+    json!({"type": "string", "description": "Name of the portfolio"})
+}
+
+fn moment_schema(about: &str) -> Value {
+    json!({"type": "string", "format": "date-time", "description": about})
+}
+
+fn about_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name", "home_count", "status", "moved_percent", "created_at", "updated_at"],
+        "properties": {
+            "name": name_schema(),
+            "home_count": {"type": "integer", "minimum": 1, "description": "Number of homes"},
+            "status": {"type": "string", "enum": ["waiting", "valued"], "description": "Whether it was valued already"},
+            "webhook_url": {"type": "string", "description": "Address to which changes are posted"},
+            "moved_percent": {"type": "number", "description": "Change of a value that counts, in percent"},
+            "model": {"type": "string", "description": "Version of the model that valued it"},
+            "created_at": moment_schema("When the name was first stored"),
+            "updated_at": moment_schema("When the homes were stored"),
+            "valued_at": moment_schema("When they were last valued or matched"),
+        },
+    })
+}
+
+fn page_properties() -> Map<String, Value> {
+    let sum = |about: &str| json!({"type": "integer", "description": about});
+    let totals = json!({
+        "type": "object",
+        "description": "Sums over all homes, EUR",
+        "required": ["valued", "errors", "value", "lower", "upper"],
+        "properties": {
+            "valued": sum("Homes with a value"),
+            "errors": sum("Homes that cannot be valued"),
+            "value": sum("Sum of the values"),
+            "lower": sum("Sum of the lower ends of the intervals; the interval of the sum is narrower"),
+            "upper": sum("Sum of the upper ends of the intervals"),
+        },
+    });
+    let changes = json!({
+        "type": "object",
+        "description": "Sums over the homes that changed since `changesSince`, EUR",
+        "required": ["homes", "values", "value_before", "value"],
+        "properties": {
+            "homes": sum("Homes that changed"),
+            "values": sum("Homes whose value changed"),
+            "value_before": sum("Sum of their values before their last change"),
+            "value": sum("Sum of their values"),
+        },
+    });
+    let page = json!({
+        "totals": totals,
+        "changes": changes,
+        "homes": {"type": "array", "items": home_schema(), "description": "The homes, in the order of the file"},
+        "hasMore": {"type": "boolean", "description": "Whether there are more homes"},
+        "cursor": {"type": "string", "description": "Where the next page begins"},
+    });
+    page.as_object().cloned().unwrap_or_default()
+}
+
+fn home_schema() -> Value {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let number = |about: &str| json!({"type": "number", "description": about});
+    let whole = |about: &str| json!({"type": "integer", "description": about});
+    let day = |about: &str| json!({"type": "string", "format": "date", "description": about});
+    json!({
+        "type": "object",
+        "required": ["key"],
+        "properties": {
+            "key": text("Key of the home"),
+            "latitude": number("Latitude, degrees (WGS 84)"),
+            "longitude": number("Longitude, degrees (WGS 84)"),
+            "address_label": text("The address as it was understood"),
+            "address_precision": text("ADDRESS, STREET or TOWN"),
+            "price": whole("Value, EUR"),
+            "lower": whole("Lower end of its interval, EUR"),
+            "upper": whole("Upper end of its interval, EUR"),
+            "confidence": text("HIGH, MEDIUM or LOW"),
+            "warning": text("Why the value is less certain than usual"),
+            "error": text("Why the home cannot be valued"),
+            "previous_price": whole("Value before its last change, EUR"),
+            "previous_lower": whole("Lower end before its last change, EUR"),
+            "previous_upper": whole("Upper end before its last change, EUR"),
+            "dpe_id": text("Number of its energy diagnostic"),
+            "dpe_class": text("Energy class of the diagnostic"),
+            "dpe_date": day("Day of the diagnostic"),
+            "previous_dpe_id": text("Number of the diagnostic before its last change"),
+            "previous_dpe_class": text("Energy class before its last change"),
+            "sale_id": text("Identifier of its recorded sale"),
+            "sale_date": day("Day of the sale"),
+            "sale_price": whole("Price of the sale, EUR"),
+            "comparable_id": text("Identifier of the latest of its five comparables"),
+            "comparable_date": day("Day on which it was sold"),
+            "comparable_price": whole("Its price, EUR"),
+            "comparable_distance_m": whole("Its distance, metres"),
+            "value_changed_at": moment_schema("When the value last changed"),
+            "changed_at": moment_schema("When the home last changed"),
+            "changes": {
+                "type": "array",
+                "items": {"type": "string", "enum": ["value", "diagnostic", "comparable"]},
+                "description": "What changed then",
+            },
+        },
+    })
+}
+
+async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let account = call.key()?.account_id;
+    let found = call
+        .blocking(move |app| Ok(app.data.portfolios.list(account)?))
+        .await?;
+    Ok(ApiResponse::data(
+        found.iter().map(Portfolio::answer).collect(),
+    ))
+}
+
+async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let (account, name) = (call.key()?.account_id, call.param(0).to_owned());
+    let query = pairs(call.query)?;
+    let mut values = read_query(&query, &PAGE)?;
+    let since = values
+        .take::<DateOrInstant>("changesSince")
+        .map(DateOrInstant::first_millisecond);
+    let size = values.take("size").unwrap_or(SIZE_DEFAULT);
+    let cursor = values.take::<String>("cursor");
+    call.on_pool(Load::Single, move |app, _, _| {
+        for _ in 0..READS_MAX {
+            let portfolio = app.data.portfolios.get(account, &name)?;
+            let asked = vec![format!("{} {since:?}", portfolio.id)];
+            let digest = query_digest(
+                "portfolios",
+                &vec![Clause::new("id", ClauseTest::OneOf(asked))],
+                "row",
+                false,
+            );
+            let first = match &cursor {
+                None => 0,
+                Some(cursor) => {
+                    let position = app.cursors.decode(cursor, &digest);
+                    let position =
+                        position.map_err(|fault| Fault::new("cursor", fault.to_string()))?;
+                    position.id.parse().unwrap_or_default()
+                }
+            };
+            let request = PageRequest {
+                changed_since_ms: since,
+                first,
+                size,
+            };
+            if let Some(page) = app.data.portfolios.page(&portfolio, request)? {
+                let next = page.next.map(|row| {
+                    let position = CursorPosition {
+                        value: None,
+                        id: row.to_string(),
+                        state: None,
+                    };
+                    app.cursors.encode(&position, &digest)
+                });
+                return Ok(json!({"data": page_json(&portfolio, &page, next)})
+                    .to_string()
+                    .into());
+            }
+        }
+        Err(ApiError::Overloaded)
+    })
+    .await
+}
+
+/// Receives the file, and stores it once it is complete.
+async fn put(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let (account, name) = (call.key()?.account_id, call.param(0).to_owned());
+    let query = pairs(call.query)?;
+    let mut values = read_query(&query, &OPTIONS)?;
+    // What is no number is refused with the bounds.
+    let moved = values
+        .take::<&str>("movedPercent")
+        .map(|text| text.parse().unwrap_or(f64::NAN));
+    let options = PortfolioOptions {
+        webhook_url: values.take(WEBHOOK_URL),
+        moved_percent: moved.unwrap_or(MOVED_PERCENT_DEFAULT),
+    };
+    options.check()?;
+    if let Some(url) = &options.webhook_url {
+        let refused = call
+            .app
+            .data
+            .receivers
+            .refused(HashSet::from([url.clone()]))
+            .await;
+        if let Some(refused) = refused.into_values().next() {
+            return Err(Fault::new(WEBHOOK_URL, refused.to_string()).into());
+        }
+    }
+    let place = place_of(call)?;
+    let draft = call
+        .blocking(|app| Ok(app.data.portfolios.draft()?))
+        .await?;
+    let mut file =
+        tokio::fs::File::from_std(draft.as_file().try_clone().map_err(ApiError::internal)?);
+    let mut upload = call.upload.lock().await;
+    let mut pieces = UploadPieces::new(&mut upload, FILE_BYTES_MAX);
+    while let Some(piece) = pieces.next().await? {
+        file.write_all(&piece).await.map_err(ApiError::internal)?;
+    }
+    file.flush().await.map_err(ApiError::internal)?;
+    let stored = call
+        .blocking(move |app| {
+            let stored = app
+                .data
+                .portfolios
+                .put(account, &name, draft.path(), options);
+            drop(place);
+            Ok(stored?)
+        })
+        .await?;
+    Ok(ApiResponse::data(stored_json(&stored)))
+}
+
+async fn delete(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let (account, name) = (call.key()?.account_id, call.param(0).to_owned());
+    let deleted = name.clone();
+    call.blocking(move |app| Ok(app.data.portfolios.delete(account, &name)?))
+        .await?;
+    Ok(ApiResponse::data(json!({"name": deleted})))
+}
+
+fn stored_json(stored: &StoredPortfolio) -> Value {
+    let mut data = stored.portfolio.answer();
+    let faults = stored.faults.iter();
+    let faults =
+        faults.map(|fault| json!({"row": fault.row, "key": fault.key, "message": fault.message}));
+    data["faulty"] = json!(stored.faulty);
+    data["faults"] = faults.collect();
+    data
+}
+
+fn page_json(portfolio: &Portfolio, page: &PortfolioPage, next: Option<String>) -> Value {
+    let mut data = portfolio.answer();
+    if let Some(totals) = page.totals {
+        data["totals"] = json!(totals);
+    }
+    if let Some(changes) = page.changes {
+        data["changes"] = json!(changes);
+    }
+    data["homes"] = page.homes.iter().map(ValuedHome::answer).collect();
+    data["hasMore"] = json!(next.is_some());
+    if let Some(cursor) = next {
+        data["cursor"] = json!(cursor);
+    }
+    data
+}

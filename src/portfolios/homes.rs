@@ -1,0 +1,371 @@
+//! The file of homes: reads what an account sent, in any format that bulk estimates read, and writes it as Parquet.
+//!
+//! Every column is text, as it was sent, under the names that portfolios of bulk estimates have. A row that cannot be
+//! valued is kept with its fault; a file that is not a portfolio is refused.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, StringBuilder};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use chrono::NaiveDate;
+
+use crate::error::{Error, Result};
+use crate::limits::HOMES_MAX;
+use toise_base::formula::Formulas;
+use toise_base::progress::Progress;
+use toise_contract::Fault;
+use toise_contract::fields::FieldKind;
+use toise_estimate::Home;
+use toise_estimate::request::fields::{
+    HomeField, HomeInput, POSITION_COLUMNS, REQUIRED_COLUMNS, columns,
+};
+use toise_estimate::request::parse_cells;
+use toise_geocode::resolve::PostalAddress;
+use toise_opendata::portfolio::{
+    self, ADDRESS_FIELDS, InputRows, OpenPortfolio, Portfolio, PortfolioOutput, RowFault,
+};
+
+/// Maximum faulty rows that are named.
+const FAULTS_MAX: usize = 100;
+/// Columns that hold the key of a home; the first one present is used.
+const KEYS: [&str; 2] = ["key", "id"];
+/// Maximum bytes of a key.
+const KEY_BYTES_MAX: usize = 200;
+/// A position in France, in place of an address that is not located yet: latitude and longitude.
+const SOMEWHERE: (f64, f64) = (46.6, 2.4);
+/// Index of the column with the key.
+const KEY: usize = 0;
+/// Index of the column with the fault of a row; empty without one.
+const FAULT: usize = 1;
+/// Index of the first column that describes the home; the parts of its address follow.
+const CELLS: usize = 2;
+
+/// The fields of a home that are read. All homes are valued today.
+static FIELDS: LazyLock<Vec<&'static HomeField>> = LazyLock::new(|| {
+    columns()
+        .filter(|field| field.input != HomeInput::Date)
+        .collect()
+});
+
+static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let described = FIELDS.iter().map(|field| field.column);
+    let names = ["key", "fault"]
+        .into_iter()
+        .chain(described)
+        .chain(ADDRESS_FIELDS);
+    let fields: Vec<Field> = names
+        .map(|name| Field::new(name, DataType::Utf8, false))
+        .collect();
+    Arc::new(Schema::new(fields))
+});
+
+/// A row that cannot be valued as it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HomeFault {
+    /// Number of the row, from 1.
+    pub row: u64,
+    /// Its key.
+    pub key: String,
+    /// The field and what is wrong with it.
+    pub message: String,
+}
+
+/// What was received.
+#[derive(Debug, Default)]
+pub(super) struct ReceivedHomes {
+    /// Number of rows.
+    pub homes: u64,
+    /// Number of rows that cannot be valued.
+    pub faulty: u64,
+    /// The first of them.
+    pub faults: Vec<HomeFault>,
+}
+
+/// What the rows of a block need to be compared with all others.
+#[derive(Default)]
+struct BlockNotes {
+    /// Digests of the keys, by row.
+    keys: Vec<([u8; 16], String)>,
+    faulty: u64,
+    faults: Vec<HomeFault>,
+    first_row: u64,
+}
+
+fn portfolio_of(input: PathBuf) -> Portfolio {
+    let names = FIELDS.iter().map(|field| field.column.to_owned());
+    let fields: Vec<String> = names.chain(ADDRESS_FIELDS.map(str::to_owned)).collect();
+    let is_number = |field: &&&HomeField| {
+        matches!(
+            field.field.kind,
+            FieldKind::Between(..) | FieldKind::Integer(..)
+        )
+    };
+    let numbers = FIELDS
+        .iter()
+        .filter(is_number)
+        .map(|field| field.column.to_owned());
+    Portfolio {
+        input,
+        what: "a home".into(),
+        inferable: fields.clone(),
+        fields,
+        only_if_named: ADDRESS_FIELDS.map(str::to_owned).to_vec(),
+        numbers: numbers.collect(),
+        renames: Vec::new(),
+        keys: Vec::new(),
+        default_keys: &KEYS,
+    }
+}
+
+/// Reads a file of homes and writes it as Parquet. Returns once the output is durable. Computes on the global rayon
+/// pool.
+///
+/// # Errors
+/// The file is not a portfolio, two homes have the same key, or the output cannot be written.
+pub(super) fn receive(input: &Path, output: &Path, today: NaiveDate) -> Result<ReceivedHomes> {
+    let portfolio = portfolio_of(input.to_owned());
+    let refused = |error: portfolio::Error| refusal(input, error);
+    let opened = OpenPortfolio::new(&portfolio).map_err(refused)?;
+    let plan =
+        ColumnPlan::new(&opened).map_err(|message| Error::from(Fault::new("body", message)))?;
+    let file = PortfolioOutput::create(output, &SCHEMA, Formulas::Kept)?;
+    let mut received = ReceivedHomes::default();
+    let mut rows_by_key: HashMap<[u8; 16], u64> = HashMap::new();
+    let mut refused_row: Option<Fault> = None;
+    let answer = move |rows: &InputRows| plan.block(rows, today);
+    let count = |notes: BlockNotes| {
+        for (place, (digest, key)) in notes.keys.into_iter().enumerate() {
+            let row = notes.first_row + place as u64;
+            received.homes += 1;
+            match rows_by_key.entry(digest) {
+                Entry::Vacant(place) => drop(place.insert(row)),
+                Entry::Occupied(known) if refused_row.is_none() => {
+                    let message = format!("{key:?} is the key of row {}, too", known.get());
+                    refused_row = Some(Fault::new(format!("row {row}: key"), message));
+                }
+                Entry::Occupied(_) => {}
+            }
+        }
+        received.faulty += notes.faulty;
+        let room = FAULTS_MAX - received.faults.len();
+        received.faults.extend(notes.faults.into_iter().take(room));
+    };
+    portfolio::run(&portfolio, opened, file, Progress::silent(), answer, count).map_err(refused)?;
+    if let Some(fault) = refused_row {
+        return Err(fault.into());
+    }
+    if received.homes == 0 {
+        return Err(Fault::new("body", "must hold at least one home").into());
+    }
+    Ok(received)
+}
+
+/// Returns the fault of a file that is not a portfolio, without the path of the file on this machine.
+fn refusal(input: &Path, error: portfolio::Error) -> Error {
+    match error {
+        portfolio::Error::Option(_) | portfolio::Error::Input(_) => {
+            let message = error
+                .to_string()
+                .replace(&*input.display().to_string(), "the file");
+            Fault::new("body", message).into()
+        }
+        other => other.into(),
+    }
+}
+
+/// The columns of a file.
+struct ColumnPlan {
+    columns: portfolio::PortfolioColumns,
+    /// Input column of each field of [`FIELDS`] and [`ADDRESS_FIELDS`].
+    cells: Vec<Option<usize>>,
+}
+
+impl ColumnPlan {
+    fn new(opened: &OpenPortfolio) -> std::result::Result<Self, String> {
+        let mut cells = vec![None; FIELDS.len() + ADDRESS_FIELDS.len()];
+        for (column, field) in &opened.columns.fields {
+            cells[*field] = Some(*column);
+        }
+        if opened.columns.keys.is_empty() {
+            let names = opened.names.join(", ");
+            return Err(format!(
+                "the file has no column {}, which names each home; it has {names}",
+                KEYS.join(" or ")
+            ));
+        }
+        let has_address = cells[FIELDS.len()..].iter().any(Option::is_some);
+        for (field, column) in FIELDS.iter().zip(&cells) {
+            let is_required = REQUIRED_COLUMNS.contains(&field.column);
+            let may_be_address = has_address && POSITION_COLUMNS.contains(&field.column);
+            if is_required && column.is_none() && !may_be_address {
+                return Err(format!(
+                    "the file has no column {}, which every home needs",
+                    field.column
+                ));
+            }
+        }
+        Ok(Self {
+            columns: opened.columns.clone(),
+            cells,
+        })
+    }
+
+    fn block(
+        &self,
+        rows: &InputRows,
+        today: NaiveDate,
+    ) -> std::result::Result<(RecordBatch, BlockNotes), portfolio::Error> {
+        let count = rows.block.len();
+        if rows.first_row + count as u64 > HOMES_MAX + 1 {
+            let message = format!("a portfolio may hold at most {HOMES_MAX} homes");
+            return Err(portfolio::Error::Option(message));
+        }
+        let mut built: Vec<StringBuilder> = Vec::new();
+        built.resize_with(SCHEMA.fields().len(), StringBuilder::new);
+        let mut notes = BlockNotes {
+            first_row: rows.first_row,
+            ..BlockNotes::default()
+        };
+        for row in 0..count {
+            let number = rows.first_row + row as u64;
+            let key = self
+                .columns
+                .key(&rows.block, row)
+                .next()
+                .unwrap_or_default()
+                .trim();
+            if key.is_empty() || key.len() > KEY_BYTES_MAX {
+                let message = format!("row {number}: key: must be 1 to {KEY_BYTES_MAX} bytes long");
+                return Err(portfolio::Error::Option(message));
+            }
+            let cells: Vec<&str> = self
+                .cells
+                .iter()
+                .map(|column| column.map_or("", |column| rows.block.cell(row, column).trim()))
+                .collect();
+            let unreadable = rows.faults.get(&row).cloned();
+            let fault = unreadable.or_else(|| {
+                HomeCells {
+                    key,
+                    fault: "",
+                    cells: &cells,
+                }
+                .fault(today)
+            });
+            if let Some(message) = &fault {
+                notes.faulty += 1;
+                if notes.faults.len() < FAULTS_MAX {
+                    notes.faults.push(HomeFault {
+                        row: number,
+                        key: key.to_owned(),
+                        message: message.clone(),
+                    });
+                }
+            }
+            let mut digest = [0; 16];
+            digest.copy_from_slice(&blake3::hash(key.as_bytes()).as_bytes()[..16]);
+            notes.keys.push((digest, key.to_owned()));
+            built[KEY].append_value(key);
+            built[FAULT].append_value(fault.unwrap_or_default());
+            for (column, cell) in built[CELLS..].iter_mut().zip(cells) {
+                column.append_value(cell);
+            }
+        }
+        let columns: Vec<ArrayRef> = built
+            .iter_mut()
+            .map(|column| Arc::new(column.finish()) as ArrayRef)
+            .collect();
+        Ok((RecordBatch::try_new(Arc::clone(&SCHEMA), columns)?, notes))
+    }
+}
+
+/// One home as it was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HomeCells<'c> {
+    /// Its key.
+    pub key: &'c str,
+    /// Why it cannot be valued; empty if it can.
+    pub fault: &'c str,
+    /// Its cells: [`FIELDS`], then [`ADDRESS_FIELDS`].
+    cells: &'c [&'c str],
+}
+
+impl<'c> HomeCells<'c> {
+    /// Returns the address by which the home has to be located; `None` if it has a position or no address.
+    pub(super) fn address(&self) -> Option<PostalAddress<'c>> {
+        let (fields, address) = self.cells.split_at(FIELDS.len());
+        let has_position = FIELDS
+            .iter()
+            .zip(fields)
+            .any(|(field, cell)| POSITION_COLUMNS.contains(&field.column) && !cell.is_empty());
+        let [line, postcode, postal_code, city] = [0, 1, 2, 3].map(|part| address[part]);
+        let address = PostalAddress {
+            address: line,
+            postal_code: if postcode.is_empty() {
+                postal_code
+            } else {
+                postcode
+            },
+            city,
+            insee_code: "",
+        };
+        (!has_position && !address.is_empty()).then_some(address)
+    }
+
+    /// Returns the home; `position`, latitude and longitude in degrees, is used if the cells give none.
+    ///
+    /// # Errors
+    /// The first fault, with the name of its column.
+    pub(super) fn home(
+        &self,
+        position: Option<(f64, f64)>,
+        today: NaiveDate,
+    ) -> std::result::Result<Home, RowFault> {
+        let cells = FIELDS.iter().copied().zip(self.cells.iter().copied());
+        parse_cells(cells, position, today)
+    }
+
+    /// Returns why the home cannot be valued, whatever its address is.
+    fn fault(&self, today: NaiveDate) -> Option<String> {
+        let somewhere = self.address().map(|_| SOMEWHERE);
+        self.home(somewhere, today)
+            .err()
+            .map(|fault| fault.to_string())
+    }
+}
+
+/// Calls `each` for every home of a batch of the file, by row.
+pub(super) fn with_rows<T: Send>(
+    batch: &RecordBatch,
+    each: impl Fn(usize, HomeCells<'_>) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    use rayon::iter::{IntoParallelIterator, ParallelIterator};
+    let columns: Vec<&StringArray> = batch
+        .columns()
+        .iter()
+        .filter_map(|column| column.as_string_opt::<i32>())
+        .collect();
+    if columns.len() != SCHEMA.fields().len() {
+        let found = batch.schema();
+        return Err(
+            arrow::error::ArrowError::SchemaError(format!("not a file of homes: {found}")).into(),
+        );
+    }
+    let rows = (0..batch.num_rows()).into_par_iter();
+    rows.map(|row| {
+        let cells: Vec<&str> = columns[CELLS..]
+            .iter()
+            .map(|column| column.value(row))
+            .collect();
+        let home = HomeCells {
+            key: columns[KEY].value(row),
+            fault: columns[FAULT].value(row),
+            cells: &cells,
+        };
+        each(row, home)
+    })
+    .collect()
+}

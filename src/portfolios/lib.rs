@@ -1,0 +1,37 @@
+//! Portfolios: homes that an account stores under a name, and that are valued again after each new model or import.
+//!
+//! A portfolio is a folder of Parquet files and a row in the store (`record`). `homes.parquet` holds the rows as they
+//! were sent (`homes`). A background worker writes `values-<number>.parquet`, one row per home in the same order
+//! (`worker`, `valuation`): the value, the matched diagnostic and sale, and what last changed. One transaction names the
+//! new file, charges the valued homes and begins the notifications, so a process that is killed at any moment repeats a
+//! valuation without charging or notifying twice. Readers use the file that the row names ([`page`]).
+//!
+//! A home is geocoded once. It is valued again when the model changes, and matched again when the table of sales or of
+//! diagnostics changes. One process per data folder does so, on threads of low priority.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod files;
+mod homes;
+mod limits;
+pub mod page;
+mod record;
+mod registry;
+mod state;
+#[cfg(test)]
+mod tests;
+mod valuation;
+mod worker;
+
+pub use error::{Error, Result};
+pub use files::FOLDER;
+pub use homes::HomeFault;
+pub use limits::{
+    FILE_BYTES_MAX, HOMES_MAX, MOVED_PERCENT, MOVED_PERCENT_DEFAULT, NAME_CHARS_MAX, NAME_RULE,
+    PORTFOLIOS_MAX,
+};
+pub use record::{Portfolio, PortfolioOptions};
+pub use registry::{Portfolios, StoredPortfolio};
+pub use state::{Change, ValuedHome};
+pub use worker::{PortfolioContext, PortfolioRunner};

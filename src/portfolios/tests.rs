@@ -1,0 +1,259 @@
+//! Changes of a home, the file of a valuation, and totals over it.
+
+use std::fs;
+
+use chrono::Utc;
+use uuid::Uuid;
+
+use super::files::values_file;
+use super::page::PageRequest;
+use super::state::{SCHEMA, ValuedHome, from_batch, to_batch};
+use super::{Error, FOLDER, PortfolioOptions, Portfolios, record};
+use toise_accounts::account;
+use toise_base::clock::Clock;
+use toise_base::formula::Formulas;
+use toise_opendata::portfolio::PortfolioOutput;
+use toise_store::Store;
+
+fn home(key: &str, price: i64) -> ValuedHome {
+    ValuedHome {
+        key: key.to_owned(),
+        price: Some(price),
+        lower: Some(price * 9 / 10),
+        upper: Some(price * 11 / 10),
+        ..ValuedHome::default()
+    }
+}
+
+fn first(key: &str, price: i64) -> ValuedHome {
+    let mut home = home(key, price);
+    home.report();
+    home
+}
+
+#[test]
+fn a_value_is_compared_with_the_one_that_was_reported_last() {
+    let mut state = first("a", 100_000);
+    // Three steps of two percent each: the third one makes more than five.
+    for (nth, price) in [102_000, 104_000, 106_000].into_iter().enumerate() {
+        state = home("a", price).follow(&state, 5.0, None, nth as i64);
+        assert_eq!(state.notifies, nth == 2, "{state:?}");
+    }
+    assert_eq!(
+        (state.previous_price, state.reported_price),
+        (Some(100_000), Some(106_000))
+    );
+    assert_eq!(
+        (state.changes.as_deref(), state.value_changed_at_ms),
+        (Some("value"), Some(2))
+    );
+    // The change stays on record while nothing else changes.
+    let later = home("a", 106_500).follow(&state, 5.0, None, 9);
+    assert!(!later.notifies);
+    assert_eq!(
+        (later.changed_at_ms, later.previous_price),
+        (Some(2), Some(100_000))
+    );
+}
+
+#[test]
+fn an_interval_a_diagnostic_and_a_comparable_are_changes_of_their_own() {
+    let mut before = first("a", 100_000);
+    before.dpe_id = Some("d1".into());
+    before.comparable_id = Some("s1".into());
+    let after = |change: &dyn Fn(&mut ValuedHome)| {
+        let mut after = before.clone();
+        change(&mut after);
+        after.follow(&before, 5.0, Some("2026-06-30"), 7).changes
+    };
+    assert_eq!(after(&|_| {}), None);
+    assert_eq!(
+        after(&|home| home.upper = Some(130_000)).as_deref(),
+        Some("value")
+    );
+    assert_eq!(
+        after(&|home| home.dpe_class = Some("C".into())).as_deref(),
+        Some("diagnostic")
+    );
+    let sold = |date: &'static str| {
+        after(&move |home| {
+            home.comparable_id = Some("s2".into());
+            home.comparable_date = Some(date.into());
+        })
+    };
+    assert_eq!(sold("2026-07-01").as_deref(), Some("comparable"));
+    assert_eq!(sold("2026-06-30"), None);
+}
+
+#[test]
+fn homes_are_read_as_they_were_written() {
+    let mut one = first("é", 1);
+    one.latitude = Some(48.863_1);
+    one.changes = Some("value,diagnostic".into());
+    let homes = vec![
+        one,
+        ValuedHome {
+            key: "b".into(),
+            error: Some("address: not found".into()),
+            ..ValuedHome::default()
+        },
+    ];
+    assert_eq!(from_batch(&to_batch(&homes).unwrap()).unwrap(), homes);
+    assert!(from_batch(&to_batch(&[]).unwrap()).unwrap().is_empty());
+    let answer = homes[0].answer();
+    assert!(
+        answer.get("reported_price").is_none() && answer.get("error").is_none(),
+        "{answer}"
+    );
+}
+
+/// Portfolios in a folder, and an account.
+fn portfolios() -> (tempfile::TempDir, Portfolios, Uuid) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let clock = Clock::steered("2026-11-21T15:00:00Z".parse().unwrap());
+    let account = account::find_or_create(&store, &clock, "default")
+        .unwrap()
+        .account_id;
+    let portfolios = Portfolios::new(folder.path(), store, clock);
+    (folder, portfolios, account)
+}
+
+#[test]
+fn pages_and_totals_are_those_of_all_homes() {
+    let (_folder, portfolios, account) = portfolios();
+    let options = PortfolioOptions::default();
+    let (mut stored, _) = record::put(
+        &portfolios.store,
+        Uuid::now_v7(),
+        account,
+        "all",
+        (250, options),
+        Utc::now(),
+    )
+    .unwrap();
+    let homes: Vec<ValuedHome> = (0..250)
+        .map(|nth: i64| {
+            let mut home = home(&nth.to_string(), 1_000 + nth);
+            if nth % 10 == 0 {
+                (home.price, home.error) = (None, Some("type: is required".into()));
+            }
+            if nth % 3 == 0 {
+                (home.changed_at_ms, home.value_changed_at_ms) = (Some(nth), Some(nth));
+                home.previous_price = Some(1_000);
+            }
+            home
+        })
+        .collect();
+    let folder = portfolios.folder_of(stored.id);
+    fs::create_dir_all(&folder).unwrap();
+    let mut file =
+        PortfolioOutput::create(&folder.join(values_file(1)), &SCHEMA, Formulas::Kept).unwrap();
+    file.write(&to_batch(&homes).unwrap()).unwrap();
+    file.finish().unwrap();
+    stored.valuation = 1;
+
+    for since in [None, Some(0), Some(100), Some(1_000)] {
+        let is_since = |at: Option<i64>| since.is_none_or(|since| at.is_some_and(|at| at >= since));
+        let expected: Vec<&ValuedHome> = homes
+            .iter()
+            .filter(|home| is_since(home.changed_at_ms))
+            .collect();
+        let (mut read, mut next) = (Vec::new(), Some(0));
+        while let Some(first) = next {
+            let request = PageRequest {
+                changed_since_ms: since,
+                first,
+                size: 7,
+            };
+            let page = portfolios.page(&stored, request).unwrap().unwrap();
+            let valued: Vec<i64> = homes.iter().filter_map(|home| home.price).collect();
+            let totals = page.totals.unwrap();
+            assert_eq!((totals.valued, totals.errors), (225, 25));
+            assert_eq!(totals.value, valued.iter().sum::<i64>());
+            if since.is_some() {
+                let changes = page.changes.unwrap();
+                let moved = expected.iter().filter(|home| home.price.is_some());
+                assert_eq!(changes.homes, expected.len() as u64);
+                assert_eq!(changes.values, moved.clone().count() as u64);
+                assert_eq!(
+                    changes.value,
+                    moved.clone().filter_map(|home| home.price).sum::<i64>()
+                );
+                assert_eq!(changes.value_before, 1_000 * moved.count() as i64);
+            }
+            read.extend(page.homes);
+            next = page.next;
+        }
+        assert_eq!(read.iter().collect::<Vec<_>>(), expected);
+    }
+}
+
+/// Stores a file of homes.
+fn put(
+    portfolios: &Portfolios,
+    account: Uuid,
+    text: &str,
+) -> super::Result<super::StoredPortfolio> {
+    let file = portfolios.draft().unwrap();
+    fs::write(file.path(), text).unwrap();
+    portfolios.put(account, "mine", file.path(), PortfolioOptions::default())
+}
+
+#[test]
+fn faults_name_the_row_and_the_field() {
+    let (folder, portfolios, account) = portfolios();
+    let header = "key,type,surface_m2,longitude,latitude\n";
+    let rows = "a,flat,50,2.37,48.86\nb,castle,50,2.37,48.86\nc,flat,1,2.37,48.86\n";
+    let stored = put(&portfolios, account, &format!("{header}{rows}")).unwrap();
+    assert_eq!((stored.portfolio.homes, stored.faulty), (3, 2));
+    let faults: Vec<(u64, &str)> = stored
+        .faults
+        .iter()
+        .map(|fault| (fault.row, fault.key.as_str()))
+        .collect();
+    assert_eq!(faults, [(2, "b"), (3, "c")]);
+    assert!(
+        stored.faults[0].message.starts_with("type: "),
+        "{:?}",
+        stored.faults
+    );
+    assert!(
+        stored.faults[1].message.starts_with("surface_m2: "),
+        "{:?}",
+        stored.faults
+    );
+
+    for (text, message) in [
+        (
+            format!("{header}a,flat,50,2.37,48.86\na,flat,60,2.37,48.86\n"),
+            "row 2: key: \"a\" is the key of row 1, too",
+        ),
+        (
+            format!("{header},flat,50,2.37,48.86\n"),
+            "body: row 1: key: must be 1 to 200 bytes long",
+        ),
+        (header.to_owned(), "body: must hold at least one home"),
+        (
+            "type,surface_m2,longitude,latitude\nflat,50,2.37,48.86\n".into(),
+            "body: the file has no column key or id",
+        ),
+        (
+            "key,type,longitude,latitude\na,flat,2.37,48.86\n".into(),
+            "body: the file has no column surface_m2",
+        ),
+    ] {
+        let error = put(&portfolios, account, &text).unwrap_err();
+        assert!(matches!(error, Error::Refused(_)), "{error}");
+        assert!(
+            error.to_string().starts_with(message),
+            "{error}, not {message}"
+        );
+        assert!(!error.to_string().contains("tmp"), "{error}");
+    }
+    // What was stored stays, and nothing else is left.
+    assert_eq!(portfolios.get(account, "mine").unwrap().homes, 3);
+    assert_eq!(fs::read_dir(folder.path().join(FOLDER)).unwrap().count(), 1);
+    portfolios.delete(account, "mine").unwrap();
+    assert_eq!(fs::read_dir(folder.path().join(FOLDER)).unwrap().count(), 0);
+}

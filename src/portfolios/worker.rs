@@ -1,0 +1,475 @@
+//! The worker that values portfolios and puts their changes in the outbox, on threads of low priority.
+//!
+//! One process per data folder does so: the one that holds the lease [`NAME`]. A turn values a block of homes, or
+//! notifies of the changes in one. A valuation that is interrupted begins again: nothing refers to its file yet. How far
+//! the notifications are is recorded with them.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+use crate::files::{HOMES, remove, values_file};
+use crate::homes::{HomeCells, with_rows};
+use crate::record::{self, FinishedValuation, Origin, Portfolio};
+use crate::registry::Portfolios;
+use crate::state::{self, ValuedHome, from_batch, to_batch};
+use crate::valuation::{Valuation, Wanted};
+use toise_accounts::ledger::{LedgerEntry, NO_KEY};
+use toise_accounts::prices::{Consumption, Prices};
+use toise_alerts::portfolio as receivers;
+use toise_base::formula::Formulas;
+use toise_base::supervise::Supervisor;
+use toise_engine::{Engine, priority};
+use toise_estimate::live::LiveModel;
+use toise_geocode::live::LiveGeocoder;
+use toise_opendata::portfolio::PortfolioOutput;
+use toise_opendata::{Dataset, OpenData};
+use toise_store::document;
+use toise_store::leader::{Leader, LeaderTask, Pace, Post, Stop};
+use toise_store::lease::Lease;
+
+/// Name of the lease that the working process holds, and of its thread.
+const NAME: &str = "portfolios";
+/// Each tick looks for portfolios, models and tables that other processes changed.
+const PACE: Pace = Pace {
+    tick: Duration::from_secs(1),
+    lead_every: Duration::from_secs(1),
+    error_pause: Duration::from_secs(5),
+    stop_timeout: Duration::ZERO,
+};
+/// Homes that are valued in one turn: a fraction of a second.
+const BLOCK_ROWS: usize = 4_096;
+/// Homes whose changes are put in the outbox in one transaction.
+const NOTIFIED_ROWS: usize = 2_048;
+/// Waiting notifications of a portfolio above which no more are added, so that they do not fill the outbox.
+const WAITING_MAX: usize = 10_000;
+/// Interval between deletions of folders that belong to no portfolio.
+const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
+/// Age from which such a folder is deleted: a younger one may be that of a portfolio that is being stored.
+const ORPHAN_AGE: Duration = Duration::from_secs(3_600);
+
+/// The resources of the worker.
+#[derive(Clone)]
+pub struct PortfolioContext {
+    /// The tables.
+    pub engine: Arc<Engine>,
+    /// The model.
+    pub models: LiveModel,
+    /// The addresses.
+    pub addresses: LiveGeocoder,
+    /// The prices of estimates.
+    pub prices: Arc<Prices>,
+}
+
+/// The running worker. Dropping it stops it after its current block.
+#[derive(Debug)]
+pub struct PortfolioRunner {
+    _leader: Leader<()>,
+}
+
+impl Portfolios {
+    /// Starts to value portfolios.
+    ///
+    /// # Errors
+    /// A thread cannot be started, the file of locks cannot be opened, or the worker was started before.
+    pub fn run(
+        &self,
+        supervisor: &Supervisor,
+        context: PortfolioContext,
+    ) -> io::Result<PortfolioRunner> {
+        let inbox = self.inbox.lock().take();
+        let inbox = inbox.ok_or_else(|| io::Error::other("portfolios are already being valued"))?;
+        let pool = ThreadPoolBuilder::new()
+            .thread_name(|number| format!("portfolios-{number}"))
+            .start_handler(|_| priority::lower())
+            .build()
+            .map_err(io::Error::other)?;
+        let post = Post {
+            name: NAME,
+            store: &self.store,
+            pace: PACE,
+        };
+        let duty = PortfolioLoop {
+            portfolios: self.clone(),
+            open_data: OpenData::new(Arc::clone(&context.engine)),
+            context,
+            pool,
+            lease: None,
+            current: None,
+            failed: HashMap::new(),
+            is_busy: false,
+            upkeep_at: Duration::ZERO,
+        };
+        let leader = Leader::start(supervisor, post, (self.notifier.clone(), inbox), duty)?;
+        Ok(PortfolioRunner { _leader: leader })
+    }
+}
+
+struct PortfolioLoop {
+    portfolios: Portfolios,
+    context: PortfolioContext,
+    open_data: OpenData,
+    pool: ThreadPool,
+    /// `None` while another process does the work.
+    lease: Option<Lease>,
+    current: Option<OpenValuation>,
+    /// Portfolios that could not be valued, with what they would have been valued from.
+    failed: HashMap<Uuid, Origin>,
+    is_busy: bool,
+    upkeep_at: Duration,
+}
+
+/// A valuation that is being computed.
+struct OpenValuation {
+    portfolio: Portfolio,
+    origin: Origin,
+    valuation: Valuation,
+    homes: ParquetRecordBatchReader,
+    /// The states after the former valuation; `None` before the first one.
+    former: Option<ParquetRecordBatchReader>,
+    output: PortfolioOutput,
+    /// Number of homes that were valued.
+    valued: u64,
+    notifies: bool,
+}
+
+impl LeaderTask for PortfolioLoop {
+    type Message = ();
+    type Error = Error;
+
+    fn begin(&mut self, lease: &Lease) -> Result<()> {
+        self.step_back();
+        self.lease = Some(lease.clone());
+        Ok(())
+    }
+
+    fn step_back(&mut self) {
+        self.lease = None;
+        self.current = None;
+        self.failed.clear();
+        self.is_busy = false;
+    }
+
+    fn take(&mut self, (): ()) {}
+
+    fn turn(&mut self) -> Result<()> {
+        self.is_busy = false;
+        let Some(lease) = self.lease.clone() else {
+            return Ok(());
+        };
+        self.keep_up()?;
+        let Some(mut open) = self.current.take() else {
+            return self.choose(&lease);
+        };
+        self.is_busy = true;
+        match open.advance(&self.pool) {
+            Ok(true) => {
+                self.current = Some(open);
+                Ok(())
+            }
+            Ok(false) => self.finish(&lease, open),
+            Err(error) => self.give_up(&open.portfolio, open.origin, error),
+        }
+    }
+
+    fn next_in(&self) -> Option<Duration> {
+        self.is_busy.then_some(Duration::ZERO)
+    }
+
+    fn stop(&mut self) -> Result<Stop> {
+        Ok(Stop::Done)
+    }
+}
+
+impl PortfolioLoop {
+    /// Notifies of changes, or begins the next valuation.
+    fn choose(&mut self, lease: &Lease) -> Result<()> {
+        let portfolios = record::all(&self.portfolios.store)?;
+        for portfolio in portfolios
+            .iter()
+            .filter(|portfolio| portfolio.notify_from.is_some())
+        {
+            if self.notify(lease, portfolio)? {
+                self.is_busy = true;
+                return Ok(());
+            }
+        }
+        let Some(valuer) = self.context.models.valuer() else {
+            return Ok(());
+        };
+        let version = |dataset: Dataset| -> Result<Option<u64>> {
+            Ok(Some(
+                self.context
+                    .engine
+                    .view(dataset.schema())?
+                    .snapshot()
+                    .sequence,
+            ))
+        };
+        let metadata = valuer.model().metadata();
+        let origin = Origin {
+            model: Some(metadata.version.clone()),
+            data_through: Some(metadata.data_through.clone()),
+            dvf: version(Dataset::Dvf)?,
+            dpe: version(Dataset::Dpe)?,
+        };
+        let is_due = |portfolio: &&Portfolio| {
+            portfolio.notify_from.is_none()
+                && portfolio.origin != origin
+                && self.failed.get(&portfolio.id) != Some(&origin)
+        };
+        let Some(portfolio) = portfolios.iter().find(is_due) else {
+            return Ok(());
+        };
+        self.is_busy = true;
+        let was = &portfolio.origin;
+        let valuation = Valuation {
+            wanted: Wanted {
+                value: was.model != origin.model,
+                sale: was.dvf != origin.dvf,
+                diagnostic: was.dpe != origin.dpe,
+            },
+            valuer,
+            geocoder: self.context.addresses.geocoder(),
+            open_data: self.open_data.clone(),
+            today: self.portfolios.clock.now().date_naive(),
+            now_ms: self.portfolios.clock.now().timestamp_millis(),
+            moved_percent: portfolio.options.moved_percent,
+            known_through: was.data_through.clone(),
+        };
+        let folder = self.portfolios.folder_of(portfolio.id);
+        match OpenValuation::new(portfolio, origin.clone(), valuation, &folder) {
+            Ok(open) => self.current = Some(open),
+            Err(error) => self.give_up(portfolio, origin, error)?,
+        }
+        Ok(())
+    }
+
+    /// Leaves a portfolio as it is until it, the model or a table changes.
+    fn give_up(&mut self, portfolio: &Portfolio, origin: Origin, error: Error) -> Result<()> {
+        if let Error::Store(error) = error {
+            return Err(error.into());
+        }
+        let store = &self.portfolios.store;
+        if store.read(|connection| record::exists(connection, portfolio.id))? {
+            tracing::error!(portfolio = %portfolio.id, %error, "cannot value a portfolio; it keeps its former values");
+        }
+        self.failed.insert(portfolio.id, origin);
+        Ok(())
+    }
+
+    fn finish(&self, lease: &Lease, open: OpenValuation) -> Result<()> {
+        let OpenValuation {
+            portfolio,
+            origin,
+            output,
+            valued,
+            notifies,
+            valuation,
+            ..
+        } = open;
+        output.finish()?;
+        let now = self.portfolios.clock.now();
+        let consumption = Consumption::EstimatePropertyLite;
+        let charge = (valuation.wanted.value && valued > 0).then(|| LedgerEntry {
+            request_id: Uuid::now_v7(),
+            account_id: portfolio.account,
+            key_id: NO_KEY,
+            consumption,
+            credits: valued * u64::from(self.context.prices.of(consumption)),
+            at: now,
+        });
+        let (id, number) = (portfolio.id, portfolio.valuation + 1);
+        let has_receiver = portfolio.options.webhook_url.is_some() && portfolio.alert.is_some();
+        let finished = FinishedValuation {
+            origin,
+            notifies: notifies && has_receiver,
+            charge,
+        };
+        let now_ms = now.timestamp_millis();
+        let is_current = lease
+            .write(move |transaction| record::finish(transaction, &portfolio, &finished, now_ms))?;
+        let folder = self.portfolios.folder_of(id);
+        if is_current {
+            tracing::info!(portfolio = %id, valued, "portfolio valued");
+        }
+        // The file before the former one: a backup may be copying the former one.
+        let unused = if is_current {
+            number.checked_sub(2)
+        } else {
+            Some(number)
+        };
+        if let Some(unused) = unused {
+            // Otherwise it is deleted with the portfolio.
+            let _ = fs::remove_file(folder.join(values_file(unused)));
+        }
+        Ok(())
+    }
+
+    /// Puts the changes of the next homes of a portfolio in the outbox; returns whether there was anything to do.
+    fn notify(&self, lease: &Lease, portfolio: &Portfolio) -> Result<bool> {
+        let (Some(first), Some(alert)) = (portfolio.notify_from, portfolio.alert) else {
+            return Ok(false);
+        };
+        let waiting = self
+            .portfolios
+            .store
+            .read(|connection| receivers::waiting(connection, alert, WAITING_MAX))?;
+        if waiting >= WAITING_MAX {
+            return Ok(false);
+        }
+        let path = self
+            .portfolios
+            .folder_of(portfolio.id)
+            .join(values_file(portfolio.valuation));
+        let homes = match open(&path, NOTIFIED_ROWS, first)? {
+            Some(mut rows) => match rows.next() {
+                Some(batch) => from_batch(&batch?)?,
+                None => Vec::new(),
+            },
+            None => Vec::new(),
+        };
+        let mut documents = Vec::new();
+        for home in homes.iter().filter(|home| home.notifies) {
+            documents.push((
+                item_of(portfolio.id, &home.key),
+                document::compress(home.answer().to_string().as_bytes())?,
+            ));
+        }
+        let next = (homes.len() == NOTIFIED_ROWS).then(|| first + homes.len() as u64);
+        let at_ms = self.portfolios.clock.now().timestamp_millis();
+        let portfolio = portfolio.clone();
+        lease.write(move |transaction| {
+            if record::notified(transaction, &portfolio, next)?
+                && receivers::is_active(transaction, alert)?
+            {
+                for (item, document) in &documents {
+                    receivers::notify(transaction, alert, *item, document, at_ms)?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(true)
+    }
+
+    /// Deletes folders that belong to no portfolio.
+    fn keep_up(&mut self) -> Result<()> {
+        let now = self.portfolios.clock.monotonic();
+        if now < self.upkeep_at {
+            return Ok(());
+        }
+        self.upkeep_at = now + UPKEEP_EVERY;
+        let Ok(folders) = fs::read_dir(&self.portfolios.folder) else {
+            return Ok(());
+        };
+        for folder in folders.flatten() {
+            let id = folder
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
+            let Some(id) = id else { continue };
+            let modified = folder.metadata().and_then(|about| about.modified()).ok();
+            let age = modified.and_then(|modified| SystemTime::now().duration_since(modified).ok());
+            let is_old = age.is_some_and(|age| age > ORPHAN_AGE);
+            if is_old
+                && !self
+                    .portfolios
+                    .store
+                    .read(|connection| record::exists(connection, id))?
+            {
+                remove(&folder.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OpenValuation {
+    fn new(
+        portfolio: &Portfolio,
+        origin: Origin,
+        mut valuation: Valuation,
+        folder: &Path,
+    ) -> Result<Self> {
+        let homes = open(&folder.join(HOMES), BLOCK_ROWS, 0)?;
+        let homes = homes.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?;
+        let former = match portfolio.valuation {
+            0 => None,
+            number => open(&folder.join(values_file(number)), BLOCK_ROWS, 0)?,
+        };
+        if former.is_none() {
+            valuation.wanted = Wanted {
+                value: true,
+                sale: true,
+                diagnostic: true,
+            };
+        }
+        let path = folder.join(values_file(portfolio.valuation + 1));
+        Ok(Self {
+            portfolio: portfolio.clone(),
+            origin,
+            valuation,
+            homes,
+            former,
+            output: PortfolioOutput::create(&path, &state::SCHEMA, Formulas::Kept)?,
+            valued: 0,
+            notifies: false,
+        })
+    }
+
+    /// Values the next block of homes; `false` after the last one.
+    fn advance(&mut self, pool: &ThreadPool) -> Result<bool> {
+        let Some(batch) = self.homes.next().transpose()? else {
+            return Ok(false);
+        };
+        let former = match &mut self.former {
+            None => None,
+            Some(former) => {
+                let batch = former.next().transpose()?;
+                let missing = || io::Error::from(ErrorKind::UnexpectedEof);
+                Some(from_batch(&batch.ok_or_else(missing)?)?)
+            }
+        };
+        let valuation = &self.valuation;
+        let value = |row: usize, cells: HomeCells<'_>| {
+            let former = former.as_ref().and_then(|former| former.get(row));
+            valuation.value(cells, former)
+        };
+        let homes: Vec<ValuedHome> = pool.install(|| with_rows(&batch, value))?;
+        self.valued += homes.iter().filter(|home| home.price.is_some()).count() as u64;
+        self.notifies |= homes.iter().any(|home| home.notifies);
+        self.output.write(&to_batch(&homes)?)?;
+        Ok(true)
+    }
+}
+
+/// Opens a Parquet file from a row on; `None` if it does not exist.
+fn open(path: &Path, batch_rows: usize, first: u64) -> Result<Option<ParquetRecordBatchReader>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let rows = ParquetRecordBatchReaderBuilder::try_new(file)?
+        .with_batch_size(batch_rows)
+        .with_offset(usize::try_from(first).unwrap_or(usize::MAX));
+    Ok(Some(rows.build()?))
+}
+
+/// Returns the identifier of a home in the outbox, which keeps its notifications in order.
+fn item_of(portfolio: Uuid, key: &str) -> Uuid {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(portfolio.as_bytes());
+    hasher.update(key.as_bytes());
+    let mut bytes = [0; 16];
+    hasher.finalize_xof().fill(&mut bytes);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}

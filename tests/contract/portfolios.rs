@@ -1,0 +1,396 @@
+//! Portfolios through the socket: stored in any format, valued in the background, compared with what was reported, and
+//! invisible to other accounts.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use toise::accounts::key::KeyKind;
+use toise::accounts::prices::Prices;
+use toise::alerts::dispatch::{Dispatcher, DispatcherContext};
+use toise::alerts::retention::Retention;
+use toise::alerts::settings::WebhookSettings;
+use toise::base::clock::Clock;
+use toise::base::progress::Progress;
+use toise::base::supervise::Supervisor;
+use toise::cli::Common;
+use toise::cli::train::train_lake;
+use toise::estimate::live::LiveModel;
+use toise::estimate::store;
+use toise::estimate::valuer::Adjustments;
+use toise::geocode::live::LiveGeocoder;
+use toise::net::egress::{AllowedHosts, EgressGuard};
+use toise::net::webhook_client::WebhookClient;
+use toise::opendata::Dataset;
+use toise::portfolios::{PortfolioContext, PortfolioRunner};
+use toise::service::receivers::ReceiverChecker;
+use toise::synth::{SynthRequest, lake::generate_into_lake};
+use toise::telemetry::Metrics;
+use toise::transport::server::ServerLimits;
+use tokio::runtime::Handle;
+
+use crate::support::homes::{IN_PARIS, body, trained};
+use crate::support::receiver::{Act, Receiver};
+use crate::support::{InMemoryTables, Service, error_of, http_client};
+
+const ROOT: &str = "/v2/protected/portfolios";
+/// Maximum wait for a valuation or a delivery.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// A service that values portfolios with the models of a folder, and may post to this machine.
+async fn start(folder: &Path) -> (Service, PortfolioRunner, LiveModel) {
+    let models = LiveModel::open(folder, Adjustments::On);
+    let addresses = LiveGeocoder::open(folder);
+    let mut runner = None;
+    let (used, started) = (models.clone(), &mut runner);
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        app.data.models = used.clone();
+        app.data.receivers = ReceiverChecker::new(gate());
+        let context = PortfolioContext {
+            engine: app.data.properties.shared_engine(),
+            models: used,
+            addresses,
+            prices: Arc::clone(&app.billing.prices),
+        };
+        *started = Some(
+            app.data
+                .portfolios
+                .run(&Supervisor::default(), context)
+                .unwrap(),
+        );
+    })
+    .await;
+    (service, runner.unwrap(), models)
+}
+
+fn gate() -> EgressGuard {
+    EgressGuard::new(AllowedHosts::parse("127.0.0.1").unwrap())
+}
+
+async fn put(
+    service: &Service,
+    path: &str,
+    kind: &str,
+    body: impl Into<reqwest::Body>,
+) -> reqwest::Response {
+    service.clock.advance_ms(20);
+    let request = service.ask(Method::PUT, &format!("{ROOT}/{path}"));
+    let request = request
+        .header("x-api-key", &service.key)
+        .header("content-type", kind);
+    request.body(body).send().await.unwrap()
+}
+
+async fn stored(
+    service: &Service,
+    path: &str,
+    kind: &str,
+    body: impl Into<reqwest::Body>,
+) -> Value {
+    let response = put(service, path, kind, body).await;
+    let status = response.status();
+    let answer: Value = response.json().await.unwrap();
+    assert_eq!(status, 200, "{answer}");
+    answer["data"].clone()
+}
+
+async fn read(service: &Service, path: &str) -> Value {
+    service.clock.advance_ms(20);
+    let request = service.ask(Method::GET, &format!("{ROOT}{path}"));
+    let response = request
+        .header("x-api-key", &service.key)
+        .send()
+        .await
+        .unwrap();
+    let status = response.status();
+    let answer: Value = response.json().await.unwrap();
+    assert_eq!(status, 200, "{path} {answer}");
+    answer["data"].clone()
+}
+
+/// Waits until a portfolio was valued by another model than `former`.
+async fn valued(service: &Service, name: &str, former: &Value) -> Value {
+    let started = Instant::now();
+    loop {
+        let found = read(service, &format!("/{name}")).await;
+        if found["status"] == "valued" && found["model"] != *former {
+            return found;
+        }
+        assert!(started.elapsed() < WAIT_MAX, "{found}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn homes_are_stored_in_any_format_valued_and_read_page_by_page() {
+    let folder = trained();
+    let (service, _runner, _) = start(folder.path()).await;
+    let [longitude, latitude] = IN_PARIS;
+    let csv = format!(
+        "key,type,surface_m2,room_count,bedroom_count,longitude,latitude\na,flat,50,3,2,{longitude},{latitude}\n\
+         b,castle,50,3,2,{longitude},{latitude}\nc,flat,80,3,2,{longitude},{latitude}\n"
+    );
+    let answer = stored(&service, "mine", "text/csv", csv).await;
+    assert_eq!(
+        (&answer["home_count"], &answer["faulty"], &answer["status"]),
+        (&json!(3), &json!(1), &json!("waiting"))
+    );
+    assert_eq!(
+        (&answer["faults"][0]["row"], &answer["faults"][0]["key"]),
+        (&json!(2), &json!("b"))
+    );
+    assert!(
+        answer["faults"][0]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("type: "),
+        "{answer}"
+    );
+
+    let first = valued(&service, "mine", &Value::Null).await;
+    let homes = first["homes"].as_array().unwrap();
+    let keys: Vec<&str> = homes
+        .iter()
+        .map(|home| home["key"].as_str().unwrap())
+        .collect();
+    assert_eq!(keys, ["a", "b", "c"]);
+    assert!(
+        homes[1]["error"].as_str().unwrap().starts_with("type: ")
+            && homes[1].get("price").is_none()
+    );
+    let price = |nth: usize| homes[nth]["price"].as_i64().unwrap();
+    assert!(price(0) > 0 && price(2) > price(0));
+    let totals = &first["totals"];
+    assert_eq!(
+        (&totals["valued"], &totals["errors"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(totals["value"], price(0) + price(2));
+    // A value is that of the estimate; two homes were charged, once.
+    let body = body(IN_PARIS, "CLASS_FLAT", 50.0);
+    let estimate: Value = service
+        .post("/v2/protected/estimate/property/lite", body.to_string())
+        .await
+        .json()
+        .await
+        .unwrap();
+    assert_eq!(estimate["data"]["price"], price(0));
+    assert_eq!(
+        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        [1, 2]
+    );
+
+    let page = read(&service, "/mine?size=2").await;
+    assert_eq!(
+        (page["homes"].as_array().unwrap().len(), &page["hasMore"]),
+        (2, &json!(true))
+    );
+    let rest = read(
+        &service,
+        &format!("/mine?size=2&cursor={}", page["cursor"].as_str().unwrap()),
+    )
+    .await;
+    assert_eq!(
+        (&rest["homes"][0]["key"], &rest["hasMore"]),
+        (&json!("c"), &json!(false))
+    );
+    let unchanged = read(&service, "/mine?changesSince=2026-11-01").await;
+    assert_eq!(
+        unchanged["changes"],
+        json!({"homes": 0, "values": 0, "value_before": 0, "value": 0})
+    );
+
+    let homes = json!([{"id": 7, "type": "flat", "surface_m2": 50, "room_count": 3, "bedroom_count": 2,
+        "longitude": longitude, "latitude": latitude}]);
+    stored(&service, "json", "application/json", homes.to_string()).await;
+    let second = valued(&service, "json", &Value::Null).await;
+    assert_eq!(
+        (&second["homes"][0]["key"], &second["homes"][0]["price"]),
+        (&json!("7"), &json!(price(0)))
+    );
+    let listed = read(&service, "").await;
+    let names: Vec<&Value> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["name"])
+        .collect();
+    assert_eq!(names, ["json", "mine"]);
+
+    let stranger = service.new_key(KeyKind::Production, "ai", "stranger");
+    for method in [Method::GET, Method::DELETE] {
+        let request =
+            http_client().request(method, format!("http://{}{ROOT}/mine", service.address));
+        let refused = request
+            .header("x-api-key", &stranger.key)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(refused.status(), 404);
+    }
+    service.clock.advance_ms(20);
+    let delete = service
+        .ask(Method::DELETE, &format!("{ROOT}/mine"))
+        .header("x-api-key", &service.key);
+    assert_eq!(delete.send().await.unwrap().status(), 200);
+    assert_eq!(read(&service, "").await.as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_no_portfolio_is_refused_with_its_fault() {
+    let folder = trained();
+    let (service, _runner, _) = start(folder.path()).await;
+    let row = "flat,50,2.37,48.86\n";
+    let header = "key,type,surface_m2,longitude,latitude\n";
+    for (path, body, message) in [
+        ("mine", format!("{header}a,{row}a,{row}"), "row 2: key: "),
+        (
+            "mine",
+            format!("type,surface_m2,longitude,latitude\n{row}"),
+            "body: the file has no column key or id",
+        ),
+        ("mine", String::new(), "body: the file: the file is empty"),
+        (
+            "mine?movedPercent=0",
+            format!("{header}a,{row}"),
+            "movedPercent: must be a number between 0.1 and 100",
+        ),
+        (
+            "mine?webhookUrl=https://10.0.0.1/",
+            format!("{header}a,{row}"),
+            "webhookUrl: must name a public host",
+        ),
+        (
+            "%20a",
+            format!("{header}a,{row}"),
+            "name: must be 1 to 100 characters",
+        ),
+    ] {
+        let (status, _, told) = error_of(put(&service, path, "text/csv", body).await).await;
+        assert!(
+            status == 422 && told.starts_with(message),
+            "{status} {told}, not {message}"
+        );
+    }
+    assert!(read(&service, "").await.as_array().unwrap().is_empty());
+}
+
+/// A folder whose model can be replaced, with the model of [`trained`].
+fn replaceable() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let model = toise::estimate::Model::open(&trained().path().join(store::FOLDER)).unwrap();
+    model.save(&folder.path().join(store::FOLDER)).unwrap();
+    folder
+}
+
+/// Saves a model of other sales in a folder.
+fn train_another(folder: &Path) {
+    let lake = tempfile::tempdir().unwrap();
+    let request = SynthRequest {
+        dataset: Dataset::Dvf,
+        items: 1_000,
+        seed: 2,
+        full_width: false,
+    };
+    generate_into_lake(lake.path(), request, Progress::silent()).unwrap();
+    let common = Common {
+        data: lake.path().to_owned(),
+        config: None,
+        json: true,
+    };
+    let (model, _) = train_lake(&common, None, &Clock::system()).unwrap();
+    model.save(&folder.join(store::FOLDER)).unwrap();
+}
+
+#[tokio::test]
+async fn a_new_model_values_again_and_a_receiver_is_told_once() {
+    let folder = replaceable();
+    let (service, _runner, models) = start(folder.path()).await;
+    let receiver = Receiver::always(Act::Status(200)).await;
+    let context = DispatcherContext {
+        store: service.store.clone(),
+        clock: service.clock.clone(),
+        poster: WebhookClient::new(gate()).unwrap(),
+        prices: Arc::new(Prices::default()),
+        retention: Retention::from(&WebhookSettings::default()),
+        metrics: Metrics::new().unwrap(),
+    };
+    let _dispatcher =
+        Dispatcher::start(&Supervisor::default(), context, Handle::current()).unwrap();
+    let [longitude, latitude] = IN_PARIS;
+    let rows: String = (0..5)
+        .map(|nth| format!("h{nth},flat,{},{longitude},{latitude}\n", 30 + 10 * nth))
+        .collect();
+    let csv = format!("key,type,surface_m2,longitude,latitude\n{rows}");
+    let path = format!("mine?movedPercent=0.1&webhookUrl={}", receiver.url());
+    stored(&service, &path, "text/csv", csv).await;
+    let before = valued(&service, "mine", &Value::Null).await;
+    assert_eq!(receiver.count(), 0);
+
+    service.clock.advance_ms(60_000);
+    tokio::task::spawn_blocking({
+        let folder = folder.path().to_owned();
+        move || train_another(&folder)
+    })
+    .await
+    .unwrap();
+    models.reload_if_changed();
+    let after = valued(&service, "mine", &before["model"]).await;
+    assert_eq!(
+        service.stored(
+            "SELECT count(*), sum(credits) FROM ledger WHERE type = 'API_ESTIMATE_PROPERTY_LITE'"
+        ),
+        [2, 10]
+    );
+    let changed = read(&service, "/mine?changesSince=2026-11-21").await;
+    assert_eq!(changed["changes"]["homes"], 5);
+    assert_eq!(
+        changed["changes"]["value_before"],
+        before["totals"]["value"]
+    );
+    assert_eq!(changed["changes"]["value"], after["totals"]["value"]);
+    assert_eq!(
+        changed["homes"][0]["previous_price"],
+        before["homes"][0]["price"]
+    );
+
+    let told = || -> Vec<Value> {
+        let received = receiver.received();
+        let homes = received.iter().flat_map(|one| {
+            one.json()["data"]["updated"][0]["homes"]
+                .as_array()
+                .unwrap()
+                .clone()
+        });
+        homes.collect()
+    };
+    let started = Instant::now();
+    while told().len() < 5 {
+        assert!(started.elapsed() < WAIT_MAX);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // Nothing follows.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let told = told();
+    let keys: Vec<&str> = told
+        .iter()
+        .map(|home| home["key"].as_str().unwrap())
+        .collect();
+    assert_eq!(keys, ["h0", "h1", "h2", "h3", "h4"]);
+    assert!(
+        told[0]["changes"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("value"))
+    );
+    assert_eq!(told[0]["price"], after["homes"][0]["price"]);
+    let body = receiver.received()[0].json();
+    assert_eq!(body["data"]["created"], json!([]));
+    assert_eq!(
+        body["data"]["updated"][0]["context"],
+        json!({"portfolio": "mine"})
+    );
+}
