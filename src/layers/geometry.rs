@@ -180,7 +180,7 @@ impl GeomProcessor for GeometryBuilder {
 
     fn geometrycollection_end(&mut self, _: usize) -> GeozeroResult<()> {
         let inner = self.open.pop().unwrap_or_default();
-        self.add(GeometryCollection(inner));
+        self.add(Geometry::GeometryCollection(GeometryCollection(inner)));
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use chrono::SecondsFormat;
 use tempfile::NamedTempFile;
 use toise_base::clock::Clock;
-use toise_lake::provenance::Provenance;
+use toise_lake::Provenance;
 
 use crate::error::{Error, Result};
 use crate::folder;

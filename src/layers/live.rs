@@ -58,6 +58,23 @@ impl Layers {
         folder::list(&self.0.data)
     }
 
+    /// Returns a digest of all layers; empty if there are none. Blocks.
+    ///
+    /// # Errors
+    /// As for [`folder::list`].
+    pub fn digest(&self) -> Result<String> {
+        let layers = self.list()?;
+        if layers.is_empty() {
+            return Ok(String::new());
+        }
+        let mut hasher = blake3::Hasher::new();
+        for layer in layers {
+            hasher.update(layer.name.as_str().as_bytes());
+            hasher.update(layer.checksum.as_bytes());
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+
     /// Returns the index of a layer as it is now. Blocks: the first call after an import reads the layer, for a second per
     /// million vertices, and other calls wait.
     ///

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, TimeUnit};
 use serde::{Deserialize, Serialize};
-use toise_lake::provenance::Provenance;
+use toise_lake::Provenance;
 
 /// Maximum characters of a name.
 const NAME_CHARS_MAX: usize = 40;

@@ -15,6 +15,9 @@ const FLAG_SRID: u32 = 0x2000_0000;
 /// Added to the type by ISO for heights and measures.
 const ISO_STEP: u32 = 1_000;
 
+/// Message for a multiple geometry with parts of another type.
+const MIXED: &str = "a part of the WKB has another type than the geometry";
+
 /// Reads a geometry; `None` for a point without coordinates.
 ///
 /// # Errors
@@ -141,26 +144,22 @@ impl Reader<'_> {
             3 => Some(self.polygon(form)?.into()),
             4 => {
                 let points = self.inner(form)?.into_iter().map(Point::try_from);
-                Some(MultiPoint(points.collect::<Result<_, _>>().map_err(mixed)?).into())
+                Some(MultiPoint(points.collect::<Result<_, _>>().map_err(|_| MIXED)?).into())
             }
             5 => {
                 let lines = self.inner(form)?.into_iter().map(LineString::try_from);
-                Some(MultiLineString(lines.collect::<Result<_, _>>().map_err(mixed)?).into())
+                Some(MultiLineString(lines.collect::<Result<_, _>>().map_err(|_| MIXED)?).into())
             }
             6 => {
                 let polygons = self.inner(form)?.into_iter().map(Polygon::try_from);
-                Some(MultiPolygon(polygons.collect::<Result<_, _>>().map_err(mixed)?).into())
+                Some(MultiPolygon(polygons.collect::<Result<_, _>>().map_err(|_| MIXED)?).into())
             }
-            7 => Some(GeometryCollection(self.inner(form)?).into()),
+            7 => Some(Geometry::GeometryCollection(GeometryCollection(self.inner(form)?))),
             other => return Err(format!("the WKB has the type {other}, which is not read")),
         };
         self.depth -= 1;
         Ok(geometry)
     }
-}
-
-fn mixed(_: geo::geo_types::Error) -> String {
-    "a part of the WKB has another type than the geometry".to_owned()
 }
 
 /// Appends a geometry, in little-endian order.

@@ -254,7 +254,8 @@ impl JsonGeometry {
                     .into_iter()
                     .filter_map(Self::into_geometry)
                     .collect();
-                (!inner.is_empty()).then(|| GeometryCollection(inner).into())
+                (!inner.is_empty())
+                    .then(|| Geometry::GeometryCollection(GeometryCollection(inner)))
             }
         }
     }
