@@ -45,12 +45,13 @@ const COORDINATES: [(&str, &str); 17] = [
     ("x", "y"),
 ];
 /// Names of columns with a latitude and a longitude in one cell, in lower case.
-const POSITION: [&str; 6] = [
+const POSITION: [&str; 7] = [
     "geo_point_2d",
     "geo point",
     "geo_point",
     "geolocalisation",
     "position",
+    "position_geographique",
     "coordonnees",
 ];
 
