@@ -20,6 +20,7 @@ pub use toise_geo as geo;
 pub use toise_geocode as geocode;
 pub use toise_http as http;
 pub use toise_lake as lake;
+pub use toise_layers as layers;
 pub use toise_listings as listings;
 pub use toise_market as market;
 pub use toise_mcp as mcp;

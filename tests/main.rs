@@ -106,6 +106,7 @@ mod journeys {
     mod help;
     mod hostile_sql;
     mod ingesting;
+    mod layers;
     mod maintenance;
     mod market;
     mod mcp;
@@ -147,6 +148,7 @@ mod real {
     mod addresses;
     mod areas;
     mod estimates;
+    mod layers;
     mod market;
     mod matching;
     mod open_data;

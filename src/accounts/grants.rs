@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 84] = [
+pub const ENDPOINTS: [&str; 85] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -27,6 +27,7 @@ pub const ENDPOINTS: [&str; 84] = [
     "areas.get",
     "areas.put",
     "areas.delete",
+    "layers.list",
     "alerts.create",
     "alerts.create_many",
     "alerts.list",

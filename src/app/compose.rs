@@ -41,6 +41,7 @@ use toise_market::Market;
 use toise_market::table::{self, MarketTable};
 use toise_net::egress::EgressGuard;
 use toise_net::webhook_client::WebhookClient;
+use toise_layers::{Layers, functions as layer_functions};
 use toise_opendata::{OpenData, address_functions};
 use toise_portfolios::Portfolios;
 use toise_service::address_rates::AddressRates;
@@ -162,13 +163,14 @@ pub fn app(
     let depth = pool.clone();
     let market = market(&properties, &models, clock);
     let indicators = MarketTable::new(market.clone(), config.sql.threads())?;
-    let state = worker_state(&models, &geocoding, clock, config)?;
+    let layers = Layers::of(store.folder());
+    let state = worker_state(&models, &geocoding, &layers, clock, config)?;
     let sql = queries(
         store,
         &properties,
         &models,
         &geocoding,
-        (indicators, state, program),
+        (indicators, layers.clone(), state, program),
         clock,
         config,
     )?;
@@ -209,6 +211,7 @@ pub fn app(
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
         tiles: Tiles::new(properties.shared_engine(), clock.clone()),
         isochrones: Isochrones::new(&config.geocoding.isochrones)?,
+        layers,
         geocoding: with_upstream(geocoding, upstream, &metrics),
         open_data,
         properties,
@@ -278,13 +281,15 @@ fn queries(
     properties: &Projection,
     models: &LiveModel,
     geocoding: &GeocodingService,
-    (indicators, state, program): (MarketTable, State, PathBuf),
+    (indicators, layers, state, program): (MarketTable, Layers, State, PathBuf),
     clock: &Clock,
     config: &Config,
 ) -> Result<SqlService, Failure> {
     let (models, geocoding, now) = (models.clone(), geocoding.clone(), clock.clone());
+    let asked = layers.clone();
     let functions = move || {
         let mut functions = address_functions::live_functions(geocoding.geocoder());
+        functions.extend(layer_functions::scalar_functions(&asked));
         let today = now.now().date_naive();
         functions.extend(toise_estimate::functions::live_functions(&models, today));
         functions
@@ -308,6 +313,7 @@ fn queries(
             listings: Some(properties.listings().clone()),
             functions: Arc::new(functions),
             derived: vec![(table::NAME, Arc::new(indicators))],
+            layers,
         },
         derived: Arc::new(move |_, part, interrupt| rows.part(part, interrupt)),
         state,
@@ -323,6 +329,7 @@ fn queries(
 fn worker_state(
     models: &LiveModel,
     geocoding: &GeocodingService,
+    layers: &Layers,
     clock: &Clock,
     config: &Config,
 ) -> Result<State, Failure> {
@@ -334,10 +341,15 @@ fn worker_state(
         return Ok(Arc::new(String::new));
     }
     let (models, geocoding, clock) = (models.clone(), geocoding.clone(), clock.clone());
+    let layers = layers.clone();
     let has_adjustments = config.estimate.adjustments() == Adjustments::On;
     Ok(Arc::new(move || {
         let in_use = InUse {
-            identity: Identity::in_use(models.named().as_deref(), geocoding.named().as_deref()),
+            identity: Identity::in_use(
+                models.named().as_deref(),
+                geocoding.named().as_deref(),
+                &layers,
+            ),
             today: clock.now().date_naive(),
             has_adjustments,
         };
@@ -351,6 +363,7 @@ fn worker_state(
 fn worker_state(
     _: &LiveModel,
     _: &GeocodingService,
+    _: &Layers,
     _: &Clock,
     config: &Config,
 ) -> Result<State, Failure> {

@@ -14,6 +14,7 @@ use crate::{Failure, dumps};
 use toise_engine::{Budget, Engine, priority};
 use toise_estimate::functions as estimates;
 use toise_geocode::table::schema as addresses;
+use toise_layers::{Layers, functions as layer_functions};
 use toise_listings::columns::{adverts, properties};
 use toise_market::table::{self, MarketTable};
 use toise_opendata::{address_functions, dpe, dvf, functions};
@@ -69,7 +70,8 @@ pub fn run(data: &Path) -> Result<(), Failure> {
     let budget = Budget::from(&config.engine);
     let engine = Engine::open_despite_damage(data, &schemas, &schemas, budget)?;
     let calls = link.calls();
-    let functions = product_functions(&calls);
+    let layers = Layers::of(data);
+    let functions = product_functions(&calls, &layers);
     let rows = calls.clone();
     let market = MarketTable::elsewhere(Arc::new(move |part| rows.rows(table::NAME, part)));
     let mut derived: Vec<(_, Arc<dyn datafusion::catalog::TableProvider>)> =
@@ -81,6 +83,7 @@ pub fn run(data: &Path) -> Result<(), Failure> {
             listings: None,
             functions: Arc::new(move || functions.clone()),
             derived,
+            layers,
         },
         threads: config.sql.threads(),
         workers: workers(&config, &calls)?,
@@ -99,12 +102,14 @@ fn remove_spill_folder() {
     }
 }
 
-/// Returns the functions of the product. The server computes those that need a model or the index of addresses.
-fn product_functions(calls: &Calls) -> Vec<ScalarUDF> {
+/// Returns the functions of the product. The server computes those that need a model, the index of addresses or that of a
+/// layer.
+fn product_functions(calls: &Calls, layers: &Layers) -> Vec<ScalarUDF> {
     // Never called: the functions only declare their parameters and results.
     let no_model = || Err("the server has the model".to_owned());
     let mut remote = address_functions::scalar_functions(Path::new(""));
     remote.extend(estimates::functions_from(no_model, Default::default()));
+    remote.extend(layer_functions::scalar_functions(layers));
     let remote = remote.into_iter().map(|shape| calls.function(shape));
     functions::scalar_functions()
         .into_iter()

@@ -12,6 +12,7 @@ use toise_geocode::table::schema as address_table;
 use toise_lake::check::{Damage, TableCheck};
 use toise_lake::schema::TableSchema;
 use toise_lake::{self as lake, Lake};
+use toise_layers::folder as layers;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::texts;
 use toise_opendata::{dpe, dvf};
@@ -81,8 +82,8 @@ pub fn files(folder: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<(), Damag
     refuse(damaged)
 }
 
-/// Verifies the estimator's model, the index of addresses and the text index of a data folder, if there are any.
-/// Returns what is damaged.
+/// Verifies the estimator's model, the index of addresses, the text index and the layers of a data folder, if there are
+/// any. Returns what is damaged.
 pub fn derived(folder: &Path) -> Vec<Damage> {
     let mut damaged: Vec<Damage> = Vec::new();
     if let Err(error) = model_version(folder) {
@@ -102,6 +103,10 @@ pub fn derived(folder: &Path) -> Vec<Damage> {
             reason: error.to_string(),
         });
     }
+    damaged.extend(layers::verify(folder).into_iter().map(|error| Damage {
+        file: layers::FOLDER.to_owned(),
+        reason: error.to_string(),
+    }));
     damaged
 }
 

@@ -1,4 +1,4 @@
-//! `toise check`: reads the whole lake, the indexes of addresses and texts, the estimator's model and the store, and
+//! `toise check`: reads the whole lake, the indexes of addresses and texts, the layers, the estimator's model and the store, and
 //! verifies them against checksums.
 
 use clap::Args;
@@ -12,6 +12,7 @@ use toise_app::verify;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geocode::folder as addresses;
+use toise_layers::folder as layers;
 use toise_lake::check::TableCheck;
 use toise_listings::Listings;
 use toise_listings::placement::quality::MergeCounts;
@@ -25,7 +26,7 @@ const PLACES_SHOWN_MAX: usize = 5;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Reads every file of the current snapshots and compares each page with the checksum taken when it was written; then
-verifies the indexes of addresses and texts, the estimator's model and every record of the store, if there are any. Can
+verifies the indexes of addresses and texts, the layers, the estimator's model and every record of the store, if there are any. Can
 run during an import or while the server is running. If anything is damaged, names every damaged file and ends with exit
 code 1.
 
@@ -64,6 +65,11 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         true => texts::verify(&common.data),
         false => Ok(()),
     };
+    let layers = match arguments.tables.is_empty() {
+        true => layers::verify(&common.data),
+        false => Vec::new(),
+    };
+    let layers: Vec<String> = layers.iter().map(ToString::to_string).collect();
     let store = if arguments.tables.is_empty() {
         Store::open_existing(&common.data)?
     } else {
@@ -79,7 +85,10 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     let merges = merges.transpose()?;
     let damaged: Vec<_> = tables.iter().flat_map(|table| &table.damaged).collect();
     if common.json {
-        let of_derived = index.len() + usize::from(texts.is_err()) + usize::from(model.is_err());
+        let of_derived = index.len()
+            + layers.len()
+            + usize::from(texts.is_err())
+            + usize::from(model.is_err());
         let count = damaged.len() + of_derived + of_store as usize;
         let texts = texts.as_ref().err().map(ToString::to_string);
         let model = model.as_ref().map_err(ToString::to_string);
@@ -91,6 +100,7 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
             "{}",
             json!({
                 "tables": tables, "model": model, "index": {"damaged": index}, "texts": {"damaged": texts},
+                "layers": {"damaged": layers},
                 "store": store, "merges": merges,
                 "damaged": count,
             })
@@ -108,6 +118,7 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         if let Err(error) = &texts {
             println!("{error}");
         }
+        layers.iter().for_each(|damage| println!("{damage}"));
         if let Some(store) = &store {
             print_store(store);
         }
@@ -137,6 +148,9 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
             "the index of addresses is damaged; a server rebuilds it when it starts: toise serve"
                 .into(),
         );
+    }
+    if files.is_empty() && !layers.is_empty() {
+        return Err("a layer is damaged; import it again, or restore a backup".into());
     }
     if files.is_empty() && texts.is_err() {
         return Err(

@@ -28,6 +28,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "ingest",
             "properties",
             "explain",
+            "layers",
             "portals",
             "jobs",
             "reports",

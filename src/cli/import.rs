@@ -1,4 +1,5 @@
-//! `toise import`: imports files or official sources into the lake and reports everything it read.
+//! `toise import`: imports files or official sources into the lake and reports everything it read. Layers are in
+//! `layers.rs`.
 
 use std::error::Error;
 use std::ops::RangeInclusive;
@@ -10,6 +11,7 @@ use clap::{Args, Subcommand};
 use indicatif::{HumanBytes, HumanCount};
 
 use super::common::MissingArgs;
+use super::layers::{self, LAYER_HELP, LayerArgs};
 use super::result::{listed, no_rows};
 use super::sources::{AddressesPlaceArgs, DiagnosticsPlaceArgs, SalesPlaceArgs};
 use super::{CommandResult, Common};
@@ -55,14 +57,18 @@ enum ImportDataset {
         toise import ban --departments 48,12\n  \
         toise import ban --edition 2026-11 adresses-48.csv.gz lieux-dits-48-beta.csv.gz")]
     Ban(BanArgs),
+    /// Import a file of geodata as a layer, for SQL
+    #[command(after_help = LAYER_HELP)]
+    Layer(LayerArgs),
 }
 
 impl ImportDataset {
-    fn shared(&self) -> &SharedArgs {
+    fn missing(&self) -> &MissingArgs {
         match self {
-            ImportDataset::Dvf(arguments) => &arguments.shared,
-            ImportDataset::Dpe(arguments) => &arguments.shared,
-            ImportDataset::Ban(arguments) => &arguments.shared,
+            ImportDataset::Dvf(arguments) => &arguments.shared.missing,
+            ImportDataset::Dpe(arguments) => &arguments.shared.missing,
+            ImportDataset::Ban(arguments) => &arguments.shared.missing,
+            ImportDataset::Layer(arguments) => &arguments.missing,
         }
     }
 }
@@ -175,7 +181,7 @@ type BoxedError = Box<dyn Error + Send + Sync>;
 
 /// Runs `import`.
 pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
-    arguments.dataset.shared().missing.apply()?;
+    arguments.dataset.missing().apply()?;
     let clock = Clock::system();
     let progress = Progress::new(common.json);
     match &arguments.dataset {
@@ -219,6 +225,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
             verdict(&arguments.files, &report)
         }
         ImportDataset::Ban(arguments) => import_ban(common, arguments, clock, progress),
+        ImportDataset::Layer(arguments) => layers::import(common, arguments, &clock),
     }
 }
 

@@ -28,6 +28,7 @@ mod indicators;
 mod ingest;
 mod jobs;
 pub mod keys;
+mod layers;
 mod man;
 mod market;
 pub mod matching;
@@ -76,7 +77,7 @@ struct Toise {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Import sales, diagnostics or addresses, from files or the sources
+    /// Import sales, diagnostics, addresses, or geodata as a layer
     Import(import::ImportArgs),
     /// Import what the official sources have published since last time
     Refresh(refresh::RefreshArgs),
@@ -88,6 +89,8 @@ enum Command {
     Properties(properties::PropertiesArgs),
     /// List portals with extraction rules, or try the rules on a page
     Portals(portals::PortalsArgs),
+    /// List layers (imported geodata), or remove one
+    Layers(layers::LayersArgs),
     /// List pages being collected and pages collected recently
     Jobs(jobs::JobsArgs),
     /// List reports of accounts about wrong listings, and resolve them
@@ -187,6 +190,7 @@ impl Command {
             Command::Accounts(arguments) => !arguments.creates(),
             Command::Keys(arguments) => !arguments.creates(),
             Command::Properties(_)
+            | Command::Layers(_)
             | Command::Jobs(_)
             | Command::Reports(_)
             | Command::Explain(_)
@@ -255,6 +259,7 @@ fn run(common: &Common, command: Command) -> CommandResult {
         Command::Ingest(arguments) => ingest::run(common, &arguments),
         Command::Properties(arguments) => properties::run(common, &arguments),
         Command::Portals(arguments) => portals::run(common, &arguments),
+        Command::Layers(arguments) => layers::run(common, &arguments),
         Command::Jobs(arguments) => jobs::run(common, &arguments),
         Command::Reports(arguments) => reports::run(common, &arguments),
         Command::Explain(arguments) => explain::run(common, &arguments),

@@ -1,5 +1,5 @@
 //! The identity of the data that answers come from: the version, the snapshots of tables, the model, the index of
-//! addresses.
+//! addresses, the layers.
 //!
 //! A command and its workers compare their identities before anything is answered, so that all rows of an answer come
 //! from one state of the data.
@@ -18,6 +18,7 @@ use toise_estimate::store as models;
 use toise_geocode::{folder as addresses, table as ban};
 use toise_lake::Lake;
 use toise_lake::snapshot::Snapshot;
+use toise_layers::Layers;
 use toise_opendata::{Dataset, dpe, dvf};
 
 /// Value of a part that is missing.
@@ -30,6 +31,8 @@ const VERSION: &str = "version";
 const MODEL: &str = "model";
 /// Name of the part for the index of addresses.
 const ADDRESSES: &str = "address index";
+/// Name of the part for all layers.
+const LAYERS: &str = "set of layers";
 
 /// Parts by name (`version`, `table dvf`, …), each with the text that identifies it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,16 +91,18 @@ impl Identity {
         parts.insert(MODEL.to_owned(), digest(read(&current)?.as_deref()));
         let current = read(&addresses::current(data))?;
         parts.insert(ADDRESSES.to_owned(), digest(current.as_deref()));
+        parts.insert(LAYERS.to_owned(), layers_part(&Layers::of(data)));
         Ok(Self(parts))
     }
 
     /// Returns the identity of what a process has in use. `model` and `addresses` are the files that named its model
     /// and its index of addresses. [`Self::with_versions`] adds tables.
-    pub fn in_use(model: Option<&[u8]>, addresses: Option<&[u8]>) -> Self {
+    pub fn in_use(model: Option<&[u8]>, addresses: Option<&[u8]>, layers: &Layers) -> Self {
         Self(BTreeMap::from([
             (VERSION.to_owned(), version()),
             (MODEL.to_owned(), digest(model)),
             (ADDRESSES.to_owned(), digest(addresses)),
+            (LAYERS.to_owned(), layers_part(layers)),
         ]))
     }
 
@@ -166,6 +171,11 @@ impl Identity {
             "its {name} is {own}, that of the command is {wanted}"
         ))
     }
+}
+
+/// Returns the part for layers; a damaged layer is reported by the query that names it.
+fn layers_part(layers: &Layers) -> String {
+    part_of(&layers.digest().unwrap_or_default())
 }
 
 fn part_of(checksum: &str) -> String {

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use super::plausible::{PositionFault, is_swapped};
 
+mod distance;
+
 /// Maximum vertices of an area, over all its rings; the last position of a ring, which repeats the first, does not count.
 pub const VERTICES_MAX: usize = 2_000;
 /// Minimum vertices of a ring.
@@ -86,6 +88,31 @@ impl Area {
         let value = serde_json::from_str(text)
             .map_err(|error| fault("", format!("must be GeoJSON: {error}")))?;
         Self::from_geojson(&value)
+    }
+
+    /// Makes an area of the rings of polygons, the outer ring of each first, and checks it as [`Self::from_geojson`] does.
+    /// The last position of a ring may repeat the first. There is no maximum of vertices; memory: about 90 bytes for each.
+    ///
+    /// # Errors
+    /// There is no polygon, a ring has fewer than three vertices, touches or crosses itself or another ring of its polygon
+    /// along a line, or a hole is outside its polygon.
+    pub fn from_rings(mut polygons: Vec<Vec<Vec<Coord>>>) -> Result<Self, AreaFault> {
+        let is_multiple = polygons.len() > 1;
+        if polygons.is_empty() || polygons.iter().any(Vec::is_empty) {
+            return Err(fault("", "a polygon has no ring"));
+        }
+        for (index, rings) in polygons.iter_mut().enumerate() {
+            let polygon = is_multiple.then_some(index);
+            for (nth, ring) in rings.iter_mut().enumerate() {
+                let path = || match polygon {
+                    Some(polygon) => format!("coordinates[{polygon}][{nth}]"),
+                    None => format!("coordinates[{nth}]"),
+                };
+                tidy(ring).map_err(|rule| fault(path(), rule))?;
+            }
+            check_polygon(rings, polygon)?;
+        }
+        Ok(Self::new(polygons))
     }
 
     fn new(polygons: Vec<Vec<Ring>>) -> Self {
@@ -347,14 +374,20 @@ fn read_ring(value: &Value, path: &str) -> Result<Ring, AreaFault> {
         let rule = "the last position must be the same as the first";
         return Err(fault(format!("{path}[{}]", ring.len() - 1), rule));
     }
+    tidy(&mut ring).map_err(|rule| fault(path, rule))?;
+    Ok(ring)
+}
+
+/// Removes repeated vertices of a ring, the last one included.
+fn tidy(ring: &mut Ring) -> Result<(), &'static str> {
     ring.dedup();
     while ring.len() > 1 && ring.first() == ring.last() {
         ring.pop();
     }
     if ring.len() < RING_VERTICES_MIN {
-        return Err(fault(path, "must have at least three different vertices"));
+        return Err("must have at least three different vertices");
     }
-    Ok(ring)
+    Ok(())
 }
 
 fn read_position(value: &Value) -> Option<Coord> {

@@ -36,10 +36,14 @@ pub(crate) const TEXTS: &str = "index/properties";
 pub(crate) const CURRENT: &str = "current.json";
 /// Files of a text index that name its segments.
 const TEXT_LISTS: [&str; 2] = ["meta.json", ".managed.json"];
-/// Folders that are published completely: contours, rules of portals.
-const COMPANIONS: [&str; 2] = ["reference", "portals"];
-/// Folders of models and indexes, which have checksums of their own.
-const DERIVED: [&str; 3] = [MODELS, ADDRESSES, TEXTS];
+/// Folder of layers, one folder each.
+pub(crate) const LAYERS: &str = "layers";
+/// File that describes a layer and names its data file.
+pub(crate) const LAYER_METADATA: &str = "layer.json";
+/// Folders that are published completely: contours, rules of portals, layers.
+const COMPANIONS: [&str; 3] = ["reference", "portals", LAYERS];
+/// Folders of models, indexes and layers, which have checksums of their own.
+const DERIVED: [&str; 4] = [MODELS, ADDRESSES, TEXTS, LAYERS];
 /// Lock file in the data folder that a running publication holds.
 const LOCK_FILE: &str = "publish.lock";
 /// Prefix of the names of stages.

@@ -11,7 +11,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::capture::{ADDRESSES, CURRENT, LAKE, MODELS, TEXTS, entries, link_or_copy};
+use super::capture::{
+    ADDRESSES, CURRENT, LAKE, LAYER_METADATA, LAYERS, MODELS, TEXTS, entries, link_or_copy,
+};
 use super::digests::{replace, sync_folder};
 use super::folder::{ReplicaFolder, applied_blocks};
 use super::manifest::{Content, Manifest, PublishedBlock, PublishedFile};
@@ -56,7 +58,8 @@ pub(crate) fn place_files(
 pub(crate) fn names_others(path: &str) -> bool {
     let is_snapshot = path.starts_with(LAKE) && path.ends_with(snapshot::FILE_NAME);
     let names = [MODELS, ADDRESSES].map(|folder| format!("{folder}/{CURRENT}"));
-    is_snapshot || names.iter().any(|name| name == path)
+    let is_layer = path.starts_with(LAYERS) && path.ends_with(LAYER_METADATA);
+    is_snapshot || is_layer || names.iter().any(|name| name == path)
 }
 
 /// Returns the folder of the table whose list has this path.
@@ -205,10 +208,10 @@ pub(crate) fn clean(replica: &ReplicaFolder, installed: &Manifest, former: Optio
         .map(|file| file.path.as_str())
         .collect();
     let is_ours = |path: &str| {
-        let ends = [".parquet", ".ids", ".sums", ".segment"];
+        let ends = [".parquet", ".ids", ".sums", ".segment", LAYER_METADATA];
         ends.iter().any(|end| path.ends_with(end)) || path.starts_with(MODELS)
     };
-    for folder in [LAKE, ADDRESSES, MODELS] {
+    for folder in [LAKE, ADDRESSES, MODELS, LAYERS] {
         for child in entries(&replica.data().join(folder)).unwrap_or_default() {
             let path = format!("{folder}/{child}");
             let at = replica.data().join(&path);

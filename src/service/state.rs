@@ -29,6 +29,7 @@ use toise_engine::pool::QueryPool;
 use toise_estimate::live::LiveModel;
 use toise_geocode::projects::Projects;
 use toise_geocode::service::GeocodingService;
+use toise_layers::Layers;
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
 use toise_portfolios::Portfolios;
@@ -92,6 +93,8 @@ pub struct Data {
     pub portfolios: Portfolios,
     /// Areas within reach of a position.
     pub isochrones: Isochrones,
+    /// Layers.
+    pub layers: Layers,
     /// Vector tiles.
     pub tiles: Tiles,
     /// Runs SQL queries.

@@ -13,6 +13,8 @@ use toise_contract::listings::filters::ListingKind;
 use toise_engine::Engine;
 use toise_engine::session::{MergeOnReadTable, Session, TableVersion, unchanged_views};
 use toise_engine::view::TableView;
+use toise_layers::Layers;
+use toise_layers::table::tables as layer_tables;
 use toise_listings::Listings;
 use toise_listings::search::projection::{self, sql_tables};
 
@@ -30,6 +32,8 @@ pub struct SqlTables {
     pub functions: ProductFunctions,
     /// Tables that are computed when they are read, by name. They see the data of that moment.
     pub derived: Vec<(&'static str, Arc<dyn TableProvider>)>,
+    /// Layers, which are tables as they are now.
+    pub layers: Layers,
 }
 
 impl SqlTables {
@@ -48,10 +52,10 @@ impl SqlTables {
         Ok(TablesAt { views, changed })
     }
 
-    /// Returns a session over open tables and the derived tables.
+    /// Returns a session over open tables, the derived tables and the layers. Blocks: reads the descriptions of layers.
     ///
     /// # Errors
-    /// The folder of temporary files cannot be created.
+    /// The folder of temporary files cannot be created, or the description of a layer is damaged.
     pub fn session(
         &self,
         at: TablesAt,
@@ -67,6 +71,10 @@ impl SqlTables {
         .map_err(SqlError::internal)?;
         for (name, table) in &self.derived {
             let registered = context.register_table(*name, Arc::clone(table));
+            registered.map_err(SqlError::internal)?;
+        }
+        for (name, table) in layer_tables(&self.layers).map_err(SqlError::internal)? {
+            let registered = context.register_table(name, table);
             registered.map_err(SqlError::internal)?;
         }
         let TablesAt { views, changed } = at;

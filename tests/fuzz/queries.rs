@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use toise::app::config::Config;
 use toise::base::clock::Clock;
 use toise::engine::{Budget, Engine};
+use toise::layers::Layers;
 use toise::flight::parameters as flight_parameters;
 use toise::opendata::dvf;
 use toise::sql::SqlError;
@@ -46,6 +47,7 @@ static ASKED: LazyLock<Asked> = LazyLock::new(|| {
         listings: None,
         functions: Arc::new(Vec::new),
         derived: Vec::new(),
+        layers: Layers::of(folder.path()),
     };
     let audit = AuditLog::new(Store::open(folder.path()).unwrap(), Clock::system(), 1);
     let settings = SqlSettings {

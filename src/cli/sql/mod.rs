@@ -66,6 +66,8 @@ dvf` what they hold.
 Functions, in addition to those of DataFusion and names that DuckDB has for them (year, strftime, date_diff, ...):
   geo_distance(pin_lat, pin_lon, lat, lon)   planar distance in metres
   in_area(lat, lon, geojson)   whether a position is in a GeoJSON Polygon or MultiPolygon
+  within(lon, lat, layer), nearest(lon, lat, layer), distance_to(lon, lat, layer)   a position and a layer, which is also
+    the table layer_NAME (toise import layer --help)
   dpe_match_score(body, conso_5_usages_par_m2_ep, emission_ges_5_usages_par_m2, etiquette_dpe, etiquette_ges,
     nombre_niveau_immeuble, numero_etage_appartement, periode_construction, nombre_niveau_logement,
     surface_habitable_logement, lat, lon)   score of a match body, given as JSON text

@@ -28,6 +28,7 @@ use toise_estimate as estimate;
 use toise_geocode::table::schema as addresses;
 use toise_lake::Lake;
 use toise_lake::schema::TableSchema;
+use toise_layers::{Layers, functions as layer_functions};
 use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::sql_tables;
@@ -220,10 +221,13 @@ impl LocalSource {
         let counted = listings.as_ref().filter(|_| has_market);
         let market = market_over(data, &self.config, &engine, counted, clock.clone())?;
         let market = MarketTable::new(market, threads)?;
+        let layers = Layers::of(data);
+        let asked = layers.clone();
         let (data, adjustments) = (data.to_owned(), self.config.estimate.adjustments());
         let functions = move || {
             let mut functions = functions::scalar_functions();
             functions.extend(address_functions::scalar_functions(&data));
+            functions.extend(layer_functions::scalar_functions(&asked));
             let today = clock.now().date_naive();
             functions.extend(estimate::functions::scalar_functions(
                 &data,
@@ -237,6 +241,7 @@ impl LocalSource {
             listings,
             functions: Arc::new(functions),
             derived: vec![(table::NAME, Arc::new(market))],
+            layers,
         })
     }
 }

@@ -22,6 +22,7 @@ use toise_engine::session::Session;
 use toise_estimate::functions as estimates;
 use toise_estimate::valuer::Adjustments;
 use toise_geocode::folder;
+use toise_layers::{Layers, functions as layer_functions};
 use toise_opendata::{address_functions, functions};
 use toise_sql::tables::SqlTables;
 
@@ -73,6 +74,7 @@ impl Sessions {
             listings: None,
             functions: Arc::new(move || functions.clone()),
             derived: Vec::new(),
+            layers: Layers::of(self.held.data()),
         };
         let (limits, threads) = self.held.limits();
         let session = tables
@@ -96,6 +98,8 @@ impl Sessions {
         let geocoder = folder::open(self.held.data());
         let geocoder = geocoder.map_err(|error| Error::Query(error.to_string()))?;
         all.extend(address_functions::live_functions(Arc::new(geocoder)));
+        let layers = Layers::of(self.held.data());
+        all.extend(layer_functions::scalar_functions(&layers));
         let (held, identity) = (Arc::clone(&self.held), terms.identity.clone());
         let open = move || {
             let valuer = held.valuer(&identity, adjustments);

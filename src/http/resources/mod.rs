@@ -14,6 +14,7 @@ pub mod geocoding;
 pub mod geocoding_files;
 mod geocoding_projects;
 mod guide;
+mod layers;
 pub mod opendata;
 pub mod pages;
 mod parcels;
@@ -53,6 +54,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     records::ENDPOINTS,
     pages::ENDPOINTS,
     areas::ENDPOINTS,
+    layers::ENDPOINTS,
     opendata::ENDPOINTS,
     parcels::ENDPOINTS,
     estimates::ENDPOINTS,

@@ -1,10 +1,9 @@
 //! Files of the user as tables, for the command line: `--file name=path`.
 //!
 //! A file is read as every other foreign file is (`toise_input`): unpacked, from any encoding, from a spreadsheet. A
-//! delimited text is converted to Parquet first (`delimited`), because the types of its columns are decided over the
+//! delimited text is converted to Parquet first (`input/typed.rs`), because the types of its columns are decided over the
 //! whole of it. Only local sessions have these tables; a query that comes over the network cannot name a file.
 
-mod delimited;
 #[cfg(test)]
 mod tests;
 
@@ -15,10 +14,12 @@ use std::path::{Component, Path, PathBuf};
 use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
 use glob::Pattern;
 use serde_json::value::RawValue;
-use tempfile::{NamedTempFile, TempPath};
+use tempfile::TempPath;
 
 use crate::SqlError;
 use crate::names::KnownNames;
+use toise_input::typed::{self, NO_ROWS, temporary};
+pub use toise_input::typed::TextColumns;
 use toise_input::{Input, TextConversion};
 use toise_lake::foreign::ForeignParquet;
 use toise_opendata::source::files::expand;
@@ -53,33 +54,6 @@ impl std::str::FromStr for FileTable {
                 "{name:?} cannot name a table: use letters, digits and _"
             ))
         }
-    }
-}
-
-/// Columns that are text whatever their cells look like.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum TextColumns {
-    /// Those named like codes.
-    #[default]
-    Codes,
-    /// Those named like codes, and these.
-    Named(Vec<String>),
-    /// All.
-    All,
-}
-
-impl std::str::FromStr for TextColumns {
-    type Err = std::convert::Infallible;
-
-    /// Parses `all`, or names separated by commas; none if empty.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(if text.trim() == "all" {
-            Self::All
-        } else if text.trim().is_empty() {
-            Self::Codes
-        } else {
-            Self::Named(text.split(',').map(|name| name.trim().to_owned()).collect())
-        })
     }
 }
 
@@ -151,7 +125,7 @@ impl ReadyFile {
             Some(_) => {
                 drop(reader);
                 let open = || open(path).map(|input| input.reader);
-                let (copy, note) = delimited::convert(open, text_columns, &form).map_err(misfit)?;
+                let (copy, note) = typed::convert(open, text_columns, &form).map_err(misfit)?;
                 // The encoding is known since the beginning was read.
                 let form = form.found();
                 let form = form.is_notable().then(|| form.to_string());
@@ -199,9 +173,6 @@ impl ReadyFile {
     }
 }
 
-/// Message for a file without rows.
-const NO_ROWS: &str = "no rows: check that it is the right file, and has rows after its header";
-
 fn open(path: &str) -> Result<Input<'static>, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     toise_input::open(file, TextConversion::Utf8).map_err(|error| error.to_string())
@@ -220,13 +191,6 @@ fn format_of_name(path: &str) -> Result<ReadyFormat, String> {
     } else {
         Err("several files must be .parquet, .csv or .ndjson".into())
     }
-}
-
-fn temporary(suffix: &str) -> std::io::Result<NamedTempFile> {
-    tempfile::Builder::new()
-        .prefix("toise-")
-        .suffix(suffix)
-        .tempfile()
 }
 
 fn copied(mut input: Input<'_>, suffix: &str) -> std::io::Result<TempPath> {

@@ -179,6 +179,12 @@ impl Stage {
         }]});
         self.write("iris.geojson", &square.to_string());
         self.write("quarter.geojson", &square.to_string());
+        self.write("zones.geojson", &square.to_string());
+        self.write(
+            "fr-en-annuaire-education.csv",
+            "identifiant_de_l_etablissement;nom_etablissement;latitude;longitude\n0480001A;Lycée Chaptal;44,5180;3,4990\n",
+        );
+        self.shell("toise import layer flood zones.geojson");
         self.shell("gzip -f iris.geojson && cp iris.geojson.gz contours.geojson.gz");
         let home = format!(
             "select 'f1' as ref, 45.0 as area, '75111' as commune, 300000.0 as price, {lon} as longitude, {lat} as latitude, 'flat' as type"

@@ -14,15 +14,18 @@ use arrow::array::{
 use arrow::compute::kernels::cast_utils::{Parser, string_to_timestamp_nanos};
 use arrow::datatypes::{DataType, Date32Type, Field, Schema, TimeUnit};
 use parquet::arrow::ArrowWriter;
-use tempfile::TempPath;
+use tempfile::{NamedTempFile, TempPath};
 
-use super::{NO_ROWS, TextColumns, temporary};
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
-use toise_input::SharedForm;
-use toise_input::missing;
-use toise_input::number::{self, DecimalEvidence, LoneSeparator};
-use toise_input::words;
 
+use crate::SharedForm;
+use crate::missing;
+use crate::number::{self, DecimalEvidence, LoneSeparator};
+use crate::words;
+
+/// Message for a file without rows.
+pub const NO_ROWS: &str =
+    "no rows: check that it is the right file, and has rows after its header";
 /// Rows per batch.
 const BATCH_ROWS: usize = 8_192;
 /// Most digits of a whole number that every integer of 64 bits can hold.
@@ -52,6 +55,44 @@ const CODE_WORDS: [&str; 21] = [
     "telephone",
 ];
 const MILLISECOND_NANOS: i64 = 1_000_000;
+
+/// Columns that are text whatever their cells look like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TextColumns {
+    /// Those named like codes.
+    #[default]
+    Codes,
+    /// Those named like codes, and these.
+    Named(Vec<String>),
+    /// All.
+    All,
+}
+
+impl std::str::FromStr for TextColumns {
+    type Err = std::convert::Infallible;
+
+    /// Parses `all`, or names separated by commas; none if empty.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(if text.trim() == "all" {
+            Self::All
+        } else if text.trim().is_empty() {
+            Self::Codes
+        } else {
+            Self::Named(text.split(',').map(|name| name.trim().to_owned()).collect())
+        })
+    }
+}
+
+/// Creates an empty temporary file whose name ends so.
+///
+/// # Errors
+/// It cannot be created.
+pub fn temporary(suffix: &str) -> std::io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix("toise-")
+        .suffix(suffix)
+        .tempfile()
+}
 
 /// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,7 +255,7 @@ struct Rows {
 impl Rows {
     fn open(mut text: Box<dyn BufRead + Send>, form: &SharedForm) -> Result<Self, String> {
         let start = text.fill_buf().map_err(|error| error.to_string())?;
-        let builder = toise_input::delimited::builder(start, None, form);
+        let builder = crate::delimited::builder(start, None, form);
         let (text, ends) = RecordBound::new(Box::new(text) as Box<dyn Read>);
         let mut rows = builder.from_reader(text);
         let names = rows.headers().map_err(explain)?;
@@ -260,7 +301,7 @@ fn explain(error: csv::Error) -> String {
 ///
 /// # Errors
 /// The text cannot be read, has no rows, or has rows of another width than its header.
-pub(super) fn convert(
+pub fn convert(
     open: impl Fn() -> Result<Box<dyn BufRead + Send>, String>,
     text_columns: &TextColumns,
     form: &SharedForm,

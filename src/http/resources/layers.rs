@@ -1,0 +1,97 @@
+//! The layers of the service: what `layer_NAME`, `within`, `nearest` and `distance_to` of SQL can be asked about.
+
+use futures::FutureExt;
+use serde_json::{Value, json};
+use warp::http::Method;
+
+use crate::endpoint::call::Call;
+use crate::endpoint::response::ApiResponse;
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
+use crate::openapi::{Operation, enveloped};
+use toise_accounts::scopes::Scope;
+use toise_layers::LayerMetadata;
+use toise_service::error::ApiError;
+
+/// The endpoint of layers.
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
+    method: Method::GET,
+    path: "/v2/protected/layers",
+    access: Access::scoped(Scope::Search, "layers.list"),
+    counting: Counting::Free,
+    effect: Effect::Reads,
+    body: BodyRule::None,
+    time: Time::Request,
+    handler: |call| list(call).boxed(),
+    operation: Some(operation),
+}];
+
+fn operation() -> Operation {
+    Operation::new("layersList", "Layers: geodata that SQL can be asked about, by name")
+        .with_description(
+            "The operator imports layers, such as flood zones or schools. The attributes of a layer are the table \
+             `layer_NAME` of SQL; `within(lon, lat, 'NAME')`, `nearest` and `distance_to` ask its geometries",
+        )
+        .with_answer(enveloped(json!({"type": "array", "items": schema()})))
+}
+
+fn schema() -> Value {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let column = json!({
+        "type": "object",
+        "required": ["name", "type"],
+        "properties": {
+            "name": text("Name of the column"),
+            "type": {
+                "type": "string",
+                "enum": ["text", "integer", "number", "flag", "day", "moment", "utc_moment"],
+                "description": "Type of its values",
+            },
+        },
+    });
+    json!({
+        "type": "object",
+        "required": ["name", "table", "licence", "source", "importedAt", "count", "geometryTypes", "bbox", "columns"],
+        "properties": {
+            "name": text("Name of the layer"),
+            "table": text("Name of its table in SQL"),
+            "licence": text("Licence of the data"),
+            "source": text("Address or name of the file that was imported"),
+            "importedAt": {"type": "string", "format": "date-time", "description": "When it was imported"},
+            "count": {"type": "integer", "minimum": 1, "description": "Number of features"},
+            "geometryTypes": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Types of the geometries, as in GeoJSON",
+            },
+            "bbox": {
+                "type": "array",
+                "items": {"type": "number"},
+                "minItems": 4,
+                "maxItems": 4,
+                "description": "Western, southern, eastern and northern edge of the box around all features, degrees",
+            },
+            "columns": {"type": "array", "items": column, "description": "Attributes of the features"},
+        },
+    })
+}
+
+async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let found = call
+        .blocking(|app| app.data.layers.list().map_err(ApiError::internal))
+        .await?;
+    Ok(ApiResponse::data(found.iter().map(about).collect()))
+}
+
+fn about(layer: &LayerMetadata) -> Value {
+    json!({
+        "name": layer.name,
+        "table": layer.name.table(),
+        "licence": layer.provenance.licence,
+        "source": layer.provenance.name,
+        "importedAt": layer.provenance.read_at,
+        "count": layer.features,
+        "geometryTypes": layer.geometry_types,
+        "bbox": layer.bbox,
+        "columns": layer.columns,
+    })
+}

@@ -1,0 +1,148 @@
+//! Imports a file as a layer.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use chrono::SecondsFormat;
+use tempfile::NamedTempFile;
+use toise_base::clock::Clock;
+use toise_lake::Provenance;
+
+use crate::error::{Error, Result};
+use crate::folder;
+use crate::geometry::type_name;
+use crate::metadata::{Attribute, AttributeKind, LayerMetadata, LayerName};
+use crate::prepare::prepare;
+pub use crate::prepare::InvalidFeatures;
+use crate::read::read;
+use crate::write::{OWN_COLUMNS, write};
+
+/// Licence of a layer for which none was given.
+pub const UNKNOWN_LICENCE: &str = "not stated";
+/// Bytes read at once.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// What is imported.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// Licence of the file.
+    pub licence: Option<String>,
+    /// Address where the file was published.
+    pub source: Option<String>,
+    /// What happens to features whose geometry is not valid.
+    pub invalid: InvalidFeatures,
+}
+
+/// Reads a file and stores it as a layer, in place of one of the same name. Queries that are running keep the layer they
+/// began with. Returns once the layer is durable. Blocks, and uses all cores.
+///
+/// # Errors
+/// The file cannot be read or has a geometry that is not valid, or the layer cannot be written. The layer of before, if there
+/// is one, then stays.
+pub fn import(
+    data: &Path,
+    name: &LayerName,
+    file: &Path,
+    options: &ImportOptions,
+    clock: &Clock,
+) -> Result<LayerMetadata> {
+    folder::check_count(data, name)?;
+    let raw = read(file)?;
+    let refused = |reason: String| Error::File {
+        path: file.to_owned(),
+        reason,
+    };
+    let prepared = prepare(raw.geometries, raw.system, options.invalid).map_err(refused)?;
+    let columns = columns(raw.attributes.schema().fields().iter().map(|field| {
+        let kind = AttributeKind::of(field.data_type()).unwrap_or(AttributeKind::Text);
+        (field.name().as_str(), kind)
+    }));
+    let types: BTreeSet<&str> = prepared
+        .features
+        .iter()
+        .map(|feature| type_name(&feature.geometry))
+        .collect();
+    let types: Vec<String> = types.into_iter().map(str::to_owned).collect();
+    let target = folder::folder(data, name);
+    fs::create_dir_all(&target).map_err(Error::io(&target))?;
+    let draft = NamedTempFile::new_in(&target).map_err(Error::io(&target))?;
+    write(draft.as_file(), &prepared, &raw.attributes, &columns, &types)
+        .map_err(|error| Error::io(draft.path())(io::Error::other(error)))?;
+    let (checksum, bytes) = digest(draft.path())?;
+    let (source_checksum, source_bytes) = digest(file)?;
+    let file_name = file.file_name().unwrap_or(file.as_os_str());
+    let source = options.source.clone();
+    let licence = options.licence.clone();
+    let layer = LayerMetadata {
+        name: name.clone(),
+        provenance: Provenance {
+            name: source.unwrap_or_else(|| file_name.to_string_lossy().into_owned()),
+            edition: None,
+            checksum: source_checksum,
+            licence: licence.unwrap_or_else(|| UNKNOWN_LICENCE.to_owned()),
+            read_at: clock.now().to_rfc3339_opts(SecondsFormat::Millis, true),
+            bytes: source_bytes,
+        },
+        format: raw.format.to_owned(),
+        reference_system: prepared.system.name(),
+        features: prepared.features.len() as u64,
+        without_geometry: prepared.without_geometry,
+        invalid: prepared.invalid,
+        vertices: prepared.vertices,
+        geometry_types: types,
+        bbox: prepared.bbox,
+        columns,
+        data: String::new(),
+        checksum,
+        bytes,
+    };
+    folder::store(data, draft, layer)
+}
+
+/// Returns the attributes. Names are in lower case, so that SQL needs no quotation marks; a name that is empty, taken or one
+/// of the layer's own columns gets its place as ending.
+fn columns<'n>(fields: impl Iterator<Item = (&'n str, AttributeKind)>) -> Vec<Attribute> {
+    let mut columns: Vec<Attribute> = Vec::new();
+    for (place, (name, kind)) in fields.enumerate() {
+        let name = name.trim().to_lowercase();
+        let is_taken = name.is_empty()
+            || OWN_COLUMNS.contains(&name.as_str())
+            || columns.iter().any(|column| column.name == name);
+        let name = match (is_taken, name.as_str()) {
+            (true, "") => format!("column_{}", place + 1),
+            (true, name) => format!("{name}_{}", place + 1),
+            (false, name) => name.to_owned(),
+        };
+        columns.push(Attribute { name, kind });
+    }
+    columns
+}
+
+/// Returns the BLAKE3 of a file, hexadecimal, and its length.
+fn digest(path: &Path) -> Result<(String, u64)> {
+    let mut file = File::open(path).map_err(Error::io(path))?;
+    let (mut hasher, mut buffer, mut bytes) = (blake3::Hasher::new(), vec![0; BUFFER_BYTES], 0);
+    loop {
+        let count = file.read(&mut buffer).map_err(Error::io(path))?;
+        if count == 0 {
+            return Ok((hasher.finalize().to_hex().to_string(), bytes));
+        }
+        hasher.update(&buffer[..count]);
+        bytes += count as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_have_distinct_names_in_lower_case() {
+        let given = ["Code INSEE", "geometry", "Nom", "nom", ""];
+        let named = columns(given.map(|name| (name, AttributeKind::Text)).into_iter());
+        let named: Vec<&str> = named.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(named, ["code insee", "geometry_2", "nom", "nom_4", "column_5"]);
+    }
+}

@@ -1,0 +1,254 @@
+//! A layer in memory: its geometries with a packed R-tree over the boxes of their parts.
+//!
+//! Polygons are areas (`toise_geo::area`), whose edges are sorted by latitude, so that a test looks at few of them. Lines are
+//! cut into pieces. A position in a layer of 100,000 polygons takes about a microsecond. Memory: about 90 bytes for a
+//! vertex of a polygon, 16 for one of a line.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use bytes::Bytes;
+use geo::{Coord, Intersects, Line};
+use geo_index::rtree::sort::HilbertSort;
+use geo_index::rtree::{RTree, RTreeBuilder, RTreeIndex};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use rayon::prelude::*;
+use toise_geo::area::Area;
+use toise_geo::distance::Plane;
+
+use crate::geometry::{PartRef, each_part};
+use crate::prepare::area_of;
+use crate::wkb;
+use crate::write::{FEATURE, GEOMETRY};
+
+/// Maximum segments of a piece of a line.
+const PIECE_SEGMENTS_MAX: usize = 32;
+/// Numbers of a box in the tree.
+const BOX_NUMBERS: usize = 4;
+
+/// A part of a feature.
+#[derive(Debug)]
+enum Part {
+    Point(Coord),
+    /// A piece of a line.
+    Line(Box<[Coord]>),
+    Polygon(Box<Area>),
+}
+
+impl Part {
+    fn contains(&self, lat: f64, lon: f64) -> bool {
+        let position = Coord { x: lon, y: lat };
+        match self {
+            Self::Point(point) => *point == position,
+            Self::Line(piece) => {
+                let mut segments = piece.windows(2);
+                segments.any(|ends| Line::new(ends[0], ends[1]).intersects(&position))
+            }
+            Self::Polygon(area) => area.contains(lat, lon),
+        }
+    }
+
+    fn distance_m(&self, lat: f64, lon: f64, plane: &Plane) -> f64 {
+        match self {
+            Self::Point(point) => plane.segment_distance_m(*point, *point),
+            Self::Line(piece) => {
+                let segments = piece.windows(2);
+                let distances = segments.map(|ends| plane.segment_distance_m(ends[0], ends[1]));
+                distances.fold(f64::INFINITY, f64::min)
+            }
+            Self::Polygon(area) => area.distance_m(lat, lon),
+        }
+    }
+
+    /// Returns western, southern, eastern and northern edge.
+    fn bounds(&self) -> [f64; BOX_NUMBERS] {
+        match self {
+            Self::Point(point) => [point.x, point.y, point.x, point.y],
+            Self::Line(piece) => {
+                let first = piece[0];
+                let start = [first.x, first.y, first.x, first.y];
+                piece.iter().fold(start, |[west, south, east, north], one| {
+                    [west.min(one.x), south.min(one.y), east.max(one.x), north.max(one.y)]
+                })
+            }
+            Self::Polygon(area) => {
+                let [south, north, west, east] = area.bounds();
+                [west, south, east, north]
+            }
+        }
+    }
+}
+
+/// The feature that is nearest to a position.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nearest {
+    /// Number of the feature.
+    pub feature: i64,
+    /// Planar distance, metres; 0 inside and on the border.
+    pub distance_m: f64,
+}
+
+/// The geometries of a layer.
+#[derive(Debug)]
+pub struct LayerIndex {
+    parts: Vec<Part>,
+    /// Number of the feature of each part.
+    features: Vec<i64>,
+    tree: RTree<f64>,
+}
+
+/// A node of the tree that may hold something near: its distance, and its place among the boxes.
+#[derive(Clone, Copy, PartialEq)]
+struct Candidate {
+    distance_m: f64,
+    place: usize,
+}
+
+impl Eq for Candidate {}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_distance = self.distance_m.total_cmp(&other.distance_m);
+        by_distance.then(self.place.cmp(&other.place))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl LayerIndex {
+    /// Reads the geometries of a data file, on all cores.
+    ///
+    /// # Errors
+    /// It is not the data file of a layer.
+    pub(crate) fn read(data: Bytes) -> Result<Self, String> {
+        let failed = |error: parquet::errors::ParquetError| error.to_string();
+        let builder = ParquetRecordBatchReaderBuilder::try_new(data).map_err(failed)?;
+        let columns = ProjectionMask::columns(builder.parquet_schema(), [FEATURE, GEOMETRY]);
+        let rows = builder.with_projection(columns).build().map_err(failed)?;
+        let (mut parts, mut features) = (Vec::new(), Vec::new());
+        for batch in rows {
+            let batch = batch.map_err(|error| error.to_string())?;
+            let column = |name: &str| batch.column_by_name(name).ok_or("a column is missing");
+            let numbers = column(FEATURE)?
+                .as_primitive_opt::<Int64Type>()
+                .ok_or("the numbers of features have another type")?;
+            let geometries = column(GEOMETRY)?
+                .as_binary_opt::<i32>()
+                .ok_or("the geometries have another type")?;
+            let rows = (0..batch.num_rows()).into_par_iter();
+            let of_rows: Vec<Vec<Part>> = rows
+                .map(|row| parts_of(geometries.value(row)))
+                .collect::<Result<_, _>>()?;
+            for (of_row, number) in of_rows.into_iter().zip(numbers.values()) {
+                features.extend(std::iter::repeat_n(*number, of_row.len()));
+                parts.extend(of_row);
+            }
+        }
+        Self::over(parts, features)
+    }
+
+    fn over(parts: Vec<Part>, features: Vec<i64>) -> Result<Self, String> {
+        let count = u32::try_from(parts.len()).map_err(|_| "it has too many parts")?;
+        if count == 0 {
+            return Err("it has no features".to_owned());
+        }
+        let mut tree = RTreeBuilder::<f64>::new(count);
+        for part in &parts {
+            let [west, south, east, north] = part.bounds();
+            tree.add(west, south, east, north);
+        }
+        Ok(Self {
+            tree: tree.finish::<HilbertSort>(),
+            parts,
+            features,
+        })
+    }
+
+    /// Returns whether a position in degrees is in a feature, border included: in a polygon, on a line, or at a point.
+    pub fn contains(&self, lat: f64, lon: f64) -> bool {
+        if !lat.is_finite() || !lon.is_finite() {
+            return false;
+        }
+        let near = self.tree.search(lon, lat, lon, lat).into_iter();
+        let mut near = near.map(|part| &self.parts[part as usize]);
+        near.any(|part| part.contains(lat, lon))
+    }
+
+    /// Returns the nearest feature; of several at the same distance, that with the lowest number. `None` if the position is
+    /// not finite.
+    pub fn nearest(&self, lat: f64, lon: f64) -> Option<Nearest> {
+        if !lat.is_finite() || !lon.is_finite() {
+            return None;
+        }
+        let plane = Plane::at(lat, lon);
+        let boxes = self.tree.boxes();
+        let leaves = self.parts.len() * BOX_NUMBERS;
+        let candidate = |place: usize| {
+            let edges = [boxes[place], boxes[place + 1], boxes[place + 2], boxes[place + 3]];
+            Reverse(Candidate {
+                distance_m: plane.box_distance_m(edges),
+                place,
+            })
+        };
+        let mut waiting = BinaryHeap::from([candidate(boxes.len() - BOX_NUMBERS)]);
+        let mut best: Option<Nearest> = None;
+        while let Some(Reverse(Candidate { distance_m, place })) = waiting.pop() {
+            if best.is_some_and(|best| distance_m > best.distance_m) {
+                break;
+            }
+            let below = self.tree.indices().get(place / BOX_NUMBERS);
+            if place < leaves {
+                let found = Nearest {
+                    feature: self.features[below],
+                    distance_m: self.parts[below].distance_m(lat, lon, &plane),
+                };
+                let is_better = best.is_none_or(|best| {
+                    (found.distance_m, found.feature) < (best.distance_m, best.feature)
+                });
+                if is_better {
+                    best = Some(found);
+                }
+                continue;
+            }
+            let level = self.tree.level_bounds().iter().find(|end| **end > below);
+            let end = level.copied().unwrap_or(boxes.len());
+            let end = end.min(below + usize::from(self.tree.node_size()) * BOX_NUMBERS);
+            waiting.extend((below..end).step_by(BOX_NUMBERS).map(candidate));
+        }
+        best
+    }
+}
+
+/// Returns the parts of a geometry in WKB.
+fn parts_of(bytes: &[u8]) -> Result<Vec<Part>, String> {
+    let geometry = wkb::read(bytes)?.ok_or("a geometry is empty")?;
+    let mut parts = Vec::new();
+    each_part(&geometry, &mut |part| {
+        match part {
+            PartRef::Point(position) => parts.push(Part::Point(position)),
+            PartRef::Line(line) => {
+                // A piece begins where the one before ends.
+                let positions = &line.0;
+                let starts = (0..positions.len().saturating_sub(1)).step_by(PIECE_SEGMENTS_MAX);
+                parts.extend(starts.map(|start| {
+                    let end = (start + PIECE_SEGMENTS_MAX).min(positions.len() - 1);
+                    Part::Line(positions[start..=end].into())
+                }));
+            }
+            PartRef::Polygon(polygon) => parts.push(Part::Polygon(Box::new(area_of(polygon)?))),
+        }
+        Ok(())
+    })?;
+    Ok(parts)
+}
+
+#[cfg(test)]
+#[path = "index_tests.rs"]
+mod tests;

@@ -1,0 +1,90 @@
+//! A layer as the table `layer_NAME` of SQL: the number of each feature, its attributes, its geometry and its box.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::exec_datafusion_err;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{
+    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
+};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::folder;
+use crate::live::Layers;
+use crate::metadata::LayerMetadata;
+use crate::write::schema;
+
+/// Returns the table of every layer, with its name. Blocks: reads the descriptions of the layers.
+///
+/// # Errors
+/// As for [`folder::list`].
+pub fn tables(layers: &Layers) -> crate::Result<Vec<(String, Arc<dyn TableProvider>)>> {
+    let table = |metadata: LayerMetadata| -> (String, Arc<dyn TableProvider>) {
+        let name = metadata.name.table();
+        let table = LayerTable {
+            data: layers.data().to_owned(),
+            schema: schema(&metadata.columns),
+            metadata,
+        };
+        (name, Arc::new(table))
+    };
+    Ok(layers.list()?.into_iter().map(table).collect())
+}
+
+/// A layer as a table. Its data file is verified before each scan.
+#[derive(Debug)]
+struct LayerTable {
+    data: PathBuf,
+    schema: SchemaRef,
+    metadata: LayerMetadata,
+}
+
+#[async_trait]
+impl TableProvider for LayerTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (data, metadata) = (self.data.clone(), self.metadata.clone());
+        let verified =
+            tokio::task::spawn_blocking(move || folder::read_verified(&data, &metadata).map(drop));
+        verified
+            .await
+            .map_err(|error| exec_datafusion_err!("{error}"))?
+            .map_err(|error| exec_datafusion_err!("{error}"))?;
+        let path = folder::data_file(&self.data, &self.metadata);
+        let path = path.canonicalize()?;
+        let url = ListingTableUrl::parse(path.to_string_lossy())?;
+        let format = ParquetFormat::default().with_enable_pruning(true);
+        let options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");
+        let config = ListingTableConfig::new(url)
+            .with_listing_options(options)
+            .with_schema(Arc::clone(&self.schema));
+        let table = ListingTable::try_new(config)?;
+        table.scan(state, projection, filters, limit).await
+    }
+}
