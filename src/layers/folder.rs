@@ -122,10 +122,7 @@ pub fn verify(data: &Path) -> Vec<Error> {
         Some(layer) => read_verified(data, &layer).map(drop),
         None => Ok(()),
     };
-    names
-        .iter()
-        .filter_map(|name| check(name).err())
-        .collect()
+    names.iter().filter_map(|name| check(name).err()).collect()
 }
 
 /// Refuses a further layer if there are as many as there may be.
@@ -145,7 +142,11 @@ pub(crate) fn check_count(data: &Path, name: &LayerName) -> Result<()> {
 ///
 /// # Errors
 /// A file cannot be written.
-pub(crate) fn store(data: &Path, draft: NamedTempFile, mut layer: LayerMetadata) -> Result<LayerMetadata> {
+pub(crate) fn store(
+    data: &Path,
+    draft: NamedTempFile,
+    mut layer: LayerMetadata,
+) -> Result<LayerMetadata> {
     let folder = folder(data, &layer.name);
     let before = find(data, &layer.name).ok().flatten();
     layer.data = format!("{}{DATA_ENDING}", &layer.checksum[..CHECKSUM_CHARS]);
@@ -156,8 +157,7 @@ pub(crate) fn store(data: &Path, draft: NamedTempFile, mut layer: LayerMetadata)
         .map_err(|error| Error::io(&path)(error.error))?;
     sync(&folder)?;
     let path = folder.join(METADATA_FILE);
-    let text = serde_json::to_vec_pretty(&layer)
-        .map_err(|error| Error::io(&path)(error.into()))?;
+    let text = serde_json::to_vec_pretty(&layer).map_err(|error| Error::io(&path)(error.into()))?;
     let mut draft = NamedTempFile::new_in(&folder).map_err(Error::io(&folder))?;
     draft.write_all(&text).map_err(Error::io(&path))?;
     draft.as_file().sync_all().map_err(Error::io(&path))?;
@@ -166,7 +166,10 @@ pub(crate) fn store(data: &Path, draft: NamedTempFile, mut layer: LayerMetadata)
         .map_err(|error| Error::io(&path)(error.error))?;
     sync(&folder)?;
     let kept = [Some(&layer), before.as_ref()];
-    remove_others(&folder, &kept.map(|layer| layer.map(|layer| layer.data.as_str())))?;
+    remove_others(
+        &folder,
+        &kept.map(|layer| layer.map(|layer| layer.data.as_str())),
+    )?;
     Ok(layer)
 }
 
