@@ -439,7 +439,7 @@ export const WORDS = {
   "delimiter.|": ["bars", "des barres"],
   "delimiter.\t": ["tabs", "des tabulations"],
   importRows: ["Rows", "Lignes"],
-  importColumn: ["Column and its first values", "Colonne et premières valeurs"],
+  importColumn: ["Column", "Colonne"],
   importMeans: ["Meaning", "Signification"],
   importIgnored: ["not used", "non utilisée"],
   importAbout: ["The meaning is suggested by the name of the column. Check it against the values.", "La signification est proposée d’après le nom de la colonne. Comparez-la aux valeurs."],
