@@ -2,11 +2,11 @@
 
 Gets in by the demo's link, finds a sale, goes to a commune, values a home and asks what if, runs commands of the
 palette, makes an alert and sees a delivery arrive, compares the prices of two years, asks SQL by completed names and
-sees its rows on the map, reads an advert that tries to run a script, makes and
-revokes keys, imports a file of adverts and decides pairs as an operator, and is signed out when the key is revoked. A key with few scopes sees
-its screens and no refusal. The guide is searched and shows its pictures. A newcomer gets on by visible words alone, in both
-languages (newcomer.py). Every screen must fit 360 pixels and be accessible in either theme (reach.py); the file of axe-core
-named by TOISE_AXE checks most of it, and is left out without one.
+sees its rows on the map, reads an advert that tries to run a script, makes and revokes keys, imports a file of
+adverts and decides pairs as an operator, and is signed out when the key is revoked. A key with few scopes sees its
+screens and no refusal. The guide is searched and shows its pictures. A newcomer gets on by visible words alone, in
+both languages (newcomer.py). Every screen must fit 360 pixels and be accessible in either theme (reach.py); the file
+of axe-core named by TOISE_AXE checks most of it, and is left out without one.
 """
 
 import http.server
@@ -75,7 +75,7 @@ def thin(nth, price):
     }
 
 
-# An agency's export in an old encoding. One column has no usual name, one storey is no number, and one row has no address.
+# An agency's export. One column has no usual name, one storey is no number, and one row has no address.
 EXPORT = """URL;Titre;Prix;m² hab.;Code postal;Ville;Étage
 https://agence.example/annonces/1;Appartement T3;250 000 €;61,5;48000;Mende;2
 https://agence.example/annonces/2;Maison T5;310 000 €;120;48000;Mende;dernier
@@ -479,8 +479,8 @@ with sync_playwright() as playwright:
     grants = ["search", "ai", "alerts", "geocoding", "sql"]
     first = ask("POST", "/v2/protected/admin/keys", ready["admin_key"],
         {"kind": "production", "account_id": account, "name": "newcomer", "grants": grants})
-    house = "select number, name, city, postal_code from ban where kind = 'address' and suffix is null order by id limit 1"
-    house = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": house})["data"][0]
+    house = "select number, name, city, postal_code from ban where kind = 'address' and suffix is null order by id"
+    house = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": f"{house} limit 1"})["data"][0]
     street = f"{house['number']} {house['name']}"
     home = {"typed": f"{street} {house['city']}", "found": f"{street} {house['postal_code']} {house['city']}"}
     for language in newcomer.WORDS:
@@ -528,7 +528,11 @@ with sync_playwright() as playwright:
     # A file of adverts is dropped: what was understood is shown, a meaning is corrected, and its rows are sent.
     importing = desk.get_by_role("region", name="Import adverts")
     data = desk.evaluate_handle(
-        "([name, bytes]) => { const data = new DataTransfer(); data.items.add(new File([new Uint8Array(bytes)], name)); return data; }",
+        """([name, bytes]) => {
+            const data = new DataTransfer();
+            data.items.add(new File([new Uint8Array(bytes)], name));
+            return data;
+        }""",
         ["agence.csv", list(EXPORT.encode("cp1252"))],
     )
     importing.locator("label").dispatch_event("drop", {"dataTransfer": data})

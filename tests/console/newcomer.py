@@ -1,7 +1,7 @@
 """A person who has never seen the console values a home, makes an alert and exports a table, by what is visible alone.
 
-The steps use only words that stand on the screen, in the given language: of buttons and links, above fields and in them.
-No address of a screen, no style and no name that only a screen reader has is used.
+The steps use only words that stand on the screen, in the given language: of buttons and links, above fields and in
+them. No address of a screen, no style and no name that only a screen reader has is used.
 """
 
 import re
@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 WORDS = {
     "en-GB": {
         "key": "API key", "enter": "Open the console", "home": "A home", "address": "Number, street and town",
-        "value": "Estimated value", "house": "House", "alerts": "Alerts", "new alert": "New alert", "postal code": "Postal code",
-        "done": "Done", "name": "Name", "webhook": "Webhook address", "create": "Create",
+        "value": "Estimated value", "house": "House", "alerts": "Alerts", "new alert": "New alert",
+        "postal code": "Postal code", "done": "Done", "name": "Name", "webhook": "Webhook address", "create": "Create",
         "made": "is active", "sql": "SQL", "examples": "Examples", "communes": "Communes with the most sales",
         "run": "Run", "file": "csv",
     },

@@ -1,68 +1,24 @@
-"""Whether anyone can use a screen: axe-core with all its rules, and what it cannot judge.
+"""Whether anyone can use a screen: what axe-core cannot judge.
 
-axe-core leaves out text over gradients and does not press keys. Here the contrast of all text is computed from the styles,
-and the Tab key goes through the screen: each stop must show that it has the focus.
+axe-core leaves out text over gradients and does not press keys. Here the contrast of all text is computed from the
+styles, and the Tab key goes through the screen: each stop must show that it has the focus.
 """
 
-# Least contrast of text, and of large text (24 px, or 18.66 px and bold).
-CONTRAST = """() => {
-  const parse = (text) => {
-    const [r, g, b, a = 1] = text.match(/[\\d.]+(?:e-?\\d+)?/g).map(Number);
-    return text.startsWith("color(srgb") ? [r * 255, g * 255, b * 255, a] : [r, g, b, a];
-  };
-  const over = (top, below) => top.slice(0, 3).map((one, nth) => one * top[3] + below[nth] * (1 - top[3]));
-  const light = (colour) => {
-    const [r, g, b] = colour.map((one) => one / 255).map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const isImage = (style) => style.backgroundImage !== "none" && !/^linear-gradient/.test(style.backgroundImage);
-  const faults = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const holder = node.parentElement;
-    if (!node.data.trim() || !holder.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
-    if (holder.closest("noscript, [aria-hidden=true], :disabled, .hidden, .map, .maplibregl-map, option")) continue;
-    const layers = [];
-    let isOnImage = false;
-    let opacity = 1;
-    for (let at = holder; at; at = at.parentElement) {
-      const style = getComputedStyle(at);
-      opacity *= Number(style.opacity);
-      isOnImage ||= isImage(style);
-      layers.unshift(parse(style.backgroundColor));
-    }
-    if (isOnImage || opacity < 1) continue;
-    const ground = layers.reduce((below, layer) => over(layer, below), [255, 255, 255]);
-    const style = getComputedStyle(holder);
-    const text = over(parse(style.color), ground);
-    const [least, most] = [light(text), light(ground)].sort((one, other) => one - other);
-    const ratio = (most + 0.05) / (least + 0.05);
-    const size = parseFloat(style.fontSize);
-    const isLarge = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-    if (ratio < (isLarge ? 3 : 4.5)) faults.push(`contrast ${ratio.toFixed(2)} of "${node.data.trim().slice(0, 30)}" (${holder.className})`);
-  }
-  return [...new Set(faults)];
-}"""
+import pathlib
 
-# The element that has the focus, and whether it or what holds it shows that.
-FOCUSED = """() => {
-  const one = document.activeElement;
-  if (!one || one === document.body) return null;
-  const shows = (at) => {
-    const style = getComputedStyle(at);
-    return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
-  };
-  const isShown = shows(one) || Boolean(one.closest("label") && shows(one.closest("label"))) || one.matches(".maplibregl-canvas, dialog input");
-  return { name: one.outerHTML.slice(0, 120), isShown };
-}"""
-
+SCRIPT = pathlib.Path(__file__).with_name("reach.js").read_text(encoding="utf-8")
 # Tab stops that are tried on a screen.
 STOPS_MAX = 40
 
 
+def ask(page, question):
+    """The answer of a function of reach.js."""
+    return page.evaluate(f"{SCRIPT.strip()}.{question}()")
+
+
 def contrast(page):
     """Texts whose contrast is too low."""
-    return page.evaluate(CONTRAST)
+    return ask(page, "contrast")
 
 
 def stops_without_focus(page):
@@ -71,7 +27,7 @@ def stops_without_focus(page):
     page.evaluate("document.activeElement?.blur()")
     for _ in range(STOPS_MAX):
         page.keyboard.press("Tab")
-        stop = page.evaluate(FOCUSED)
+        stop = ask(page, "focused")
         if stop is None:
             break
         if not stop["isShown"]:

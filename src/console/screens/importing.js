@@ -97,7 +97,7 @@ function Understood({ file, onLeave }) {
     ${!sent && html`<${Mapping} file=${file} chosen=${chosen} onChoose=${setChosen} />
       ${lacks.length > 0 && html`<${Note} kind="warn" role="status">${lacks.map((one) => html`<span>${word(one)}</span>`)}<//>`}`}
     ${sent && html`<${Outcome} sent=${sent} total=${file.rows.length} />`}
-    <div class="row">
+    <div class="row confirm">
       ${(!sent || sent.error) && html`<button type="button" class="primary" disabled=${lacks.includes("importNeedsUrl")} onClick=${send}>${word(sent ? "importAgain" : "importSend", { count: total })}</button>`}
       ${!isSending && html`<button type="button" class=${sent && !sent.error ? "" : "quiet"} onClick=${onLeave}>${word("importOther")}</button>`}</div>`;
 }
