@@ -64,7 +64,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 51] = files![
+static OWN: [PageFile; 55] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -91,6 +91,9 @@ static OWN: [PageFile; 51] = files![
     "parts.js": "text/javascript",
     "places.js": "text/javascript",
     "plot.js": "text/javascript",
+    "advertcolumns.js": "text/javascript",
+    "tablefile.js": "text/javascript",
+    "valuewords.js": "text/javascript",
     "rail.js": "text/javascript",
     "rows.js": "text/javascript",
     "sqlcompletion.js": "text/javascript",
@@ -110,6 +113,7 @@ static OWN: [PageFile; 51] = files![
     "screens/match.js": "text/javascript",
     "screens/model.js": "text/javascript",
     "screens/newalert.js": "text/javascript",
+    "screens/importing.js": "text/javascript",
     "screens/operations.js": "text/javascript",
     "screens/pairs.js": "text/javascript",
     "screens/query.js": "text/javascript",
