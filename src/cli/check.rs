@@ -12,8 +12,8 @@ use toise_app::verify;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geocode::folder as addresses;
-use toise_layers::folder as layers;
 use toise_lake::check::TableCheck;
+use toise_layers::folder as layers;
 use toise_listings::Listings;
 use toise_listings::placement::quality::MergeCounts;
 use toise_listings::search::texts;
@@ -85,10 +85,8 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     let merges = merges.transpose()?;
     let damaged: Vec<_> = tables.iter().flat_map(|table| &table.damaged).collect();
     if common.json {
-        let of_derived = index.len()
-            + layers.len()
-            + usize::from(texts.is_err())
-            + usize::from(model.is_err());
+        let of_derived =
+            index.len() + layers.len() + usize::from(texts.is_err()) + usize::from(model.is_err());
         let count = damaged.len() + of_derived + of_store as usize;
         let texts = texts.as_ref().err().map(ToString::to_string);
         let model = model.as_ref().map_err(ToString::to_string);

@@ -76,7 +76,13 @@ pub(super) fn import(common: &Common, arguments: &LayerArgs, clock: &Clock) -> C
             false => InvalidFeatures::Refused,
         },
     };
-    let layer = import_layer(&common.data, &arguments.name, &arguments.file, &options, clock)?;
+    let layer = import_layer(
+        &common.data,
+        &arguments.name,
+        &arguments.file,
+        &options,
+        clock,
+    )?;
     if common.json {
         println!("{}", serde_json::to_string(&layer)?);
         return Ok(());
@@ -116,7 +122,9 @@ pub fn run(common: &Common, arguments: &LayersArgs) -> CommandResult {
         LayersAction::List => list(common),
         LayersAction::Remove { name } => {
             if !folder::remove(&common.data, name)? {
-                return Err(format!("no layer {name}; to list the layers: toise layers list").into());
+                return Err(
+                    format!("no layer {name}; to list the layers: toise layers list").into(),
+                );
             }
             if common.json {
                 println!("{}", json!({"removed": name}));
@@ -139,7 +147,9 @@ fn list(common: &Common) -> CommandResult {
         return Ok(());
     }
     let mut shown = table();
-    shown.set_header(["layer", "features", "types", "imported", "licence", "source"]);
+    shown.set_header([
+        "layer", "features", "types", "imported", "licence", "source",
+    ]);
     for layer in &layers {
         shown.add_row([
             layer.name.to_string(),

@@ -24,8 +24,7 @@ use crate::number::{self, DecimalEvidence, LoneSeparator};
 use crate::words;
 
 /// Message for a file without rows.
-pub const NO_ROWS: &str =
-    "no rows: check that it is the right file, and has rows after its header";
+pub const NO_ROWS: &str = "no rows: check that it is the right file, and has rows after its header";
 /// Rows per batch.
 const BATCH_ROWS: usize = 8_192;
 /// Most digits of a whole number that every integer of 64 bits can hold.

@@ -4,9 +4,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StructArray,
-};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StructArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, Float64Type};
@@ -158,7 +156,9 @@ impl ScalarUDFImpl for LayerFunction {
 fn structs(found: &[Option<Option<Nearest>>]) -> ArrayRef {
     let found: Vec<Option<Nearest>> = found.iter().map(|found| found.flatten()).collect();
     let features = found.iter().map(|found| found.map(|found| found.feature));
-    let metres = found.iter().map(|found| found.map(|found| found.distance_m));
+    let metres = found
+        .iter()
+        .map(|found| found.map(|found| found.distance_m));
     let columns: Vec<ArrayRef> = vec![
         Arc::new(features.collect::<Int64Array>()),
         Arc::new(metres.collect::<Float64Array>()),

@@ -1,7 +1,7 @@
 //! Geometries in memory: the parts of one, its type, its size, and their construction from a stream of coordinates.
 
-use flatgeobuf::geozero::error::{GeozeroError, Result as GeozeroResult};
 use flatgeobuf::geozero::GeomProcessor;
+use flatgeobuf::geozero::error::{GeozeroError, Result as GeozeroResult};
 use geo::{
     Coord, Geometry, GeometryCollection, LineString, MultiLineString, MultiPoint, MultiPolygon,
     Point, Polygon,

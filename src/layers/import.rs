@@ -1,12 +1,11 @@
 //! Imports a file as a layer.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use chrono::SecondsFormat;
-use tempfile::NamedTempFile;
 use toise_base::clock::Clock;
 use toise_lake::Provenance;
 
@@ -14,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::folder;
 use crate::geometry::type_name;
 use crate::metadata::{Attribute, AttributeKind, LayerMetadata, LayerName};
-use crate::prepare::prepare;
 pub use crate::prepare::InvalidFeatures;
+use crate::prepare::prepare;
 use crate::read::read;
 use crate::write::{OWN_COLUMNS, write};
 
@@ -48,7 +47,6 @@ pub fn import(
     options: &ImportOptions,
     clock: &Clock,
 ) -> Result<LayerMetadata> {
-    folder::check_count(data, name)?;
     let raw = read(file)?;
     let refused = |reason: String| Error::File {
         path: file.to_owned(),
@@ -65,11 +63,15 @@ pub fn import(
         .map(|feature| type_name(&feature.geometry))
         .collect();
     let types: Vec<String> = types.into_iter().map(str::to_owned).collect();
-    let target = folder::folder(data, name);
-    fs::create_dir_all(&target).map_err(Error::io(&target))?;
-    let draft = NamedTempFile::new_in(&target).map_err(Error::io(&target))?;
-    write(draft.as_file(), &prepared, &raw.attributes, &columns, &types)
-        .map_err(|error| Error::io(draft.path())(io::Error::other(error)))?;
+    let (draft, _lock) = folder::draft(data, name)?;
+    write(
+        draft.as_file(),
+        &prepared,
+        &raw.attributes,
+        &columns,
+        &types,
+    )
+    .map_err(|error| Error::io(draft.path())(io::Error::other(error)))?;
     let (checksum, bytes) = digest(draft.path())?;
     let (source_checksum, source_bytes) = digest(file)?;
     let file_name = file.file_name().unwrap_or(file.as_os_str());
@@ -143,6 +145,9 @@ mod tests {
         let given = ["Code INSEE", "geometry", "Nom", "nom", ""];
         let named = columns(given.map(|name| (name, AttributeKind::Text)).into_iter());
         let named: Vec<&str> = named.iter().map(|column| column.name.as_str()).collect();
-        assert_eq!(named, ["code insee", "geometry_2", "nom", "nom_4", "column_5"]);
+        assert_eq!(
+            named,
+            ["code insee", "geometry_2", "nom", "nom_4", "column_5"]
+        );
     }
 }

@@ -71,7 +71,12 @@ impl Part {
                 let first = piece[0];
                 let start = [first.x, first.y, first.x, first.y];
                 piece.iter().fold(start, |[west, south, east, north], one| {
-                    [west.min(one.x), south.min(one.y), east.max(one.x), north.max(one.y)]
+                    [
+                        west.min(one.x),
+                        south.min(one.y),
+                        east.max(one.x),
+                        north.max(one.y),
+                    ]
                 })
             }
             Self::Polygon(area) => {
@@ -191,7 +196,12 @@ impl LayerIndex {
         let boxes = self.tree.boxes();
         let leaves = self.parts.len() * BOX_NUMBERS;
         let candidate = |place: usize| {
-            let edges = [boxes[place], boxes[place + 1], boxes[place + 2], boxes[place + 3]];
+            let edges = [
+                boxes[place],
+                boxes[place + 1],
+                boxes[place + 2],
+                boxes[place + 3],
+            ];
             Reverse(Candidate {
                 distance_m: plane.box_distance_m(edges),
                 place,

@@ -50,13 +50,24 @@ fn borders_holes_lines_and_points_are_as_documented() {
     let near = index.nearest(48.0, 8.4).unwrap();
     assert_eq!(near.feature, 3);
     assert!((near.distance_m - 29_763.0).abs() < 50.0, "{near:?}");
-    assert_eq!(index.nearest(48.2, 2.2), Some(Nearest { feature: 1, distance_m: 0.0 }));
+    assert_eq!(
+        index.nearest(48.2, 2.2),
+        Some(Nearest {
+            feature: 1,
+            distance_m: 0.0
+        })
+    );
     assert_eq!(index.nearest(f64::INFINITY, 2.0), None);
 }
 
 #[test]
 fn of_equal_distances_the_lowest_number_is_taken() {
-    let squares = vec![wkt::read("POLYGON ((2 48, 4 48, 4 50, 2 50, 2 48))").unwrap().unwrap(); 40];
+    let squares = vec![
+        wkt::read("POLYGON ((2 48, 4 48, 4 50, 2 50, 2 48))")
+            .unwrap()
+            .unwrap();
+        40
+    ];
     let index = index(&squares);
     assert_eq!(index.nearest(49.0, 3.0).unwrap().feature, 1);
     assert_eq!(index.nearest(49.0, 5.0).unwrap().feature, 1);
@@ -89,7 +100,8 @@ fn feature() -> impl Strategy<Value = Geometry> {
             }
             3 => {
                 let other = ring(lon + 2.0, lat, &reaches);
-                let polygons = [corners, other].map(|ring| geo::Polygon::new(ring.into(), Vec::new()));
+                let polygons =
+                    [corners, other].map(|ring| geo::Polygon::new(ring.into(), Vec::new()));
                 geo::MultiPolygon(polygons.into()).into()
             }
             _ => geo::Polygon::new(corners.into(), Vec::new()).into(),

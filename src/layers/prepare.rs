@@ -54,7 +54,11 @@ pub(crate) fn prepare(
     named: Option<ReferenceSystem>,
     invalid: InvalidFeatures,
 ) -> Result<Prepared, String> {
-    let vertices: usize = geometries.iter().flatten().map(CoordsIter::coords_count).sum();
+    let vertices: usize = geometries
+        .iter()
+        .flatten()
+        .map(CoordsIter::coords_count)
+        .sum();
     if vertices as u64 > VERTICES_MAX {
         return Err(format!(
             "its geometries have {vertices} vertices; a layer may have {VERTICES_MAX}: split the file, for example by \
@@ -156,7 +160,10 @@ fn checked(geometry: Geometry, system: ReferenceSystem) -> Result<(Geometry, [f6
         .coords_iter()
         .find(|position| !position.x.is_finite() || !position.y.is_finite())
     {
-        return Err(format!("the position ({}, {}) is not finite", position.x, position.y));
+        return Err(format!(
+            "the position ({}, {}) is not finite",
+            position.x, position.y
+        ));
     }
     let geometry = system.to_degrees(geometry)?;
     each_part(&geometry, &mut |part| match part {
@@ -168,7 +175,9 @@ fn checked(geometry: Geometry, system: ReferenceSystem) -> Result<(Geometry, [f6
     let bbox = bounds(&geometry).ok_or("it has no positions")?;
     let [west, south, east, north] = bbox;
     if west < -180.0 || east > 180.0 || south < -90.0 || north > 90.0 {
-        return Err(format!("({west}, {south}) to ({east}, {north}) is not on the earth"));
+        return Err(format!(
+            "({west}, {south}) to ({east}, {north}) is not on the earth"
+        ));
     }
     Ok((geometry, bbox))
 }
@@ -201,12 +210,18 @@ mod tests {
                 "POLYGON ((2 48, 3 49, 3 48, 2 49, 2 48))",
                 "feature 2: coordinates[0][2]: the border crosses itself after this vertex",
             ),
-            ("POLYGON ((2 48, 3 49, 2 48))", "feature 2: coordinates[0]: must have at least three"),
+            (
+                "POLYGON ((2 48, 3 49, 2 48))",
+                "feature 2: coordinates[0]: must have at least three",
+            ),
             (
                 "MULTIPOLYGON (((2 48, 3 48, 3 49, 2 48)), ((2 48, 3 48, 3 49, 2 48), (5 48, 6 48, 6 49, 5 48)))",
                 "feature 2: polygon 2: coordinates[1][0]: the hole is outside its polygon",
             ),
-            ("LINESTRING (2 48)", "feature 2: a line must have two positions"),
+            (
+                "LINESTRING (2 48)",
+                "feature 2: a line must have two positions",
+            ),
         ] {
             let fault = prepared(&[good, bad], InvalidFeatures::Refused).unwrap_err();
             assert!(fault.starts_with(expected), "{bad}: {fault}");
@@ -219,9 +234,19 @@ mod tests {
     fn swapped_and_foreign_coordinates_are_refused_and_lambert_is_converted() {
         let swapped = prepared(&["POINT (48.85 2.35)"], InvalidFeatures::Refused);
         assert!(swapped.unwrap_err().contains("swapped"));
-        let mixed = prepared(&["POINT (2 48)", "POINT (652000 6862000)"], InvalidFeatures::Refused);
-        assert!(mixed.unwrap_err().contains("neither degrees nor Lambert-93"));
-        let lambert = prepared(&["POINT (652000 6862000)", "POLYGON EMPTY"], InvalidFeatures::Refused);
+        let mixed = prepared(
+            &["POINT (2 48)", "POINT (652000 6862000)"],
+            InvalidFeatures::Refused,
+        );
+        assert!(
+            mixed
+                .unwrap_err()
+                .contains("neither degrees nor Lambert-93")
+        );
+        let lambert = prepared(
+            &["POINT (652000 6862000)", "POLYGON EMPTY"],
+            InvalidFeatures::Refused,
+        );
         let lambert = lambert.unwrap();
         assert_eq!(lambert.system, ReferenceSystem::Projected(2154));
         assert_eq!(lambert.without_geometry, 1);

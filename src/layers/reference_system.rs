@@ -59,7 +59,9 @@ impl ReferenceSystem {
         if name.ends_with("CRS84") || name.ends_with("CRS83") {
             return Ok(Self::Degrees);
         }
-        let digits = name.trim_end_matches(|sign: char| sign.is_ascii_digit()).len();
+        let digits = name
+            .trim_end_matches(|sign: char| sign.is_ascii_digit())
+            .len();
         match name[digits..].parse() {
             Ok(code) if name.to_ascii_uppercase().contains("EPSG") => Self::of_epsg(code),
             _ => Err(format!("the reference system {name:?} is not read; {HINT}")),
@@ -135,14 +137,29 @@ mod tests {
     #[test]
     fn names_of_files_are_understood() {
         let lambert = Ok(ReferenceSystem::Projected(2154));
-        for name in ["urn:ogc:def:crs:EPSG::2154", "EPSG:2154", "http://www.opengis.net/def/crs/EPSG/0/2154"] {
+        for name in [
+            "urn:ogc:def:crs:EPSG::2154",
+            "EPSG:2154",
+            "http://www.opengis.net/def/crs/EPSG/0/2154",
+        ] {
             assert_eq!(ReferenceSystem::of_name(name), lambert, "{name}");
         }
-        for name in ["urn:ogc:def:crs:OGC:1.3:CRS84", "EPSG:4326", "urn:ogc:def:crs:EPSG::4171"] {
-            assert_eq!(ReferenceSystem::of_name(name), Ok(ReferenceSystem::Degrees), "{name}");
+        for name in [
+            "urn:ogc:def:crs:OGC:1.3:CRS84",
+            "EPSG:4326",
+            "urn:ogc:def:crs:EPSG::4171",
+        ] {
+            assert_eq!(
+                ReferenceSystem::of_name(name),
+                Ok(ReferenceSystem::Degrees),
+                "{name}"
+            );
         }
         let error = ReferenceSystem::of_name("EPSG:3857").unwrap_err();
-        assert!(error.contains("EPSG:3857") && error.contains("ogr2ogr"), "{error}");
+        assert!(
+            error.contains("EPSG:3857") && error.contains("ogr2ogr"),
+            "{error}"
+        );
         assert!(ReferenceSystem::of_name("local").is_err());
     }
 
@@ -162,7 +179,12 @@ mod tests {
     fn the_tower_of_eiffel_is_in_paris() {
         let tower = Point::new(648_237.3, 6_862_271.7).into();
         let degrees = ReferenceSystem::Projected(2154).to_degrees(tower).unwrap();
-        let Geometry::Point(point) = degrees else { panic!() };
-        assert!((point.x() - 2.2945).abs() < 1e-3 && (point.y() - 48.8584).abs() < 1e-3, "{point:?}");
+        let Geometry::Point(point) = degrees else {
+            panic!()
+        };
+        assert!(
+            (point.x() - 2.2945).abs() < 1e-3 && (point.y() - 48.8584).abs() < 1e-3,
+            "{point:?}"
+        );
     }
 }

@@ -154,7 +154,9 @@ impl Reader<'_> {
                 let polygons = self.inner(form)?.into_iter().map(Polygon::try_from);
                 Some(MultiPolygon(polygons.collect::<Result<_, _>>().map_err(|_| MIXED)?).into())
             }
-            7 => Some(Geometry::GeometryCollection(GeometryCollection(self.inner(form)?))),
+            7 => Some(Geometry::GeometryCollection(GeometryCollection(
+                self.inner(form)?,
+            ))),
             other => return Err(format!("the WKB has the type {other}, which is not read")),
         };
         self.depth -= 1;
@@ -236,7 +238,10 @@ fn write_line(line: &LineString, out: &mut Vec<u8>) {
 fn write_polygon(polygon: &Polygon, out: &mut Vec<u8>) {
     write_count(1 + polygon.interiors().len(), out);
     write_line(polygon.exterior(), out);
-    polygon.interiors().iter().for_each(|ring| write_line(ring, out));
+    polygon
+        .interiors()
+        .iter()
+        .for_each(|ring| write_line(ring, out));
 }
 
 #[cfg(test)]

@@ -201,7 +201,10 @@ mod tests {
             ("POINT(2,5 48,5)", "WKT: expected two numbers"),
             ("POLYGON((2 48, 3 49)", "WKT: expected ')'"),
             ("POINT(2 48) x", "WKT: expected the end"),
-            ("CIRCULARSTRING(0 0, 1 1, 1 0)", "WKT: CIRCULARSTRING is not read"),
+            (
+                "CIRCULARSTRING(0 0, 1 1, 1 0)",
+                "WKT: CIRCULARSTRING is not read",
+            ),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(expected), "{text}: {error}");

@@ -4,7 +4,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BinaryBuilder, Float64Array, Int64Array, RecordBatch, StructArray, UInt32Array};
+use arrow::array::{
+    ArrayRef, BinaryBuilder, Float64Array, Int64Array, RecordBatch, StructArray, UInt32Array,
+};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -90,7 +92,10 @@ fn batch(
     features: &[Feature],
     attributes: &RecordBatch,
 ) -> Result<RecordBatch, ParquetError> {
-    let places: UInt32Array = features.iter().map(|feature| feature.place as u32).collect();
+    let places: UInt32Array = features
+        .iter()
+        .map(|feature| feature.place as u32)
+        .collect();
     let numbers: Int64Array = features
         .iter()
         .map(|feature| feature.place as i64 + 1)

@@ -18,14 +18,32 @@ const ZONES: [(&str, i64, &[&[(f64, f64)]]); 2] = [
         "à Nîmes",
         3,
         &[
-            &[(4.0, 43.0), (5.0, 43.0), (5.0, 44.0), (4.0, 44.0), (4.0, 43.0)],
-            &[(4.4, 43.4), (4.4, 43.6), (4.6, 43.6), (4.6, 43.4), (4.4, 43.4)],
+            &[
+                (4.0, 43.0),
+                (5.0, 43.0),
+                (5.0, 44.0),
+                (4.0, 44.0),
+                (4.0, 43.0),
+            ],
+            &[
+                (4.4, 43.4),
+                (4.4, 43.6),
+                (4.6, 43.6),
+                (4.6, 43.4),
+                (4.4, 43.4),
+            ],
         ],
     ),
     (
         "à Toulon",
         1,
-        &[&[(5.5, 43.0), (6.0, 43.0), (6.0, 43.5), (5.5, 43.5), (5.5, 43.0)]],
+        &[&[
+            (5.5, 43.0),
+            (6.0, 43.0),
+            (6.0, 43.5),
+            (5.5, 43.5),
+            (5.5, 43.0),
+        ]],
     ),
 ];
 
@@ -107,8 +125,12 @@ fn flatgeobuf(path: &Path) {
     writer.add_column("niveau", ColumnType::Long, |_, _| {});
     for (name, level, rings) in &ZONES {
         let added = writer.add_feature_geom(Rings(rings), |feature| {
-            feature.property(0, "Nom", &ColumnValue::String(name)).unwrap();
-            feature.property(1, "niveau", &ColumnValue::Long(*level)).unwrap();
+            feature
+                .property(0, "Nom", &ColumnValue::String(name))
+                .unwrap();
+            feature
+                .property(1, "niveau", &ColumnValue::Long(*level))
+                .unwrap();
         });
         added.unwrap();
     }
@@ -120,7 +142,9 @@ fn data_file(data: &Path, layer: &str) -> PathBuf {
     let folder = data.join("layers").join(layer);
     let files = std::fs::read_dir(&folder).unwrap();
     let mut files = files.map(|entry| entry.unwrap().path());
-    files.find(|path| path.extension().is_some_and(|ending| ending == "parquet")).unwrap()
+    files
+        .find(|path| path.extension().is_some_and(|ending| ending == "parquet"))
+        .unwrap()
 }
 
 #[test]
@@ -140,17 +164,37 @@ fn every_format_gives_the_same_layer() {
     let imported = run(
         data,
         &[
-            "import", "layer", "json", &write(files, "zones.geojson", geojson().to_string()),
-            "--licence", "Licence Ouverte 2.0", "--source", "https://example.org/zones",
+            "import",
+            "layer",
+            "json",
+            &write(files, "zones.geojson", geojson().to_string()),
+            "--licence",
+            "Licence Ouverte 2.0",
+            "--source",
+            "https://example.org/zones",
         ],
     );
     assert_eq!(imported["features"], 2);
     assert_eq!(imported["provenance"]["licence"], "Licence Ouverte 2.0");
-    run(data, &["import", "layer", "csv", &write(files, "zones.csv", table)]);
-    run(data, &["import", "layer", "shapes", &write(files, "shapes.csv", shapes)]);
+    run(
+        data,
+        &["import", "layer", "csv", &write(files, "zones.csv", table)],
+    );
+    run(
+        data,
+        &[
+            "import",
+            "layer",
+            "shapes",
+            &write(files, "shapes.csv", shapes),
+        ],
+    );
     run(data, &["import", "layer", "fgb", fgb.to_str().unwrap()]);
     let parquet = data_file(data, "json");
-    run(data, &["import", "layer", "parquet", parquet.to_str().unwrap()]);
+    run(
+        data,
+        &["import", "layer", "parquet", parquet.to_str().unwrap()],
+    );
     for layer in ["json", "csv", "shapes", "fgb", "parquet"] {
         assert_eq!(inside(data, layer), expected(), "{layer}");
         let query = format!("select feature, nom, niveau from layer_{layer} order by feature");
@@ -170,15 +214,31 @@ fn every_format_gives_the_same_layer() {
          and feature = nearest(lon, lat, 'json')['feature'] order by lon"
     );
     let joined = run(data, &["sql", &joined]);
-    let names = joined.as_array().unwrap().iter().map(|row| row["nom"].clone());
-    assert_eq!(names.collect::<Value>(), json!(["à Nîmes", "à Nîmes", "à Nîmes", "à Toulon"]));
+    let names = joined
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["nom"].clone());
+    assert_eq!(
+        names.collect::<Value>(),
+        json!(["à Nîmes", "à Nîmes", "à Nîmes", "à Toulon"])
+    );
 
     let listed = run(data, &["layers", "list"]);
     assert_eq!(listed.as_array().unwrap().len(), 5);
     assert_eq!(listed[2]["name"], "json");
-    assert_eq!(run(data, &["layers", "remove", "csv"]), json!({"removed": "csv"}));
-    let gone = toise(data, &["sql", "select within(4, 43, 'csv')"]).output().unwrap();
-    assert!(errors(&gone).contains("no layer \"csv\"; layers: fgb, json, parquet, shapes"), "{}", errors(&gone));
+    assert_eq!(
+        run(data, &["layers", "remove", "csv"]),
+        json!({"removed": "csv"})
+    );
+    let gone = toise(data, &["sql", "select within(4, 43, 'csv')"])
+        .output()
+        .unwrap();
+    assert!(
+        errors(&gone).contains("no layer \"csv\"; layers: fgb, json, parquet, shapes"),
+        "{}",
+        errors(&gone)
+    );
 }
 
 #[test]
@@ -188,24 +248,55 @@ fn points_are_read_in_degrees_and_in_lambert_93() {
     let data = data.as_path();
     let degrees = "identifiant;nom;latitude;longitude\n0750001A;Lycée Buffon;48,8434;2,3132\n\
                    0830002B;Collège Peiresc;43,1268;5,9302\n0830003C;sans position;;\n";
-    let imported = run(data, &["import", "layer", "schools", &write(files, "schools.csv", degrees)]);
-    assert_eq!((&imported["features"], &imported["without_geometry"]), (&json!(2), &json!(1)));
+    let imported = run(
+        data,
+        &[
+            "import",
+            "layer",
+            "schools",
+            &write(files, "schools.csv", degrees),
+        ],
+    );
+    assert_eq!(
+        (&imported["features"], &imported["without_geometry"]),
+        (&json!(2), &json!(1))
+    );
     // The same two places in Lambert-93, in the encoding of a spreadsheet.
     let lambert = "nom;x;y\nLyc\u{e9}e Buffon;649 591,5;6 860 601,3\nColl\u{e8}ge Peiresc;938 407,7;6 230 230,6\n";
     let (lambert, ..) = encoding_rs::WINDOWS_1252.encode(lambert);
-    let imported = run(data, &["import", "layer", "lambert", &write(files, "lambert.csv", lambert)]);
-    assert_eq!(imported["reference_system"], "Lambert-93, converted to degrees");
+    let imported = run(
+        data,
+        &[
+            "import",
+            "layer",
+            "lambert",
+            &write(files, "lambert.csv", lambert),
+        ],
+    );
+    assert_eq!(
+        imported["reference_system"],
+        "Lambert-93, converted to degrees"
+    );
 
     let query = "select s.nom, nearest(s.longitude, s.latitude, 'lambert') as found, \
                  distance_to(2.3132, 48.85, 'schools') as metres from layer_schools s order by s.feature";
     let rows = run(data, &["sql", query]);
     for (nth, row) in rows.as_array().unwrap().iter().enumerate() {
         assert_eq!(row["found"]["feature"], nth + 1, "{row}");
-        assert!(row["found"]["distance_m"].as_f64().unwrap() < 2_000.0, "{row}");
+        assert!(
+            row["found"]["distance_m"].as_f64().unwrap() < 2_000.0,
+            "{row}"
+        );
         let metres = row["metres"].as_f64().unwrap();
         assert!((metres - 733.9).abs() < 1.0, "{metres}");
     }
-    let nulls = run(data, &["sql", "select within(null, 48, 'schools') as w, nearest(2, null, 'schools') as n"]);
+    let nulls = run(
+        data,
+        &[
+            "sql",
+            "select within(null, 48, 'schools') as w, nearest(2, null, 'schools') as n",
+        ],
+    );
     assert_eq!(nulls[0], json!({"w": null, "n": null}));
 }
 
@@ -223,22 +314,68 @@ fn a_file_that_is_not_geodata_is_refused_with_the_feature_and_the_reason() {
         "crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}}, "features": []});
     let crossing = write(files, "crossing.geojson", crossing.to_string());
     for (file, expected) in [
-        (crossing.clone(), "feature 2: coordinates[0][2]: the border crosses itself after this vertex"),
-        (write(files, "mercator.geojson", mercator.to_string()), "the reference system EPSG:3857 is not read; convert it"),
-        (write(files, "swapped.csv", "lon,lat\n48.85,2.35\n"), "latitude and longitude seem to be swapped"),
-        (write(files, "far.csv", "x,y\n5,9000000\n"), "are neither degrees nor Lambert-93"),
-        (write(files, "homes.csv", "nom,prix\na,1\n"), "no column with a geometry among: nom, prix"),
-        (write(files, "bad.csv", "nom,wkt\na,POINT(2 48)\nb,POINT(2)\n"), "feature 2, column \"wkt\": WKT: expected two numbers"),
-        (write(files, "cut.fgb", b"fgb\x03fgb\x00\x10\x00\x00\x00xx"), "not readable as FlatGeobuf"),
-        (write(files, "empty.geojson", r#"{"type":"FeatureCollection","features":[]}"#), "it has no features"),
+        (
+            crossing.clone(),
+            "feature 2: coordinates[0][2]: the border crosses itself after this vertex",
+        ),
+        (
+            write(files, "mercator.geojson", mercator.to_string()),
+            "the reference system EPSG:3857 is not read; convert it",
+        ),
+        (
+            write(files, "swapped.csv", "lon,lat\n48.85,2.35\n"),
+            "latitude and longitude seem to be swapped",
+        ),
+        (
+            write(files, "far.csv", "x,y\n5,9000000\n"),
+            "are neither degrees nor Lambert-93",
+        ),
+        (
+            write(files, "homes.csv", "nom,prix\na,1\n"),
+            "no column with a geometry among: nom, prix",
+        ),
+        (
+            write(files, "bad.csv", "nom,wkt\na,POINT(2 48)\nb,POINT(2)\n"),
+            "feature 2, column \"wkt\": WKT: expected two numbers",
+        ),
+        (
+            write(files, "cut.fgb", b"fgb\x03fgb\x00\x10\x00\x00\x00xx"),
+            "not readable as FlatGeobuf",
+        ),
+        (
+            write(
+                files,
+                "empty.geojson",
+                r#"{"type":"FeatureCollection","features":[]}"#,
+            ),
+            "it has no features",
+        ),
     ] {
-        let output = toise(data, &["import", "layer", "zones", &file]).output().unwrap();
-        assert!(!output.status.success() && errors(&output).contains(expected), "{file}: {}", errors(&output));
+        let output = toise(data, &["import", "layer", "zones", &file])
+            .output()
+            .unwrap();
+        assert!(
+            !output.status.success() && errors(&output).contains(expected),
+            "{file}: {}",
+            errors(&output)
+        );
     }
-    let kept = run(data, &["import", "layer", "zones", &crossing, "--skip-invalid"]);
-    assert_eq!((&kept["features"], &kept["invalid"]), (&json!(1), &json!(1)));
-    let output = toise(data, &["import", "layer", "Zones", &crossing]).output().unwrap();
-    assert!(errors(&output).contains("cannot name a layer"), "{}", errors(&output));
+    let kept = run(
+        data,
+        &["import", "layer", "zones", &crossing, "--skip-invalid"],
+    );
+    assert_eq!(
+        (&kept["features"], &kept["invalid"]),
+        (&json!(1), &json!(1))
+    );
+    let output = toise(data, &["import", "layer", "Zones", &crossing])
+        .output()
+        .unwrap();
+    assert!(
+        errors(&output).contains("cannot name a layer"),
+        "{}",
+        errors(&output)
+    );
 }
 
 #[tokio::test]
@@ -248,7 +385,10 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
     let data = data.as_path();
     run(data, &["synth", "--lake", "--dvf", "200"]);
     let zones = write(files, "zones.geojson", geojson().to_string());
-    run(data, &["import", "layer", "zones", &zones, "--licence", "LO 2.0"]);
+    run(
+        data,
+        &["import", "layer", "zones", &zones, "--licence", "LO 2.0"],
+    );
     let key = run(data, &["keys", "create", "--scopes", "search,sql"]);
     let key = key["key"].as_str().unwrap().to_owned();
     let server = Server::start_with(data, "serve", &[], Stdio::null());
@@ -264,25 +404,43 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
     };
     let listed = answered(http_client().get(format!("{address}/v2/protected/layers"))).await;
     let layer = &listed["data"][0];
-    assert_eq!((&layer["name"], &layer["licence"], &layer["count"]), (&json!("zones"), &json!("LO 2.0"), &json!(2)));
+    assert_eq!(
+        (&layer["name"], &layer["licence"], &layer["count"]),
+        (&json!("zones"), &json!("LO 2.0"), &json!(2))
+    );
     assert_eq!(layer["bbox"], json!([4.0, 43.0, 6.0, 44.0]));
     assert_eq!(layer["columns"][0], json!({"name": "nom", "type": "text"}));
 
     let inside = format!("select within(lon, lat, 'zones') as inside from {POSITIONS}");
     let flags = |rows: &Value| -> Value {
-        let rows = rows["data"].as_array().unwrap_or_else(|| panic!("{rows}")).iter();
+        let rows = rows["data"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{rows}"))
+            .iter();
         rows.map(|row| row["inside"].clone()).collect()
     };
     assert_eq!(flags(&ask(&inside).await), expected());
-    let both = "select count(*) as n from dvf, layer_zones where distance_to(lon, lat, 'zones') >= 0";
+    let both =
+        "select count(*) as n from dvf, layer_zones where distance_to(lon, lat, 'zones') >= 0";
     let both = ask(both).await;
     assert!(both["data"][0]["n"].as_i64().unwrap() > 0, "{both}");
 
     // Only the second zone is left.
     let mut second = geojson();
     second["features"].as_array_mut().unwrap().remove(0);
-    run(data, &["import", "layer", "zones", &write(files, "second.geojson", second.to_string())]);
-    assert_eq!(flags(&ask(&inside).await), json!([false, false, false, false, false, true]));
+    run(
+        data,
+        &[
+            "import",
+            "layer",
+            "zones",
+            &write(files, "second.geojson", second.to_string()),
+        ],
+    );
+    assert_eq!(
+        flags(&ask(&inside).await),
+        json!([false, false, false, false, false, true])
+    );
     let names = ask("select nom as inside from layer_zones").await;
     assert_eq!(flags(&names), json!(["à Toulon"]));
     drop(server);
@@ -293,7 +451,10 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
     let restored = files.join("restored");
     run(&restored, &["restore", backup.to_str().unwrap()]);
     let query = "select nom from layer_zones";
-    assert_eq!(run(&restored, &["sql", query]), json!([{"nom": "à Toulon"}]));
+    assert_eq!(
+        run(&restored, &["sql", query]),
+        json!([{"nom": "à Toulon"}])
+    );
     assert_eq!(run(data, &["check"])["layers"]["damaged"], json!([]));
     for path in [data_file(&restored, "zones")] {
         let mut bytes = std::fs::read(&path).unwrap();
@@ -302,7 +463,15 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
         std::fs::write(&path, bytes).unwrap();
     }
     let check = toise(&restored, &["check"]).output().unwrap();
-    assert!(!check.status.success() && errors(&check).contains("a layer is damaged"), "{}", errors(&check));
+    assert!(
+        !check.status.success() && errors(&check).contains("a layer is damaged"),
+        "{}",
+        errors(&check)
+    );
     let query = toise(&restored, &["sql", query]).output().unwrap();
-    assert!(errors(&query).contains("its checksum does not match"), "{}", errors(&query));
+    assert!(
+        errors(&query).contains("its checksum does not match"),
+        "{}",
+        errors(&query)
+    );
 }

@@ -74,7 +74,8 @@ pub(super) fn normalised(batch: &RecordBatch) -> Result<RecordBatch, String> {
     let mut fields = Vec::new();
     let mut columns: Vec<ArrayRef> = Vec::new();
     for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-        let failed = |error: arrow::error::ArrowError| format!("column {:?}: {error}", field.name());
+        let failed =
+            |error: arrow::error::ArrowError| format!("column {:?}: {error}", field.name());
         let is_binary = matches!(
             column.data_type(),
             DataType::Binary
@@ -89,7 +90,11 @@ pub(super) fn normalised(batch: &RecordBatch) -> Result<RecordBatch, String> {
             Some(kind) => cast(column, &kind.data_type()).map_err(failed)?,
             None => as_text(column).map_err(failed)?,
         };
-        fields.push(Field::new(field.name(), converted.data_type().clone(), true));
+        fields.push(Field::new(
+            field.name(),
+            converted.data_type().clone(),
+            true,
+        ));
         columns.push(converted);
     }
     if columns.is_empty() {

@@ -73,7 +73,9 @@ impl GeometryColumns {
     /// There is no such column.
     pub fn named(schema: &Schema, name: &str) -> Result<Self, String> {
         let place = schema.index_of(name);
-        let place = place.map_err(|_| format!("its GeoParquet metadata name the column {name:?}, which it lacks"))?;
+        let place = place.map_err(|_| {
+            format!("its GeoParquet metadata name the column {name:?}, which it lacks")
+        })?;
         Ok(Self::Whole(place))
     }
 
@@ -92,7 +94,10 @@ impl GeometryColumns {
             return Ok(Self::Whole(whole));
         }
         let coordinates = COORDINATES.iter();
-        if let Some((x, y)) = coordinates.filter_map(|(x, y)| place(x).zip(place(y))).next() {
+        if let Some((x, y)) = coordinates
+            .filter_map(|(x, y)| place(x).zip(place(y)))
+            .next()
+        {
             return Ok(Self::Coordinates(x, y));
         }
         if let Some(position) = POSITION.iter().find_map(|name| place(name)) {

@@ -30,9 +30,8 @@ pub(super) fn read(file: File) -> Result<RawLayer, String> {
     while let Some(feature) = features.next().map_err(failed)? {
         let number = geometries.len() + 1;
         check_count(number)?;
-        let of_feature = |error: flatgeobuf::geozero::error::GeozeroError| {
-            format!("feature {number}: {error}")
-        };
+        let of_feature =
+            |error: flatgeobuf::geozero::error::GeozeroError| format!("feature {number}: {error}");
         let mut geometry = GeometryBuilder::default();
         if feature.geometry().is_some() {
             feature.process_geom(&mut geometry).map_err(of_feature)?;

@@ -10,8 +10,8 @@ use geo::{
     Coord, Geometry, GeometryCollection, LineString, MultiLineString, MultiPoint, MultiPolygon,
     Point,
 };
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::{RawLayer, attributes, check_count};
@@ -27,7 +27,9 @@ pub(super) fn read(text: impl BufRead) -> Result<RawLayer, String> {
     let mut json = serde_json::Deserializer::from_reader(text);
     let failed = |error: serde_json::Error| format!("not valid GeoJSON: {error}");
     loop {
-        TopLevel(&mut found).deserialize(&mut json).map_err(failed)?;
+        TopLevel(&mut found)
+            .deserialize(&mut json)
+            .map_err(failed)?;
         if json.end().is_ok() {
             break;
         }
@@ -181,13 +183,27 @@ impl<'de> Visitor<'de> for Features<'_> {
 #[derive(Deserialize)]
 #[serde(tag = "type")]
 enum JsonGeometry {
-    Point { coordinates: MaybePosition },
-    MultiPoint { coordinates: Vec<Position> },
-    LineString { coordinates: Vec<Position> },
-    MultiLineString { coordinates: Vec<Vec<Position>> },
-    Polygon { coordinates: Vec<Vec<Position>> },
-    MultiPolygon { coordinates: Vec<Vec<Vec<Position>>> },
-    GeometryCollection { geometries: Vec<JsonGeometry> },
+    Point {
+        coordinates: MaybePosition,
+    },
+    MultiPoint {
+        coordinates: Vec<Position>,
+    },
+    LineString {
+        coordinates: Vec<Position>,
+    },
+    MultiLineString {
+        coordinates: Vec<Vec<Position>>,
+    },
+    Polygon {
+        coordinates: Vec<Vec<Position>>,
+    },
+    MultiPolygon {
+        coordinates: Vec<Vec<Vec<Position>>>,
+    },
+    GeometryCollection {
+        geometries: Vec<JsonGeometry>,
+    },
 }
 
 /// A position, or an empty list for an empty point.
@@ -254,8 +270,7 @@ impl JsonGeometry {
                     .into_iter()
                     .filter_map(Self::into_geometry)
                     .collect();
-                (!inner.is_empty())
-                    .then(|| Geometry::GeometryCollection(GeometryCollection(inner)))
+                (!inner.is_empty()).then(|| Geometry::GeometryCollection(GeometryCollection(inner)))
             }
         }
     }
@@ -265,8 +280,7 @@ impl JsonGeometry {
 mod tests {
     use super::*;
 
-    const POINT: &str =
-        r#"{"type":"Feature","properties":{"nom":"a"},"geometry":{"type":"Point","coordinates":[2,48,30]}}"#;
+    const POINT: &str = r#"{"type":"Feature","properties":{"nom":"a"},"geometry":{"type":"Point","coordinates":[2,48,30]}}"#;
 
     #[test]
     fn collections_features_and_lines_of_features_are_read() {
@@ -274,7 +288,10 @@ mod tests {
         let lines = format!("{POINT}\n{POINT}\n");
         for text in [collection, lines] {
             let layer = read(text.as_bytes()).unwrap();
-            assert_eq!((layer.geometries.len(), layer.attributes.num_rows()), (2, 2));
+            assert_eq!(
+                (layer.geometries.len(), layer.attributes.num_rows()),
+                (2, 2)
+            );
             assert_eq!(layer.geometries[0], Some(Point::new(2.0, 48.0).into()));
         }
         let null = r#"{"type":"Feature","id":7,"properties":null,"geometry":null}"#;
@@ -286,17 +303,32 @@ mod tests {
     #[test]
     fn an_error_names_the_feature() {
         for (second, expected) in [
-            (r#"{"type":"Point","coordinates":[2]}"#, "feature 2: a position must have two numbers"),
-            (r#"{"type":"Circle","coordinates":[2, 3]}"#, "feature 2: unknown variant `Circle`"),
-            (r#"{"type":"Point","coordinates":"2 48"}"#, "feature 2: invalid type: string"),
+            (
+                r#"{"type":"Point","coordinates":[2]}"#,
+                "feature 2: a position must have two numbers",
+            ),
+            (
+                r#"{"type":"Circle","coordinates":[2, 3]}"#,
+                "feature 2: unknown variant `Circle`",
+            ),
+            (
+                r#"{"type":"Point","coordinates":"2 48"}"#,
+                "feature 2: invalid type: string",
+            ),
         ] {
             let text = format!(
                 r#"{{"type":"FeatureCollection","features":[{POINT},{{"type":"Feature","properties":{{}},"geometry":{second}}}]}}"#
             );
             let error = read(text.as_bytes()).unwrap_err();
-            assert!(error.starts_with(&format!("not valid GeoJSON: {expected}")), "{error}");
+            assert!(
+                error.starts_with(&format!("not valid GeoJSON: {expected}")),
+                "{error}"
+            );
         }
         let error = read(&br#"{"type":"Topology"}"#[..]).unwrap_err();
-        assert!(error.contains("must be FeatureCollection or Feature, is Topology"), "{error}");
+        assert!(
+            error.contains("must be FeatureCollection or Feature, is Topology"),
+            "{error}"
+        );
     }
 }

@@ -54,8 +54,7 @@ pub(super) fn read_parquet(file: File) -> Result<RawLayer, String> {
     let (mut geometries, mut batches): (Vec<Option<Geometry>>, _) = (Vec::new(), Vec::new());
     for batch in rows {
         let batch = batch.map_err(|error| error.to_string())?;
-        let batch =
-            ForeignParquet::restored(&schema, &batch).map_err(|error| error.to_string())?;
+        let batch = ForeignParquet::restored(&schema, &batch).map_err(|error| error.to_string())?;
         check_count(geometries.len() + batch.num_rows())?;
         columns.read(&batch, &mut geometries)?;
         batches.push(attributes::normalised(&columns.without_geometry(&batch)?)?);
@@ -84,8 +83,8 @@ struct Described {
 
 impl Described {
     fn read(text: &str) -> Result<Self, String> {
-        let about: Value =
-            serde_json::from_str(text).map_err(|error| format!("its GeoParquet metadata: {error}"))?;
+        let about: Value = serde_json::from_str(text)
+            .map_err(|error| format!("its GeoParquet metadata: {error}"))?;
         let column = about["primary_column"].as_str().unwrap_or("geometry");
         let of_column = &about["columns"][column];
         match of_column["encoding"].as_str() {

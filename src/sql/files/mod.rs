@@ -18,8 +18,8 @@ use tempfile::TempPath;
 
 use crate::SqlError;
 use crate::names::KnownNames;
-use toise_input::typed::{self, NO_ROWS, temporary};
 pub use toise_input::typed::TextColumns;
+use toise_input::typed::{self, NO_ROWS, temporary};
 use toise_input::{Input, TextConversion};
 use toise_lake::foreign::ForeignParquet;
 use toise_opendata::source::files::expand;
