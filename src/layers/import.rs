@@ -91,6 +91,7 @@ pub fn import(
         reference_system: prepared.system.name(),
         features: prepared.features.len() as u64,
         without_geometry: prepared.without_geometry,
+        mended: prepared.mended,
         invalid: prepared.invalid,
         vertices: prepared.vertices,
         geometry_types: types,
