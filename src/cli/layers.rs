@@ -39,9 +39,9 @@ pub(super) struct LayerArgs {
     /// Address where the file was published
     #[arg(long, value_name = "URL")]
     source: Option<String>,
-    /// Leave out features whose geometry is not valid, instead of refusing the file
+    /// Mend polygons that are not valid, and leave out what cannot be mended, instead of refusing the file
     #[arg(long)]
-    skip_invalid: bool,
+    mend: bool,
     #[command(flatten)]
     pub(super) missing: MissingArgs,
 }
@@ -71,8 +71,8 @@ pub(super) fn import(common: &Common, arguments: &LayerArgs, clock: &Clock) -> C
     let options = ImportOptions {
         licence: arguments.licence.clone(),
         source: arguments.source.clone(),
-        invalid: match arguments.skip_invalid {
-            true => InvalidFeatures::LeftOut,
+        invalid: match arguments.mend {
+            true => InvalidFeatures::Mended,
             false => InvalidFeatures::Refused,
         },
     };
@@ -95,6 +95,9 @@ pub(super) fn import(common: &Common, arguments: &LayerArgs, clock: &Clock) -> C
         layer.format,
         layer.reference_system
     );
+    if layer.mended > 0 {
+        println!("mended: {} features", HumanCount(layer.mended));
+    }
     for (count, what) in [
         (layer.without_geometry, "without a geometry"),
         (layer.invalid, "with a geometry that is not valid"),

@@ -41,6 +41,9 @@ pub enum Error {
         /// Names of the layers that exist.
         known: Vec<String>,
     },
+    /// Another process stores or removes a layer.
+    #[error(transparent)]
+    Busy(#[from] toise_base::staging::StagingError),
     /// There are as many layers as a data folder may have.
     #[error("a data folder may have at most {0} layers; remove one: toise layers remove NAME")]
     TooMany(usize),

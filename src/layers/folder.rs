@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use tempfile::NamedTempFile;
+use toise_base::staging;
 
 use crate::error::{Error, Result};
 use crate::metadata::{LayerMetadata, LayerName};
@@ -21,6 +22,10 @@ pub const METADATA_FILE: &str = "layer.json";
 pub const LAYERS_MAX: usize = 200;
 /// Characters of a checksum in the name of a data file.
 const CHECKSUM_CHARS: usize = 16;
+/// Lock file in the data folder, held while a layer is stored or removed.
+const LOCK_FILE: &str = "layers.lock";
+/// Start of the names of files that are being written.
+const DRAFT_PREFIX: &str = ".draft-";
 /// Ending of data files.
 const DATA_ENDING: &str = ".parquet";
 
@@ -45,6 +50,13 @@ pub fn list(data: &Path) -> Result<Vec<LayerMetadata>> {
         layers.extend(find(data, &name)?);
     }
     Ok(layers)
+}
+
+/// Reads the layers of a data folder whose description is not damaged, by name. Blocks.
+pub(crate) fn readable(data: &Path) -> Vec<LayerMetadata> {
+    let names = names(data).unwrap_or_default();
+    let found = names.iter().filter_map(|name| find(data, name).ok()?);
+    found.collect()
 }
 
 /// Returns the names of the folders of layers, in order.
@@ -125,20 +137,34 @@ pub fn verify(data: &Path) -> Vec<Error> {
     names.iter().filter_map(|name| check(name).err()).collect()
 }
 
-/// Refuses a further layer if there are as many as there may be.
+/// Locks the layers of a data folder until the file is dropped.
+fn lock(data: &Path) -> Result<File> {
+    Ok(staging::lock(data, LOCK_FILE)?)
+}
+
+/// Starts a data file in the folder of a layer, and locks the layers until it is dropped.
 ///
 /// # Errors
-/// There are [`LAYERS_MAX`] others.
-pub(crate) fn check_count(data: &Path, name: &LayerName) -> Result<()> {
+/// Another process stores or removes a layer, there are [`LAYERS_MAX`] other layers, or a file cannot be created.
+pub(crate) fn draft(data: &Path, name: &LayerName) -> Result<(NamedTempFile, File)> {
+    let folder = folder(data, name);
+    fs::create_dir_all(data).map_err(Error::io(data))?;
+    let lock = lock(data)?;
     let others = names(data)?.into_iter().filter(|other| other != name);
     if others.count() >= LAYERS_MAX {
         return Err(Error::TooMany(LAYERS_MAX));
     }
-    Ok(())
+    fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+    Ok((new_draft(&folder)?, lock))
 }
 
-/// Stores a layer, in place of one of the same name. Its data file is `draft`, in the folder of the layer. Returns once it
-/// is durable.
+fn new_draft(folder: &Path) -> Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    let draft = builder.prefix(DRAFT_PREFIX).tempfile_in(folder);
+    draft.map_err(Error::io(folder))
+}
+
+/// Stores a layer, in place of one of the same name. Its data file is the draft. Returns once it is durable.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -158,7 +184,7 @@ pub(crate) fn store(
     sync(&folder)?;
     let path = folder.join(METADATA_FILE);
     let text = serde_json::to_vec_pretty(&layer).map_err(|error| Error::io(&path)(error.into()))?;
-    let mut draft = NamedTempFile::new_in(&folder).map_err(Error::io(&folder))?;
+    let mut draft = new_draft(&folder)?;
     draft.write_all(&text).map_err(Error::io(&path))?;
     draft.as_file().sync_all().map_err(Error::io(&path))?;
     draft
@@ -173,13 +199,14 @@ pub(crate) fn store(
     Ok(layer)
 }
 
-/// Removes the data files that are not kept.
+/// Removes the data files that are not kept, and what killed processes left.
 fn remove_others(folder: &Path, kept: &[Option<&str>]) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let entry = entry.map_err(Error::io(folder))?;
         let name = entry.file_name();
         let name = name.to_str().unwrap_or_default();
-        if name.ends_with(DATA_ENDING) && !kept.contains(&Some(name)) {
+        let is_old = name.ends_with(DATA_ENDING) && !kept.contains(&Some(name));
+        if is_old || name.starts_with(DRAFT_PREFIX) {
             let path = entry.path();
             fs::remove_file(&path).map_err(Error::io(&path))?;
         }
@@ -190,9 +217,10 @@ fn remove_others(folder: &Path, kept: &[Option<&str>]) -> Result<()> {
 /// Removes a layer. Returns whether there was one. Blocks.
 ///
 /// # Errors
-/// A file cannot be removed.
+/// Another process stores or removes a layer, or a file cannot be removed.
 pub fn remove(data: &Path, name: &LayerName) -> Result<bool> {
     let folder = folder(data, name);
+    let _lock = lock(data)?;
     let path = folder.join(METADATA_FILE);
     match fs::remove_file(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),

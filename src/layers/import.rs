@@ -1,12 +1,11 @@
 //! Imports a file as a layer.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use chrono::SecondsFormat;
-use tempfile::NamedTempFile;
 use toise_base::clock::Clock;
 use toise_lake::Provenance;
 
@@ -48,7 +47,6 @@ pub fn import(
     options: &ImportOptions,
     clock: &Clock,
 ) -> Result<LayerMetadata> {
-    folder::check_count(data, name)?;
     let raw = read(file)?;
     let refused = |reason: String| Error::File {
         path: file.to_owned(),
@@ -65,9 +63,7 @@ pub fn import(
         .map(|feature| type_name(&feature.geometry))
         .collect();
     let types: Vec<String> = types.into_iter().map(str::to_owned).collect();
-    let target = folder::folder(data, name);
-    fs::create_dir_all(&target).map_err(Error::io(&target))?;
-    let draft = NamedTempFile::new_in(&target).map_err(Error::io(&target))?;
+    let (draft, _lock) = folder::draft(data, name)?;
     write(
         draft.as_file(),
         &prepared,
@@ -95,6 +91,7 @@ pub fn import(
         reference_system: prepared.system.name(),
         features: prepared.features.len() as u64,
         without_geometry: prepared.without_geometry,
+        mended: prepared.mended,
         invalid: prepared.invalid,
         vertices: prepared.vertices,
         geometry_types: types,

@@ -153,7 +153,9 @@ pub struct LayerMetadata {
     pub features: u64,
     /// Features of the file that have no geometry and were left out.
     pub without_geometry: u64,
-    /// Features of the file whose geometry is not valid and that were left out, as was asked for.
+    /// Features of the file whose polygons were not valid and were mended, as was asked for.
+    pub mended: u64,
+    /// Features of the file whose geometry is not valid and could not be mended.
     pub invalid: u64,
     /// Vertices of all geometries.
     pub vertices: u64,

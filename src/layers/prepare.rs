@@ -1,6 +1,6 @@
 //! Features ready to be written: in degrees, checked, in the order of a space-filling curve.
 
-use geo::{BoundingRect, CoordsIter, Geometry};
+use geo::{BooleanOps, BoundingRect, CoordsIter, Geometry, MultiPolygon, Polygon};
 use rayon::prelude::*;
 use toise_geo::area::Area;
 use toise_geo::order::cluster_key;
@@ -28,8 +28,8 @@ pub(crate) struct Feature {
 pub enum InvalidFeatures {
     /// The file is refused.
     Refused,
-    /// They are left out and counted.
-    LeftOut,
+    /// Polygons are mended: what their borders enclose is kept. Features that cannot be mended are left out and counted.
+    Mended,
 }
 
 /// The features of a file.
@@ -38,6 +38,7 @@ pub(crate) struct Prepared {
     pub system: ReferenceSystem,
     pub features: Vec<Feature>,
     pub without_geometry: u64,
+    pub mended: u64,
     pub invalid: u64,
     pub vertices: u64,
     /// Western, southern, eastern and northern edge of the box around all features.
@@ -73,28 +74,34 @@ pub(crate) fn prepare(
         .collect();
     let without_geometry = (total - placed.len()) as u64;
     let checked = placed.into_par_iter().map(|(place, geometry)| {
-        checked(geometry, system)
-            .map(|(geometry, bbox)| Feature {
-                place,
-                geometry,
-                bbox,
-            })
-            .map_err(|reason| format!("feature {}: {reason}", place + 1))
+        let (outcome, is_mended) = match (checked(geometry.clone(), system), invalid) {
+            (Err(_), InvalidFeatures::Mended) => (checked(mended(geometry), system), true),
+            (outcome, _) => (outcome, false),
+        };
+        let (geometry, bbox) =
+            outcome.map_err(|reason| format!("feature {}: {reason}", place + 1))?;
+        let feature = Feature {
+            place,
+            geometry,
+            bbox,
+        };
+        Ok((feature, is_mended))
     });
-    let checked: Vec<Result<Feature, String>> = checked.collect();
-    let (mut features, mut left_out) = (Vec::with_capacity(checked.len()), 0);
+    let checked: Vec<Result<(Feature, bool), String>> = checked.collect();
+    let (mut features, mut mended, mut left_out) = (Vec::with_capacity(checked.len()), 0, 0);
     let mut first_fault = None;
     for one in checked {
         match (one, invalid) {
-            (Ok(feature), _) => features.push(feature),
-            (Err(fault), InvalidFeatures::LeftOut) => {
+            (Ok((feature, is_mended)), _) => {
+                features.push(feature);
+                mended += u64::from(is_mended);
+            }
+            (Err(fault), InvalidFeatures::Mended) => {
                 left_out += 1;
                 first_fault.get_or_insert(fault);
             }
             (Err(fault), InvalidFeatures::Refused) => {
-                return Err(format!(
-                    "{fault} (to leave out features that are not valid: --skip-invalid)"
-                ));
+                return Err(format!("{fault} (to mend what is not valid: --mend)"));
             }
         }
     }
@@ -116,6 +123,7 @@ pub(crate) fn prepare(
         system,
         features,
         without_geometry,
+        mended,
         invalid: left_out,
         vertices,
         bbox,
@@ -182,6 +190,23 @@ fn checked(geometry: Geometry, system: ReferenceSystem) -> Result<(Geometry, [f6
     Ok((geometry, bbox))
 }
 
+/// Mends the polygons of a geometry that are not valid: what their borders enclose is kept. Polygons that enclose nothing
+/// are dropped. Other parts stay as they are.
+fn mended(geometry: Geometry) -> Geometry {
+    let mend = |polygon: Polygon| match area_of(&polygon) {
+        Ok(_) => vec![polygon],
+        // A union with nothing keeps what an odd number of borders surrounds.
+        Err(_) => polygon.union(&MultiPolygon::empty()).0,
+    };
+    match geometry {
+        Geometry::Polygon(polygon) => MultiPolygon(mend(polygon)).into(),
+        Geometry::MultiPolygon(polygons) => {
+            MultiPolygon(polygons.0.into_iter().flat_map(mend).collect()).into()
+        }
+        other => other,
+    }
+}
+
 /// Returns a polygon as an area.
 ///
 /// # Errors
@@ -225,8 +250,44 @@ mod tests {
         ] {
             let fault = prepared(&[good, bad], InvalidFeatures::Refused).unwrap_err();
             assert!(fault.starts_with(expected), "{bad}: {fault}");
-            let kept = prepared(&[good, bad], InvalidFeatures::LeftOut).unwrap();
-            assert_eq!((kept.features.len(), kept.invalid), (1, 1));
+        }
+    }
+
+    #[test]
+    fn polygons_are_mended_and_what_cannot_be_mended_is_left_out() {
+        let bow_tie = "POLYGON ((2 48, 3 49, 3 48, 2 49, 2 48))";
+        let touching = "POLYGON ((2 48, 4 48, 4 49, 3 48, 2 49, 2 48))";
+        for (bad, east) in [(bow_tie, 2.95), (touching, 3.95)] {
+            let found = prepared(&["POINT (2 48)", bad], InvalidFeatures::Mended).unwrap();
+            assert_eq!(
+                (found.features.len(), found.mended, found.invalid),
+                (2, 1, 0),
+                "{bad}"
+            );
+            let is_polygons =
+                |feature: &Feature| matches!(feature.geometry, Geometry::MultiPolygon(_));
+            let mended = found
+                .features
+                .iter()
+                .find(|feature| is_polygons(feature))
+                .unwrap();
+            let Geometry::MultiPolygon(polygons) = &mended.geometry else {
+                panic!()
+            };
+            let inside = |lat: f64, lon: f64| {
+                let mut areas = polygons.0.iter().map(|polygon| area_of(polygon).unwrap());
+                areas.any(|area| area.contains(lat, lon))
+            };
+            assert!(inside(48.4, 2.1) && !inside(48.9, 2.5), "{bad}");
+            assert!(inside(48.5, east), "{bad}");
+        }
+        for bad in ["POLYGON ((2 48, 3 49, 2 48))", "LINESTRING (2 48)"] {
+            let found = prepared(&["POINT (2 48)", bad], InvalidFeatures::Mended).unwrap();
+            assert_eq!(
+                (found.features.len(), found.mended, found.invalid),
+                (1, 0, 1),
+                "{bad}"
+            );
         }
     }
 

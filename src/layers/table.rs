@@ -20,11 +20,8 @@ use crate::live::Layers;
 use crate::metadata::LayerMetadata;
 use crate::write::schema;
 
-/// Returns the table of every layer, with its name. Blocks: reads the descriptions of the layers.
-///
-/// # Errors
-/// As for [`folder::list`].
-pub fn tables(layers: &Layers) -> crate::Result<Vec<(String, Arc<dyn TableProvider>)>> {
+/// Returns the table of every layer whose description is not damaged, with its name. Blocks: reads the descriptions.
+pub fn tables(layers: &Layers) -> Vec<(String, Arc<dyn TableProvider>)> {
     let table = |metadata: LayerMetadata| -> (String, Arc<dyn TableProvider>) {
         let name = metadata.name.table();
         let table = LayerTable {
@@ -34,7 +31,8 @@ pub fn tables(layers: &Layers) -> crate::Result<Vec<(String, Arc<dyn TableProvid
         };
         (name, Arc::new(table))
     };
-    Ok(layers.list()?.into_iter().map(table).collect())
+    let readable = folder::readable(layers.data());
+    readable.into_iter().map(table).collect()
 }
 
 /// A layer as a table. Its data file is verified before each scan.

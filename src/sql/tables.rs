@@ -55,7 +55,7 @@ impl SqlTables {
     /// Returns a session over open tables, the derived tables and the layers. Blocks: reads the descriptions of layers.
     ///
     /// # Errors
-    /// The folder of temporary files cannot be created, or the description of a layer is damaged.
+    /// The folder of temporary files cannot be created.
     pub fn session(
         &self,
         at: TablesAt,
@@ -73,7 +73,7 @@ impl SqlTables {
             let registered = context.register_table(*name, Arc::clone(table));
             registered.map_err(SqlError::internal)?;
         }
-        for (name, table) in layer_tables(&self.layers).map_err(SqlError::internal)? {
+        for (name, table) in layer_tables(&self.layers) {
             let registered = context.register_table(name, table);
             registered.map_err(SqlError::internal)?;
         }

@@ -360,14 +360,8 @@ fn a_file_that_is_not_geodata_is_refused_with_the_feature_and_the_reason() {
             errors(&output)
         );
     }
-    let kept = run(
-        data,
-        &["import", "layer", "zones", &crossing, "--skip-invalid"],
-    );
-    assert_eq!(
-        (&kept["features"], &kept["invalid"]),
-        (&json!(1), &json!(1))
-    );
+    let kept = run(data, &["import", "layer", "zones", &crossing, "--mend"]);
+    assert_eq!((&kept["features"], &kept["mended"]), (&json!(2), &json!(1)));
     let output = toise(data, &["import", "layer", "Zones", &crossing])
         .output()
         .unwrap();

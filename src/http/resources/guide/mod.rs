@@ -62,6 +62,7 @@ static PAGES: &[Page] = pages![
     "alerts": "docs/alerts.md",
     "collecting": "docs/collecting.md",
     "sql": "docs/sql.md",
+    "layers": "docs/layers.md",
     "console": "docs/console.md",
     "mcp": "docs/mcp.md",
     "python": "docs/python.md",
