@@ -18,7 +18,8 @@ use toise_store::Store;
 /// Arguments of `backup`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The backup holds the store, every table, the estimator's model and report cards, toise.toml, reference/ and reports/.
+The backup holds the store, every table, the estimator's model and report cards, portfolios, toise.toml, reference/ and
+reports/.
 It is published only when complete and verified: every byte of the tables, the model and the store is compared with
 its checksum, and damaged files are named. On the same file system, a backup folder shares the tables' files with the data
 folder through hard links, which is quick and needs no second copy of them; a tar file holds copies. The backup contains
