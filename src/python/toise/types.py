@@ -295,6 +295,9 @@ __all__ = [
     "KeysRevokeAnswer",
     "KeysUpdateAnswer",
     "LatLng",
+    "LayersListAnswer",
+    "LayersListAnswerDataItem",
+    "LayersListAnswerDataItemColumnsItem",
     "LightSeller",
     "LiteClimate",
     "LiteFilterClimate",
@@ -1486,7 +1489,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "layers.list", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -5218,6 +5221,44 @@ class AreasDeleteAnswerData(TypedDict):
 
     name: str
     """Name of the area."""
+
+
+class LayersListAnswer(TypedDict):
+    """`LayersListAnswer` of the contract."""
+
+    data: list[LayersListAnswerDataItem]
+
+
+class LayersListAnswerDataItem(TypedDict):
+    """`LayersListAnswerDataItem` of the contract."""
+
+    name: str
+    """Name of the layer."""
+    table: str
+    """Name of its table in SQL."""
+    licence: str
+    """Licence of the data."""
+    source: str
+    """Address or name of the file that was imported."""
+    importedAt: str
+    """When it was imported."""
+    count: int
+    """Number of features."""
+    geometryTypes: list[str]
+    """Types of the geometries, as in GeoJSON."""
+    bbox: list[float]
+    """Western, southern, eastern and northern edge of the box around all features, degrees."""
+    columns: list[LayersListAnswerDataItemColumnsItem]
+    """Attributes of the features."""
+
+
+class LayersListAnswerDataItemColumnsItem(TypedDict):
+    """`LayersListAnswerDataItemColumnsItem` of the contract."""
+
+    name: str
+    """Name of the column."""
+    type: Literal["text", "integer", "number", "flag", "day", "moment", "utc_moment"]
+    """Type of its values."""
 
 
 class DpeMatchManyRequest(TypedDict):
