@@ -167,14 +167,23 @@ fn show(
     clock: &Clock,
     name_or_id: &str,
 ) -> Result<(Account, Vec<ActiveSecret>), Failure> {
-    let account = match account::get_named(store, name_or_id) {
-        Err(account::Error::NoAccount) if name_or_id == DEFAULT_ACCOUNT => {
-            account::find_or_create(store, clock, name_or_id)?
-        }
-        _ => named(store, name_or_id)?.at(clock.now()),
-    };
+    let account = named_or_default(store, clock, name_or_id)?;
     let signing = account::signing_secrets(store, account.account_id, clock.now())?;
     Ok((account, signing))
+}
+
+/// Finds an account by name or id. Creates the default account if it does not exist.
+pub(crate) fn named_or_default(
+    store: &Store,
+    clock: &Clock,
+    name_or_id: &str,
+) -> Result<Account, Failure> {
+    match account::get_named(store, name_or_id) {
+        Err(account::Error::NoAccount) if name_or_id == DEFAULT_ACCOUNT => {
+            Ok(account::find_or_create(store, clock, name_or_id)?)
+        }
+        _ => Ok(named(store, name_or_id)?.at(clock.now())),
+    }
 }
 
 /// Finds an account by name or id; the error message for an unknown account names the command that creates one.

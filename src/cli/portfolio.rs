@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::accounts::named_or_default;
 use super::result::Failure;
 use super::{CommandResult, Common};
-use toise_accounts::{DEFAULT_ACCOUNT, account};
+use toise_accounts::DEFAULT_ACCOUNT;
 use toise_base::clock::Clock;
 use toise_contract::dates::{DATE_RULE, DateOrInstant};
 use toise_net::egress::EgressGuard;
@@ -85,9 +86,7 @@ fn moment(text: &str) -> Result<DateOrInstant, String> {
 /// Runs `portfolio`.
 pub fn run(common: &Common, arguments: &PortfolioArgs) -> CommandResult {
     let store = Store::open(&common.data)?;
-    let name = &arguments.account;
-    let account =
-        account::get_named(&store, name).map_err(|error| format!("account {name:?}: {error}"))?;
+    let account = named_or_default(&store, &Clock::system(), &arguments.account)?;
     let account = account.account_id;
     let portfolios = Portfolios::new(&common.data, store, Clock::system());
     match &arguments.action {

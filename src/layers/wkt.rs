@@ -162,7 +162,8 @@ impl<'t> Reader<'t> {
             "GEOMETRYCOLLECTION" => {
                 let inner = self.list(&mut |reader| reader.geometry(depth + 1))?;
                 let inner: Vec<Geometry> = inner.into_iter().flatten().collect();
-                (!inner.is_empty()).then(|| Geometry::GeometryCollection(GeometryCollection(inner)))
+                (!inner.is_empty())
+                    .then_some(Geometry::GeometryCollection(GeometryCollection(inner)))
             }
             "" => return Err(self.fault("a type such as POINT or POLYGON")),
             other => return Err(format!("WKT: {other} is not read")),

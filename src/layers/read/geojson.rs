@@ -270,7 +270,8 @@ impl JsonGeometry {
                     .into_iter()
                     .filter_map(Self::into_geometry)
                     .collect();
-                (!inner.is_empty()).then(|| Geometry::GeometryCollection(GeometryCollection(inner)))
+                (!inner.is_empty())
+                    .then_some(Geometry::GeometryCollection(GeometryCollection(inner)))
             }
         }
     }

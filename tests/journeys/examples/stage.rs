@@ -124,6 +124,10 @@ impl Stage {
             &format!("id,longitude,latitude,type,surface_m2,room_count,lat,lon,distance\nh1,{lon},{lat},flat,45,2,{lat},{lon},500m\n"),
         );
         self.write(
+            "homes.csv",
+            &format!("key,type,surface_m2,longitude,latitude\nA-1,flat,45,{lon},{lat}\n"),
+        );
+        self.write(
             "mine.csv",
             &format!("id,lon,lat,type,surface\nh1,{lon},{lat},Appartement,45\n"),
         );
@@ -184,7 +188,7 @@ impl Stage {
             "fr-en-annuaire-education.csv",
             "identifiant_de_l_etablissement;nom_etablissement;latitude;longitude\n0480001A;Lycée Chaptal;44,5180;3,4990\n",
         );
-        self.shell("toise import layer flood zones.geojson");
+        self.shell("toise import layer flood zones.geojson && toise import layer schools fr-en-annuaire-education.csv");
         self.shell("gzip -f iris.geojson && cp iris.geojson.gz contours.geojson.gz");
         let home = format!(
             "select 'f1' as ref, 45.0 as area, '75111' as commune, 300000.0 as price, {lon} as longitude, {lat} as latitude, 'flat' as type"
