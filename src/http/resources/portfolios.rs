@@ -157,9 +157,11 @@ fn get_operation() -> Operation {
 
 fn put_operation() -> Operation {
     let mut schema = about_schema();
-    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
-    schema["properties"]["faulty"] =
-        count("Number of rows that cannot be valued as they were sent");
+    schema["properties"]["faulty"] = json!({
+        "type": "integer",
+        "minimum": 0,
+        "description": "Number of rows that cannot be valued as they were sent",
+    });
     schema["properties"]["faults"] = json!({
         "type": "array",
         "description": "The first 100 of them",
