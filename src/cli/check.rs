@@ -26,9 +26,9 @@ const PLACES_SHOWN_MAX: usize = 5;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Reads every file of the current snapshots and compares each page with the checksum taken when it was written; then
-verifies the indexes of addresses and texts, the layers, the estimator's model and every record of the store, if there are any. Can
-run during an import or while the server is running. If anything is damaged, names every damaged file and ends with exit
-code 1.
+verifies the indexes of addresses and texts, the layers, the estimator's model and every record of the store, if there
+are any. Can run during an import or while the server is running. If anything is damaged, names every damaged file and
+ends with exit code 1.
 
 Examples:
   toise check
