@@ -19,7 +19,7 @@ use toise_portfolios::{
 };
 use toise_store::Store;
 
-/// How often a portfolio is read again because it was valued meanwhile.
+/// Maximum attempts to read a portfolio: one fails if a valuation has just replaced its files.
 const READS_MAX: usize = 3;
 
 /// Arguments of `portfolio`.

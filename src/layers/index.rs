@@ -1,8 +1,7 @@
 //! A layer in memory: its geometries with a packed R-tree over the boxes of their parts.
 //!
 //! Polygons are areas (`toise_geo::area`), whose edges are sorted by latitude, so that a test looks at few of them. Lines are
-//! cut into pieces. A position in a layer of 100,000 polygons takes about a microsecond. Memory: about 90 bytes for a
-//! vertex of a polygon, 16 for one of a line.
+//! cut into pieces. Memory: about 90 bytes for a vertex of a polygon, 16 for one of a line.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

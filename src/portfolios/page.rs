@@ -88,8 +88,8 @@ pub struct PortfolioPage {
 }
 
 impl Portfolios {
-    /// Reads a part of a portfolio. CPU-bound; `None` if its files were replaced meanwhile, so that the portfolio has to
-    /// be looked up again.
+    /// Reads a part of a portfolio. CPU-bound; `None` if a valuation has replaced its files: then the portfolio must be
+    /// looked up again.
     ///
     /// # Errors
     /// The file cannot be read.

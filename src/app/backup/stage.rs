@@ -321,8 +321,8 @@ fn link_folder(from: &Path, to: &Path) -> Result<()> {
     sync_folder(to)
 }
 
-/// Links the files of every portfolio. A portfolio that is deleted meanwhile is left out; one whose files lack the latest
-/// valuation is valued again after it was restored.
+/// Links the files of every portfolio. One that is deleted during the backup is left out. One whose files lack the latest
+/// valuation is valued again after the restore.
 fn copy_portfolios(portfolios: &Path, to: &Path) -> Result<()> {
     let Ok(folders) = fs::read_dir(portfolios) else {
         return Ok(());

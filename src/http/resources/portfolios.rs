@@ -36,7 +36,7 @@ const ONE: &str = "/v2/protected/portfolios/{name}";
 const WEBHOOK_URL: &str = "webhookUrl";
 /// Maximum characters of a URL.
 const URL_CHARS_MAX: usize = 2_000;
-/// How often a page is read again because the portfolio was valued meanwhile.
+/// Maximum attempts to read a page: one fails if a valuation has just replaced the files of the portfolio.
 const READS_MAX: usize = 3;
 
 /// The query of a portfolio that is stored.
