@@ -18,6 +18,7 @@ pub mod keys;
 #[cfg(test)]
 mod keys_tests;
 pub mod ledger;
+pub mod letterheads;
 mod limit_exceeded;
 pub mod limits;
 pub mod meter;

@@ -44,6 +44,7 @@ use toise_net::egress::EgressGuard;
 use toise_net::webhook_client::WebhookClient;
 use toise_opendata::{OpenData, address_functions};
 use toise_portfolios::Portfolios;
+use toise_report::Reporter;
 use toise_service::address_rates::AddressRates;
 use toise_service::console_page::ConsolePage;
 use toise_service::isochrones::Isochrones;
@@ -210,6 +211,13 @@ pub fn app(
         portfolios: Portfolios::new(store.folder(), store.clone(), clock.clone()),
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
         tiles: Tiles::new(properties.shared_engine(), clock.clone()),
+        reports: Reporter::new(
+            store.folder(),
+            OpenData::new(properties.shared_engine()),
+            market.clone(),
+            models.clone(),
+            layers.clone(),
+        ),
         isochrones: Isochrones::new(&config.geocoding.isochrones)?,
         layers,
         geocoding: with_upstream(geocoding, upstream, &metrics),

@@ -38,6 +38,7 @@ mod portfolio;
 mod properties;
 pub mod publish;
 mod refresh;
+mod report;
 mod reports;
 mod restore;
 pub mod result;
@@ -119,6 +120,8 @@ enum Command {
     Market(market::MarketArgs),
     /// Value a portfolio of homes in bulk
     Estimate(estimate::EstimateArgs),
+    /// Write the report of one home, as PDF, web page or JSON
+    Report(report::ReportArgs),
     /// Store homes that a server values again after each new model
     Portfolio(portfolio::PortfolioArgs),
     /// Train the estimator on the recorded sales
@@ -199,6 +202,7 @@ impl Command {
             | Command::Market(_)
             | Command::Estimate(_)
             | Command::Portfolio(_)
+            | Command::Report(_)
             | Command::Train(_)
             | Command::Evaluate(_)
             | Command::Check(_)
@@ -275,6 +279,7 @@ fn run(common: &Common, command: Command) -> CommandResult {
         Command::Market(arguments) => market::run(common, &arguments),
         Command::Estimate(arguments) => estimate::run(common, &arguments),
         Command::Portfolio(arguments) => portfolio::run(common, &arguments),
+        Command::Report(arguments) => report::run(common, &arguments),
         Command::Train(arguments) => train::run(common, &arguments),
         Command::Evaluate(arguments) => evaluate::run(common, &arguments),
         Command::Doctor(arguments) => doctor::run(common, &arguments),

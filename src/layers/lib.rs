@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod error;
 pub mod folder;
 pub mod functions;

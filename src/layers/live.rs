@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde_json::{Map, Value};
 
+use crate::attributes;
 use crate::error::{Error, Result};
 use crate::folder;
 use crate::index::LayerIndex;
@@ -56,6 +58,20 @@ impl Layers {
     /// As for [`folder::list`].
     pub fn list(&self) -> Result<Vec<LayerMetadata>> {
         folder::list(&self.0.data)
+    }
+
+    /// Returns the attributes of a feature of a layer, in the order of the file it was read from, without those that are
+    /// null; empty if it has none. Blocks: reads the data file.
+    ///
+    /// # Errors
+    /// The data file cannot be read, or is damaged.
+    pub fn attributes(&self, layer: &LayerMetadata, feature: i64) -> Result<Map<String, Value>> {
+        let bytes = folder::read_verified(&self.0.data, layer)?;
+        let found = attributes::read(bytes, layer, feature).map_err(|reason| Error::Damaged {
+            name: layer.name.to_string(),
+            reason,
+        })?;
+        Ok(found.unwrap_or_default())
     }
 
     /// Returns a digest of all layers; empty if there are none. Blocks.

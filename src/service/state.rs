@@ -33,6 +33,7 @@ use toise_layers::Layers;
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
 use toise_portfolios::Portfolios;
+use toise_report::Reporter;
 use toise_sql::service::SqlService;
 use toise_store::Store;
 use toise_telemetry::Metrics;
@@ -91,6 +92,8 @@ pub struct Data {
     pub projects: Projects,
     /// Homes that accounts store under names.
     pub portfolios: Portfolios,
+    /// Writes the reports of homes.
+    pub reports: Reporter,
     /// Areas within reach of a position.
     pub isochrones: Isochrones,
     /// Layers.

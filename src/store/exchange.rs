@@ -84,6 +84,11 @@ const TABLES: [ReplicatedTable; 7] = [
         keyed: Keyed::ByText,
     },
     ReplicatedTable {
+        name: "letterheads",
+        columns: &["account_id", "text", "logo", "updated_at_ms"],
+        keyed: Keyed::ByText,
+    },
+    ReplicatedTable {
         name: "records",
         columns: &["record", "document"],
         keyed: Keyed::ByNumber,

@@ -117,6 +117,21 @@ pub fn parse_cells<'c>(
     }
 }
 
+/// Parses a home from parameters, whose names are those of the columns of a row; like [`parse_cells`].
+///
+/// # Errors
+/// Those of [`parse_cells`], with the parameter as path.
+pub fn parse_parameters<'c>(
+    parameters: impl Iterator<Item = (&'static HomeField, &'c str)>,
+    position: Option<(f64, f64)>,
+    today: NaiveDate,
+) -> Result<Home, Fault> {
+    let home = read_cells(parameters, position, today)?;
+    check_position(home.latitude, home.longitude)
+        .map_err(|fault| Fault::new(POSITION_PATH, fault.to_string()))?;
+    Ok(home)
+}
+
 fn read_cells<'c>(
     cells: impl Iterator<Item = (&'static HomeField, &'c str)>,
     position: Option<(f64, f64)>,

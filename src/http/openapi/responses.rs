@@ -37,6 +37,9 @@ pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
         if let Some(example) = EXAMPLES.get(&described.id) {
             success["content"][*media_type]["example"] = example["answer"].clone();
         }
+        for (media_type, schema) in &described.alternatives {
+            success["content"][*media_type] = json!({"schema": schema});
+        }
     }
     let mut responses = json!({ described.status: success });
     for fault in faults(endpoint, described) {

@@ -14,6 +14,7 @@ pub mod geocoding;
 pub mod geocoding_files;
 mod geocoding_projects;
 mod guide;
+mod home_reports;
 mod layers;
 pub mod opendata;
 pub mod pages;
@@ -58,6 +59,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     opendata::ENDPOINTS,
     parcels::ENDPOINTS,
     estimates::ENDPOINTS,
+    home_reports::ENDPOINTS,
     portfolios::ENDPOINTS,
     geocoding::ENDPOINTS,
     geocoding_files::ENDPOINTS,

@@ -195,6 +195,16 @@ impl From<areas::Error> for ApiError {
     }
 }
 
+impl From<toise_report::Error> for ApiError {
+    fn from(error: toise_report::Error) -> Self {
+        match error {
+            toise_report::Error::Invalid(fault) => fault.into(),
+            toise_report::Error::NoModel => ApiError::NoModel,
+            error => ApiError::internal(error),
+        }
+    }
+}
+
 impl From<portfolios::Error> for ApiError {
     fn from(error: portfolios::Error) -> Self {
         match error {

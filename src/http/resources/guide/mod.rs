@@ -58,6 +58,7 @@ static PAGES: &[Page] = pages![
     "matching": "docs/matching.md",
     "valuing": "docs/valuing.md",
     "portfolios": "docs/portfolios.md",
+    "reports": "docs/reports.md",
     "market": "docs/market.md",
     "alerts": "docs/alerts.md",
     "collecting": "docs/collecting.md",
