@@ -104,6 +104,7 @@ mod journeys {
     #[cfg(target_os = "linux")]
     mod hanging_disk;
     mod help;
+    mod home_report;
     mod hostile_sql;
     mod ingesting;
     mod layers;

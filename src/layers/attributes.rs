@@ -1,6 +1,6 @@
 //! The attributes of one feature, read from the data file of its layer.
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use arrow::json::LineDelimitedWriter;
 use bytes::Bytes;

@@ -45,7 +45,7 @@ enum Keyed {
 }
 
 /// The tables, each after those it refers to.
-const TABLES: [ReplicatedTable; 7] = [
+const TABLES: [ReplicatedTable; 8] = [
     ReplicatedTable {
         name: "accounts",
         columns: &["account_id", "name", "created_at_ms"],
