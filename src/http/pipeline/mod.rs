@@ -288,7 +288,10 @@ async fn handle_unbilled(
         trace.act = Some(acts::begin(app, act).await?);
     }
     let bytes = match &trace.key {
-        Some(key) => areas::with_polygons(app, key.account_id, bytes, &mut lease).await?,
+        Some(key) => {
+            layers::check(app, &bytes).await?;
+            areas::with_polygons(app, key.account_id, bytes, &mut lease).await?
+        }
         None => bytes,
     };
     let call = Call {
