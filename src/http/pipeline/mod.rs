@@ -22,7 +22,7 @@ use crate::endpoint::call::{Call, Params};
 use crate::endpoint::response::{ApiResponse, streamed};
 use crate::endpoint::{BodyRule, Effect, Endpoint};
 use crate::error::error_response;
-use crate::input::{areas, credentials, unfolding};
+use crate::input::{areas, credentials, layers, unfolding};
 use head::Head;
 use idempotency::{IdempotencyClaim, IdempotencyOutcome};
 use router::ROUTER;
