@@ -163,7 +163,7 @@ async fn a_valuation_that_is_killed_completes_without_lost_or_doubled_messages()
     wait("the first valuation", || state(data) == Some([1, -1]));
     let charges = || {
         numbers::<2>(
-            &data.join("ledger.sqlite"),
+            &data.join("store.sqlite"),
             "SELECT count(*), sum(credits) FROM ledger WHERE type = 'API_ESTIMATE_PROPERTY_LITE'",
         )
     };

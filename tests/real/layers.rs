@@ -58,7 +58,10 @@ async fn a_filter_on_a_layer_finds_the_sales_that_geo_finds() {
     layers::store(data, "quarters", &quarters);
     let judge = Drawn::new(&quarters);
     let some = "insee_code = '75111' and lat is not null";
-    let rows = run(data, &["sql", &format!("select lat, lon from dvf where {some}")]);
+    let rows = run(
+        data,
+        &["sql", &format!("select lat, lon from dvf where {some}")],
+    );
     let rows = rows.as_array().unwrap();
     assert!(rows.len() > 1_000, "{}", rows.len());
 
@@ -85,14 +88,24 @@ async fn a_filter_on_a_layer_finds_the_sales_that_geo_finds() {
         let query = format!("select count(*) as sales from dvf where {some} and {sql}");
         let counted = run(data, &["sql", &query])[0]["sales"].as_u64().unwrap();
         let request = http_client()
-            .post(format!("{}/v2/protected/opendata/dvf/search", server.address))
+            .post(format!(
+                "{}/v2/protected/opendata/dvf/search",
+                server.address
+            ))
             .header("x-api-key", key["key"].as_str().unwrap())
             .json(&json!({"filters": {"insee_code": "75111", "layer": layer}}));
         let answer: Value = request.send().await.unwrap().json().await.unwrap();
-        println!("{layer}: {} of {} sales, {unsure} unsure", answer["total"], rows.len());
+        println!(
+            "{layer}: {} of {} sales, {unsure} unsure",
+            answer["total"],
+            rows.len()
+        );
         assert_eq!(answer["total"], counted, "{answer}");
         let (counted, sure) = (counted as usize, sure);
-        assert!((sure..=sure + unsure).contains(&counted), "{layer}: {counted}, {sure}");
+        assert!(
+            (sure..=sure + unsure).contains(&counted),
+            "{layer}: {counted}, {sure}"
+        );
         assert!(counted > 50 && counted < rows.len() - 50, "{counted}");
     }
 }

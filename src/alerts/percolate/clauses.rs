@@ -103,11 +103,6 @@ impl ClauseTable {
         }
     }
 
-    /// Returns the layers.
-    pub(super) fn layers(&self) -> Option<&Arc<dyn LayerSource>> {
-        self.layers.as_ref()
-    }
-
     /// Returns the names of the layers that clauses use.
     pub(super) fn layer_names(&self) -> impl Iterator<Item = &str> {
         self.layer_uses.keys().map(String::as_str)

@@ -110,11 +110,6 @@ impl AlertIndex {
         self.clauses.layer_names()
     }
 
-    /// Returns the layers.
-    pub(super) fn layers(&self) -> Option<Arc<dyn LayerSource>> {
-        self.clauses.layers().cloned()
-    }
-
     /// Returns whether an alert has a condition on a moment.
     pub fn has_alerts_on_moments(&self) -> bool {
         self.on_moments > 0

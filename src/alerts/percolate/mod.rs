@@ -110,6 +110,8 @@ struct CompiledAlerts {
     adverts: AlertIndex,
     sales: AlertIndex,
     diagnostics: AlertIndex,
+    /// The layers that alerts may use.
+    layers: Option<Arc<dyn LayerSource>>,
     /// Active alerts that this version cannot parse: they match nothing until they are changed.
     unreadable: BTreeSet<i64>,
 }
@@ -127,6 +129,7 @@ impl CompiledAlerts {
             adverts: index(adverts),
             sales: index(Dataset::Dvf.schema()),
             diagnostics: index(Dataset::Dpe.schema()),
+            layers,
             unreadable: BTreeSet::new(),
         }
     }
@@ -144,7 +147,7 @@ impl CompiledAlerts {
     /// Removes all alerts and keeps the tables.
     fn forget(&mut self) {
         let (properties, adverts) = (self.properties.schema(), self.adverts.schema());
-        *self = Self::new(properties, adverts, self.properties.layers());
+        *self = Self::new(properties, adverts, self.layers.take());
     }
 
     fn indexes(&self) -> [&AlertIndex; 4] {
@@ -217,11 +220,11 @@ impl Percolator {
             let state = self.state();
             let indexes = state.indexes().into_iter();
             let names = indexes.flat_map(AlertIndex::layer_names).map(str::to_owned);
-            (names.collect::<BTreeSet<_>>(), state.properties.layers())
+            (names.collect::<BTreeSet<_>>(), state.layers.clone())
         };
         for name in names {
             // A layer that is missing or cannot be read is reported where it is used.
-            let _ = layers.as_ref().map(|layers| layers.shape(&name));
+            drop(layers.as_ref().map(|layers| layers.shape(&name)));
         }
     }
 
