@@ -5,6 +5,7 @@ mod alerts {
     mod commands;
     mod deliveries;
     mod index;
+    mod layers;
     mod matches;
     mod model;
     mod open_data;
@@ -38,6 +39,7 @@ mod contract {
     mod ingestion;
     mod interrupted_calls;
     mod keys;
+    mod layers;
     mod limits;
     mod listings;
     mod market;
@@ -47,6 +49,7 @@ mod contract {
     mod opendata;
     mod place_codes;
     mod policy;
+    mod portfolio_changes;
     mod portfolios;
     mod samples;
     mod searches;
@@ -58,6 +61,7 @@ mod contract {
 mod engine {
     mod bulk;
     mod history;
+    mod layers;
     mod listings;
     mod matching;
     mod portfolios;
@@ -87,6 +91,7 @@ mod journeys {
     mod crash_import;
     mod crash_ingest;
     mod crash_ledger;
+    mod crash_portfolios;
     mod damaged_files;
     mod deciding;
     mod doctor;

@@ -164,7 +164,7 @@ pub fn app(
     let depth = pool.clone();
     let market = market(&properties, &models, clock);
     let indicators = MarketTable::new(market.clone(), config.sql.threads())?;
-    let layers = Layers::of(store.folder());
+    let layers = properties.listings().layers().clone();
     let state = worker_state(&models, &geocoding, &layers, clock, config)?;
     let sql = queries(
         store,

@@ -108,10 +108,11 @@ impl Layers {
             None => {
                 open.retain(|one| one.metadata.name != now.name);
                 let bytes = folder::read_verified(data, &now)?;
-                let index = LayerIndex::read(bytes).map_err(|reason| Error::Damaged {
-                    name: name.to_owned(),
-                    reason,
-                })?;
+                let index =
+                    LayerIndex::read(bytes, &now.checksum).map_err(|reason| Error::Damaged {
+                        name: name.to_owned(),
+                        reason,
+                    })?;
                 OpenLayer {
                     metadata: now,
                     index: Arc::new(index),

@@ -295,6 +295,7 @@ __all__ = [
     "KeysRevokeAnswer",
     "KeysUpdateAnswer",
     "LatLng",
+    "LayerFilter",
     "LayersListAnswer",
     "LayersListAnswerDataItem",
     "LayersListAnswerDataItemColumnsItem",
@@ -507,6 +508,8 @@ class DpeSearchRequestFilters(TypedDict):
     """Position within a planar distance of a pin, boundary included."""
     area: NotRequired[Area]
     """Position within an area, border included."""
+    layer: NotRequired[LayerFilter]
+    """Position inside or outside a layer, or within a distance of it."""
     type_batiment: NotRequired[list[Literal["appartement", "maison", "immeuble"]]]
     """Kind of building."""
     periode_construction: NotRequired[list[Literal["avant 1948", "1948-1974", "1975-1977", "1978-1982", "1983-1988", "1989-2000", "2001-2005", "2006-2012", "2013-2021", "après 2021"]]]
@@ -614,6 +617,8 @@ class DpeMatchRequestFilters(TypedDict):
     """Position within a planar distance of a pin, boundary included."""
     area: NotRequired[Area]
     """Position within an area, border included."""
+    layer: NotRequired[LayerFilter]
+    """Position inside or outside a layer, or within a distance of it."""
     address: NotRequired[str]
     """Address in one line, with postal code and commune, as an additional condition: within 50 m of a house number,
     within 300 m of the middle of a street, or within the commune if only a town is given. The answer's
@@ -1205,6 +1210,8 @@ class DvfSearchRequestFilters(TypedDict):
     """Position within a planar distance of a pin, boundary included."""
     area: NotRequired[Area]
     """Position within an area, border included."""
+    layer: NotRequired[LayerFilter]
+    """Position inside or outside a layer, or within a distance of it."""
     departement_code: NotRequired[str]
     """Department code: two characters, including 2A and 2B, or three overseas."""
     insee_code: NotRequired[str]
@@ -1293,6 +1300,8 @@ class DvfMatchRequestFilters(TypedDict):
     """Position within a planar distance of a pin, boundary included."""
     area: NotRequired[Area]
     """Position within an area, border included."""
+    layer: NotRequired[LayerFilter]
+    """Position inside or outside a layer, or within a distance of it."""
     address: NotRequired[str]
     """Address in one line, with postal code and commune, as an additional condition: within 50 m of a house number,
     within 300 m of the middle of a street, or within the commune if only a town is given. The answer's
@@ -3077,6 +3086,21 @@ class AreaObject3Isochrone(TypedDict):
     """By car or on foot."""
 
 
+class LayerFilter(TypedDict):
+    """Relation of a position to a layer, which is geodata that the operator imported, such as flood zones or stations.
+    Records without a position never match.
+    """
+
+    name: str
+    """Name of the layer; `GET /v2/protected/layers` lists the layers."""
+    relation: NotRequired[Literal["inside", "outside", "within"]]
+    """inside: in a polygon of the layer, border included. outside: in none. within: within a planar distance of a
+    feature, boundary included.
+    """
+    meters: NotRequired[float]
+    """Distance in metres: required with within, not allowed otherwise."""
+
+
 class FilterLatLng(TypedDict):
     """Where a position must be; several keys are combined with AND."""
 
@@ -3087,6 +3111,7 @@ class FilterLatLng(TypedDict):
     geoInseeCodeDistance: NotRequired[FilterLatLngGeoInseeCodeDistance]
     """A circle around the centre of a commune, boundary included."""
     area: NotRequired[Area]
+    layer: NotRequired[LayerFilter]
 
 
 class FilterLatLngGeoBoundingBox(TypedDict):
@@ -4161,6 +4186,10 @@ class PropertyAlert(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
 
 
 EnumAdvertAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_ADVERT_EVENT"]
@@ -4246,6 +4275,10 @@ class AdvertAlert(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
 
 
 EnumOpenDataAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_CHANGED"]
@@ -4323,6 +4356,10 @@ class DvfAlert(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
 
 
 class SaveSearchDpePayload(TypedDict):
@@ -4396,6 +4433,10 @@ class DpeAlert(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
 
 
 class FilterDvfQuery(TypedDict):
@@ -4520,6 +4561,10 @@ class OperatorAlert(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
     account_id: str
     """Account it belongs to."""
     about: Literal["properties", "adverts", "dvf", "dpe"]
@@ -4557,6 +4602,10 @@ class AlertOverview(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
     account_id: str
     """Account it belongs to."""
     about: Literal["properties", "adverts", "dvf", "dpe"]
@@ -4899,7 +4948,7 @@ AnalyticsMarketRequest = TypedDict(
 
 
 class AnalyticsMarketRequestLocation(TypedDict):
-    """The places to include; all conditions must hold."""
+    """The places to include; all conditions must hold. Required over HTTP if level is cell."""
 
     departments: NotRequired[list[str]]
     """Within one of these departments."""
@@ -4909,6 +4958,8 @@ class AnalyticsMarketRequestLocation(TypedDict):
     """Within a distance of a position, metres."""
     area: NotRequired[Area]
     """In an area."""
+    layer: NotRequired[LayerFilter]
+    """Inside or outside a layer, or within a distance of it."""
 
 
 class AnalyticsMarketAnswer(TypedDict):
