@@ -53,7 +53,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Operate",
         &[
-            "doctor", "check", "backup", "restore", "publish", "gc", "config",
+            "doctor", "check", "backup", "restore", "erase", "publish", "gc", "config",
         ],
     ),
     (

@@ -45,13 +45,15 @@ mod row_digests;
 mod sealed_ledger;
 mod sealed_store;
 pub mod sealing;
+mod secret;
 mod sole_connection;
+mod wipe;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::{Connection, Transaction};
 
 pub use check::StoreCheck;
 pub use checksum::is_intact_answer;
@@ -59,6 +61,7 @@ use database::SyncPolicy;
 pub use database::{Database, Durability};
 pub use error::{Error, ReplacedFile, Result};
 use master_key::MasterKeys;
+pub use secret::ERASED_CONTACTS_SECRET;
 use toise_base::supervise::Supervisor;
 
 /// File name of the store in the data folder. Private to this crate, so that no other code opens the file.
@@ -68,8 +71,6 @@ const LEDGER_FILE_NAME: &str = "ledger.sqlite";
 /// Page cache of the connection that writes the store, KiB: indexes over millions of listings are written at random
 /// places.
 const WRITER_CACHE_KIB: i64 = 256 * 1024;
-/// Length of a secret, bytes.
-const SECRET_BYTES: usize = 32;
 
 /// The store of one data folder. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -104,6 +105,7 @@ impl Store {
         store
             .1
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+        secret::ensure(&store.1, ERASED_CONTACTS_SECRET)?;
         // There are no API keys before both files exist.
         let sql = "SELECT EXISTS (SELECT 1 FROM keys)";
         if store.1.query_row(sql, [], |row| row.get(0))? {
@@ -224,27 +226,6 @@ impl Store {
     /// Returns the number of bytes on disk, including write-ahead logs and the ledger.
     pub fn bytes(&self) -> u64 {
         self.database.bytes() + self.ledger.bytes()
-    }
-
-    /// Returns a secret of this installation, generated at random on first use. Blocks.
-    pub fn secret(&self, name: &'static str) -> Result<[u8; SECRET_BYTES]> {
-        let fresh: [u8; SECRET_BYTES] = rand::random();
-        let stored: Option<Vec<u8>> = self.write(move |transaction| {
-            transaction.execute(
-                "INSERT INTO secrets (name, value) VALUES (?1, conceal(?2, 'secrets ' || ?1)) ON CONFLICT DO NOTHING",
-                (name, fresh.as_slice()),
-            )?;
-            transaction
-                .query_row(
-                    "SELECT reveal(value, 'secrets ' || name) FROM secrets WHERE name = ?1",
-                    [name],
-                    |row| row.get(0),
-                )
-                .optional()
-        })?;
-        stored
-            .and_then(|bytes| bytes.try_into().ok())
-            .ok_or_else(|| Error::DamagedSecret(name.to_owned()))
     }
 }
 
