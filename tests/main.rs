@@ -92,6 +92,7 @@ mod journeys {
     mod doctor;
     mod dying_workers;
     mod empty_files;
+    mod erasing;
     #[cfg(unix)]
     mod examples;
     #[cfg(unix)]
