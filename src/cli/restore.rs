@@ -30,7 +30,7 @@ again, at once.
 Examples:
 
   toise restore /backups/2026-11-21.tar --data ./restored
-  toise restore /backups/2026-11-21.tar --data ./restored --erased ./former/erased-contacts.json
+  toise restore /backups/2026-11-21.tar --data ./restored-again --erased ./former/erased-contacts.json
   toise serve --data ./restored")]
 pub struct RestoreArgs {
     /// Folder or tar file created by `toise backup`

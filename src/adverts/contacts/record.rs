@@ -65,12 +65,10 @@ impl ErasedContacts {
                 None => false,
             },
             Value::Array(items) => {
-                let each = items.iter_mut();
-                each.fold(false, |any, item| self.remove_from_texts(item) || any)
+                change_all(items.iter_mut(), |item| self.remove_from_texts(item))
             }
             Value::Object(object) => {
-                let each = object.values_mut();
-                each.fold(false, |any, item| self.remove_from_texts(item) || any)
+                change_all(object.values_mut(), |item| self.remove_from_texts(item))
             }
             _ => false,
         }
@@ -99,9 +97,8 @@ impl ErasedContacts {
     ) -> bool {
         let object = match value {
             Value::Array(items) => {
-                let each = items.iter_mut();
-                return each.fold(false, |any, item| {
-                    self.remove_within(item, unknown, removed) || any
+                return change_all(items.iter_mut(), |item| {
+                    self.remove_within(item, unknown, removed)
                 });
             }
             Value::Object(object) => object,
@@ -164,12 +161,23 @@ impl ErasedContacts {
                 None => false,
             },
             Value::Array(items) => {
-                let each = items.iter_mut();
-                each.fold(false, |any, item| self.cut_texts(item, persons) || any)
+                change_all(items.iter_mut(), |item| self.cut_texts(item, persons))
             }
             _ => false,
         }
     }
+}
+
+/// Changes all values, and returns whether one of them had anything to change.
+fn change_all<'v>(
+    values: impl Iterator<Item = &'v mut Value>,
+    mut change: impl FnMut(&mut Value) -> bool,
+) -> bool {
+    let mut has_any = false;
+    for value in values {
+        has_any |= change(value);
+    }
+    has_any
 }
 
 /// Returns whether the seller of a record may be a private person.
