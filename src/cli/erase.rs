@@ -5,7 +5,7 @@ use comfy_table::CellAlignment;
 
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited_with_subject};
-use toise_app::contours;
+use toise_app::{contours, replica};
 use toise_base::clock::Clock;
 use toise_collect::portals::Portals;
 use toise_erasure::request::contacts;
@@ -52,6 +52,8 @@ pub struct EraseArgs {
 pub fn run(common: &Common, arguments: &EraseArgs) -> CommandResult {
     let given = [&arguments.phone, &arguments.email, &arguments.name];
     let contacts = contacts(given.map(Option::as_deref))?;
+    let of_writer = "this folder is a replica's: erase in the folder of its writer, then publish";
+    replica::refuse_folder(&common.data).map_err(|_| of_writer)?;
     let store = Store::open_existing(&common.data)?;
     let store = store.ok_or("nothing to erase: the data folder has no store")?;
     let clock = Clock::system();

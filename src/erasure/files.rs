@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::context::{Folder, Search, file_text};
 use super::findings::Place;
-use super::{Error, Result, Search, file_text};
+use super::{Error, Result};
 use toise_base::reports;
 use toise_collect::work::{PAGES_FOLDER, stored_page};
 use toise_store::Store;
 
 /// Searches the files, and clears them unless this is a dry run.
-pub(crate) fn run(data: &Path, store: &Store, search: &mut Search<'_>) -> Result<()> {
+pub(crate) fn run(folder: &Folder, search: &mut Search<'_>) -> Result<()> {
+    let (data, store) = (folder.data.as_path(), &folder.store);
     for path in files_in(&data.join(PAGES_FOLDER))? {
         page(data, &path, store, search)?;
     }

@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod context;
 mod error;
 mod files;
 mod findings;
@@ -29,17 +30,17 @@ pub mod settings;
 mod tables;
 
 use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
 use uuid::Uuid;
 
+pub use context::Mode;
+use context::{Folder, Search};
 pub use error::{Error, Result};
 pub use findings::{ErasureReport, Findings, Place, PlaceReport};
 use record::Erasure;
-use toise_adverts::contacts::{Contact, ErasedContacts, Unknown};
-use toise_base::clock::Clock;
+use toise_adverts::contacts::{Contact, Unknown};
 use toise_base::file_lock;
 use toise_lake::Lake;
 use toise_listings::Listings;
@@ -49,41 +50,19 @@ use toise_store::Store;
 /// File in the data folder that is locked by the process that erases.
 const LOCK_FILE: &str = "erasure.lock";
 
-/// Whether an erasure changes anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Only reports what it would remove.
-    DryRun,
-    /// Removes.
-    Erase,
-}
-
 /// Erases contacts in a data folder.
-pub struct Eraser {
-    store: Store,
-    listings: Listings,
-    lake: Lake,
-    data: PathBuf,
-    clock: Clock,
-}
-
-/// The contacts that are searched for, and the erasure that records what is found; none in a dry run.
-struct Search<'e> {
-    contacts: ErasedContacts,
-    erasure: Option<&'e Erasure>,
-    findings: Findings,
-}
+pub struct Eraser(Folder);
 
 impl Eraser {
     /// Creates the eraser of a data folder from its parts.
     pub fn new(store: Store, listings: Listings, lake: Lake) -> Self {
-        Self {
+        Self(Folder {
             data: store.folder().to_owned(),
             clock: listings.clock().clone(),
             store,
             listings,
             lake,
-        }
+        })
     }
 
     /// Removes contacts from everything that is stored. Returns once they are gone, or with what would be removed.
@@ -93,34 +72,41 @@ impl Eraser {
     /// [`Error::Busy`] while another process erases; a part of the data cannot be read or written. What was removed
     /// before stays removed, and the contacts stay in the list: the next call completes the erasure.
     pub fn erase(&self, contacts: &[Contact], mode: Mode) -> Result<ErasureReport> {
-        let known = self.listings.erased_contacts()?;
+        let known = self.0.listings.erased_contacts()?;
         let wanted = known.contacts.of(contacts);
         if mode == Mode::DryRun {
             let search = Search {
                 contacts: wanted,
                 erasure: None,
+                is_resumed: false,
                 findings: Findings::default(),
             };
             return Ok(self.run(search)?.report(None, contacts.len()));
         }
         let _lock = self.lock()?;
-        let has_unfinished = record::unfinished(&self.store)?.is_some();
+        let has_unfinished = record::unfinished(&self.0.store)?.is_some();
         let digests: Vec<_> = contacts
             .iter()
             .map(|contact| wanted.digest(contact))
             .collect();
-        let erasure = Erasure::begin(&self.store, &self.clock, digests)?;
+        let erasure = Erasure::begin(&self.0.store, &self.0.clock, digests)?;
         list::write(
-            &self.data,
-            &self.listings.erased_contacts()?.contacts,
-            &self.store,
+            &self.0.data,
+            &self.0.listings.erased_contacts()?.contacts,
+            &self.0.store,
         )?;
         let contacts_searched = if has_unfinished {
-            self.listings.erased_contacts()?.contacts.clone()
+            self.0.listings.erased_contacts()?.contacts.clone()
         } else {
             wanted
         };
-        self.complete(&erasure, contacts_searched, contacts.len())
+        let search = Search {
+            contacts: contacts_searched,
+            erasure: Some(&erasure),
+            is_resumed: has_unfinished,
+            findings: Findings::default(),
+        };
+        self.complete(&erasure, search, contacts.len())
     }
 
     /// Completes an erasure that a killed process left, and applies contacts that are in the file of the list but not in
@@ -130,9 +116,9 @@ impl Eraser {
     /// # Errors
     /// As for [`Eraser::erase`]; the file is damaged, or was made with another store.
     pub fn resume(&self) -> Result<Option<ErasureReport>> {
-        let known = self.listings.erased_contacts()?;
-        let unknown = list::unknown(&self.data, &known.contacts, &self.store)?;
-        let unfinished = record::unfinished(&self.store)?;
+        let known = self.0.listings.erased_contacts()?;
+        let unknown = list::unknown(&self.0.data, &known.contacts, &self.0.store)?;
+        let unfinished = record::unfinished(&self.0.store)?;
         let is_due = unfinished.is_some() || !unknown.is_empty();
         if !is_due {
             return Ok(None);
@@ -141,15 +127,21 @@ impl Eraser {
         let count = unknown.len();
         let erasure = match unfinished {
             Some(erasure) if unknown.is_empty() => erasure,
-            _ => Erasure::begin(&self.store, &self.clock, unknown)?,
+            _ => Erasure::begin(&self.0.store, &self.0.clock, unknown)?,
         };
-        let contacts = self.listings.erased_contacts()?.contacts.clone();
-        list::write(&self.data, &contacts, &self.store)?;
-        self.complete(&erasure, contacts, count).map(Some)
+        let contacts = self.0.listings.erased_contacts()?.contacts.clone();
+        list::write(&self.0.data, &contacts, &self.0.store)?;
+        let search = Search {
+            contacts,
+            erasure: Some(&erasure),
+            is_resumed: true,
+            findings: Findings::default(),
+        };
+        self.complete(&erasure, search, count).map(Some)
     }
 
     fn lock(&self) -> Result<File> {
-        let path = self.data.join(LOCK_FILE);
+        let path = self.0.data.join(LOCK_FILE);
         let at = Error::io(&path);
         let lock = File::create(&path).map_err(at)?;
         match file_lock::try_lock(&lock) {
@@ -163,18 +155,16 @@ impl Eraser {
     fn complete(
         &self,
         erasure: &Erasure,
-        contacts: ErasedContacts,
+        search: Search<'_>,
         count: usize,
     ) -> Result<ErasureReport> {
-        let search = Search {
-            contacts,
-            erasure: Some(erasure),
-            findings: erasure.found(&self.store)?,
+        let damaged = self.run(search)?.damaged;
+        self.0.store.wipe()?;
+        let findings = Findings {
+            damaged,
+            ..erasure.found(&self.0.store)?
         };
-        self.run(search)?;
-        self.store.wipe()?;
-        let findings = erasure.found(&self.store)?;
-        record::end_all(&self.store, &self.clock)?;
+        record::end_all(&self.0.store, &self.0.clock)?;
         Ok(findings.report(Some(erasure.id), count))
     }
 
@@ -183,9 +173,9 @@ impl Eraser {
         let removal: Removal =
             Arc::new(move |record: &mut Value| contacts.remove_from(record, Unknown::Absent));
         self.adverts(&mut search, &removal)?;
-        rows::run(self, &mut search)?;
-        files::run(&self.data, &self.store, &mut search)?;
-        tables::run(self, &mut search)?;
+        rows::run(&self.0, &mut search)?;
+        files::run(&self.0, &mut search)?;
+        tables::run(&self.0, &mut search)?;
         Ok(search.findings)
     }
 
@@ -193,14 +183,15 @@ impl Eraser {
     fn adverts(&self, search: &mut Search<'_>, removal: &Removal) -> Result<()> {
         let mut after = 0;
         while let Some(batch) =
-            self.listings
+            self.0
+                .listings
                 .search_adverts(SearchedAdverts::All, after, removal)?
         {
             after = batch.last;
             search.findings.damaged += batch.damaged;
             if let Some(erasure) = search.erasure {
                 let row = erasure.number;
-                self.listings.clear_adverts(
+                self.0.listings.clear_adverts(
                     &batch.found,
                     removal,
                     move |transaction, cleared| record::add_listings(transaction, row, cleared),
@@ -210,31 +201,4 @@ impl Eraser {
         }
         Ok(())
     }
-}
-
-impl Search<'_> {
-    /// Adds what was found, and records it if this is no dry run.
-    fn note(&mut self, store: &Store, place: Place, ids: Vec<String>) -> Result<()> {
-        if let Some(erasure) = self.erasure {
-            erasure.add(store, place, ids.clone())?;
-        }
-        self.findings.add(place, ids);
-        Ok(())
-    }
-}
-
-/// Returns an identifier as it is written in answers.
-fn id_text(bytes: &[u8]) -> String {
-    match Uuid::from_slice(bytes) {
-        Ok(id) => id.to_string(),
-        Err(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-    }
-}
-
-/// Returns the path of a file as an identifier in answers: relative to the data folder.
-fn file_text(data: &Path, path: &Path) -> String {
-    path.strip_prefix(data)
-        .unwrap_or(path)
-        .display()
-        .to_string()
 }

@@ -70,3 +70,59 @@ impl OfflineContacts {
         Ok(removed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use toise_base::clock::Clock;
+    use toise_contract::listings::codes::FlxId;
+    use toise_store::Store;
+
+    #[test]
+    fn the_contact_of_an_advert_goes_when_it_has_been_offline_for_days() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::steered("2026-03-31T12:00:00Z".parse().unwrap());
+        let store = Store::open(folder.path()).unwrap();
+        let listings = Listings::new(store, clock.clone());
+        let ingest = |number: u32, more: Value| -> FlxId {
+            let mut advert = json!({
+                "url": format!("https://un.example/{number}"), "source": "un.example", "type": "CLASS_FLAT",
+                "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 100_000 * number}, "isPro": false,
+                "location": {"postalCode": "48000"}, "contactInCharge": {"phoneNumber": "06 12 34 56 78"},
+                "seller": {"name": "Jean Dupont"},
+            });
+            for (key, value) in more.as_object().unwrap() {
+                advert[key] = value.clone();
+            }
+            listings.ingest(vec![advert]).unwrap()[0]
+                .as_ref()
+                .unwrap()
+                .flx_id
+        };
+        let (online, offline) = (ingest(1, json!({})), ingest(2, json!({"isOnline": false})));
+        let has_contact = |id: FlxId| {
+            let advert: Value =
+                serde_json::from_slice(&listings.advert(id).unwrap().unwrap()).unwrap();
+            (
+                advert.get("contactInCharge").is_some(),
+                advert["seller"].get("name").is_some(),
+            )
+        };
+        assert!(OfflineContacts::new(listings.clone(), 0).is_none());
+        let mut contacts = OfflineContacts::new(listings.clone(), 30).unwrap();
+        assert_eq!(contacts.run().unwrap(), 0);
+        clock.advance_ms(29 * DAY_MS);
+        assert_eq!(contacts.run().unwrap(), 0);
+        clock.advance_ms(2 * DAY_MS);
+        assert_eq!(contacts.run().unwrap(), 1);
+        assert_eq!(
+            (has_contact(online), has_contact(offline)),
+            ((true, true), (false, false))
+        );
+        // Not again within the hour.
+        assert_eq!(contacts.run().unwrap(), 0);
+        ingest(2, json!({"isOnline": true}));
+        assert_eq!(has_contact(offline), (true, true));
+    }
+}

@@ -6,8 +6,9 @@ use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, Transaction};
 use serde_json::Value;
 
+use super::context::{Folder, Search, id_text};
 use super::findings::Place;
-use super::{Eraser, Result, Search, id_text, record};
+use super::{Result, record};
 use toise_accounts::forget;
 use toise_adverts::contacts::{ErasedContacts, Unknown};
 use toise_store::{Database, Store, document};
@@ -97,17 +98,17 @@ struct Change<T> {
 }
 
 /// Searches all tables, and clears them unless this is a dry run.
-pub(crate) fn run(eraser: &Eraser, search: &mut Search<'_>) -> Result<()> {
+pub(crate) fn run(folder: &Folder, search: &mut Search<'_>) -> Result<()> {
     for table in &DOCUMENTS {
-        documents(&eraser.store, table, search)?;
+        documents(&folder.store, table, search)?;
     }
     for column in &STORE_TEXTS {
-        texts(&eraser.store, None, column, search)?;
+        texts(&folder.store, None, column, search)?;
     }
     for column in &LEDGER_TEXTS {
-        texts(&eraser.store, Some(eraser.store.ledger()), column, search)?;
+        texts(&folder.store, Some(folder.store.ledger()), column, search)?;
     }
-    responses(&eraser.store, search)
+    responses(&folder.store, search)
 }
 
 fn documents(store: &Store, table: &'static DocumentTable, search: &mut Search<'_>) -> Result<()> {

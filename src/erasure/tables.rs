@@ -10,8 +10,9 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::datatypes::{DataType, Int32Type};
 
+use super::Result;
+use super::context::{Folder, Search, file_text};
 use super::findings::Place;
-use super::{Eraser, Result, Search, file_text};
 use toise_adverts::contacts::{Contact, ErasedContacts};
 use toise_contract::listings::filters::ListingKind;
 use toise_lake::data_file::DataFile;
@@ -26,53 +27,53 @@ const BATCH_ROWS: usize = 8_192;
 const IDENTIFYING: [&str; 3] = ["url", "flx_id", "website"];
 
 /// Searches the tables, and rewrites them and the text index unless this is a dry run.
-pub(crate) fn run(eraser: &Eraser, search: &mut Search<'_>) -> Result<()> {
-    let mut has_any = false;
+pub(crate) fn run(folder: &Folder, search: &mut Search<'_>) -> Result<()> {
+    let mut has_any = search.is_resumed;
     for listing in [ListingKind::Property, ListingKind::Advert] {
         let schema = table_of(listing);
-        let found = files_with(eraser, schema, &search.contacts)?;
+        let found = files_with(folder, schema, &search.contacts)?;
         has_any |= !found.is_empty();
-        search.note(&eraser.store, Place::DataFiles, found)?;
+        search.note(&folder.store, Place::DataFiles, found)?;
     }
     let Some(erasure) = search.erasure else {
         return Ok(());
     };
-    let found = erasure.found(&eraser.store)?;
+    let found = erasure.found(&folder.store)?;
     has_any |= found.count(Place::Adverts) > 0 || found.count(Place::DataFiles) > 0;
     if !has_any {
         return Ok(());
     }
-    let lake = eraser.lake.clone().keeping(1);
+    let lake = folder.lake.clone().keeping(1);
     for listing in [ListingKind::Property, ListingKind::Advert] {
         let schema = table_of(listing);
         if lake.snapshot(schema)?.sequence == 0 {
             continue;
         }
         compaction::retry_while_locked(|| {
-            compaction::compact(&eraser.listings, &lake, listing, &|_| {})
+            compaction::compact(&folder.listings, &lake, listing, &|_| {})
         })?;
-        if !current_files_with(eraser, schema, &search.contacts)?.is_empty() {
+        if !current_files_with(folder, schema, &search.contacts)?.is_empty() {
             // A record that is damaged in the store was left out, and its former row is still there.
             compaction::retry_while_locked(|| {
-                compaction::rebuild(&eraser.listings, &lake, listing, &|_| {})
+                compaction::rebuild(&folder.listings, &lake, listing, &|_| {})
             })?;
         }
         compaction::retry_while_locked(|| Ok(lake.forget_versions(schema)?))?;
     }
-    if eraser.data.join(texts::FOLDER).exists() {
-        texts::replace(&eraser.data, &eraser.listings)?;
+    if folder.data.join(texts::FOLDER).exists() {
+        texts::replace(&folder.data, &folder.listings)?;
     }
     Ok(())
 }
 
 /// Returns the data files, of all kept versions of a table, that hold a contact.
 fn files_with(
-    eraser: &Eraser,
+    folder: &Folder,
     schema: &'static TableSchema,
     contacts: &ErasedContacts,
 ) -> Result<Vec<String>> {
     let mut files = BTreeMap::new();
-    for version in eraser.lake.versions(schema)? {
+    for version in folder.lake.versions(schema)? {
         files.extend(
             version
                 .parts
@@ -80,39 +81,39 @@ fn files_with(
                 .map(|entry| (entry.file.clone(), entry)),
         );
     }
-    searched(eraser, schema, contacts, files.into_values().collect())
+    searched(folder, schema, contacts, files.into_values().collect())
 }
 
 fn current_files_with(
-    eraser: &Eraser,
+    folder: &Folder,
     schema: &'static TableSchema,
     contacts: &ErasedContacts,
 ) -> Result<Vec<String>> {
-    let current = eraser.lake.snapshot(schema)?;
-    searched(eraser, schema, contacts, current.parts)
+    let current = folder.lake.snapshot(schema)?;
+    searched(folder, schema, contacts, current.parts)
 }
 
 fn searched(
-    eraser: &Eraser,
+    folder: &Folder,
     schema: &'static TableSchema,
     contacts: &ErasedContacts,
     entries: Vec<toise_lake::snapshot::DataFileEntry>,
 ) -> Result<Vec<String>> {
-    let folder = eraser.lake.folder(schema);
+    let own = folder.lake.folder(schema);
     let mut found = Vec::new();
     for entry in entries {
-        let path = folder.join(&entry.file);
+        let path = own.join(&entry.file);
         // A publication of another process may have deleted the file of a former version.
         if !path.exists() {
             continue;
         }
-        let file = DataFile::open(&folder, &entry, schema)?;
+        let file = DataFile::open(&own, &entry, schema)?;
         for batch in file.batches(BATCH_ROWS)? {
             let batch = batch?;
             let names = batch.schema_ref().fields().iter().map(|field| field.name());
             let has = |(name, column): (&String, &ArrayRef)| is_in_column(name, column, contacts);
             if names.zip(batch.columns()).any(has) {
-                found.push(file_text(&eraser.data, &path));
+                found.push(file_text(&folder.data, &path));
                 break;
             }
         }

@@ -53,7 +53,7 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 
 pub use check::StoreCheck;
 pub use checksum::is_intact_answer;
@@ -62,6 +62,7 @@ pub use database::{Database, Durability};
 pub use error::{Error, ReplacedFile, Result};
 use master_key::MasterKeys;
 pub use secret::ERASED_CONTACTS_SECRET;
+use secret::SECRET_BYTES;
 use toise_base::supervise::Supervisor;
 
 /// File name of the store in the data folder. Private to this crate, so that no other code opens the file.
@@ -226,6 +227,27 @@ impl Store {
     /// Returns the number of bytes on disk, including write-ahead logs and the ledger.
     pub fn bytes(&self) -> u64 {
         self.database.bytes() + self.ledger.bytes()
+    }
+
+    /// Returns a secret of this installation, generated at random on first use. Blocks.
+    pub fn secret(&self, name: &'static str) -> Result<[u8; SECRET_BYTES]> {
+        let fresh: [u8; SECRET_BYTES] = rand::random();
+        let stored: Option<Vec<u8>> = self.write(move |transaction| {
+            transaction.execute(
+                "INSERT INTO secrets (name, value) VALUES (?1, conceal(?2, 'secrets ' || ?1)) ON CONFLICT DO NOTHING",
+                (name, fresh.as_slice()),
+            )?;
+            transaction
+                .query_row(
+                    "SELECT reveal(value, 'secrets ' || name) FROM secrets WHERE name = ?1",
+                    [name],
+                    |row| row.get(0),
+                )
+                .optional()
+        })?;
+        stored
+            .and_then(|bytes| bytes.try_into().ok())
+            .ok_or_else(|| Error::DamagedSecret(name.to_owned()))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! SQLite leaves deleted and replaced values in free pages, in free space of other pages and in the write-ahead log. A
 //! wipe rewrites a file without them and empties its log. Other connections, also of other processes, may have the file
-//! open: reads continue, and writes wait for as long as the file is rewritten, about ten seconds for a gigabyte.
+//! open: reads continue, and writes wait while the file is rewritten, but no longer than for any other writer.
 
 use std::time::{Duration, Instant};
 
