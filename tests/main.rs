@@ -28,6 +28,7 @@ mod contract {
     mod console;
     mod credits;
     mod deciding;
+    mod erasures;
     mod errors;
     mod estimates;
     mod fields;

@@ -33,7 +33,6 @@ use std::fs::{File, TryLockError};
 use std::sync::Arc;
 
 use serde_json::Value;
-use uuid::Uuid;
 
 pub use context::Mode;
 use context::{Folder, Search};
@@ -160,10 +159,8 @@ impl Eraser {
     ) -> Result<ErasureReport> {
         let damaged = self.run(search)?.damaged;
         self.0.store.wipe()?;
-        let findings = Findings {
-            damaged,
-            ..erasure.found(&self.0.store)?
-        };
+        let mut findings = erasure.found(&self.0.store)?;
+        findings.damaged = damaged;
         record::end_all(&self.0.store, &self.0.clock)?;
         Ok(findings.report(Some(erasure.id), count))
     }

@@ -97,6 +97,9 @@ struct Change<T> {
     value: T,
 }
 
+/// Number of the last row of a batch of records, `None` if there is none, and the rows that change.
+type DocumentBatch = (Option<i64>, Vec<Change<Vec<u8>>>);
+
 /// Searches all tables, and clears them unless this is a dry run.
 pub(crate) fn run(folder: &Folder, search: &mut Search<'_>) -> Result<()> {
     for table in &DOCUMENTS {
@@ -142,7 +145,7 @@ fn changed(
     table: &DocumentTable,
     after: i64,
     contacts: &ErasedContacts,
-) -> Result<(Option<i64>, Vec<Change<Vec<u8>>>)> {
+) -> Result<DocumentBatch> {
     let mut statement = connection.prepare_cached(table.read)?;
     let mut rows = statement.query((after, BATCH_SIZE))?;
     let (mut last, mut changes) = (None, Vec::new());
