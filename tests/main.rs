@@ -29,6 +29,7 @@ mod contract {
     mod console;
     mod credits;
     mod deciding;
+    mod erasures;
     mod errors;
     mod estimates;
     mod fields;
@@ -97,6 +98,7 @@ mod journeys {
     mod doctor;
     mod dying_workers;
     mod empty_files;
+    mod erasing;
     #[cfg(unix)]
     mod examples;
     #[cfg(unix)]

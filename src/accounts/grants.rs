@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 89] = [
+pub const ENDPOINTS: [&str; 90] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -94,6 +94,7 @@ pub const ENDPOINTS: [&str; 89] = [
     "admin.properties.merge",
     "admin.properties.keep_apart",
     "admin.properties.split",
+    "admin.erasures",
     "admin.reports",
     "admin.model",
     "admin.jobs",

@@ -11,6 +11,7 @@ pub mod areas;
 pub mod audit;
 mod entry;
 pub mod expiry;
+pub mod forget;
 pub mod grants;
 pub mod holds;
 pub mod key;

@@ -54,7 +54,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Operate",
         &[
-            "doctor", "check", "backup", "restore", "publish", "gc", "config",
+            "doctor", "check", "backup", "restore", "erase", "publish", "gc", "config",
         ],
     ),
     (

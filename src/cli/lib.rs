@@ -15,6 +15,7 @@ mod completions;
 mod config;
 pub mod demo;
 mod doctor;
+mod erase;
 mod estimate;
 pub mod evaluate;
 pub mod evaluate_dedup;
@@ -148,6 +149,8 @@ enum Command {
     Config(config::ConfigArgs),
     /// Back up the data folder, also while the server is running
     Backup(backup::BackupArgs),
+    /// Remove the contacts of a person from everything that is stored
+    Erase(erase::EraseArgs),
     /// Publish the data folder to object storage, for replicas
     Publish(publish::PublishArgs),
     /// Delete objects that no kept snapshot names from object storage
@@ -210,6 +213,7 @@ impl Command {
             | Command::Alerts(_)
             | Command::Audit(_)
             | Command::Backup(_)
+            | Command::Erase(_)
             | Command::Publish(_) => true,
         }
     }
@@ -292,6 +296,7 @@ fn run(common: &Common, command: Command) -> CommandResult {
         Command::Audit(arguments) => audit::run(common, &arguments),
         Command::Config(arguments) => config::run(common, &arguments),
         Command::Backup(arguments) => backup::run(common, &arguments),
+        Command::Erase(arguments) => erase::run(common, &arguments),
         Command::Publish(arguments) => publish::run(common, &arguments),
         Command::Gc(arguments) => gc::run(common, &arguments),
         Command::Restore(arguments) => restore::run(common, &arguments),

@@ -6,6 +6,7 @@ pub mod admin;
 pub(crate) mod alerts;
 pub(crate) mod collect;
 mod decisions;
+mod erasures;
 pub(crate) mod estimate;
 pub mod filters;
 pub(crate) mod geocoding;
@@ -81,6 +82,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     schemas.extend(listings::schemas());
     schemas.extend(ingestion::schemas());
     schemas.extend(decisions::schemas());
+    schemas.extend(erasures::schemas());
     schemas.extend(filters::schemas());
     schemas.extend(estimate::schemas());
     schemas.extend(geocoding::schemas());

@@ -47,6 +47,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     admin::audit::ENDPOINTS,
     admin::alerts::ENDPOINTS,
     admin::properties::ENDPOINTS,
+    admin::erasures::ENDPOINTS,
     admin::operations::ENDPOINTS,
     properties::ENDPOINTS,
     analytics::ENDPOINTS,

@@ -11,6 +11,7 @@ use crate::adverts::identity::{IdentityRules, ListingUrl};
 use crate::adverts::locating::PlaceSources;
 use crate::columns;
 use crate::properties::record_key::NUMBER_MAX;
+use crate::records::erased::ErasedCache;
 use toise_alerts::percolate::{self, ActiveAlertCounts, Percolator};
 use toise_base::clock::{Clock, HybridClock};
 use toise_contract::listings::codes::FlxId;
@@ -114,6 +115,7 @@ pub struct Listings {
     pub(crate) identity: Arc<IdentityRules>,
     pub(crate) alerts_of: Option<Uuid>,
     pub(crate) thresholds: Thresholds,
+    pub(crate) erased: Arc<ErasedCache>,
 }
 
 /// The contours and the addresses that complete the places of a group of adverts.
@@ -170,6 +172,7 @@ impl Listings {
             identity: Arc::default(),
             alerts_of: None,
             thresholds: Thresholds::default(),
+            erased: Arc::default(),
         }
     }
 

@@ -205,6 +205,10 @@ __all__ = [
     "EnumStudiedData",
     "EnumViewOn",
     "EnumViewType",
+    "Erasure",
+    "ErasurePlace",
+    "ErasureRequest",
+    "ErasuresCreateAnswer",
     "Error",
     "ErrorError",
     "Estimate",
@@ -1498,7 +1502,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "layers.list", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "layers.list", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.erasures", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -3014,6 +3018,45 @@ class AdvertComparisonEvidenceItem(TypedDict):
     """Its weight: +1 doubles the odds that both are the same home, -1 halves them."""
     rarityBits: float | None
     """Bits that the rarity of an equal value adds to the weight; null if the values are not equal."""
+
+
+class ErasureRequest(TypedDict):
+    """`ErasureRequest` of the contract."""
+
+    phone: NotRequired[str]
+    """Telephone number of the person, with or without +33, spaces and dots."""
+    email: NotRequired[str]
+    """Email address of the person, in any case."""
+    name: NotRequired[str]
+    """Whole name of the person as private seller or contact person, in any case and order, with or without accents."""
+    dryRun: NotRequired[bool]
+    """Whether only to report what would be removed."""
+
+
+class Erasure(TypedDict):
+    """`Erasure` of the contract."""
+
+    erasureId: NotRequired[str]
+    """Identifier of the erasure, as in the audit log; absent in a dry run."""
+    dryRun: bool
+    """Whether nothing was changed."""
+    places: list[ErasurePlace]
+    """Every place in which contacts are stored."""
+    damaged: int
+    """Damaged adverts, which could not be searched."""
+
+
+class ErasurePlace(TypedDict):
+    """`ErasurePlace` of the contract."""
+
+    place: Literal["adverts", "properties", "former_records", "deliveries", "delivery_errors", "jobs", "rejections", "listing_reports", "responses", "sql_queries", "pages", "import_reports", "data_files"]
+    """The place."""
+    found: int
+    """Number of records with a contact."""
+    removed: int
+    """Number of records from which it was removed; 0 in a dry run."""
+    ids: list[str]
+    """Identifiers of the records, or names of the files; the first 1,000."""
 
 
 class FilterDateRange(TypedDict):
@@ -4819,6 +4862,12 @@ class PropertiesSplitAnswer(TypedDict):
     """`PropertiesSplitAnswer` of the contract."""
 
     data: DecidedProperty
+
+
+class ErasuresCreateAnswer(TypedDict):
+    """`ErasuresCreateAnswer` of the contract."""
+
+    data: Erasure
 
 
 class ReportsListAnswer(TypedDict):

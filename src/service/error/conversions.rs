@@ -255,6 +255,19 @@ impl From<projection::Error> for ApiError {
     }
 }
 
+impl From<toise_erasure::Error> for ApiError {
+    fn from(error: toise_erasure::Error) -> Self {
+        match error {
+            toise_erasure::Error::Busy(_) => ApiError::WrongState(
+                "another erasure is running; retry when it has ended".to_owned(),
+            ),
+            toise_erasure::Error::Store(error) => error.into(),
+            toise_erasure::Error::Listings(error) => error.into(),
+            error => ApiError::internal(error),
+        }
+    }
+}
+
 impl From<listings::Error> for ApiError {
     fn from(error: listings::Error) -> Self {
         match error {

@@ -265,6 +265,9 @@ impl Stage {
         if command.contains("toise restore") && !self.path().join(archive).exists() {
             self.shell(&format!("toise backup {archive}"));
         }
+        if command.contains("--erased ") && !self.path().join("former").exists() {
+            self.shell("toise erase --phone 0600000000 && mkdir former && cp toise-data/erased-contacts.json former/");
+        }
         if let Some((own, _)) = command.split_once(" | jq ") {
             command = own.to_owned();
         }

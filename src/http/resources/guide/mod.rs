@@ -73,6 +73,7 @@ static PAGES: &[Page] = pages![
     "operating": "docs/operating.md",
     "scaling": "docs/scaling.md",
     "security": "docs/security.md",
+    "personal-data": "docs/personal-data.md",
     "performance": "docs/performance.md",
     "errors": "docs/errors.md",
     "data-sources": "docs/data-sources.md",

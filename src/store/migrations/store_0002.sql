@@ -1,0 +1,18 @@
+-- Contacts of persons who asked to be forgotten, as keyed digests: they are never stored again.
+CREATE TABLE erased_contacts (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  digest BLOB NOT NULL UNIQUE,
+  erased_at_ms INTEGER NOT NULL
+) STRICT;
+
+-- Erasures of contacts. One that a killed process left is completed by the next process that erases or serves.
+CREATE TABLE erasures (
+  erasure INTEGER PRIMARY KEY AUTOINCREMENT,
+  erasure_id TEXT NOT NULL UNIQUE,
+  begun_at_ms INTEGER NOT NULL,
+  -- NULL until everything is removed.
+  ended_at_ms INTEGER,
+  -- JSON: what was found so far, by place; written with each removal.
+  found TEXT NOT NULL
+) STRICT;
+CREATE INDEX erasures_open ON erasures (erasure) WHERE ended_at_ms IS NULL;
