@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 85] = [
+pub const ENDPOINTS: [&str; 86] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -41,6 +41,7 @@ pub const ENDPOINTS: [&str; 85] = [
     "alerts.preview",
     "estimate.property.lite",
     "estimate.property.lite.many",
+    "estimate.rent",
     "portfolios.list",
     "portfolios.get",
     "portfolios.put",

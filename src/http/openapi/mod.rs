@@ -9,6 +9,7 @@ mod decisions;
 pub(crate) mod estimate;
 pub mod filters;
 pub(crate) mod geocoding;
+pub(crate) mod rents;
 mod ingestion;
 pub mod listings;
 mod parameters;
@@ -83,6 +84,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     schemas.extend(decisions::schemas());
     schemas.extend(filters::schemas());
     schemas.extend(estimate::schemas());
+    schemas.extend(rents::schemas());
     schemas.extend(geocoding::schemas());
     schemas.extend(alerts::schemas::schemas());
     let mut webhooks = listings::webhooks();

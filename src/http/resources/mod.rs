@@ -24,6 +24,7 @@ pub mod probes;
 mod properties;
 pub mod records;
 pub mod reference;
+mod rents;
 pub mod samples;
 mod sql;
 mod tiles;
@@ -58,6 +59,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     opendata::ENDPOINTS,
     parcels::ENDPOINTS,
     estimates::ENDPOINTS,
+    rents::ENDPOINTS,
     portfolios::ENDPOINTS,
     geocoding::ENDPOINTS,
     geocoding_files::ENDPOINTS,
