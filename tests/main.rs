@@ -48,6 +48,7 @@ mod contract {
     mod place_codes;
     mod policy;
     mod portfolios;
+    mod rents;
     mod samples;
     mod searches;
     mod server;
@@ -123,6 +124,7 @@ mod journeys {
     mod publishing;
     mod rebuilding;
     mod refreshing;
+    mod rents;
     mod replicas;
     mod secrets;
     mod serving;
