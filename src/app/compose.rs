@@ -276,12 +276,7 @@ fn market(properties: &Arc<Projection>, models: &LiveModel, clock: &Clock) -> Ma
 }
 
 /// Returns the rents of homes over the tables of the projection's engine.
-fn rents(
-    properties: &Arc<Projection>,
-    store: &Store,
-    models: &LiveModel,
-    clock: &Clock,
-) -> Rents {
+fn rents(properties: &Arc<Projection>, store: &Store, models: &LiveModel, clock: &Clock) -> Rents {
     let listings = Arc::clone(properties);
     Rents::new(
         properties.shared_engine(),

@@ -76,7 +76,9 @@ impl From<KindArg> for MapKind {
 /// Runs `import rents`.
 pub(super) fn import(common: &Common, arguments: &ImportRentsArgs, clock: &Clock) -> CommandResult {
     if arguments.kind.is_some() && arguments.files.len() > 1 {
-        return Err("--kind is for one file; import files of several kinds one after the other".into());
+        return Err(
+            "--kind is for one file; import files of several kinds one after the other".into(),
+        );
     }
     let mut files = Vec::new();
     for path in &arguments.files {
@@ -175,7 +177,11 @@ impl RentArgs {
             habitation.insert("roomCount".into(), json!(rooms));
         }
         if let Some(is_furnished) = self.furnished {
-            let furniture = if is_furnished { "FULLY_FURNISHED" } else { "UNFURNISHED" };
+            let furniture = if is_furnished {
+                "FULLY_FURNISHED"
+            } else {
+                "UNFURNISHED"
+            };
             habitation.insert("features".into(), json!({"furniture": furniture}));
         }
         let location = match (self.at, &self.address) {
@@ -209,13 +215,15 @@ pub fn run(common: &Common, arguments: &RentArgs) -> CommandResult {
 
 fn print(answer: &Value) {
     let mut rows = table();
-    rows.set_header(["", ""]);
     let mut row = |name: &str, value: String| {
         rows.add_row([name.to_owned(), value]);
     };
     let (about, range) = (&answer["metadata"], &answer["rentRange"]);
     let name = about["commune"]["name"].as_str().unwrap_or_default();
-    row("commune", format!("{name} ({})", plain(&about["commune"]["inseeCode"])));
+    row(
+        "commune",
+        format!("{name} ({})", plain(&about["commune"]["inseeCode"])),
+    );
     row(
         "rent",
         format!("{} EUR per month, as adverts state it", answer["rent"]),
@@ -279,9 +287,7 @@ fn plain(value: &Value) -> &str {
 ///
 /// # Errors
 /// The data folder cannot be read.
-pub(super) fn open(
-    common: &Common,
-) -> Result<Rents, Box<dyn std::error::Error + Send + Sync>> {
+pub(super) fn open(common: &Common) -> Result<Rents, Box<dyn std::error::Error + Send + Sync>> {
     let (data, clock) = (common.data.as_path(), Clock::system());
     let config = common.configuration(Vec::new())?.config;
     let store = Store::open_existing(data)?;
@@ -297,5 +303,12 @@ pub(super) fn open(
         })?;
     }
     let engine = Engine::open(data, &[properties()], Budget::from(&config.engine))?;
-    rents_over(data, &config, &Arc::new(engine), listings.as_ref(), store, clock)
+    rents_over(
+        data,
+        &config,
+        &Arc::new(engine),
+        listings.as_ref(),
+        store,
+        clock,
+    )
 }

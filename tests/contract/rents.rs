@@ -187,7 +187,8 @@ async fn rents_are_learned_from_adverts_with_their_interval_and_the_yield() {
     let elsewhere = asked(&service, &body(IN_CIVRAY, "CLASS_FLAT", 50.0)).await;
     let (status, code, message) = error_of(elsewhere).await;
     assert_eq!((status, code), (422, 10002), "{message}");
-    let start = "location: too few adverts of homes to rent: 0 in Civray (86078) or near it and 0 in";
+    let start =
+        "location: too few adverts of homes to rent: 0 in Civray (86078) or near it and 0 in";
     assert!(message.starts_with(start), "{message}");
 }
 
@@ -205,7 +206,10 @@ async fn the_map_gives_rents_where_there_is_no_advert() {
     // The interval of the map holds 95 %; the answer's 80 %.
     let half = (10.2615_f64 / 6.2189).ln() / 2.0 * 1.2816 / 1.96;
     let lower = civray["rentRange"]["lower"].as_f64().unwrap();
-    assert!((lower / (52.0 * 7.9885) - (-half).exp()).abs() < 0.01, "{civray}");
+    assert!(
+        (lower / (52.0 * 7.9885) - (-half).exp()).abs() < 0.01,
+        "{civray}"
+    );
     let about = &civray["metadata"];
     assert_eq!(about["method"], "rent_map");
     assert_eq!(about["contributions"], json!({"rent_map": 415}));
@@ -219,11 +223,23 @@ async fn the_map_gives_rents_where_there_is_no_advert() {
     );
     assert!(civray.get("grossYield").is_none());
     for (changed, status, fault) in [
-        (body([-5.0, 46.0], "CLASS_FLAT", 50.0), 422, "location.locationCoordinate"),
-        (body([46.1486, 0.2951], "CLASS_FLAT", 50.0), 422, "coordinates_swapped?"),
+        (
+            body([-5.0, 46.0], "CLASS_FLAT", 50.0),
+            422,
+            "location.locationCoordinate",
+        ),
+        (
+            body([46.1486, 0.2951], "CLASS_FLAT", 50.0),
+            422,
+            "coordinates_swapped?",
+        ),
         // The map of houses was not imported.
         (body(IN_CIVRAY, "CLASS_HOUSE", 90.0), 503, "0 of 30"),
-        (body(IN_CIVRAY, "CLASS_FLAT", 0.0), 422, "habitation.surface.total"),
+        (
+            body(IN_CIVRAY, "CLASS_FLAT", 0.0),
+            422,
+            "habitation.surface.total",
+        ),
         (json!({"type": "CLASS_FLAT"}), 422, "is required"),
     ] {
         let (found, _, message) = error_of(asked(&service, &changed).await).await;
@@ -242,8 +258,8 @@ async fn adverts_correct_the_map() {
     // On the map Mende is a third dearer than adverts are, and Paris costs what they ask.
     let mut map = MAP_ROWS.to_owned();
     for (code, rent) in [("48095", 13.33), ("48092", 9.0), ("75111", 30.0)] {
-        let [rent, lower, upper] = [rent, rent * 0.75, rent / 0.75]
-            .map(|eur: f64| format!("{eur:.4}").replace('.', ","));
+        let [rent, lower, upper] =
+            [rent, rent * 0.75, rent / 0.75].map(|eur: f64| format!("{eur:.4}").replace('.', ","));
         map += &format!(
             "\"1\";\"{code}\";\"X\";\"1\";\"48\";\"76\";{rent};{lower};{upper};\"commune\";10;10;0,8\n"
         );

@@ -46,14 +46,37 @@ fn the_map_is_imported_in_its_own_form_and_follows_merged_communes() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     std::fs::create_dir(&data).unwrap();
-    // L'Oie (85165) and Sainte-Florence became Essarts en Bocage (85084).
-    let rows = [CIVRAY, &row("85165", 8.0, 9), &row("85084", 10.0, 29), &row("99999", 9.0, 1)];
+    // 85307 and 85001 became L'Aiguillon-la-Presqu'île, with the code 85001.
+    let rows = [
+        CIVRAY,
+        &row("85307", 8.0, 9),
+        &row("85001", 10.0, 29),
+        &row("99999", 9.0, 1),
+    ];
     let flats = map(folder.path(), "pred-app-mef-dhup.csv", &rows.concat());
-    let small = map(folder.path(), "pred-app12-mef-dhup.csv", &row("86078", 10.0, 4));
-    let large = map(folder.path(), "pred-app3-mef-dhup.csv", &row("86078", 8.0, 4));
+    let small = map(
+        folder.path(),
+        "pred-app12-mef-dhup.csv",
+        &row("86078", 10.0, 4),
+    );
+    let large = map(
+        folder.path(),
+        "pred-app3-mef-dhup.csv",
+        &row("86078", 8.0, 4),
+    );
     let imported = run(
         &data,
-        &["import", "rents", "--year", "2024", "--licence", "LO 2.0", &flats, &small, &large],
+        &[
+            "import",
+            "rents",
+            "--year",
+            "2024",
+            "--licence",
+            "LO 2.0",
+            &flats,
+            &small,
+            &large,
+        ],
     );
     let first = &imported[0];
     let counts = ["communes", "merged", "left_out"].map(|name| first[name].as_u64().unwrap());
@@ -73,7 +96,18 @@ fn the_map_is_imported_in_its_own_form_and_follows_merged_communes() {
     let expected = 10.0 * (50.0_f64 / 37.0).powf((0.8_f64).ln() / (72.0_f64 / 37.0).ln());
     let per_m2 = larger["rentPerArea"].as_f64().unwrap();
     assert!((per_m2 - expected).abs() < 0.01, "{larger}");
-    let joined = run(&data, &["rent", "--address", "85140 Essarts en Bocage", "--type", "flat", "--surface", "52"]);
+    let joined = run(
+        &data,
+        &[
+            "rent",
+            "--address",
+            "85460 L'Aiguillon-la-Presqu'île",
+            "--type",
+            "flat",
+            "--surface",
+            "52",
+        ],
+    );
     let on_map = &joined["metadata"]["rent_map"];
     assert_eq!(on_map["rent_per_m2"], 9.5, "ten and thirty parts: {joined}");
     assert_eq!(joined["metadata"]["address"]["precision"], "TOWN");
@@ -85,23 +119,62 @@ fn the_map_is_imported_in_its_own_form_and_follows_merged_communes() {
         .output()
         .unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
-    for part in ["Civray (86078)", "415 EUR per month", "8.3 %", "flats of 2024"] {
+    for part in [
+        "Civray (86078)",
+        "415 EUR per month",
+        "8.31 %",
+        "flats of 2024",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     for (arguments, message) in [
-        (&["import", "rents", "--year", "2024", &flats, &flats][..], "both the map of flats"),
-        (&["import", "rents", "--year", "2024", "nothing.csv"], "add --kind"),
-        (&["import", "rents", "--year", "2024", "--kind", "houses", "nothing.csv"], "nothing.csv"),
-        (&["rent", "--at", "44.5,3.5", "--type", "flat", "--surface", "40"], "no rents"),
+        (
+            &["import", "rents", "--year", "2024", &flats, &flats][..],
+            "both the map of flats",
+        ),
+        (
+            &["import", "rents", "--year", "2024", "nothing.csv"],
+            "add --kind",
+        ),
+        (
+            &[
+                "import",
+                "rents",
+                "--year",
+                "2024",
+                "--kind",
+                "houses",
+                "nothing.csv",
+            ],
+            "nothing.csv",
+        ),
+        (
+            &[
+                "rent",
+                "--at",
+                "44.5,3.5",
+                "--type",
+                "flat",
+                "--surface",
+                "40",
+            ],
+            "no rents",
+        ),
         (&["evaluate", "rent"], "30 are needed"),
     ] {
         let refused = toise(&data, arguments).output().unwrap();
         let said = errors(&refused);
-        assert!(!refused.status.success() && said.contains(message), "{arguments:?}: {said}");
+        assert!(
+            !refused.status.success() && said.contains(message),
+            "{arguments:?}: {said}"
+        );
     }
     let other = folder.path().join("pred-mai-mef-dhup.csv");
     std::fs::write(&other, "commune;loyer\n48095;9\n").unwrap();
-    let refused = toise(&data, &["import", "rents", "--year", "2024", other.to_str().unwrap()]);
+    let refused = toise(
+        &data,
+        &["import", "rents", "--year", "2024", other.to_str().unwrap()],
+    );
     let said = errors(&{ refused }.output().unwrap());
     assert!(said.contains("no column INSEE_C, loypredm2"), "{said}");
     assert_eq!(run(&data, &["check"])["damaged"], json!([]));
@@ -127,7 +200,12 @@ fn adverts(homes: usize) -> String {
         let surface = (20.0 + 100.0 * unit()).round();
         let is_furnished = unit() < 0.4;
         let furniture = if is_furnished { 1.15 } else { 1.0 };
-        let rent = surface.powf(0.7) * 50.0_f64.powf(0.3) * per_m2 * cheaper * furniture * (0.8 + 0.4 * unit());
+        let rent = surface.powf(0.7)
+            * 50.0_f64.powf(0.3)
+            * per_m2
+            * cheaper
+            * furniture
+            * (0.8 + 0.4 * unit());
         let advert = json!({
             "url": format!("https://portail.example/annonces/{nth}"),
             "source": "portail.example",
@@ -151,8 +229,21 @@ async fn the_command_line_and_http_agree_and_held_out_rents_are_in_their_range()
     let file = folder.path().join("rentals.ndjson");
     std::fs::write(&file, adverts(600)).unwrap();
     run(&data, &["ingest", file.to_str().unwrap()]);
-    let home = ["rent", "--at", "44.5181,3.4989", "--type", "flat", "--surface", "45", "--rooms", "2"];
-    let typed = run(&data, &[&home[..], &["--furnished", "true", "--price", "90000"]].concat());
+    let home = [
+        "rent",
+        "--at",
+        "44.5181,3.4989",
+        "--type",
+        "flat",
+        "--surface",
+        "45",
+        "--rooms",
+        "2",
+    ];
+    let typed = run(
+        &data,
+        &[&home[..], &["--furnished", "true", "--price", "90000"]].concat(),
+    );
     let bare = run(&data, &[&home[..], &["--furnished", "false"]].concat());
     let ratio = typed["rent"].as_f64().unwrap() / bare["rent"].as_f64().unwrap();
     assert!((ratio - 1.15).abs() < 0.05, "{ratio}");
@@ -171,7 +262,10 @@ async fn the_command_line_and_http_agree_and_held_out_rents_are_in_their_range()
     );
     for name in ["all", "flats", "houses"] {
         let of = |field: &str| group(name)[field].as_f64().unwrap();
-        assert!(of("error_percent") < 14.0 && of("bias_percent").abs() < 4.0, "{report}");
+        assert!(
+            of("error_percent") < 14.0 && of("bias_percent").abs() < 4.0,
+            "{report}"
+        );
         assert!((73.0..88.0).contains(&of("held_percent")), "{report}");
     }
 
@@ -187,7 +281,11 @@ async fn the_command_line_and_http_agree_and_held_out_rents_are_in_their_range()
     assert_eq!(served["data"], typed);
 
     // A map that is imported while the server runs.
-    let map = map(folder.path(), "pred-app-mef-dhup.csv", &row("48095", 10.0, 50));
+    let map = map(
+        folder.path(),
+        "pred-app-mef-dhup.csv",
+        &row("48095", 10.0, 50),
+    );
     run(&data, &["import", "rents", "--year", "2025", &map]);
     let until = Instant::now() + RELOAD_TIMEOUT;
     loop {

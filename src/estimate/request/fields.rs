@@ -196,7 +196,11 @@ pub(super) const fn of(input: HomeInput) -> Field {
     TABLE[input as usize].field
 }
 
-pub(super) const fn within(name: &'static str, fields: &'static [Field], about: &'static str) -> Field {
+pub(super) const fn within(
+    name: &'static str,
+    fields: &'static [Field],
+    about: &'static str,
+) -> Field {
     Field::optional(name, FieldKind::Object(fields), about)
 }
 

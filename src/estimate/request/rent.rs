@@ -10,8 +10,8 @@ use super::fields::{
     CHARACTERISTICS, CONDITION, DIAGNOSTIC, HomeField, HomeInput, LAND, PLACE, TOTAL, must, of,
     within,
 };
-use super::located::HomeRequest;
 use super::home_of;
+use super::located::HomeRequest;
 use toise_contract::fault::Fault;
 use toise_contract::fields::{Field, FieldKind, read_part};
 use toise_contract::walk::JsonPath;

@@ -9,10 +9,10 @@ mod decisions;
 pub(crate) mod estimate;
 pub mod filters;
 pub(crate) mod geocoding;
-pub(crate) mod rents;
 mod ingestion;
 pub mod listings;
 mod parameters;
+pub(crate) mod rents;
 mod responses;
 pub(crate) mod schemas;
 

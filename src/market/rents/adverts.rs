@@ -77,9 +77,13 @@ pub fn read(
     interrupt: &Interrupt,
 ) -> Result<Rentals, Error> {
     let classes = [EnumPropertyClass::Flat, EnumPropertyClass::House];
-    let one_of = |name: &str, values: Vec<String>| Clause::new(name, ClauseTest::OneOf(values));
+    let one_of =
+        |name: &'static str, values: Vec<String>| Clause::new(name, ClauseTest::OneOf(values));
     let filter = vec![
-        one_of("type", classes.map(|class| class.as_str().to_owned()).to_vec()),
+        one_of(
+            "type",
+            classes.map(|class| class.as_str().to_owned()).to_vec(),
+        ),
         one_of(
             "offer_type",
             vec![EnumPropertyOfferType::Rent.as_str().to_owned()],
@@ -108,16 +112,20 @@ fn read_rows(rentals: &mut Rentals, rows: &SelectedRows<'_>, today: i32) -> Resu
     let values = |name| Ok::<_, Error>(column(rows, name)?.values.clone());
     let classes = Codes::new(&values("type")?, |name| {
         let known = [HomeClass::Flat, HomeClass::House];
-        known.into_iter().find(|class| class_of(*class).as_str() == name)
+        known
+            .into_iter()
+            .find(|class| class_of(*class).as_str() == name)
     });
     let places = Codes::new(&values("location_insee_code")?, record_place);
-    let furniture = Codes::new(&values("habitation_features_furniture")?, |name| {
-        match EnumFurniture::parse(name)? {
-            EnumFurniture::Unknown => None,
-            EnumFurniture::Unfurnished => Some(false),
-            EnumFurniture::PartiallyFurnished | EnumFurniture::FullyFurnished => Some(true),
-        }
-    });
+    let furniture =
+        Codes::new(
+            &values("habitation_features_furniture")?,
+            |name| match EnumFurniture::parse(name)? {
+                EnumFurniture::Unknown => None,
+                EnumFurniture::Unfurnished => Some(false),
+                EnumFurniture::PartiallyFurnished | EnumFurniture::FullyFurnished => Some(true),
+            },
+        );
     let numbers = [
         values("price_latest_value")?,
         values("habitation_surface_total")?,
@@ -127,7 +135,10 @@ fn read_rows(rentals: &mut Rentals, rows: &SelectedRows<'_>, today: i32) -> Resu
     ];
     let numbers = numbers.each_ref().map(Numbers::new);
     let rooms = values("habitation_room_count")?;
-    let (seen, end) = (values("meta_last_seen_at")?, values("meta_totally_offline_at")?);
+    let (seen, end) = (
+        values("meta_last_seen_at")?,
+        values("meta_totally_offline_at")?,
+    );
     rows.selected.for_each(|row| {
         let [rent, total, living, lat, lon] = numbers.each_ref().map(|numbers| numbers.of(row));
         let position = lat.zip(lon);
@@ -137,7 +148,9 @@ fn read_rows(rentals: &mut Rentals, rows: &SelectedRows<'_>, today: i32) -> Resu
         });
         let rental = || {
             let (place, class) = (place?, classes.of(row)?);
-            let surface_m2 = total.or(living).filter(|surface| SURFACE_M2.contains(surface))?;
+            let surface_m2 = total
+                .or(living)
+                .filter(|surface| SURFACE_M2.contains(surface))?;
             let rent_eur = rent.filter(|rent| RENT_EUR.contains(rent))?;
             let last_day = day(&end, row).map_or(today, |end| {
                 day(&seen, row).map_or(end, |seen| seen.min(end))
@@ -177,7 +190,10 @@ fn whole(numbers: &ArrayRef, row: usize) -> Option<f64> {
 /// Returns a number that depends on place and surface alone.
 fn key(place: &Place, position: Option<(f64, f64)>, surface_m2: f64) -> u64 {
     let (lat, lon) = position.unwrap_or_default();
-    let code = place.code.bytes().fold(0, |mixed, byte| mix_into(mixed, u64::from(byte)));
+    let code = place
+        .code
+        .bytes()
+        .fold(0, |mixed, byte| mix_into(mixed, u64::from(byte)));
     let numbers = [lat, lon, surface_m2].map(f64::to_bits);
     numbers.into_iter().fold(code, mix_into)
 }

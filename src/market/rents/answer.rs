@@ -159,7 +159,9 @@ impl RentEstimate {
         if let Some((_, first)) = parts.first_mut() {
             *first += rent as i64 - sum;
         }
-        let shown = parts.into_iter().map(|(name, eur)| (name.to_owned(), json!(eur)));
+        let shown = parts
+            .into_iter()
+            .map(|(name, eur)| (name.to_owned(), json!(eur)));
         shown.collect()
     }
 }

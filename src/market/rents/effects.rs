@@ -164,7 +164,11 @@ impl Effects {
 
     /// Returns what the features add to the logarithm of the rent per square metre.
     pub fn of(&self, features: &Features) -> f64 {
-        self.0.iter().zip(features).map(|(effect, value)| effect * value).sum()
+        self.0
+            .iter()
+            .zip(features)
+            .map(|(effect, value)| effect * value)
+            .sum()
     }
 
     /// Raises the effects of the surface so that the whole rent never falls with it.
@@ -227,7 +231,11 @@ mod tests {
         let levels: Vec<f64> = (0..40).map(|_| 2.0 + unit()).collect();
         let observations: Vec<Observation> = (0..4_000)
             .map(|nth| {
-                let class = if nth % 4 == 0 { HomeClass::House } else { HomeClass::Flat };
+                let class = if nth % 4 == 0 {
+                    HomeClass::House
+                } else {
+                    HomeClass::Flat
+                };
                 let home = RentedHome {
                     class,
                     surface_m2: 18.0 + 120.0 * unit(),

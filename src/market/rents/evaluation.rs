@@ -65,7 +65,11 @@ pub fn evaluate(homes: &[Rental], left_out: u64, map: &RentMap) -> RentReport {
         let others: Vec<_> = others.map(|one| one.error).collect();
         Intervals::calibrate(&others)
     };
-    let parts = all.iter().map(|one| one.part).max().map_or(0, |last| last + 1);
+    let parts = all
+        .iter()
+        .map(|one| one.part)
+        .max()
+        .map_or(0, |last| last + 1);
     let intervals: Vec<Option<Intervals>> = (0..parts).map(intervals).collect();
     let judged: Vec<Judged<'_>> = all
         .iter()
@@ -81,7 +85,9 @@ pub fn evaluate(homes: &[Rental], left_out: u64, map: &RentMap) -> RentReport {
         groups.push(errors(name, &judged, |one| one.home.error.class == class));
     }
     for (place, (first, name)) in BY_ADVERTS.into_iter().enumerate() {
-        let after = BY_ADVERTS.get(place + 1).map_or(usize::MAX, |(next, _)| *next);
+        let after = BY_ADVERTS
+            .get(place + 1)
+            .map_or(usize::MAX, |(next, _)| *next);
         let of = |one: &Judged<'_>| (first..after).contains(&one.home.error.local_adverts);
         groups.push(errors(name, &judged, of));
     }

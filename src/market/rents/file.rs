@@ -44,7 +44,10 @@ pub(super) fn read(path: &Path) -> Result<RentFile, MapError> {
     if input.is_parquet {
         return Err(failed("expected the CSV file of the publisher".to_owned()));
     }
-    let start = input.reader.fill_buf().map_err(|error| failed(error.to_string()))?;
+    let start = input
+        .reader
+        .fill_buf()
+        .map_err(|error| failed(error.to_string()))?;
     let builder = toise_input::delimited::builder(start, None, &input.form);
     let mut rows = builder.from_reader(input.reader);
     let header = rows.headers().map_err(|error| failed(error.to_string()))?;

@@ -30,7 +30,10 @@ pub struct HeldOutError {
 pub struct Intervals([[f64; GROUPS.len()]; 2]);
 
 fn group(local_adverts: usize) -> usize {
-    GROUPS.iter().rposition(|first| local_adverts >= *first).unwrap_or_default()
+    GROUPS
+        .iter()
+        .rposition(|first| local_adverts >= *first)
+        .unwrap_or_default()
 }
 
 impl Intervals {
@@ -38,7 +41,9 @@ impl Intervals {
     pub fn calibrate(errors: &[HeldOutError]) -> Option<Self> {
         let of = |is: &dyn Fn(&HeldOutError) -> bool| {
             let sizes = errors.iter().filter(|error| is(error));
-            sizes.map(|error| error.log_error.abs()).collect::<Vec<f64>>()
+            sizes
+                .map(|error| error.log_error.abs())
+                .collect::<Vec<f64>>()
         };
         let all = half_width(of(&|_| true), ERRORS_MIN)?;
         let classes = [HomeClass::Flat, HomeClass::House].map(|class| {
@@ -80,11 +85,17 @@ fn half_width(mut sizes: Vec<f64>, least: usize) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn errors(class: HomeClass, local_adverts: usize, count: usize, most: f64) -> Vec<HeldOutError> {
+    fn errors(
+        class: HomeClass,
+        local_adverts: usize,
+        count: usize,
+        most: f64,
+    ) -> Vec<HeldOutError> {
         let one = |nth| HeldOutError {
             class,
             local_adverts,
-            log_error: most * (nth + 1) as f64 / count as f64 * if nth % 2 == 0 { 1.0 } else { -1.0 },
+            log_error: most * (nth + 1) as f64 / count as f64
+                * if nth % 2 == 0 { 1.0 } else { -1.0 },
         };
         (0..count).map(one).collect()
     }

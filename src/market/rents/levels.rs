@@ -172,13 +172,18 @@ impl Levels {
             commune.add(weight, *residual);
         }
         let points = homes.iter().enumerate();
-        let points = points.filter_map(|(index, home)| Some(Point::new(plane(home.position?), index)));
+        let points =
+            points.filter_map(|(index, home)| Some(Point::new(plane(home.position?), index)));
         let tree = RTree::bulk_load(points.collect());
         let mut levels = Self {
             homes,
             residuals,
             national,
-            national_pull: if has_map { NATIONAL_PULL } else { f64::MIN_POSITIVE },
+            national_pull: if has_map {
+                NATIONAL_PULL
+            } else {
+                f64::MIN_POSITIVE
+            },
             departments,
             communes,
             tree,
@@ -240,7 +245,7 @@ impl Levels {
         let here = plane((lat, lon));
         // The plane is at most half as wide again, or half as narrow, as the ground.
         let reach = (2.0 * REACH_M).powi(2);
-        for point in self.tree.nearest_neighbor_iter(here) {
+        for point in self.tree.nearest_neighbor_iter(&here) {
             if distances.len() >= NEAREST || point.distance_2(&here) > reach {
                 break;
             }
@@ -252,7 +257,11 @@ impl Levels {
             if without == Some(point.data) || metres > REACH_M {
                 continue;
             }
-            let of_class = if other.class == home.class { 1.0 } else { OTHER_CLASS };
+            let of_class = if other.class == home.class {
+                1.0
+            } else {
+                OTHER_CLASS
+            };
             let of_distance = 1.0 / (1.0 + (metres / HALF_M).powi(2));
             sums.add(
                 weight(other) * of_class * of_distance,
@@ -266,7 +275,10 @@ impl Levels {
         let near = Nearest {
             count: distances.len(),
             nearest_m: distances.first().copied().unwrap_or_default(),
-            median_m: distances.get(distances.len() / 2).copied().unwrap_or_default(),
+            median_m: distances
+                .get(distances.len() / 2)
+                .copied()
+                .unwrap_or_default(),
             median_age_days: ages.get(ages.len() / 2).copied().unwrap_or_default(),
         };
         (sums, near)

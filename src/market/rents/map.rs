@@ -62,7 +62,12 @@ pub enum MapKind {
 
 impl MapKind {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Flats, Self::SmallFlats, Self::LargeFlats, Self::Houses];
+    pub const ALL: [Self; 4] = [
+        Self::Flats,
+        Self::SmallFlats,
+        Self::LargeFlats,
+        Self::Houses,
+    ];
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
@@ -88,7 +93,9 @@ impl MapKind {
             ("app", Self::Flats),
             ("mai", Self::Houses),
         ];
-        let found = names.iter().find(|(part, _)| name.contains(&format!("pred-{part}")));
+        let found = names
+            .iter()
+            .find(|(part, _)| name.contains(&format!("pred-{part}")));
         found.map(|(_, kind)| *kind)
     }
 
@@ -206,7 +213,10 @@ pub fn import(store: &Store, files: &[MapFile], clock: &Clock) -> Result<Vec<Map
         let description = MapDescription {
             kind: file.kind,
             year: file.year,
-            licence: file.licence.clone().unwrap_or_else(|| LICENCE_NOT_STATED.to_owned()),
+            licence: file
+                .licence
+                .clone()
+                .unwrap_or_else(|| LICENCE_NOT_STATED.to_owned()),
             source: file.source.clone(),
             communes: rents.len() as u64,
             imported_at_ms: clock.now().timestamp_millis(),
@@ -270,7 +280,11 @@ fn join(mut rents: Vec<CommuneRent>) -> CommuneRent {
     let weight = |rent: &CommuneRent| 1.0 + rent.adverts;
     let total: f64 = rents.iter().map(weight).sum();
     let mean = |value: fn(&CommuneRent) -> f64| {
-        rents.iter().map(|rent| weight(rent) * value(rent)).sum::<f64>() / total
+        rents
+            .iter()
+            .map(|rent| weight(rent) * value(rent))
+            .sum::<f64>()
+            / total
     };
     let [rent, lower, upper] = [
         mean(|rent| rent.rent),

@@ -206,11 +206,7 @@ impl Rents {
     ///
     /// # Errors
     /// The properties or the map cannot be read, or the query is cancelled.
-    pub fn read(
-        &self,
-        today: i32,
-        interrupt: &Interrupt,
-    ) -> Result<(Rentals, RentMap), RentError> {
+    pub fn read(&self, today: i32, interrupt: &Interrupt) -> Result<(Rentals, RentMap), RentError> {
         let inner = &self.0;
         let rentals = match (inner.properties)() {
             Some(view) => adverts::read(&inner.engine, &view, today, interrupt)?,

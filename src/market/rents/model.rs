@@ -167,8 +167,12 @@ impl Fit {
             })
             .collect();
         let effects = Effects::fit(&observations, communes.len(), map);
-        let residual = |one: &Observation, effects: &Effects| one.log_rent - effects.of(&one.features);
-        let residuals = observations.iter().map(|one| residual(one, &effects)).collect();
+        let residual =
+            |one: &Observation, effects: &Effects| one.log_rent - effects.of(&one.features);
+        let residuals = observations
+            .iter()
+            .map(|one| residual(one, &effects))
+            .collect();
         let levels = Levels::new(homes.clone(), residuals, !map.is_empty());
         // A second time without what no level explains: wrong prices, and rents of rooms or of weeks.
         let errors: Vec<f64> = homes
@@ -189,7 +193,10 @@ impl Fit {
         let observations: Vec<Observation> = only(&kept, observations);
         let homes = only(&kept, homes);
         let effects = Effects::fit(&observations, communes.len(), map);
-        let residuals = observations.iter().map(|one| residual(one, &effects)).collect();
+        let residuals = observations
+            .iter()
+            .map(|one| residual(one, &effects))
+            .collect();
         Self {
             furnished_share,
             effects,
@@ -209,7 +216,9 @@ impl Fit {
 
 fn only<T>(kept: &[bool], all: Vec<T>) -> Vec<T> {
     let marked = all.into_iter().zip(kept);
-    marked.filter_map(|(one, is_kept)| is_kept.then_some(one)).collect()
+    marked
+        .filter_map(|(one, is_kept)| is_kept.then_some(one))
+        .collect()
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
@@ -347,7 +356,11 @@ impl RentModel {
             (_, None) => RentMethod::Adverts,
         };
         let features = home.features(&self.map, self.furnished_share, 0);
-        let first = if on_map.is_some() { "rent_map" } else { "country" };
+        let first = if on_map.is_some() {
+            "rent_map"
+        } else {
+            "country"
+        };
         let parts = self.parts(home.surface_m2, (first, base), &level, &features);
         let rent_eur: f64 = parts.iter().map(|part| part.eur).sum();
         Ok(Prediction {

@@ -188,7 +188,8 @@ impl Stage {
             "fr-en-annuaire-education.csv",
             "identifiant_de_l_etablissement;nom_etablissement;latitude;longitude\n0480001A;Lycée Chaptal;44,5180;3,4990\n",
         );
-        let rents = "\"INSEE_C\";\"loypredm2\";\"lwr.IPm2\";\"upr.IPm2\"\n\"48095\";9,81;7,62;12,6\n";
+        let rents =
+            "\"INSEE_C\";\"loypredm2\";\"lwr.IPm2\";\"upr.IPm2\"\n\"48095\";9,81;7,62;12,6\n";
         for kind in ["app", "app12", "app3", "mai"] {
             self.write(&format!("pred-{kind}-mef-dhup.csv"), rents);
         }
