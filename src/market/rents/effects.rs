@@ -122,7 +122,7 @@ impl Effects {
         Self(effects).with_growing_rents()
     }
 
-    /// Fits the effects to homes of `communes` communes. Costs a microsecond for each home.
+    /// Fits the effects to homes of `communes` communes, in two passes over them.
     pub fn fit(observations: &[Observation], communes: usize, map: &RentMap) -> Self {
         let start = Self::start(map);
         let mut sums = vec![[0.0; TERMS + 2]; communes];

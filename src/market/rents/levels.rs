@@ -3,7 +3,7 @@
 //! the map.
 //!
 //! How strong the pull is, is chosen so that the level of every home is predicted best from the other homes. The nearest
-//! adverts come from an R-tree; finding them costs some ten microseconds.
+//! adverts come from an R-tree; finding those of every home is most of the cost of a fit.
 
 use std::collections::HashMap;
 
@@ -312,5 +312,73 @@ impl Levels {
             commune_adverts: commune.count,
             near,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toise_base::splitmix::SplitMix64;
+    use toise_geo::communes::find_by_code;
+
+    const MENDE: (f64, f64) = (44.518, 3.501);
+
+    fn home(code: &str, position: Option<(f64, f64)>) -> Rental {
+        Rental {
+            position,
+            place: find_by_code(code).unwrap(),
+            class: HomeClass::Flat,
+            surface_m2: 50.0,
+            rooms: None,
+            is_furnished: None,
+            rent_eur: 500.0,
+            age_days: 0,
+            key: 0,
+        }
+    }
+
+    /// Homes in Mende whose level rises by 0.4 from west to east, and a few in Langogne without a position.
+    fn levels() -> Levels {
+        let mut draws = SplitMix64::new(5);
+        let (mut homes, mut residuals) = (Vec::new(), Vec::new());
+        for _ in 0..300 {
+            let (east, noise) = (draws.unit(), 0.1 * (draws.unit() - 0.5));
+            let (lat, lon) = MENDE;
+            homes.push(home("48095", Some((lat, lon + 0.04 * east))));
+            residuals.push(2.0 + 0.4 * east + noise);
+        }
+        for _ in 0..4 {
+            homes.push(home("48080", None));
+            residuals.push(1.6);
+        }
+        Levels::new(homes, residuals, false)
+    }
+
+    #[test]
+    fn the_nearest_adverts_refine_the_commune_and_few_adverts_are_pulled_to_the_department() {
+        let levels = levels();
+        let (lat, lon) = MENDE;
+        for (east, expected) in [(0.1, 2.04), (0.5, 2.2), (0.9, 2.36)] {
+            let level = levels.at((&home("48095", Some((lat, lon + 0.04 * east)))).into());
+            assert!((level.total() - expected).abs() < 0.06, "{level:?}");
+            assert_eq!((level.commune_adverts, level.near.count), (300, NEAREST));
+        }
+        let few = levels.at((&home("48080", None)).into());
+        assert!((1.6..2.0).contains(&few.total()), "{few:?}");
+        assert_eq!((few.local_adverts(), few.department_adverts), (4, 304));
+        // A department without an advert has the level of the country.
+        let elsewhere = levels.at((&home("75111", None)).into());
+        assert_eq!(elsewhere.total(), elsewhere.national);
+        assert_eq!(elsewhere.local_adverts(), 0);
+    }
+
+    #[test]
+    fn a_home_is_not_its_own_neighbour_when_pulls_are_chosen() {
+        let levels = levels();
+        let first = levels.homes[0];
+        let with = levels.near((&first).into(), None);
+        let without = levels.near((&first).into(), Some(0));
+        assert_eq!(with.1.nearest_m, 0.0);
+        assert!(without.1.nearest_m > 0.0);
     }
 }

@@ -302,7 +302,7 @@ fn join(mut rents: Vec<CommuneRent>) -> CommuneRent {
     }
 }
 
-/// Returns what the stored maps are, by kind. Costs some ten microseconds. Blocks.
+/// Returns what the stored maps are, by kind, without their rents. Blocks.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -331,7 +331,7 @@ fn description(row: &Row<'_>) -> rusqlite::Result<Option<MapDescription>> {
 }
 
 impl RentMap {
-    /// Reads all stored maps. Takes some ten milliseconds for a kind. Blocks.
+    /// Reads all stored maps. Blocks.
     ///
     /// # Errors
     /// The store cannot be read, or a map is damaged.

@@ -130,7 +130,7 @@ impl Rents {
     }
 
     /// Estimates the rent of a home as of today. `price_eur` is its price for the yield; without it, its value is
-    /// estimated, if there is a model. Takes some ten microseconds, or as long as a fit if the model has to be fitted.
+    /// estimated, if there is a model. Takes as long as a fit if the model has to be fitted.
     ///
     /// # Errors
     /// The home is outside France, too little is known of its place, or the data cannot be read.
@@ -182,10 +182,20 @@ impl Rents {
             fitted.inputs.maps == inputs.maps && fitted.at.elapsed() < PAUSE_OF_FIT * fitted.took
         };
         let known = inner.fitted.load_full();
-        if let Some(known) = known.filter(|known| is_fresh(known) || rests(known)) {
+        if let Some(known) = known
+            .as_ref()
+            .filter(|known| is_fresh(known) || rests(known))
+        {
             return Ok(Arc::clone(&known.model));
         }
-        let _fitting = inner.fitting.lock();
+        let _fitting = match known {
+            None => inner.fitting.lock(),
+            // While another call fits it, the model of before answers.
+            Some(stale) => match inner.fitting.try_lock() {
+                Some(fitting) => fitting,
+                None => return Ok(Arc::clone(&stale.model)),
+            },
+        };
         // Another call may have fitted it in the meantime.
         if let Some(known) = inner.fitted.load_full().filter(|known| is_fresh(known)) {
             return Ok(Arc::clone(&known.model));

@@ -285,7 +285,7 @@ pub fn held_out(homes: &[Rental], map: &RentMap) -> Vec<HeldOut> {
 }
 
 impl RentModel {
-    /// Fits the model. A hundred thousand homes take some seconds of one core; uses the rayon pool.
+    /// Fits the model, six times for its interval. Uses the rayon pool.
     pub fn fit(rentals: Rentals, map: Arc<RentMap>) -> Self {
         let errors: Vec<HeldOutError> = match rentals.homes.len() {
             few if few < ERRORS_MIN => Vec::new(),
@@ -311,7 +311,7 @@ impl RentModel {
         self.levels.count()
     }
 
-    /// Predicts the rent of a home in a commune, as of today. Takes some ten microseconds.
+    /// Predicts the rent of a home in a commune, as of today.
     ///
     /// # Errors
     /// There are neither enough adverts nor a map for the place.
