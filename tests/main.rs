@@ -52,6 +52,7 @@ mod contract {
     mod policy;
     mod portfolio_changes;
     mod portfolios;
+    mod rents;
     mod samples;
     mod searches;
     mod server;
@@ -131,6 +132,7 @@ mod journeys {
     mod publishing;
     mod rebuilding;
     mod refreshing;
+    mod rents;
     mod replicas;
     mod secrets;
     mod serving;

@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 90] = [
+pub const ENDPOINTS: [&str; 91] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -41,6 +41,7 @@ pub const ENDPOINTS: [&str; 90] = [
     "alerts.preview",
     "estimate.property.lite",
     "estimate.property.lite.many",
+    "estimate.rent",
     "reports.home",
     "reports.letterhead.get",
     "reports.letterhead.put",

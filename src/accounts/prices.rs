@@ -20,6 +20,8 @@ pub enum Consumption {
     PropertiesCheck,
     /// An estimate.
     EstimatePropertyLite,
+    /// An estimate of a rent.
+    EstimateRent,
     /// The report of a home.
     ReportsHome,
     /// A property search.
@@ -76,7 +78,7 @@ use Consumption::*;
 
 impl Consumption {
     /// All types, in the order of the price list.
-    pub const ALL: [Consumption; 32] = [
+    pub const ALL: [Consumption; 33] = [
         PropertiesGetById,
         PropertiesGetByAdvertId,
         AdvertsGetByUrl,
@@ -84,6 +86,7 @@ impl Consumption {
         AdvertsCheck,
         PropertiesCheck,
         EstimatePropertyLite,
+        EstimateRent,
         ReportsHome,
         PropertiesSearch,
         PropertiesSearchLite,
@@ -121,6 +124,7 @@ impl Consumption {
             AdvertsCheck => "API_ADVERTS_CHECK",
             PropertiesCheck => "API_PROPERTIES_CHECK",
             EstimatePropertyLite => "API_ESTIMATE_PROPERTY_LITE",
+            EstimateRent => "API_ESTIMATE_RENT",
             ReportsHome => "API_REPORTS_HOME",
             PropertiesSearch => "API_PROPERTIES_SEARCH",
             PropertiesSearchLite => "API_PROPERTIES_SEARCH_LITE",
@@ -159,6 +163,7 @@ impl Consumption {
             AdvertsCheck => "check, also when there is nothing to check",
             PropertiesCheck => "check, also when there is nothing to check",
             EstimatePropertyLite => "estimate",
+            EstimateRent => "rent estimated",
             ReportsHome => "report",
             PropertiesSearch => "call",
             PropertiesSearchLite => "call",
@@ -197,6 +202,7 @@ impl Consumption {
             | AdvertsCheck
             | PropertiesCheck
             | EstimatePropertyLite
+            | EstimateRent
             | ReportsHome
             | Sql => 1,
             _ => 0,

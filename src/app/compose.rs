@@ -39,6 +39,7 @@ use toise_layers::{Layers, functions as layer_functions};
 use toise_listings::Listings;
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
+use toise_market::rents::Rents;
 use toise_market::table::{self, MarketTable};
 use toise_net::egress::EgressGuard;
 use toise_net::webhook_client::WebhookClient;
@@ -163,6 +164,7 @@ pub fn app(
     let observed = readiness.clone();
     let depth = pool.clone();
     let market = market(&properties, &models, clock);
+    let rents = rents(&properties, store, &models, clock);
     let indicators = MarketTable::new(market.clone(), config.sql.threads())?;
     let layers = properties.listings().layers().clone();
     let state = worker_state(&models, &geocoding, &layers, clock, config)?;
@@ -226,6 +228,7 @@ pub fn app(
         receivers,
         models,
         market,
+        rents,
         sql,
     };
     let access = AccessControl {
@@ -275,6 +278,18 @@ fn market(properties: &Arc<Projection>, models: &LiveModel, clock: &Clock) -> Ma
     Market::new(
         properties.shared_engine(),
         Arc::new(move || Some(listings.view())),
+        models.clone(),
+        clock.clone(),
+    )
+}
+
+/// Returns the rents of homes over the tables of the projection's engine.
+fn rents(properties: &Arc<Projection>, store: &Store, models: &LiveModel, clock: &Clock) -> Rents {
+    let listings = Arc::clone(properties);
+    Rents::new(
+        properties.shared_engine(),
+        Arc::new(move || Some(listings.view())),
+        Some(store.clone()),
         models.clone(),
         clock.clone(),
     )

@@ -44,6 +44,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "match",
             "geocode",
             "estimate",
+            "rent",
             "report",
             "portfolio",
             "train",

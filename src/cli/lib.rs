@@ -20,6 +20,7 @@ mod estimate;
 pub mod evaluate;
 pub mod evaluate_dedup;
 pub mod evaluate_estimate;
+pub mod evaluate_rent;
 mod explain;
 mod gc;
 mod geocode;
@@ -39,6 +40,7 @@ mod portfolio;
 mod properties;
 pub mod publish;
 mod refresh;
+mod rent;
 mod report;
 mod reports;
 mod restore;
@@ -79,7 +81,7 @@ struct Toise {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Import sales, diagnostics, addresses, or geodata as a layer
+    /// Import sales, diagnostics, addresses, rents, or a layer
     Import(import::ImportArgs),
     /// Import what the official sources have published since last time
     Refresh(refresh::RefreshArgs),
@@ -121,13 +123,15 @@ enum Command {
     Market(market::MarketArgs),
     /// Value a portfolio of homes in bulk
     Estimate(estimate::EstimateArgs),
+    /// Estimate the rent and the gross yield of a home
+    Rent(rent::RentArgs),
     /// Write the report of one home, as PDF, web page or JSON
     Report(report::ReportArgs),
     /// Store homes that a server values again after each new model
     Portfolio(portfolio::PortfolioArgs),
     /// Train the estimator on the recorded sales
     Train(train::TrainArgs),
-    /// Measure the estimator on later sales, or the merges of adverts
+    /// Measure the estimator, the rents, or the merges of adverts
     Evaluate(evaluate::EvaluateArgs),
     /// Show what the data folder holds, what is missing and what helps
     Doctor(doctor::DoctorArgs),
@@ -204,6 +208,7 @@ impl Command {
             | Command::Match(_)
             | Command::Market(_)
             | Command::Estimate(_)
+            | Command::Rent(_)
             | Command::Portfolio(_)
             | Command::Report(_)
             | Command::Train(_)
@@ -282,6 +287,7 @@ fn run(common: &Common, command: Command) -> CommandResult {
         Command::Match(arguments) => matching::run(common, &arguments),
         Command::Market(arguments) => market::run(common, &arguments),
         Command::Estimate(arguments) => estimate::run(common, &arguments),
+        Command::Rent(arguments) => rent::run(common, &arguments),
         Command::Portfolio(arguments) => portfolio::run(common, &arguments),
         Command::Report(arguments) => report::run(common, &arguments),
         Command::Train(arguments) => train::run(common, &arguments),

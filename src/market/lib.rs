@@ -14,6 +14,7 @@ mod index;
 pub mod period;
 pub mod place;
 pub mod quantiles;
+pub mod rents;
 pub mod report;
 pub mod request;
 pub mod sales;

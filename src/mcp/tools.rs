@@ -91,7 +91,7 @@ const READING: ToolDefinition = ToolDefinition {
 };
 
 /// All tools, in the order in which they are listed.
-pub(crate) const TOOLS: [ToolDefinition; 15] = [
+pub(crate) const TOOLS: [ToolDefinition; 16] = [
     ToolDefinition {
         name: "search_properties",
         title: "Search properties",
@@ -119,6 +119,12 @@ pub(crate) const TOOLS: [ToolDefinition; 15] = [
         name: "estimate",
         title: "Estimate the value of a home",
         operation: "estimatePropertyLite",
+        ..READING
+    },
+    ToolDefinition {
+        name: "estimate_rent",
+        title: "Estimate the rent and gross yield of a home",
+        operation: "estimateRent",
         ..READING
     },
     ToolDefinition {

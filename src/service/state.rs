@@ -32,6 +32,7 @@ use toise_geocode::service::GeocodingService;
 use toise_layers::Layers;
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
+use toise_market::rents::Rents;
 use toise_portfolios::Portfolios;
 use toise_report::Reporter;
 use toise_sql::service::SqlService;
@@ -86,6 +87,8 @@ pub struct Data {
     pub models: LiveModel,
     /// Market indicators.
     pub market: Market,
+    /// Rents of homes.
+    pub rents: Rents,
     /// Geocoding and reverse geocoding.
     pub geocoding: GeocodingService,
     /// Files of addresses that are geocoded in the background.

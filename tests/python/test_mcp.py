@@ -27,6 +27,7 @@ TOOLS = [
     "get_property",
     "similar_properties",
     "estimate",
+    "estimate_rent",
     "geocode",
     "search_sales",
     "search_diagnostics",

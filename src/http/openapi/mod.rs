@@ -13,6 +13,7 @@ pub(crate) mod geocoding;
 mod ingestion;
 pub mod listings;
 mod parameters;
+pub(crate) mod rents;
 mod responses;
 pub(crate) mod schemas;
 
@@ -85,6 +86,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     schemas.extend(erasures::schemas());
     schemas.extend(filters::schemas());
     schemas.extend(estimate::schemas());
+    schemas.extend(rents::schemas());
     schemas.extend(geocoding::schemas());
     schemas.extend(alerts::schemas::schemas());
     let mut webhooks = listings::webhooks();

@@ -25,6 +25,7 @@ pub mod probes;
 mod properties;
 pub mod records;
 pub mod reference;
+mod rents;
 pub mod samples;
 mod sql;
 mod tiles;
@@ -60,6 +61,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     opendata::ENDPOINTS,
     parcels::ENDPOINTS,
     estimates::ENDPOINTS,
+    rents::ENDPOINTS,
     home_reports::ENDPOINTS,
     portfolios::ENDPOINTS,
     geocoding::ENDPOINTS,

@@ -219,6 +219,7 @@ __all__ = [
     "EstimatePropertyLiteAnswer",
     "EstimatePropertyLiteManyAnswer",
     "EstimatePropertyLiteManyRequest",
+    "EstimateRentAnswer",
     "EstimateRequest",
     "EstimateRequestHabitation",
     "EstimateRequestHabitationCharacteristics",
@@ -402,6 +403,15 @@ __all__ = [
     "PropertyDeliveryData",
     "PropertyMatches",
     "PropertyPrice",
+    "RentEstimate",
+    "RentEstimateGrossYield",
+    "RentEstimateMetadata",
+    "RentEstimateMetadataAdverts",
+    "RentEstimateMetadataCommune",
+    "RentEstimateMetadataRentMap",
+    "RentRequest",
+    "RentRequestHabitation",
+    "RentRequestOffer",
     "Replay",
     "ReplayRequest",
     "ReportsListAnswer",
@@ -1681,7 +1691,7 @@ class AuditEntry(TypedDict):
 class TypeUsage(TypedDict):
     """`TypeUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_ESTIMATE_RENT", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -1714,7 +1724,7 @@ class Consumption(TypedDict):
 class DayUsage(TypedDict):
     """`DayUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_ESTIMATE_RENT", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -4030,6 +4040,159 @@ class EstimateMetadataComparablesItem(TypedDict):
     """Distance from the home, metres."""
 
 
+class RentRequest(TypedDict):
+    """`RentRequest` of the contract."""
+
+    location: EstimateRequestLocation
+    """Location of the home."""
+    type: Literal["CLASS_FLAT", "CLASS_HOUSE"]
+    """Class of asset; only flats and houses are valued."""
+    habitation: RentRequestHabitation
+    """The home itself."""
+    land: NotRequired[EstimateRequestLand]
+    """The land that comes with it."""
+    offer: NotRequired[RentRequestOffer]
+    """The offer."""
+    price: NotRequired[float]
+    """Price of the home, EUR, for the yield; by default its value is estimated."""
+
+
+class RentRequestHabitation(TypedDict):
+    """The home itself."""
+
+    surface: EstimateRequestHabitationSurface
+    """Its surface."""
+    roomCount: NotRequired[int]
+    """Number of main rooms; 0 if unknown."""
+    bedroomCount: NotRequired[int]
+    """Number of bedrooms, not more than the main rooms."""
+    propertyCondition: NotRequired[EstimateRequestHabitationPropertyCondition]
+    """Its age and condition; only the value for the yield uses them."""
+    climate: NotRequired[EstimateRequestHabitationClimate]
+    """Its diagnostic; only the value for the yield uses it."""
+    features: NotRequired[EstimateRequestHabitationFeatures]
+    """Its storey and furniture."""
+    characteristics: NotRequired[EstimateRequestHabitationCharacteristics]
+    """Amenities; only the value for the yield uses them."""
+
+
+class RentRequestOffer(TypedDict):
+    """The offer."""
+
+    type: NotRequired[Literal["OFFER_RENT"]]
+    """Type of offer."""
+
+
+class RentEstimate(TypedDict):
+    """`RentEstimate` of the contract."""
+
+    rent: int
+    """Monthly rent, EUR."""
+    rentPerArea: float
+    """Monthly rent, EUR per m2."""
+    rentRange: EstimatePriceRange
+    """Range that contains four rents in five."""
+    grossYield: NotRequired[RentEstimateGrossYield]
+    """The rent of a year over the price of the home; absent if the request has no `price` and no model values the home.
+    """
+    metadata: RentEstimateMetadata
+    """What the estimate is based on."""
+
+
+class RentEstimateGrossYield(TypedDict):
+    """The rent of a year over the price of the home; absent if the request has no `price` and no model values the home.
+    """
+
+    percent: float
+    """Percent of the price."""
+    lower: float
+    """With the lower end of the rent."""
+    upper: float
+    """With the upper end of the rent."""
+    price: int
+    """The price, EUR."""
+    price_from: Literal["request", "estimate"]
+    """Source of the price."""
+
+
+class RentEstimateMetadata(TypedDict):
+    """What the estimate is based on."""
+
+    charges: Literal["as_advertised"]
+    """Whether the rent includes charges: as adverts of homes to rent do, which mostly state rents with charges."""
+    coverage: float
+    """Share of rents that lie within the interval."""
+    method: Literal["adverts", "adverts_and_rent_map", "rent_map"]
+    """What the rent was estimated from."""
+    commune: RentEstimateMetadataCommune
+    """The commune of the home."""
+    adverts: RentEstimateMetadataAdverts
+    """Homes to rent that the estimate was learned from; each counts once, however many adverts show it."""
+    rent_map: NotRequired[RentEstimateMetadataRentMap]
+    """The rent of the commune on the official map of rents, for a reference home, unfurnished and with charges; absent
+    if the map was not imported.
+    """
+    address: NotRequired[DpeMatchAnswerMetaAddress]
+    """How `location.address` was understood, if it was used."""
+    position_from: NotRequired[Literal["address", "locationCoordinate"]]
+    """Source of the position, if an address was given; a coordinate takes precedence over it."""
+    contributions: dict[str, int]
+    """What each part adds to the rent or takes from it, EUR; the contributions add up to the rent."""
+
+
+class RentEstimateMetadataCommune(TypedDict):
+    """The commune of the home."""
+
+    inseeCode: str
+    """INSEE code."""
+    name: str
+    """Name."""
+
+
+class RentEstimateMetadataAdverts(TypedDict):
+    """Homes to rent that the estimate was learned from; each counts once, however many adverts show it."""
+
+    all: int
+    """In all places."""
+    department: int
+    """In the department."""
+    commune: int
+    """In the commune."""
+    nearest: int
+    """The nearest ones, at most 24 within 3 km."""
+    nearest_m: NotRequired[int]
+    """Distance of the nearest one, metres."""
+    median_m: NotRequired[int]
+    """Median distance of the nearest ones, metres."""
+    median_age_days: NotRequired[int]
+    """Median days since the nearest ones were last on offer."""
+
+
+class RentEstimateMetadataRentMap(TypedDict):
+    """The rent of the commune on the official map of rents, for a reference home, unfurnished and with charges; absent
+    if the map was not imported.
+    """
+
+    rent_per_m2: float
+    """Monthly rent, EUR per m2."""
+    lower: float
+    """Lower end of its interval, EUR per m2."""
+    upper: float
+    """Upper end of its interval, EUR per m2."""
+    coverage: float
+    """Share of rents in its interval."""
+    kind: Literal["flats", "small_flats", "large_flats", "houses"]
+    """Kind of home."""
+    year: int
+    """Year of the rent."""
+    adverts: int
+    """Adverts of the commune behind it."""
+    level: str
+    """Places whose adverts it was computed from: `commune`, `epci` or `maille`."""
+    licence: str
+    """Licence of the map, as stated at the import."""
+
+
 class Address(TypedDict):
     """`Address` of the contract."""
 
@@ -5419,6 +5582,12 @@ class EstimatePropertyLiteManyAnswer(TypedDict):
 
     data: list[Estimate | Error]
     """One answer per item, in the order of the request."""
+
+
+class EstimateRentAnswer(TypedDict):
+    """`EstimateRentAnswer` of the contract."""
+
+    data: RentEstimate
 
 
 class PortfoliosListAnswer(TypedDict):

@@ -57,6 +57,7 @@ static PAGES: &[Page] = pages![
     "parcels": "docs/parcels.md",
     "matching": "docs/matching.md",
     "valuing": "docs/valuing.md",
+    "rents": "docs/rents.md",
     "portfolios": "docs/portfolios.md",
     "reports": "docs/reports.md",
     "market": "docs/market.md",
