@@ -74,15 +74,6 @@ CREATE TABLE areas (
   PRIMARY KEY (account_id, name)
 ) STRICT, WITHOUT ROWID;
 
--- Logo and text that an account puts on its reports.
-CREATE TABLE letterheads (
-  account_id TEXT PRIMARY KEY NOT NULL REFERENCES accounts (account_id),
-  text TEXT NOT NULL,
-  -- A PNG or JPEG file, checked before it was stored.
-  logo BLOB,
-  updated_at_ms INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
 -- Costs of deliveries, written together with their outcome, one row each. Costs of calls are in the ledger, in
 -- tables of the same names.
 CREATE TABLE ledger (

@@ -29,3 +29,12 @@ CREATE TABLE rent_maps (
   -- Rents by INSEE code.
   document BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Logo and text that an account puts on its reports.
+CREATE TABLE letterheads (
+  account_id TEXT PRIMARY KEY NOT NULL REFERENCES accounts (account_id),
+  text TEXT NOT NULL,
+  -- A PNG or JPEG file, checked before it was stored.
+  logo BLOB,
+  updated_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
