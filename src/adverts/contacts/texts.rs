@@ -201,7 +201,12 @@ fn names(text: &str, is_one: &dyn Fn(&Contact) -> bool, found: &mut Vec<Range<us
     }
     for first in 0..words.len() {
         for count in (2..=NAME_WORDS_MAX.min(words.len() - first)).rev() {
-            let range = words[first].start..words[first + count - 1].end;
+            let last = words[first + count - 1].clone();
+            // A title after a name belongs to the next one.
+            if Contact::name(&text[last.clone()]).is_none() {
+                continue;
+            }
+            let range = words[first].start..last.end;
             let name = Contact::parse(ContactKind::Name, &text[range.clone()]);
             if name.is_some_and(|name| is_one(&name)) {
                 found.push(range);
