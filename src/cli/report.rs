@@ -222,8 +222,10 @@ fn print(report: &HomeReport, language: Language) {
         for sale in &report.comparables {
             rows.add_row([
                 sale.date.to_string(),
-                sale.distance_m.map_or(String::new(), |metres| language.distance(metres)),
-                sale.surface_m2.map_or(String::new(), |m2| language.surface(m2)),
+                sale.distance_m
+                    .map_or(String::new(), |metres| language.distance(metres)),
+                sale.surface_m2
+                    .map_or(String::new(), |m2| language.surface(m2)),
                 sale.price.map_or(String::new(), |eur| language.euros(eur)),
                 sale.address.clone().unwrap_or_default(),
             ]);

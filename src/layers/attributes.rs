@@ -5,9 +5,7 @@ use arrow::datatypes::Int64Type;
 use arrow::json::LineDelimitedWriter;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
-};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection, RowSelector};
 use serde_json::{Map, Value};
 
 use crate::metadata::LayerMetadata;
@@ -34,7 +32,11 @@ pub(crate) fn read(
             .column(0)
             .as_primitive_opt::<Int64Type>()
             .ok_or("the numbers of features have another type")?;
-        if let Some(place) = numbers.values().iter().position(|number| *number == feature) {
+        if let Some(place) = numbers
+            .values()
+            .iter()
+            .position(|number| *number == feature)
+        {
             found = Some(before + place);
             break;
         }

@@ -28,7 +28,10 @@ pub fn say(report: &HomeReport, language: Language) -> Document {
     let home = &report.home;
     let subject = match &home.address {
         Some(address) => address.clone(),
-        None => format!("{:.5}, {:.5} ({})", home.latitude, home.longitude, home.commune),
+        None => format!(
+            "{:.5}, {:.5} ({})",
+            home.latitude, home.longitude, home.commune
+        ),
     };
     let title = language.say("Estimation d’un bien immobilier", "Estimate of a home");
     let footer = language.say(
@@ -54,7 +57,10 @@ fn facts(report: &HomeReport, language: Language) -> String {
     };
     let mut facts = vec![class.to_owned(), language.surface(home.surface_m2)];
     if let Some(rooms) = home.room_count {
-        facts.push(counted(rooms, language.say(["pièce", "pièces"], ["room", "rooms"])));
+        facts.push(counted(
+            rooms,
+            language.say(["pièce", "pièces"], ["room", "rooms"]),
+        ));
     }
     if let Some(bedrooms) = home.bedroom_count {
         let words = language.say(["chambre", "chambres"], ["bedroom", "bedrooms"]);
@@ -68,7 +74,10 @@ fn facts(report: &HomeReport, language: Language) -> String {
         facts.push(storey(floor, language));
     }
     if let Some(year) = home.construction_year {
-        facts.push(format!("{} {year}", language.say("construit en", "built in")));
+        facts.push(format!(
+            "{} {year}",
+            language.say("construit en", "built in")
+        ));
     }
     if let Some(class) = home.energy {
         facts.push(format!("{} {class}", language.say("DPE", "energy class")));
@@ -101,9 +110,14 @@ fn value(report: &HomeReport, language: Language) -> Vec<Block> {
         "MEDIUM" => language.say("confiance moyenne", "medium confidence"),
         _ => language.say("confiance faible", "low confidence"),
     };
-    let (lower, upper) = (language.euros(estimate.lower), language.euros(estimate.upper));
+    let (lower, upper) = (
+        language.euros(estimate.lower),
+        language.euros(estimate.upper),
+    );
     let interval_text = language.say(
-        format!("Quatre ventes de biens semblables sur cinq se concluent entre {lower} et {upper}."),
+        format!(
+            "Quatre ventes de biens semblables sur cinq se concluent entre {lower} et {upper}."
+        ),
         format!("Four in five sales of such homes are made between {lower} and {upper}."),
     );
     let mut left = vec![
@@ -119,7 +133,12 @@ fn value(report: &HomeReport, language: Language) -> Vec<Block> {
     let parts_title = language.say("Composition de la valeur", "What the value is made of");
     let right = vec![
         Block::Heading(parts_title.to_owned()),
-        Block::Figure(parts::draw(&estimate.contributions, estimate.price, column, language)),
+        Block::Figure(parts::draw(
+            &estimate.contributions,
+            estimate.price,
+            column,
+            language,
+        )),
     ];
     let comparables = language.say("Ventes comparables", "Comparable sales");
     let mut blocks = vec![
@@ -137,8 +156,13 @@ fn value(report: &HomeReport, language: Language) -> Vec<Block> {
         );
         blocks.push(Block::Paragraph(none.to_owned()));
     } else {
-        blocks.push(Block::Table(comparable_table(&report.comparables, language)));
-        blocks.push(Block::Figure(map::draw(report, PAGE_WIDTH, MAP_HEIGHT, language)));
+        blocks.push(Block::Table(comparable_table(
+            &report.comparables,
+            language,
+        )));
+        blocks.push(Block::Figure(map::draw(
+            report, PAGE_WIDTH, MAP_HEIGHT, language,
+        )));
         let key = language.say(
             "Point bleu : le bien. Points numérotés : les ventes du tableau. Points gris : adresses. Lignes : limites de communes.",
             "Blue: the home. Numbers: the sales of the table. Grey dots: addresses. Lines: borders of communes.",
@@ -268,7 +292,8 @@ fn diagnostics(report: &HomeReport, language: Language) -> Vec<Block> {
     let class = |class: Option<char>| class.map_or_else(|| "–".to_owned(), String::from);
     let rows = found.latest.iter().map(|one| {
         vec![
-            one.date.map_or_else(|| "–".to_owned(), |day| language.day(day)),
+            one.date
+                .map_or_else(|| "–".to_owned(), |day| language.day(day)),
             class(one.energy),
             class(one.climate),
             given(one.surface_m2, |m2| language.surface(m2)),
@@ -410,14 +435,31 @@ fn market(report: &HomeReport, language: Language) -> Vec<Block> {
         _ => "–".to_owned(),
     };
     let facts = [
-        (language.say("Ventes", "Sales"), given(market.sales, |sales| language.number(sales, 0))),
-        (language.say("Prix médian", "Median price"), per_m2(market.price_per_m2_median)),
-        (language.say("La moitié des prix au m²", "Half of the prices per m²"), range),
-        (language.say("Biens en vente", "For sale"), given(market.stock, |stock| language.number(stock, 0))),
-        (language.say("Prix demandé médian", "Median asking price"), per_m2(market.asking_price_per_m2)),
+        (
+            language.say("Ventes", "Sales"),
+            given(market.sales, |sales| language.number(sales, 0)),
+        ),
+        (
+            language.say("Prix médian", "Median price"),
+            per_m2(market.price_per_m2_median),
+        ),
+        (
+            language.say("La moitié des prix au m²", "Half of the prices per m²"),
+            range,
+        ),
+        (
+            language.say("Biens en vente", "For sale"),
+            given(market.stock, |stock| language.number(stock, 0)),
+        ),
+        (
+            language.say("Prix demandé médian", "Median asking price"),
+            per_m2(market.asking_price_per_m2),
+        ),
         (
             language.say("Durée de vente médiane", "Median time on the market"),
-            given(market.days_on_market, |days| language.measure(days, 0, language.say("jours", "days"))),
+            given(market.days_on_market, |days| {
+                language.measure(days, 0, language.say("jours", "days"))
+            }),
         ),
         (
             language.say("Loyer médian par mois", "Median rent per month"),
@@ -428,10 +470,14 @@ fn market(report: &HomeReport, language: Language) -> Vec<Block> {
         ),
         (
             language.say("Rendement brut", "Gross yield"),
-            given(market.gross_yield, |percent| language.measure(percent, 1, "%")),
+            given(market.gross_yield, |percent| {
+                language.measure(percent, 1, "%")
+            }),
         ),
     ];
-    let facts = facts.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let facts = facts
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
     blocks.push(Block::Facts(facts.collect()));
     if let (Some(from), Some(to)) = (market.from, market.to) {
         let (from, to) = (language.day(from), language.day(to));
@@ -499,10 +545,18 @@ fn sources(report: &HomeReport, language: Language) -> Vec<Block> {
             layer => layer,
         };
         let day = source.imported_at.get(..10).unwrap_or_default();
-        let day = day.parse().map_or_else(|_| day.to_owned(), |day| language.day(day));
+        let day = day
+            .parse()
+            .map_or_else(|_| day.to_owned(), |day| language.day(day));
         texts.push(language.say(
-            format!("{dataset} : {}, {}, importé le {day}.", source.name, source.licence),
-            format!("{dataset}: {}, {}, imported on {day}.", source.name, source.licence),
+            format!(
+                "{dataset} : {}, {}, importé le {day}.",
+                source.name, source.licence
+            ),
+            format!(
+                "{dataset}: {}, {}, imported on {day}.",
+                source.name, source.licence
+            ),
         ));
     }
     let sales = language.number(estimate.model_sales as f64, 0);

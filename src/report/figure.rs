@@ -320,13 +320,7 @@ mod tests {
     #[test]
     fn texts_cannot_break_out_of_the_drawing() {
         let mut figure = Figure::new(10.0, 10.0, "a \"b\"");
-        figure.text(
-            [1.0, 2.0],
-            "</text><script>",
-            8.0,
-            Color::INK,
-            Align::Start,
-        );
+        figure.text([1.0, 2.0], "</text><script>", 8.0, Color::INK, Align::Start);
         let svg = figure.svg();
         assert!(!svg.contains("<script>"), "{svg}");
         assert!(svg.contains(r#"aria-label="a &quot;b&quot;""#), "{svg}");

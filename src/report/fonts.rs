@@ -131,7 +131,10 @@ mod tests {
         assert_eq!(lines.join(" "), text);
         assert!(lines.iter().all(|line| font.width(line, 10.0) <= 90.0));
         let short = font.fitted(text, 10.0, 90.0);
-        assert!(short.ends_with('…') && font.width(&short, 10.0) <= 90.0, "{short}");
+        assert!(
+            short.ends_with('…') && font.width(&short, 10.0) <= 90.0,
+            "{short}"
+        );
         assert_eq!(font.fitted("oui", 10.0, 90.0), "oui");
     }
 }

@@ -16,8 +16,8 @@ use serde::Deserialize;
 
 use crate::model::{
     BuildingDiagnostics, HomeReport, LayerNearby, ParcelSales, Part, PlaceMarket, PricePath,
-    QuarterPrice, ReportedDiagnostic, ReportedEstimate, ReportedHome, ReportedSale,
-    SalePosition, Source, Surroundings,
+    QuarterPrice, ReportedDiagnostic, ReportedEstimate, ReportedHome, ReportedSale, SalePosition,
+    Source, Surroundings,
 };
 use crate::request::HomeReportRequest;
 use toise_contract::fault::Fault;
@@ -219,14 +219,19 @@ impl Reporter {
         let near = geocoder.reverse(lat, lon, 1, ADDRESS_REACH_M);
         let near = near.first().map(|near| {
             let address = geocoder.address_near(near, lat, lon).properties;
-            (matches!(near, Near::Address(..)) && address.house_number.is_some(), address)
+            (
+                matches!(near, Near::Address(..)) && address.house_number.is_some(),
+                address,
+            )
         });
         let precision = match request.located.as_ref().map(|located| located.precision) {
             None => "POSITION",
             Some(precision) => precision.name(),
         };
         let is_certain = precision == "POSITION" || precision == Precision::Address.name();
-        let address = near.as_ref().filter(|(is_address, _)| *is_address && is_certain);
+        let address = near
+            .as_ref()
+            .filter(|(is_address, _)| *is_address && is_certain);
         let address = address.map(|(_, address)| HomeAddress {
             id: address.id.to_string(),
             label: address.label.clone(),
@@ -246,7 +251,9 @@ impl Reporter {
             latitude: lat,
             longitude: lon,
             commune: known.map_or(String::new(), |place| place.name.to_owned()),
-            department: departments::for_commune(&code).unwrap_or_default().to_owned(),
+            department: departments::for_commune(&code)
+                .unwrap_or_default()
+                .to_owned(),
             insee_code: code,
             class: match home.class {
                 HomeClass::Flat => "CLASS_FLAT",
@@ -434,7 +441,10 @@ fn reported(estimate: &Estimate, home: &Home, valuer: &Valuer) -> ReportedEstima
 fn comparables(open_data: &OpenData, estimate: &Estimate) -> Result<Vec<ReportedSale>, Error> {
     let mut sales = Vec::new();
     for comparable in &estimate.comparables {
-        let filter = vec![one_of(Dataset::Dvf.schema().id, vec![comparable.id.clone()])];
+        let filter = vec![one_of(
+            Dataset::Dvf.schema().id,
+            vec![comparable.id.clone()],
+        )];
         let found = search(open_data, Dataset::Dvf, filter, 1)?;
         // The model may know a sale that a later import removed.
         let stored = found.records.first().map(sale).transpose()?;
@@ -461,7 +471,12 @@ fn diagnostics(
         return Ok(BuildingDiagnostics::default());
     };
     let at_address = one_of(ADDRESS_OF_DIAGNOSTIC, vec![address.id.clone()]);
-    let found = search(open_data, Dataset::Dpe, vec![at_address.clone()], DIAGNOSTICS_COUNTED)?;
+    let found = search(
+        open_data,
+        Dataset::Dpe,
+        vec![at_address.clone()],
+        DIAGNOSTICS_COUNTED,
+    )?;
     let records = diagnostics_in(&found)?;
     let mut buildings: BTreeMap<&str, usize> = BTreeMap::new();
     for building in records.iter().filter_map(|record| record.id_rnb.as_deref()) {
@@ -478,11 +493,16 @@ fn diagnostics(
         None => (found.total, records),
     };
     let mut classes = BTreeMap::new();
-    for class in records.iter().filter_map(|one| letter(one.etiquette_dpe.as_deref())) {
+    for class in records
+        .iter()
+        .filter_map(|one| letter(one.etiquette_dpe.as_deref()))
+    {
         *classes.entry(class).or_default() += 1;
     }
-    let latest = records.into_iter().take(DIAGNOSTICS_LISTED).map(|record| {
-        ReportedDiagnostic {
+    let latest = records
+        .into_iter()
+        .take(DIAGNOSTICS_LISTED)
+        .map(|record| ReportedDiagnostic {
             date: record.date_etablissement_dpe.as_deref().and_then(day),
             energy: letter(record.etiquette_dpe.as_deref()),
             climate: letter(record.etiquette_ges.as_deref()),
@@ -490,8 +510,7 @@ fn diagnostics(
             floor: record.numero_etage_appartement,
             energy_kwh_m2: record.conso_5_usages_par_m2_ep,
             numero_dpe: record.numero_dpe,
-        }
-    });
+        });
     Ok(BuildingDiagnostics {
         total,
         classes,
@@ -504,7 +523,9 @@ fn sales_of(open_data: &OpenData, parcels: Vec<String>) -> Result<ParcelSales, E
     if parcels.is_empty() {
         return Ok(ParcelSales::default());
     }
-    let today = parcels.iter().map(|id| parcel_today(id.as_str().into()).into_owned());
+    let today = parcels
+        .iter()
+        .map(|id| parcel_today(id.as_str().into()).into_owned());
     let filter = vec![one_of(PARCELS, today.collect())];
     let found = search(open_data, Dataset::Dvf, filter, PARCEL_SALES)?;
     Ok(ParcelSales {
@@ -563,7 +584,9 @@ fn sale(record: &Bytes) -> Result<ReportedSale, Error> {
 fn diagnostics_in(found: &SearchAnswer) -> Result<Vec<DiagnosticRecord>, Error> {
     let records = found.records.iter();
     let records = records.map(|record| serde_json::from_slice(record));
-    records.collect::<Result<_, _>>().map_err(damaged(Dataset::Dpe))
+    records
+        .collect::<Result<_, _>>()
+        .map_err(damaged(Dataset::Dpe))
 }
 
 /// Returns the day with which a date begins.
@@ -611,7 +634,9 @@ fn quarters(rows: &RecordBatch) -> Vec<QuarterPrice> {
     let periods = periods.as_string::<i32>();
     let with_median = (0..rows.num_rows()).filter_map(|row| {
         Some(QuarterPrice {
-            period: periods.is_valid(row).then(|| periods.value(row).to_owned())?,
+            period: periods
+                .is_valid(row)
+                .then(|| periods.value(row).to_owned())?,
             median: number(rows, "price_per_m2_median", row)?,
             sales: number(rows, "priced_sales", row)? as u64,
         })

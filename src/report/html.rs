@@ -37,7 +37,9 @@ pub fn write(document: &Document, letterhead: &Letterhead, day: &str) -> String 
         out.push_str("</section>\n");
     }
     let footer = escaped(&document.footer);
-    out.push_str(&format!("<footer>{footer}</footer>\n</main>\n</body>\n</html>\n"));
+    out.push_str(&format!(
+        "<footer>{footer}</footer>\n</main>\n</body>\n</html>\n"
+    ));
     out
 }
 
@@ -102,7 +104,11 @@ fn write_table(out: &mut String, table: &Table) {
     for row in &table.rows {
         out.push_str("<tr>");
         for (cell, column) in row.iter().zip(&table.columns) {
-            out.push_str(&format!("<td{}>{}</td>", class(column.align), escaped(cell)));
+            out.push_str(&format!(
+                "<td{}>{}</td>",
+                class(column.align),
+                escaped(cell)
+            ));
         }
         out.push_str("</tr>\n");
     }

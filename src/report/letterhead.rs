@@ -59,7 +59,9 @@ impl Logo {
         let image = logo.image()?;
         let (width, height) = image.size();
         if width > LOGO_PIXELS_MAX || height > LOGO_PIXELS_MAX {
-            return Err(format!("must be at most {LOGO_PIXELS_MAX} pixels wide and high"));
+            return Err(format!(
+                "must be at most {LOGO_PIXELS_MAX} pixels wide and high"
+            ));
         }
         Ok(logo)
     }

@@ -62,7 +62,8 @@ impl Page {
     fn paragraph(&mut self, text: &str, size: f32, color: Color, x: f32, width: f32) {
         for line in MeasuredFont::of(false).wrapped(text, size, width) {
             self.y += size * LINE;
-            self.figure.text([x, self.y], line, size, color, Align::Start);
+            self.figure
+                .text([x, self.y], line, size, color, Align::Start);
         }
     }
 
@@ -77,16 +78,20 @@ impl Page {
             Block::Heading(text) => {
                 self.y += HEADING + 8.0;
                 let text = MeasuredFont::of(true).fitted(text, HEADING, width);
-                self.figure.bold([x, self.y], text, HEADING, Color::MAIN, Align::Start);
+                self.figure
+                    .bold([x, self.y], text, HEADING, Color::MAIN, Align::Start);
                 self.y += 6.0;
             }
             Block::Key { label, value, more } => {
                 self.y += BODY + 6.0;
-                self.figure.text([x, self.y], label.clone(), BODY, Color::GREY, Align::Start);
+                self.figure
+                    .text([x, self.y], label.clone(), BODY, Color::GREY, Align::Start);
                 self.y += 26.0;
-                self.figure.bold([x, self.y], value.clone(), 24.0, Color::MAIN, Align::Start);
+                self.figure
+                    .bold([x, self.y], value.clone(), 24.0, Color::MAIN, Align::Start);
                 self.y += 15.0;
-                self.figure.text([x, self.y], more.clone(), BODY, Color::GREY, Align::Start);
+                self.figure
+                    .text([x, self.y], more.clone(), BODY, Color::GREY, Align::Start);
                 self.y += 8.0;
             }
             Block::Paragraph(text) => {
@@ -127,15 +132,21 @@ impl Page {
                 let at = x + column * nth as f32;
                 let name = MeasuredFont::of(false).fitted(name, SMALL, column - CELL_GAP);
                 let value = MeasuredFont::of(true).fitted(value, BODY, column - CELL_GAP);
-                self.figure.text([at, self.y + 8.0], name, SMALL, Color::GREY, Align::Start);
-                self.figure.bold([at, self.y + 19.0], value, BODY, Color::INK, Align::Start);
+                self.figure
+                    .text([at, self.y + 8.0], name, SMALL, Color::GREY, Align::Start);
+                self.figure
+                    .bold([at, self.y + 19.0], value, BODY, Color::INK, Align::Start);
             }
             self.y += FACT_ROW;
         }
     }
 
     fn table(&mut self, table: &Table, x: f32, width: f32) {
-        let titles: Vec<&str> = table.columns.iter().map(|column| column.title.as_str()).collect();
+        let titles: Vec<&str> = table
+            .columns
+            .iter()
+            .map(|column| column.title.as_str())
+            .collect();
         self.row(table, &titles, x, width, true);
         for row in &table.rows {
             let cells: Vec<&str> = row.iter().map(String::as_str).collect();
@@ -157,16 +168,22 @@ impl Page {
                 Align::Middle => left + (room - CELL_GAP) / 2.0,
                 Align::End => left + room - CELL_GAP,
             };
-            self.figure.text([at, base], text, size, color, column.align);
+            self.figure
+                .text([at, base], text, size, color, column.align);
             left += room;
         }
         self.y += ROW;
-        self.figure.line(vec![[x, self.y], [x + width, self.y]], Color::RULE, 0.4);
+        self.figure
+            .line(vec![[x, self.y], [x + width, self.y]], Color::RULE, 0.4);
     }
 }
 
 /// Lays the pages of a document out. `is_complete` of the answer tells whether everything fits.
-pub(crate) fn layout(document: &Document, letterhead: &Letterhead, day: &str) -> ([Figure; 2], bool) {
+pub(crate) fn layout(
+    document: &Document,
+    letterhead: &Letterhead,
+    day: &str,
+) -> ([Figure; 2], bool) {
     let mut is_complete = true;
     let mut nth = 0;
     let pages = document.pages.each_ref().map(|blocks| {
@@ -178,14 +195,28 @@ pub(crate) fn layout(document: &Document, letterhead: &Letterhead, day: &str) ->
             let size = SMALL;
             let subject = MeasuredFont::of(false).fitted(&document.subject, size, PAGE_WIDTH);
             page.y += size;
-            page.figure.text([MARGIN, page.y], subject, size, Color::GREY, Align::Start);
+            page.figure
+                .text([MARGIN, page.y], subject, size, Color::GREY, Align::Start);
         }
         page.blocks(blocks, MARGIN, PAGE_WIDTH);
         is_complete &= page.y <= BOTTOM;
-        let footer = MeasuredFont::of(false).fitted(&document.footer, SMALL - 0.5, PAGE_WIDTH - 30.0);
-        page.figure.text([MARGIN, FOOTER], footer, SMALL - 0.5, Color::GREY, Align::Start);
+        let footer =
+            MeasuredFont::of(false).fitted(&document.footer, SMALL - 0.5, PAGE_WIDTH - 30.0);
+        page.figure.text(
+            [MARGIN, FOOTER],
+            footer,
+            SMALL - 0.5,
+            Color::GREY,
+            Align::Start,
+        );
         let number = format!("{nth}/2");
-        page.figure.text([MARGIN + PAGE_WIDTH, FOOTER], number, SMALL - 0.5, Color::GREY, Align::End);
+        page.figure.text(
+            [MARGIN + PAGE_WIDTH, FOOTER],
+            number,
+            SMALL - 0.5,
+            Color::GREY,
+            Align::End,
+        );
         page.figure
     });
     (pages, is_complete)
@@ -198,7 +229,13 @@ fn head(page: &mut Page, document: &Document, letterhead: &Letterhead, day: &str
     for line in lines {
         y += SMALL * LINE;
         let line = MeasuredFont::of(false).fitted(line, SMALL, PAGE_WIDTH - LOGO_WIDTH);
-        page.figure.text([MARGIN + PAGE_WIDTH, y], line, SMALL, Color::GREY, Align::End);
+        page.figure.text(
+            [MARGIN + PAGE_WIDTH, y],
+            line,
+            SMALL,
+            Color::GREY,
+            Align::End,
+        );
     }
     let has_letterhead = letterhead.logo.is_some() || !letterhead.text.is_empty();
     if has_letterhead {
@@ -206,16 +243,23 @@ fn head(page: &mut Page, document: &Document, letterhead: &Letterhead, day: &str
     }
     page.y += BODY;
     let title = format!("{} · {day}", document.title);
-    page.figure.text([MARGIN, page.y], title, BODY, Color::GREY, Align::Start);
+    page.figure
+        .text([MARGIN, page.y], title, BODY, Color::GREY, Align::Start);
     let bold = MeasuredFont::of(true);
-    for line in bold.wrapped(&document.subject, 15.0, PAGE_WIDTH).into_iter().take(2) {
+    for line in bold
+        .wrapped(&document.subject, 15.0, PAGE_WIDTH)
+        .into_iter()
+        .take(2)
+    {
         page.y += 20.0;
-        page.figure.bold([MARGIN, page.y], line, 15.0, Color::INK, Align::Start);
+        page.figure
+            .bold([MARGIN, page.y], line, 15.0, Color::INK, Align::Start);
     }
     page.y += 3.0;
     page.paragraph(&document.facts, BODY, Color::INK, MARGIN, PAGE_WIDTH);
     page.y += 7.0;
-    page.figure.rectangle([MARGIN, page.y], PAGE_WIDTH, 1.2, Color::MAIN);
+    page.figure
+        .rectangle([MARGIN, page.y], PAGE_WIDTH, 1.2, Color::MAIN);
     page.y += 2.0;
 }
 
@@ -260,14 +304,17 @@ pub fn write(
         surface.finish();
         page.finish();
     }
-    pdf.finish().map_err(|error| Error::Page(format!("{error:?}")))
+    pdf.finish()
+        .map_err(|error| Error::Page(format!("{error:?}")))
 }
 
 fn draw_logo(surface: &mut Surface<'_>, letterhead: &Letterhead) -> Result<(), Error> {
     let Some(logo) = &letterhead.logo else {
         return Ok(());
     };
-    let image = logo.image().map_err(|reason| Error::Page(format!("the logo {reason}")))?;
+    let image = logo
+        .image()
+        .map_err(|reason| Error::Page(format!("the logo {reason}")))?;
     let (width, height) = image.size();
     let scale = (LOGO_WIDTH / width as f32).min(LOGO_HEIGHT / height as f32);
     if let Some(size) = Size::from_wh(width as f32 * scale, height as f32 * scale) {
@@ -362,10 +409,38 @@ fn circle([x, y]: [f32; 2], radius: f32) -> Option<Path> {
     let handle = radius * CURVE;
     let mut path = PathBuilder::new();
     path.move_to(x + radius, y);
-    path.cubic_to(x + radius, y + handle, x + handle, y + radius, x, y + radius);
-    path.cubic_to(x - handle, y + radius, x - radius, y + handle, x - radius, y);
-    path.cubic_to(x - radius, y - handle, x - handle, y - radius, x, y - radius);
-    path.cubic_to(x + handle, y - radius, x + radius, y - handle, x + radius, y);
+    path.cubic_to(
+        x + radius,
+        y + handle,
+        x + handle,
+        y + radius,
+        x,
+        y + radius,
+    );
+    path.cubic_to(
+        x - handle,
+        y + radius,
+        x - radius,
+        y + handle,
+        x - radius,
+        y,
+    );
+    path.cubic_to(
+        x - radius,
+        y - handle,
+        x - handle,
+        y - radius,
+        x,
+        y - radius,
+    );
+    path.cubic_to(
+        x + handle,
+        y - radius,
+        x + radius,
+        y - handle,
+        x + radius,
+        y,
+    );
     path.close();
     path.finish()
 }

@@ -59,21 +59,27 @@ pub fn parameters() -> &'static [Field] {
             "Address in one line, with postal code and commune, instead of longitude and latitude. 422 if it is not \
              found with enough certainty",
         )];
-        fields.extend(inputs().map(|input| {
-            Field {
-                name: input.column,
-                is_required: REQUIRED_COLUMNS.contains(&input.column)
-                    && !POSITION.contains(&input.column),
-                ..input.field
-            }
+        fields.extend(inputs().map(|input| Field {
+            name: input.column,
+            is_required: REQUIRED_COLUMNS.contains(&input.column)
+                && !POSITION.contains(&input.column),
+            ..input.field
         }));
         fields.push(
-            Field::optional(LANGUAGE, FieldKind::OneOf(&Language::CODES), "Language of HTML and PDF")
-                .or(DefaultValue::Word("fr")),
+            Field::optional(
+                LANGUAGE,
+                FieldKind::OneOf(&Language::CODES),
+                "Language of HTML and PDF",
+            )
+            .or(DefaultValue::Word("fr")),
         );
         fields.push(
-            Field::optional(FORMAT, FieldKind::OneOf(&Format::NAMES), "Form of the answer")
-                .or(DefaultValue::Word("json")),
+            Field::optional(
+                FORMAT,
+                FieldKind::OneOf(&Format::NAMES),
+                "Form of the answer",
+            )
+            .or(DefaultValue::Word("json")),
         );
         fields
     });
@@ -115,7 +121,8 @@ pub fn parse_home_report<N: AsRef<str>, V: AsRef<str>>(
     let mut cells: Vec<(&'static HomeField, &str)> = Vec::new();
     for (name, value) in parameters {
         let (name, value) = (name.as_ref(), value.as_ref());
-        let one_of = |names: &[&str]| Fault::new(name, format!("must be one of: {}", names.join(", ")));
+        let one_of =
+            |names: &[&str]| Fault::new(name, format!("must be one of: {}", names.join(", ")));
         match name {
             ADDRESS => address = Some(value).filter(|text| !text.trim().is_empty()),
             LANGUAGE => {
@@ -125,8 +132,10 @@ pub fn parse_home_report<N: AsRef<str>, V: AsRef<str>>(
             other => match inputs().find(|field| field.column == other) {
                 Some(field) => cells.push((field, value)),
                 None => {
-                    let known: Vec<&str> = self::parameters().iter().map(|field| field.name).collect();
-                    let message = format!("unknown parameter; must be one of: {}", known.join(", "));
+                    let known: Vec<&str> =
+                        self::parameters().iter().map(|field| field.name).collect();
+                    let message =
+                        format!("unknown parameter; must be one of: {}", known.join(", "));
                     return Err(Fault::new(name, message));
                 }
             },

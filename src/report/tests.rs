@@ -53,7 +53,9 @@ fn full() -> HomeReport {
     HomeReport {
         date: day(2026, 11),
         home: ReportedHome {
-            address: Some("128 bis Avenue du Général de Gaulle 51290 Saint-Remy-en-Bouzemont".into()),
+            address: Some(
+                "128 bis Avenue du Général de Gaulle 51290 Saint-Remy-en-Bouzemont".into(),
+            ),
             address_id: Some("83137_1234_00128_bis".into()),
             precision: "ADDRESS",
             latitude: 43.12,
@@ -135,10 +137,11 @@ fn full() -> HomeReport {
                 name: format!("layer_with_a_long_name_{nth}"),
                 is_inside: nth == 0,
                 distance_m: 350.0 * f64::from(nth),
-                attributes: json!({"name": "Zone rouge du plan de prévention des risques", "level": 3})
-                    .as_object()
-                    .unwrap()
-                    .clone(),
+                attributes:
+                    json!({"name": "Zone rouge du plan de prévention des risques", "level": 3})
+                        .as_object()
+                        .unwrap()
+                        .clone(),
             })
             .collect(),
         sources: (0..9)
@@ -202,11 +205,23 @@ fn both_languages_say_the_value_and_every_section() {
     for (language, expected) in [
         (
             Language::French,
-            ["1\u{202f}234\u{202f}567\u{a0}€", "Ventes comparables", "Diagnostics", "Alentours", "noindex"],
+            [
+                "1\u{202f}234\u{202f}567\u{a0}€",
+                "Ventes comparables",
+                "Diagnostics",
+                "Alentours",
+                "noindex",
+            ],
         ),
         (
             Language::English,
-            ["€1,234,567", "Comparable sales", "Energy diagnostics", "Around the home", "noindex"],
+            [
+                "€1,234,567",
+                "Comparable sales",
+                "Energy diagnostics",
+                "Around the home",
+                "noindex",
+            ],
         ),
     ] {
         let document = content::say(&full(), language);

@@ -44,7 +44,10 @@ fn prepare(data: &Path, folder: &Path) {
          75111_0100_00012;12;;Rue des Ateliers Inventés;75011;75111;Paris 11e Arrondissement;{lon};{lat};{PARCEL}\n\
          75111_0100_00080;80;;Rue des Ateliers Inventés;75011;75111;Paris 11e Arrondissement;{far};{lat};\n"
     );
-    run(data, &["import", "ban", &write("adresses-75.csv", addresses)]);
+    run(
+        data,
+        &["import", "ban", &write("adresses-75.csv", addresses)],
+    );
     let diagnostics = write("dpe.csv", DIAGNOSTICS.to_owned());
     run(data, &["import", "dpe", &diagnostics, "--allow-partial"]);
     let (west, east, south, north) = (lon - 0.01, lon + 0.01, lat - 0.01, lat + 0.01);
@@ -56,7 +59,17 @@ fn prepare(data: &Path, folder: &Path) {
         ]},
     });
     let layer = write("zone.geojson", zone.to_string());
-    run(data, &["import", "layer", "flood", &layer, "--licence", "Licence Ouverte 2.0"]);
+    run(
+        data,
+        &[
+            "import",
+            "layer",
+            "flood",
+            &layer,
+            "--licence",
+            "Licence Ouverte 2.0",
+        ],
+    );
 }
 
 /// Returns a PNG file of one pixel.
@@ -85,7 +98,12 @@ async fn a_home_is_reported_over_http_and_on_the_command_line() {
         let request = client.get(url).header("x-api-key", key);
         request.send().await.unwrap()
     };
-    let home = [("address", ADDRESS), ("type", "flat"), ("surface_m2", "45"), ("room_count", "2")];
+    let home = [
+        ("address", ADDRESS),
+        ("type", "flat"),
+        ("surface_m2", "45"),
+        ("room_count", "2"),
+    ];
     let answer = get(&home).await;
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.headers()["x-credits"], "1");
@@ -105,10 +123,18 @@ async fn a_home_is_reported_over_http_and_on_the_command_line() {
     assert_eq!(report["parcel"]["total"], 2);
     assert_eq!(report["parcel"]["latest"][0]["price"], 300_000.0);
     let layer = &report["layers"][0];
-    assert_eq!((&layer["name"], &layer["isInside"]), (&json!("flood"), &json!(true)));
-    assert_eq!(layer["attributes"], json!({"nom": "Zone inondable", "niveau": 2}));
+    assert_eq!(
+        (&layer["name"], &layer["isInside"]),
+        (&json!("flood"), &json!(true))
+    );
+    assert_eq!(
+        layer["attributes"],
+        json!({"nom": "Zone inondable", "niveau": 2})
+    );
     let sources = report["sources"].as_array().unwrap().iter();
-    let datasets: Vec<&str> = sources.map(|one| one["dataset"].as_str().unwrap()).collect();
+    let datasets: Vec<&str> = sources
+        .map(|one| one["dataset"].as_str().unwrap())
+        .collect();
     assert_eq!(datasets, ["sales", "diagnostics", "addresses", "flood"]);
 
     // The value is that of the endpoint of estimates, and its parts sum to it.
@@ -119,12 +145,19 @@ async fn a_home_is_reported_over_http_and_on_the_command_line() {
         "location": {"locationCoordinate": {"location": [lon, lat]}},
     });
     let estimate = client
-        .post(format!("{}/v2/protected/estimate/property/lite", server.address))
+        .post(format!(
+            "{}/v2/protected/estimate/property/lite",
+            server.address
+        ))
         .header("x-api-key", key)
         .json(&body);
     let estimate: Value = estimate.send().await.unwrap().json().await.unwrap();
     let price = report["estimate"]["price"].as_f64().unwrap();
-    assert_eq!(estimate["data"]["price"].as_f64(), Some(price), "{estimate}");
+    assert_eq!(
+        estimate["data"]["price"].as_f64(),
+        Some(price),
+        "{estimate}"
+    );
     let parts = report["estimate"]["contributions"].as_array().unwrap();
     let sum: f64 = parts.iter().map(|part| part["eur"].as_f64().unwrap()).sum();
     assert_eq!(sum, price);
@@ -134,18 +167,34 @@ async fn a_home_is_reported_over_http_and_on_the_command_line() {
     };
     let named = ids(&estimate["data"]["metadata"]["comparables"]);
     assert_eq!(ids(&report["comparables"]), named);
-    assert!(report["comparables"][0]["location"]["lat"].is_number(), "{report}");
+    assert!(
+        report["comparables"][0]["location"]["lat"].is_number(),
+        "{report}"
+    );
 
     // The command line says the same.
     let own = run(
         data,
-        &["report", "--address", ADDRESS, "--type", "flat", "--surface", "45", "--rooms", "2"],
+        &[
+            "report",
+            "--address",
+            ADDRESS,
+            "--type",
+            "flat",
+            "--surface",
+            "45",
+            "--rooms",
+            "2",
+        ],
     );
     assert_eq!(own, report);
 
     // The letterhead is on the web page and in the PDF.
     let put = async |body: Value| {
-        let request = client.put(url("letterhead")).header("x-api-key", key).json(&body);
+        let request = client
+            .put(url("letterhead"))
+            .header("x-api-key", key)
+            .json(&body);
         let answer = request.send().await.unwrap();
         let status = answer.status().as_u16();
         (status, answer.json::<Value>().await.unwrap())
@@ -156,10 +205,16 @@ async fn a_home_is_reported_over_http_and_on_the_command_line() {
     let plain = get(&with_format("pdf")).await.bytes().await.unwrap();
     let logo = BASE64_STANDARD.encode(logo());
     let (status, stored) = put(json!({"text": "Agence <du> Port", "logo": logo})).await;
-    assert_eq!((status, &stored["data"]["text"]), (200, &json!("Agence <du> Port")));
+    assert_eq!(
+        (status, &stored["data"]["text"]),
+        (200, &json!("Agence <du> Port"))
+    );
     let (status, refused) = put(json!({"logo": BASE64_STANDARD.encode("no picture")})).await;
     assert_eq!(status, 422);
-    assert_eq!(refused["error"]["message"], "logo: must be a PNG or JPEG file");
+    assert_eq!(
+        refused["error"]["message"],
+        "logo: must be a PNG or JPEG file"
+    );
     let page = get(&with_format("html")).await;
     assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
     let page = page.text().await.unwrap();
@@ -177,11 +232,26 @@ async fn a_home_is_reported_over_http_and_on_the_command_line() {
 
     // Faults name the parameter.
     for (parameters, fault) in [
-        (vec![("type", "flat"), ("surface_m2", "45")], "address: is required, or longitude and latitude"),
-        (vec![("address", ADDRESS), ("type", "flat")], "surface_m2: is required"),
-        (vec![("address", ADDRESS), ("rooms", "2")], "rooms: unknown parameter; must be one of: address,"),
-        (vec![("address", "1 rue Xqzzy 13001 Marseille"), ("type", "flat")], "address: not "),
-        (with_format("docx"), "format: must be one of: json, html, pdf"),
+        (
+            vec![("type", "flat"), ("surface_m2", "45")],
+            "address: is required, or longitude and latitude",
+        ),
+        (
+            vec![("address", ADDRESS), ("type", "flat")],
+            "surface_m2: is required",
+        ),
+        (
+            vec![("address", ADDRESS), ("rooms", "2")],
+            "rooms: unknown parameter; must be one of: address,",
+        ),
+        (
+            vec![("address", "1 rue Xqzzy 13001 Marseille"), ("type", "flat")],
+            "address: not ",
+        ),
+        (
+            with_format("docx"),
+            "format: must be one of: json, html, pdf",
+        ),
     ] {
         let answer = get(&parameters).await;
         assert_eq!(answer.status(), 422, "{parameters:?}");
@@ -200,9 +270,17 @@ fn a_report_is_written_into_files() {
     let at = format!("{lat},{lon}");
     let home = ["report", "--at", &at, "--type", "house", "--surface", "90"];
     let refused = toise(data, &home).output().unwrap();
-    assert!(errors(&refused).contains("toise train"), "{}", errors(&refused));
+    assert!(
+        errors(&refused).contains("toise train"),
+        "{}",
+        errors(&refused)
+    );
     run(data, &["train"]);
-    for (name, begin) in [("a.pdf", "%PDF-"), ("a.html", "<!doctype html>"), ("a.json", "{")] {
+    for (name, begin) in [
+        ("a.pdf", "%PDF-"),
+        ("a.html", "<!doctype html>"),
+        ("a.json", "{"),
+    ] {
         let file = folder.path().join(name);
         let mut arguments = home.to_vec();
         arguments.extend(["--output", file.to_str().unwrap(), "--lang", "en"]);
@@ -216,5 +294,9 @@ fn a_report_is_written_into_files() {
     let mut arguments = home.to_vec();
     arguments.extend(["--output", "a.docx"]);
     let refused = toise(data, &arguments).output().unwrap();
-    assert!(errors(&refused).contains(".pdf, .html or .json"), "{}", errors(&refused));
+    assert!(
+        errors(&refused).contains(".pdf, .html or .json"),
+        "{}",
+        errors(&refused)
+    );
 }

@@ -72,7 +72,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| get(call).boxed(),
         operation: Some(|| {
-            Operation::new("letterheadGet", "The letterhead of the account").with_answer(answer_schema())
+            Operation::new("letterheadGet", "The letterhead of the account")
+                .with_answer(answer_schema())
         }),
     },
     Endpoint {
@@ -155,11 +156,7 @@ async fn home(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             .report(&request, &geocoder, today, interrupt)?;
         answer(&request, &report, letterhead.unwrap_or_default())
     };
-    call.app
-        .capacity
-        .pool
-        .run(client, Load::Batch, job)
-        .await?
+    call.app.capacity.pool.run(client, Load::Batch, job).await?
 }
 
 fn answer(
@@ -182,8 +179,10 @@ fn answer(
     let day = language.long_day(report.date);
     if request.format == Format::Html {
         let page = html::write(&document, &letterhead, &day);
-        return Ok(ApiResponse::typed("text/html; charset=utf-8", Bytes::from(page))
-            .with_header(warp::http::header::CONTENT_SECURITY_POLICY, HTML_POLICY));
+        return Ok(
+            ApiResponse::typed("text/html; charset=utf-8", Bytes::from(page))
+                .with_header(warp::http::header::CONTENT_SECURITY_POLICY, HTML_POLICY),
+        );
     }
     let bytes = pdf::write(&document, &letterhead, report.date, &day)?;
     let name = language.say("rapport", "report");

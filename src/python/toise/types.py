@@ -89,6 +89,7 @@ __all__ = [
     "AreasPutAnswer",
     "AuditAnswer",
     "AuditEntry",
+    "BuildingDiagnostics",
     "BuildingHistoryAnswer",
     "CandidateAdvert",
     "CandidatePair",
@@ -143,7 +144,6 @@ __all__ = [
     "DpeMatchRequestFilters",
     "DpeMatchRequestScoringTargets",
     "DpeRecord",
-    "DpeRecordLocation",
     "DpeSearchAnswer",
     "DpeSearchRequest",
     "DpeSearchRequestFilters",
@@ -284,6 +284,7 @@ __all__ = [
     "GeocodingProjectPipelineRequest",
     "GeocodingProjectStartAnswer",
     "Grant",
+    "HomeReport",
     "Image",
     "IncomingAdvert",
     "InseeCode",
@@ -301,9 +302,15 @@ __all__ = [
     "KeysUpdateAnswer",
     "LatLng",
     "LayerFilter",
+    "LayerNearby",
     "LayersListAnswer",
     "LayersListAnswerDataItem",
     "LayersListAnswerDataItemColumnsItem",
+    "LetterheadDeleteAnswer",
+    "LetterheadGetAnswer",
+    "LetterheadGetAnswerData",
+    "LetterheadPutAnswer",
+    "LetterheadPutRequest",
     "LightSeller",
     "LiteClimate",
     "LiteFilterClimate",
@@ -335,9 +342,12 @@ __all__ = [
     "OperatorAlert",
     "OtherProperty",
     "ParcelHistoryAnswer",
+    "ParcelSales",
+    "Part",
     "Percent",
     "PlaceHistory",
     "PlaceHistoryEventsItem",
+    "PlaceMarket",
     "Polygons",
     "PolygonsObject",
     "PolygonsObject1",
@@ -361,6 +371,7 @@ __all__ = [
     "PreviewSearchPropertiesPayload",
     "PreviousState",
     "Price",
+    "PricePath",
     "PropertiesCandidatesAnswer",
     "PropertiesCheckAnswer",
     "PropertiesCountAnswer",
@@ -403,6 +414,7 @@ __all__ = [
     "PropertyDeliveryData",
     "PropertyMatches",
     "PropertyPrice",
+    "QuarterPrice",
     "RentEstimate",
     "RentEstimateGrossYield",
     "RentEstimateMetadata",
@@ -414,8 +426,14 @@ __all__ = [
     "RentRequestOffer",
     "Replay",
     "ReplayRequest",
+    "ReportedDiagnostic",
+    "ReportedEstimate",
+    "ReportedHome",
+    "ReportedSale",
+    "ReportsHomeAnswer",
     "ReportsListAnswer",
     "RetriedDelivery",
+    "SalePosition",
     "SampleAdvertsAnswer",
     "SamplePropertiesAnswer",
     "SaveManySearchAdvertsPayload",
@@ -1173,21 +1191,12 @@ class DpeRecord(TypedDict):
     """As published by the register: _rand."""
     flx_id: NotRequired[int]
     """Numeric identifier derived from the number."""
-    location: NotRequired[DpeRecordLocation]
+    location: NotRequired[SalePosition]
     """Location."""
     location_precision: NotRequired[Literal["ADDRESS", "STREET"]]
     """Precision of a position that was found from the address at import: a house number, or a street or named place;
     absent if the source gives the position.
     """
-
-
-class DpeRecordLocation(TypedDict):
-    """Location."""
-
-    lat: float
-    """Latitude, degrees (WGS 84)."""
-    lon: float
-    """Longitude, degrees (WGS 84)."""
 
 
 class DvfSearchRequest(TypedDict):
@@ -1427,7 +1436,7 @@ class DvfRecord(TypedDict):
     """
     is_sold_together: NotRequired[bool]
     """Whether the price covers more than one dwelling or commercial premises."""
-    location: NotRequired[DpeRecordLocation]
+    location: NotRequired[SalePosition]
     """Location."""
     location_precision: NotRequired[Literal["ADDRESS", "STREET"]]
     """Precision of a position that was found from the address at import: a house number, or a street or named place;
@@ -1512,7 +1521,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "layers.list", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.erasures", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "layers.list", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "estimate.rent", "reports.home", "reports.letterhead.get", "reports.letterhead.put", "reports.letterhead.delete", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.erasures", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -1691,7 +1700,7 @@ class AuditEntry(TypedDict):
 class TypeUsage(TypedDict):
     """`TypeUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_ESTIMATE_RENT", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_ESTIMATE_RENT", "API_REPORTS_HOME", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -1724,7 +1733,7 @@ class Consumption(TypedDict):
 class DayUsage(TypedDict):
     """`DayUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_ESTIMATE_RENT", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_ESTIMATE_RENT", "API_REPORTS_HOME", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -2160,14 +2169,16 @@ class Charges(TypedDict):
 
 
 class Source(TypedDict):
-    """A listing on a portal."""
+    """A source of the report."""
 
-    flxId: NotRequired[FlxId]
-    """Identifier of the advert."""
-    url: NotRequired[str]
-    """URL of the listing."""
-    website: NotRequired[str]
-    """The portal, as a host name."""
+    dataset: str
+    """`sales`, `diagnostics`, `addresses`, or the name of a layer."""
+    name: str
+    """File or address of the latest data."""
+    licence: str
+    """Its licence."""
+    importedAt: str
+    """When it was imported."""
 
 
 EurPerSquareMetre: TypeAlias = float
@@ -2774,6 +2785,238 @@ class Delivery(TypedDict):
 
 DeliveryStatus: TypeAlias = Literal["pending", "delivered", "failed", "dead"]
 """Status of a delivery."""
+
+
+class HomeReport(TypedDict):
+    """The report of a home."""
+
+    date: str
+    """Day of the report."""
+    home: ReportedHome
+    """The home."""
+    estimate: ReportedEstimate
+    """Its value."""
+    comparables: list[ReportedSale]
+    """The recorded sales most like it, nearest first."""
+    pricePath: list[PricePath]
+    """Median prices of its commune and of its department over time."""
+    diagnostics: BuildingDiagnostics
+    """Energy diagnostics of its building."""
+    parcel: ParcelSales
+    """Recorded sales of its parcels."""
+    market: NotRequired[PlaceMarket]
+    """The market of its commune in the last four quarters with recorded sales; `None` if nothing is known of it."""
+    layers: list[LayerNearby]
+    """Layers around it."""
+    sources: list[Source]
+    """What the report is made from."""
+
+
+class ReportedHome(TypedDict):
+    """The home of a report."""
+
+    address: NotRequired[str]
+    """Its address in the national address base; that nearest to the position if a position was given."""
+    addressId: NotRequired[str]
+    """Identifier of that address."""
+    precision: str
+    """Precision of the position: `ADDRESS`, `STREET`, `TOWN`, or `POSITION` if a position was given."""
+    latitude: float
+    """Latitude, degrees."""
+    longitude: float
+    """Longitude, degrees."""
+    inseeCode: str
+    """INSEE code of its commune or arrondissement."""
+    commune: str
+    """Name of its commune or arrondissement."""
+    department: str
+    """Code of its department."""
+    type: str
+    """Class: `CLASS_FLAT` or `CLASS_HOUSE`."""
+    surfaceM2: float
+    """Living surface, m²."""
+    roomCount: NotRequired[float]
+    """Main rooms."""
+    bedroomCount: NotRequired[float]
+    """Bedrooms."""
+    landSurfaceM2: NotRequired[float]
+    """Land, m²."""
+    constructionYear: NotRequired[int]
+    """Year of construction."""
+    floor: NotRequired[float]
+    """Storey; the ground floor is 0."""
+    energy: NotRequired[str]
+    """Energy class, A to G."""
+
+
+class ReportedEstimate(TypedDict):
+    """The value of a home."""
+
+    price: float
+    """Value, EUR."""
+    lower: float
+    """Lower end of the interval that contains the price of four sales in five, EUR."""
+    upper: float
+    """Its upper end, EUR."""
+    pricePerM2: float
+    """Value per square metre, EUR."""
+    confidence: str
+    """`HIGH`, `MEDIUM` or `LOW`."""
+    fallback: str
+    """Level that replaced local sales, or `none`."""
+    warning: NotRequired[str]
+    """Why it is less certain than usual."""
+    contributions: list[Part]
+    """What each input adds to the value of a typical home, EUR; the parts sum to the value."""
+    model: str
+    """Version of the model."""
+    dataThrough: str
+    """Day of the last sale that the model knows."""
+    modelSales: int
+    """Number of sales that the model knows."""
+
+
+class ReportedSale(TypedDict):
+    """A recorded sale."""
+
+    id: str
+    """Identifier."""
+    date: str
+    """Day."""
+    price: NotRequired[float]
+    """Price, EUR."""
+    pricePerM2: NotRequired[float]
+    """Price per square metre of living surface, EUR."""
+    type: NotRequired[str]
+    """Class of the asset."""
+    surfaceM2: NotRequired[float]
+    """Living surface, m²."""
+    roomCount: NotRequired[float]
+    """Main rooms."""
+    landSurfaceM2: NotRequired[float]
+    """Land, m²."""
+    address: NotRequired[str]
+    """Address."""
+    isSoldTogether: bool
+    """Whether the price is that of several assets."""
+    distanceM: NotRequired[float]
+    """Distance from the home, metres; of comparables only."""
+    location: NotRequired[SalePosition]
+    """Position."""
+
+
+class PricePath(TypedDict):
+    """Median prices of a place over time."""
+
+    level: str
+    """`commune` or `department`."""
+    name: str
+    """Name of the place."""
+    quarters: list[QuarterPrice]
+    """The quarters with enough sales, in order."""
+
+
+class BuildingDiagnostics(TypedDict):
+    """Energy diagnostics of a building."""
+
+    total: int
+    """Their number, superseded ones included."""
+    classes: dict[str, int]
+    """Number of the latest hundred by energy class."""
+    latest: list[ReportedDiagnostic]
+    """The latest ones, latest first."""
+
+
+class ParcelSales(TypedDict):
+    """Recorded sales of the parcels of a home."""
+
+    ids: list[str]
+    """The parcels of its address."""
+    total: int
+    """Number of sales."""
+    latest: list[ReportedSale]
+    """The latest ones, latest first."""
+
+
+PlaceMarket = TypedDict(
+    "PlaceMarket",
+    {
+        "name": str,
+        "from": "NotRequired[str]",
+        "to": "NotRequired[str]",
+        "sales": "NotRequired[float]",
+        "pricePerM2Q1": "NotRequired[float]",
+        "pricePerM2Median": "NotRequired[float]",
+        "pricePerM2Q3": "NotRequired[float]",
+        "stock": "NotRequired[float]",
+        "askingPricePerM2": "NotRequired[float]",
+        "daysOnMarket": "NotRequired[float]",
+        "rentPerM2": "NotRequired[float]",
+        "grossYield": "NotRequired[float]",
+    },
+)
+"""`PlaceMarket` of the contract."""
+
+
+class LayerNearby(TypedDict):
+    """What a layer says about the position of a home."""
+
+    name: str
+    """Name of the layer."""
+    isInside: bool
+    """Whether the home is inside a feature."""
+    distanceM: float
+    """Distance of the nearest feature, metres."""
+    attributes: dict[str, Any]
+    """Attributes of that feature."""
+
+
+class Part(TypedDict):
+    """A part of a value."""
+
+    feature: str
+    """The input."""
+    eur: float
+    """What it adds, EUR."""
+
+
+class SalePosition(TypedDict):
+    """The position of a sale."""
+
+    lat: float
+    """Latitude, degrees."""
+    lon: float
+    """Longitude, degrees."""
+
+
+class QuarterPrice(TypedDict):
+    """The median price of a quarter."""
+
+    period: str
+    """The quarter, such as `2024-Q2`."""
+    median: float
+    """Median, EUR per m²."""
+    sales: int
+    """Sales behind it."""
+
+
+class ReportedDiagnostic(TypedDict):
+    """An energy diagnostic."""
+
+    numeroDpe: str
+    """Its number."""
+    date: NotRequired[str]
+    """Day on which it was established."""
+    energy: NotRequired[str]
+    """Energy class."""
+    climate: NotRequired[str]
+    """Climate class."""
+    surfaceM2: NotRequired[float]
+    """Living surface, m²."""
+    floor: NotRequired[float]
+    """Storey."""
+    energyKwhM2: NotRequired[float]
+    """Primary energy, kWh per m² and year."""
 
 
 class SamplePropertiesAnswer(TypedDict):
@@ -5588,6 +5831,48 @@ class EstimateRentAnswer(TypedDict):
     """`EstimateRentAnswer` of the contract."""
 
     data: RentEstimate
+
+
+class ReportsHomeAnswer(TypedDict):
+    """`ReportsHomeAnswer` of the contract."""
+
+    data: HomeReport
+
+
+class LetterheadGetAnswer(TypedDict):
+    """`LetterheadGetAnswer` of the contract."""
+
+    data: LetterheadGetAnswerData
+
+
+class LetterheadGetAnswerData(TypedDict):
+    """`LetterheadGetAnswerData` of the contract."""
+
+    text: str
+    """Text; empty for none."""
+    logo: str | None
+    """Logo as a data URL; null for none."""
+
+
+class LetterheadPutRequest(TypedDict):
+    """`LetterheadPutRequest` of the contract."""
+
+    text: NotRequired[str]
+    """Text at the top, such as name, address and telephone number; up to four lines."""
+    logo: NotRequired[str]
+    """Logo: a PNG or JPEG file of at most 256 KiB, in base64."""
+
+
+class LetterheadPutAnswer(TypedDict):
+    """`LetterheadPutAnswer` of the contract."""
+
+    data: LetterheadGetAnswerData
+
+
+class LetterheadDeleteAnswer(TypedDict):
+    """`LetterheadDeleteAnswer` of the contract."""
+
+    data: LetterheadGetAnswerData
 
 
 class PortfoliosListAnswer(TypedDict):

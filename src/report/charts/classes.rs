@@ -21,14 +21,23 @@ const CLASSES: [(char, Color); 7] = [
 
 /// Draws a bar for each class.
 pub fn draw(counts: &BTreeMap<char, u64>, width: f32, language: Language) -> Figure {
-    let about = language.say("Diagnostics par classe énergétique", "Diagnostics by energy class");
+    let about = language.say(
+        "Diagnostics par classe énergétique",
+        "Diagnostics by energy class",
+    );
     let mut figure = Figure::new(width, ROW * CLASSES.len() as f32, about);
     let most = counts.values().copied().max().unwrap_or(0).max(1);
     let (from, to) = (16.0, width - 24.0);
     for (nth, (class, color)) in CLASSES.into_iter().enumerate() {
         let count = counts.get(&class).copied().unwrap_or(0);
         let top = ROW * nth as f32;
-        figure.bold([2.0, top + 8.0], class.to_string(), SIZE, Color::INK, Align::Start);
+        figure.bold(
+            [2.0, top + 8.0],
+            class.to_string(),
+            SIZE,
+            Color::INK,
+            Align::Start,
+        );
         let length = (count as f32 / most as f32 * (to - from)).max(1.0);
         figure.rectangle([from, top], length, BAR, color);
         if count > 0 {

@@ -23,7 +23,13 @@ pub fn draw(estimate: &ReportedEstimate, width: f32, language: Language) -> Figu
     let center = [at(estimate.price), BAR_TOP + BAR_HEIGHT / 2.0];
     figure.circle(center, 6.0, Color::MAIN, Some(Color::WHITE));
     let price = language.euros(estimate.price);
-    figure.bold([center[0], BAR_TOP - 8.0], price, SIZE, Color::MAIN, Align::Middle);
+    figure.bold(
+        [center[0], BAR_TOP - 8.0],
+        price,
+        SIZE,
+        Color::MAIN,
+        Align::Middle,
+    );
     let below = BAR_TOP + BAR_HEIGHT + 12.0;
     for (eur, align, x) in [
         (estimate.lower, Align::Start, 0.0),

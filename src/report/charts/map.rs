@@ -57,13 +57,22 @@ pub fn draw(report: &HomeReport, width: f32, height: f32, language: Language) ->
     figure.dots(shown, 1.1, Color(176, 184, 196));
     borders(&mut figure, &view);
     for (nth, sale) in report.comparables.iter().enumerate().rev() {
-        let Some(at) = sale.location.map(|location| view.at((location.lat, location.lon))) else {
+        let Some(at) = sale
+            .location
+            .map(|location| view.at((location.lat, location.lon)))
+        else {
             continue;
         };
         if view.shows(at) {
             figure.circle(at, MARK, Color::OTHER, Some(Color::WHITE));
             let number = (nth + 1).to_string();
-            figure.bold([at[0], at[1] + 2.6], number, SIZE, Color::WHITE, Align::Middle);
+            figure.bold(
+                [at[0], at[1] + 2.6],
+                number,
+                SIZE,
+                Color::WHITE,
+                Align::Middle,
+            );
         }
     }
     let home = view.at((view.lat, view.lon));
@@ -134,7 +143,12 @@ fn clipped(from: [f32; 2], to: [f32; 2], view: &View) -> Option<[[f32; 2]; 2]> {
         }
     }
     let at = |share: f64| [0, 1].map(|axis| (start[axis] + share * change[axis]) as f32);
-    (enter < leave).then(|| [if enter == 0.0 { from } else { at(enter) }, if leave == 1.0 { to } else { at(leave) }])
+    (enter < leave).then(|| {
+        [
+            if enter == 0.0 { from } else { at(enter) },
+            if leave == 1.0 { to } else { at(leave) },
+        ]
+    })
 }
 
 /// Draws a scale of a round length.
@@ -142,17 +156,31 @@ fn scale(figure: &mut Figure, view: &View, language: Language) {
     let longest_m = view.size[0] * SCALE_SHARE / view.points_per_m;
     let power = 10_f64.powf(longest_m.log10().floor());
     let round = [5.0, 2.0, 1.0].into_iter().map(|factor| factor * power);
-    let metres = round.into_iter().find(|metres| *metres <= longest_m).unwrap_or(power);
+    let metres = round
+        .into_iter()
+        .find(|metres| *metres <= longest_m)
+        .unwrap_or(power);
     let length = (metres * view.points_per_m) as f32;
     let base = view.size[1] as f32 - 8.0;
     figure.rectangle([4.0, base - 12.0], length + 8.0, 17.0, Color::WHITE);
     figure.line(
-        vec![[8.0, base - 3.0], [8.0, base], [8.0 + length, base], [8.0 + length, base - 3.0]],
+        vec![
+            [8.0, base - 3.0],
+            [8.0, base],
+            [8.0 + length, base],
+            [8.0 + length, base - 3.0],
+        ],
         Color::INK,
         0.8,
     );
     let label = language.distance(metres);
-    figure.text([8.0 + length / 2.0, base - 4.0], label, SIZE - 0.5, Color::INK, Align::Middle);
+    figure.text(
+        [8.0 + length / 2.0, base - 4.0],
+        label,
+        SIZE - 0.5,
+        Color::INK,
+        Align::Middle,
+    );
 }
 
 #[cfg(test)]

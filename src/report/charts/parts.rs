@@ -62,32 +62,82 @@ pub fn draw(parts: &[Part], price: f64, width: f32, language: Language) -> Figur
     let (from, to) = (width * NAMES, width - AMOUNT);
     // The shortest bar of a total is still visible.
     let at = |eur: f64| from + 12.0 + ((eur - least) / range) as f32 * (to - from - 12.0);
-    let row = |figure: &mut Figure, nth: usize, label: String, amount: String, bar: [f32; 2], color, is_total| {
+    let row = |figure: &mut Figure,
+               nth: usize,
+               label: String,
+               amount: String,
+               bar: [f32; 2],
+               color,
+               is_total| {
         let top = ROW * nth as f32;
         let base_line = top + BAR;
         let [low, high] = [bar[0].min(bar[1]), bar[0].max(bar[1])];
         figure.rectangle([low, top + 1.5], (high - low).max(0.7), BAR, color);
         let text = if is_total { Figure::bold } else { Figure::text };
-        text(figure, [0.0, base_line], label, SIZE, Color::INK, Align::Start);
-        text(figure, [width, base_line], amount, SIZE, Color::INK, Align::End);
+        text(
+            figure,
+            [0.0, base_line],
+            label,
+            SIZE,
+            Color::INK,
+            Align::Start,
+        );
+        text(
+            figure,
+            [width, base_line],
+            amount,
+            SIZE,
+            Color::INK,
+            Align::End,
+        );
     };
     let total = Color::MAIN;
-    row(&mut figure, 0, name(BASE, language), language.euros(base), [from, at(base)], Color(150, 186, 220), false);
+    row(
+        &mut figure,
+        0,
+        name(BASE, language),
+        language.euros(base),
+        [from, at(base)],
+        Color(150, 186, 220),
+        false,
+    );
     let mut sum = base;
     for (nth, part) in rows.iter().enumerate() {
         let bar = [at(sum), at(sum + part.eur)];
         sum += part.eur;
-        let color = if part.eur < 0.0 { Color::LOSS } else { Color::GAIN };
-        row(&mut figure, nth + 1, name(part.feature, language), language.change(part.eur), bar, color, false);
+        let color = if part.eur < 0.0 {
+            Color::LOSS
+        } else {
+            Color::GAIN
+        };
+        row(
+            &mut figure,
+            nth + 1,
+            name(part.feature, language),
+            language.change(part.eur),
+            bar,
+            color,
+            false,
+        );
     }
     let label = language.say("Valeur", "Value").to_owned();
-    row(&mut figure, rows.len() + 1, label, language.euros(price), [from, at(price)], total, true);
+    row(
+        &mut figure,
+        rows.len() + 1,
+        label,
+        language.euros(price),
+        [from, at(price)],
+        total,
+        true,
+    );
     figure
 }
 
 /// Returns the parts besides the base, largest first, the smallest ones as one.
 fn drawn(parts: &[Part]) -> Vec<Part> {
-    let others = parts.iter().filter(|part| part.feature != BASE && part.eur != 0.0);
+    let others = parts
+        .iter()
+        .filter(|part| part.feature != BASE && part.eur != 0.0);
     let mut rows: Vec<Part> = others.cloned().collect();
     rows.sort_by(|one, other| other.eur.abs().total_cmp(&one.eur.abs()));
     if rows.len() > PARTS_MAX {

@@ -33,7 +33,9 @@ pub fn draw(paths: &[PricePath], width: f32, language: Language) -> Option<Figur
     let days = || quarters().filter_map(|quarter| first_day(&quarter.period));
     let (first, last) = (days().min()?, days().max()?);
     let length = (last - first).num_days().max(1) as f32;
-    let x = |day: NaiveDate| LEFT + 6.0 + (day - first).num_days() as f32 / length * (width - LEFT - 14.0);
+    let x = |day: NaiveDate| {
+        LEFT + 6.0 + (day - first).num_days() as f32 / length * (width - LEFT - 14.0)
+    };
     let y = |median: f64| {
         let share = ((median - bottom) / (top - bottom)) as f32;
         HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
@@ -49,8 +51,18 @@ pub fn draw(paths: &[PricePath], width: f32, language: Language) -> Option<Figur
             continue;
         };
         let at = x(start);
-        figure.line(vec![[at, HEIGHT - BOTTOM], [at, HEIGHT - BOTTOM + 3.0]], Color::RULE, 0.5);
-        figure.text([at, HEIGHT - 2.0], year.to_string(), SIZE, Color::GREY, Align::Middle);
+        figure.line(
+            vec![[at, HEIGHT - BOTTOM], [at, HEIGHT - BOTTOM + 3.0]],
+            Color::RULE,
+            0.5,
+        );
+        figure.text(
+            [at, HEIGHT - 2.0],
+            year.to_string(),
+            SIZE,
+            Color::GREY,
+            Align::Middle,
+        );
     }
     let mut key = LEFT;
     for path in paths.iter().rev() {
@@ -59,14 +71,23 @@ pub fn draw(paths: &[PricePath], width: f32, language: Language) -> Option<Figur
             _ => (Color::OTHER, 1.0),
         };
         for piece in pieces(&path.quarters) {
-            let points: Vec<[f32; 2]> = piece.iter().map(|(day, median)| [x(*day), y(*median)]).collect();
+            let points: Vec<[f32; 2]> = piece
+                .iter()
+                .map(|(day, median)| [x(*day), y(*median)])
+                .collect();
             if points.len() > 1 {
                 figure.line(points.clone(), color, stroke);
             }
             figure.dots(points, 2.4, color);
         }
         figure.rectangle([key, 3.0], 10.0, 3.0, color);
-        figure.text([key + 14.0, 7.5], path.name.clone(), SIZE, Color::INK, Align::Start);
+        figure.text(
+            [key + 14.0, 7.5],
+            path.name.clone(),
+            SIZE,
+            Color::INK,
+            Align::Start,
+        );
         // Half the size is about the width of a letter.
         key += 34.0 + path.name.chars().count() as f32 * SIZE * 0.6;
     }
@@ -81,7 +102,11 @@ fn pieces(quarters: &[QuarterPrice]) -> Vec<Vec<(NaiveDate, f64)>> {
             continue;
         };
         match pieces.last_mut() {
-            Some(piece) if piece.last().is_some_and(|(last, _)| (day - *last).num_days() <= JOINED_DAYS) => {
+            Some(piece)
+                if piece
+                    .last()
+                    .is_some_and(|(last, _)| (day - *last).num_days() <= JOINED_DAYS) =>
+            {
                 piece.push((day, quarter.median));
             }
             _ => pieces.push(vec![(day, quarter.median)]),
