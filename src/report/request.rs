@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use chrono::NaiveDate;
 
 use crate::language::Language;
+use toise_contract::enums::{EnumPropertyGeneralCondition, WireEnum};
 use toise_contract::fault::Fault;
 use toise_contract::fields::{DefaultValue, Field, FieldKind};
 use toise_estimate::Home;
@@ -61,6 +62,14 @@ pub fn parameters() -> &'static [Field] {
         )];
         fields.extend(inputs().map(|input| Field {
             name: input.column,
+            kind: match input.input {
+                // A parameter is given once.
+                HomeInput::Conditions => {
+                    FieldKind::OneOf(EnumPropertyGeneralCondition::TABLE.values)
+                }
+                _ => input.field.kind,
+            },
+            example: (input.input == HomeInput::Class).then_some("CLASS_FLAT"),
             is_required: REQUIRED_COLUMNS.contains(&input.column)
                 && !POSITION.contains(&input.column),
             ..input.field
