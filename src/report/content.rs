@@ -212,12 +212,12 @@ fn comparable_table(sales: &[ReportedSale], language: Language) -> Table {
     let title = |french: &'static str, english: &'static str| language.say(french, english);
     let columns = vec![
         TableColumn::text("", 0.04),
-        TableColumn::text(title("Adresse", "Address"), 0.36),
-        TableColumn::text(title("Date", "Date"), 0.13),
-        TableColumn::number(title("Distance", "Distance"), 0.11),
-        TableColumn::number(title("Surface", "Surface"), 0.10),
+        TableColumn::text(title("Adresse", "Address"), 0.32),
+        TableColumn::text(title("Date", "Date"), 0.12),
+        TableColumn::number(title("Distance", "Distance"), 0.09),
+        TableColumn::number(title("Surface", "Surface"), 0.09),
         TableColumn::number(title("Pièces", "Rooms"), 0.07),
-        TableColumn::number(title("Prix", "Price"), 0.19),
+        TableColumn::number(title("Prix", "Price"), 0.27),
     ];
     let rows = sales.iter().enumerate().map(|(nth, sale)| {
         vec![

@@ -15,9 +15,9 @@ use chrono::{Days, Months, NaiveDate};
 use serde::Deserialize;
 
 use crate::model::{
-    BuildingDiagnostics, HomeReport, LayerNearby, ParcelSales, Part, PlaceMarket, PricePath,
-    QuarterPrice, ReportedDiagnostic, ReportedEstimate, ReportedHome, ReportedSale, SalePosition,
-    Source, Surroundings,
+    BuildingDiagnostics, HomeReport, LayerNearby, ParcelSales, PlaceMarket, PricePath,
+    QuarterPrice, ReportSource, ReportedDiagnostic, ReportedEstimate, ReportedHome, ReportedSale,
+    SalePosition, Surroundings, ValuePart,
 };
 use crate::request::HomeReportRequest;
 use toise_contract::fault::Fault;
@@ -28,7 +28,7 @@ use toise_estimate::valuer::Valuer;
 use toise_estimate::{Detail, Estimate, EstimateWarning, Home, HomeClass, model};
 use toise_geo::departments;
 use toise_geo::distance::planar_distance_m;
-use toise_geo::places::Places;
+use toise_geo::places::{DIVIDED_CITIES, Places};
 use toise_geocode::Geocoder;
 use toise_geocode::parcels::Parcels;
 use toise_geocode::resolve::Precision;
@@ -60,7 +60,7 @@ const ADDRESS_REACH_M: f64 = 50.0;
 /// Addresses on the map; around more of them, the map would only show those nearest to the home, so it shows none.
 const ADDRESSES_MAX: usize = 5_000;
 /// Smallest half side of the map, metres.
-pub(crate) const MAP_M_MIN: f64 = 150.0;
+pub(crate) const MAP_M_MIN: f64 = 80.0;
 /// Length of the price path, years.
 const PATH_YEARS: u32 = 8;
 /// Quarters that the market of a commune is computed from.
@@ -130,6 +130,7 @@ struct SaleRecord {
     location: Option<SalePosition>,
     #[serde(default)]
     is_sold_together: bool,
+    insee_code: Option<String>,
 }
 
 /// A diagnostic, as the table stores it.
@@ -184,12 +185,12 @@ impl Reporter {
         };
         let estimate = valuer.value(home, detail).map_err(of_model)?;
         let estimate = estimate.located_by(request.located.as_ref());
-        let place = Self::place(request, geocoder);
+        let comparables = comparables(&open_data, &estimate)?;
+        let place = Self::place(request, geocoder, &comparables);
         let parcels = match &place.address {
             Some(address) => self.parcels.of(&address.id)?,
             None => Vec::new(),
         };
-        let comparables = comparables(&open_data, &estimate)?;
         let market = self.market(&place.home, home.class, today, interrupt)?;
         let layers = self.layers_near(home)?;
         let mut sources = tables(&open_data)?;
@@ -212,8 +213,13 @@ impl Reporter {
         })
     }
 
-    /// Finds the address and the commune of a home.
-    fn place(request: &HomeReportRequest, geocoder: &Geocoder) -> HomePlace {
+    /// Finds the address and the commune of a home. The arrondissement of a position in Paris, Lyon or Marseille without a
+    /// known address is that of the nearest comparable.
+    fn place(
+        request: &HomeReportRequest,
+        geocoder: &Geocoder,
+        comparables: &[ReportedSale],
+    ) -> HomePlace {
         let home = &request.home;
         let (lat, lon) = (home.latitude, home.longitude);
         let near = geocoder.reverse(lat, lon, 1, ADDRESS_REACH_M);
@@ -239,7 +245,13 @@ impl Reporter {
         let located = request.located.as_ref();
         let code = located.map(|located| located.insee_code.clone());
         let code = code.or_else(|| near.as_ref().map(|(_, near)| near.insee_code.to_string()));
-        let code = code.unwrap_or_default();
+        let mut code = code.unwrap_or_default();
+        if DIVIDED_CITIES.contains(&code.as_str())
+            && let Some(arrondissement) =
+                comparables.first().and_then(|sale| sale.insee_code.clone())
+        {
+            code = arrondissement;
+        }
         let places = Places::get();
         let known = places.find(&code).and_then(|index| places.place(index));
         let label = located.map(|located| located.label.clone());
@@ -381,13 +393,13 @@ impl Reporter {
     }
 
     /// Returns the sources of the layers that a report mentions.
-    fn sources_of(&self, mentioned: &[LayerNearby]) -> Result<Vec<Source>, Error> {
+    fn sources_of(&self, mentioned: &[LayerNearby]) -> Result<Vec<ReportSource>, Error> {
         let layers = self.layers.list()?.into_iter();
         let mentioned = layers.filter(|layer| {
             let name = layer.name.as_str();
             mentioned.iter().any(|nearby| nearby.name == name)
         });
-        let sources = mentioned.map(|layer| Source {
+        let sources = mentioned.map(|layer| ReportSource {
             dataset: layer.name.to_string(),
             name: layer.provenance.name,
             licence: layer.provenance.licence,
@@ -426,14 +438,14 @@ fn reported(estimate: &Estimate, home: &Home, valuer: &Valuer) -> ReportedEstima
         contributions: estimate
             .contributions
             .iter()
-            .map(|part| Part {
+            .map(|part| ValuePart {
                 feature: part.feature,
                 eur: part.eur,
             })
             .collect(),
         model: metadata.version.clone(),
         data_through: metadata.data_through.to_string(),
-        model_sales: metadata.sales as u64,
+        model_sales: metadata.sales,
     }
 }
 
@@ -575,6 +587,7 @@ fn sale(record: &Bytes) -> Result<ReportedSale, Error> {
         room_count: record.main_rooms,
         land_surface_m2: record.land_surface_m2,
         address: record.address,
+        insee_code: record.insee_code,
         is_sold_together: record.is_sold_together,
         distance_m: None,
         location: record.location,
@@ -601,7 +614,7 @@ fn letter(text: Option<&str>) -> Option<char> {
 }
 
 /// Returns the latest source of each table.
-fn tables(open_data: &OpenData) -> Result<Vec<Source>, Error> {
+fn tables(open_data: &OpenData) -> Result<Vec<ReportSource>, Error> {
     let mut sources = Vec::new();
     let known: [(&str, &'static TableSchema); 3] = [
         ("sales", Dataset::Dvf.schema()),
@@ -615,7 +628,7 @@ fn tables(open_data: &OpenData) -> Result<Vec<Source>, Error> {
         }
         let view = engine.view(schema)?;
         if let Some(last) = view.snapshot().sources.last() {
-            sources.push(Source {
+            sources.push(ReportSource {
                 dataset: dataset.to_owned(),
                 name: last.edition.clone().unwrap_or_else(|| last.name.clone()),
                 licence: last.licence.clone(),

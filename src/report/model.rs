@@ -31,7 +31,7 @@ pub struct HomeReport {
     /// Layers around it.
     pub layers: Vec<LayerNearby>,
     /// What the report is made from.
-    pub sources: Vec<Source>,
+    pub sources: Vec<ReportSource>,
     /// Positions for the map; not part of the JSON form.
     #[serde(skip)]
     pub surroundings: Surroundings,
@@ -105,7 +105,7 @@ pub struct ReportedEstimate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<&'static str>,
     /// What each input adds to the value of a typical home, EUR; the parts sum to the value.
-    pub contributions: Vec<Part>,
+    pub contributions: Vec<ValuePart>,
     /// Version of the model.
     pub model: String,
     /// Day of the last sale that the model knows.
@@ -116,7 +116,7 @@ pub struct ReportedEstimate {
 
 /// A part of a value.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-pub struct Part {
+pub struct ValuePart {
     /// The input.
     pub feature: &'static str,
     /// What it adds, EUR.
@@ -153,6 +153,9 @@ pub struct ReportedSale {
     /// Address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// INSEE code of the commune.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insee_code: Option<String>,
     /// Whether the price is that of several assets.
     pub is_sold_together: bool,
     /// Distance from the home, metres; of comparables only.
@@ -296,7 +299,7 @@ pub struct LayerNearby {
 /// A source of the report.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Source {
+pub struct ReportSource {
     /// `sales`, `diagnostics`, `addresses`, or the name of a layer.
     pub dataset: String,
     /// File or address of the latest data.

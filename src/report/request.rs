@@ -132,8 +132,11 @@ pub fn parse_home_report<N: AsRef<str>, V: AsRef<str>>(
         let (name, value) = (name.as_ref(), value.as_ref());
         let one_of =
             |names: &[&str]| Fault::new(name, format!("must be one of: {}", names.join(", ")));
+        if value.trim().is_empty() {
+            return Err(Fault::new(name, "must not be empty"));
+        }
         match name {
-            ADDRESS => address = Some(value).filter(|text| !text.trim().is_empty()),
+            ADDRESS => address = Some(value),
             LANGUAGE => {
                 language = Language::of_code(value).ok_or_else(|| one_of(&Language::CODES))?;
             }
@@ -152,7 +155,7 @@ pub fn parse_home_report<N: AsRef<str>, V: AsRef<str>>(
     }
     let has_position = cells
         .iter()
-        .any(|(field, cell)| POSITION.contains(&field.column) && !cell.trim().is_empty());
+        .any(|(field, _)| POSITION.contains(&field.column));
     let located = match address {
         Some(_) if has_position => None,
         Some(address) => {

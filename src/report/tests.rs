@@ -27,6 +27,7 @@ fn sale(nth: usize) -> ReportedSale {
         room_count: Some(5.0),
         land_surface_m2: Some(1_250.0),
         address: Some("128 BIS AVENUE DU GENERAL DE GAULLE RESIDENCE DES OLIVIERS".into()),
+        insee_code: Some("83137".into()),
         is_sold_together: nth == 1,
         distance_m: Some(100.0 * nth as f64),
         location: Some(SalePosition {
@@ -38,7 +39,7 @@ fn sale(nth: usize) -> ReportedSale {
 
 /// Returns a report in which every list is as long as it can be.
 fn full() -> HomeReport {
-    let part = |feature, eur| Part { feature, eur };
+    let part = |feature, eur| ValuePart { feature, eur };
     let quarters = |level| PricePath {
         level,
         name: "Saint-Remy-en-Bouzemont-Saint-Genest-et-Isson".into(),
@@ -145,7 +146,7 @@ fn full() -> HomeReport {
             })
             .collect(),
         sources: (0..9)
-            .map(|nth| Source {
+            .map(|nth| ReportSource {
                 dataset: format!("layer_with_a_long_name_{nth}"),
                 name: "https://files.example/opendata/zones-inondables-2026.geojson".into(),
                 licence: "Licence Ouverte 2.0".into(),

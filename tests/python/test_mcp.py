@@ -28,6 +28,7 @@ TOOLS = [
     "similar_properties",
     "estimate",
     "estimate_rent",
+    "home_report",
     "geocode",
     "search_sales",
     "search_diagnostics",

@@ -2,7 +2,7 @@
 
 use crate::figure::{Align, Color, Figure};
 use crate::language::Language;
-use crate::model::Part;
+use crate::model::ValuePart;
 
 /// The base of a value: that of a typical home.
 const BASE: &str = "typicalHome";
@@ -44,7 +44,7 @@ pub fn name(feature: &str, language: Language) -> String {
 }
 
 /// Draws the parts of a value, from that of a typical home to the value itself.
-pub fn draw(parts: &[Part], price: f64, width: f32, language: Language) -> Figure {
+pub fn draw(parts: &[ValuePart], price: f64, width: f32, language: Language) -> Figure {
     let base = parts.iter().find(|part| part.feature == BASE);
     let base = base.map_or(0.0, |part| part.eur);
     let rows = drawn(parts);
@@ -134,15 +134,15 @@ pub fn draw(parts: &[Part], price: f64, width: f32, language: Language) -> Figur
 }
 
 /// Returns the parts besides the base, largest first, the smallest ones as one.
-fn drawn(parts: &[Part]) -> Vec<Part> {
+fn drawn(parts: &[ValuePart]) -> Vec<ValuePart> {
     let others = parts
         .iter()
         .filter(|part| part.feature != BASE && part.eur != 0.0);
-    let mut rows: Vec<Part> = others.cloned().collect();
+    let mut rows: Vec<ValuePart> = others.cloned().collect();
     rows.sort_by(|one, other| other.eur.abs().total_cmp(&one.eur.abs()));
     if rows.len() > PARTS_MAX {
         let rest = rows.split_off(PARTS_MAX - 1);
-        rows.push(Part {
+        rows.push(ValuePart {
             feature: "others",
             eur: rest.iter().map(|part| part.eur).sum(),
         });
@@ -157,11 +157,11 @@ mod tests {
     #[test]
     fn the_smallest_parts_are_drawn_as_one_and_the_sum_stays() {
         let features = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
-        let parts = features.iter().enumerate().map(|(nth, feature)| Part {
+        let parts = features.iter().enumerate().map(|(nth, feature)| ValuePart {
             feature,
             eur: (nth as f64 + 1.0) * 100.0,
         });
-        let parts: Vec<Part> = parts.collect();
+        let parts: Vec<ValuePart> = parts.collect();
         let rows = drawn(&parts);
         assert_eq!(rows.len(), PARTS_MAX);
         assert_eq!(rows[0].feature, "i");
