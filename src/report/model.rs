@@ -27,6 +27,7 @@ pub struct HomeReport {
     /// Recorded sales of its parcels.
     pub parcel: ParcelSales,
     /// The market of its commune in the last four quarters with recorded sales; `None` if nothing is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub market: Option<PlaceMarket>,
     /// Layers around it.
     pub layers: Vec<LayerNearby>,
@@ -256,28 +257,39 @@ pub struct PlaceMarket {
     /// Name of the place.
     pub name: String,
     /// First day of the sales.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Date)]
     pub from: Option<NaiveDate>,
     /// Last day of the sales.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Date)]
     pub to: Option<NaiveDate>,
     /// Number of sales.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sales: Option<f64>,
     /// Lower quartile of prices, EUR per m².
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub price_per_m2_q1: Option<f64>,
     /// Median.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub price_per_m2_median: Option<f64>,
     /// Upper quartile.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub price_per_m2_q3: Option<f64>,
     /// Properties for sale at the end of the day of the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stock: Option<f64>,
     /// Median asking price, EUR per m².
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub asking_price_per_m2: Option<f64>,
     /// Median days on the market.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub days_on_market: Option<f64>,
     /// Median monthly rent, EUR per m².
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rent_per_m2: Option<f64>,
     /// Gross yield, percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gross_yield: Option<f64>,
 }
 
