@@ -1,7 +1,7 @@
 //! Contacts of persons who asked to be forgotten: recognises them in records and texts, and removes them.
 //!
 //! [`ErasedContacts`] is a list of keyed digests, so that a copy of it does not show whom it is about. A contact is
-//! normalised first ([`normal`]): a telephone number, an email address or a name compares equal however a portal
+//! normalised first (`normal`): a telephone number, an email address or a name compares equal however a portal
 //! writes it. Ingestion applies the list to each advert before it is read (`toise_listings::load`), and an erasure to
 //! everything that is stored (`toise_erasure`). Checking a record costs a digest for each contact field and for each
 //! number and address in its texts: about a microsecond.
