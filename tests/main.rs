@@ -5,7 +5,6 @@ mod alerts {
     mod commands;
     mod deliveries;
     mod index;
-    mod layers;
     mod matches;
     mod model;
     mod open_data;
@@ -29,7 +28,6 @@ mod contract {
     mod console;
     mod credits;
     mod deciding;
-    mod erasures;
     mod errors;
     mod estimates;
     mod fields;
@@ -40,7 +38,6 @@ mod contract {
     mod ingestion;
     mod interrupted_calls;
     mod keys;
-    mod layers;
     mod limits;
     mod listings;
     mod market;
@@ -50,9 +47,7 @@ mod contract {
     mod opendata;
     mod place_codes;
     mod policy;
-    mod portfolio_changes;
     mod portfolios;
-    mod rents;
     mod samples;
     mod searches;
     mod server;
@@ -63,7 +58,6 @@ mod contract {
 mod engine {
     mod bulk;
     mod history;
-    mod layers;
     mod listings;
     mod matching;
     mod portfolios;
@@ -93,13 +87,11 @@ mod journeys {
     mod crash_import;
     mod crash_ingest;
     mod crash_ledger;
-    mod crash_portfolios;
     mod damaged_files;
     mod deciding;
     mod doctor;
     mod dying_workers;
     mod empty_files;
-    mod erasing;
     #[cfg(unix)]
     mod examples;
     #[cfg(unix)]
@@ -112,7 +104,6 @@ mod journeys {
     #[cfg(target_os = "linux")]
     mod hanging_disk;
     mod help;
-    mod home_report;
     mod hostile_sql;
     mod ingesting;
     mod layers;
@@ -132,7 +123,6 @@ mod journeys {
     mod publishing;
     mod rebuilding;
     mod refreshing;
-    mod rents;
     mod replicas;
     mod secrets;
     mod serving;

@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 91] = [
+pub const ENDPOINTS: [&str; 85] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -41,11 +41,6 @@ pub const ENDPOINTS: [&str; 91] = [
     "alerts.preview",
     "estimate.property.lite",
     "estimate.property.lite.many",
-    "estimate.rent",
-    "reports.home",
-    "reports.letterhead.get",
-    "reports.letterhead.put",
-    "reports.letterhead.delete",
     "portfolios.list",
     "portfolios.get",
     "portfolios.put",
@@ -95,7 +90,6 @@ pub const ENDPOINTS: [&str; 91] = [
     "admin.properties.merge",
     "admin.properties.keep_apart",
     "admin.properties.split",
-    "admin.erasures",
     "admin.reports",
     "admin.model",
     "admin.jobs",

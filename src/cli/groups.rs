@@ -44,8 +44,6 @@ const GROUPS: &[(&str, &[&str])] = &[
             "match",
             "geocode",
             "estimate",
-            "rent",
-            "report",
             "portfolio",
             "train",
             "evaluate",
@@ -55,7 +53,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Operate",
         &[
-            "doctor", "check", "backup", "restore", "erase", "publish", "gc", "config",
+            "doctor", "check", "backup", "restore", "publish", "gc", "config",
         ],
     ),
     (

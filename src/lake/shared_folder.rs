@@ -84,11 +84,6 @@ pub(super) fn refresh(own: &Path, log: DeltaLog) -> Result<(), Error> {
     replaced.and(cleared)
 }
 
-/// Deletes the previous shared folder, whose files a program may just be about to list.
-pub(super) fn forget_former(own: &Path) -> Result<(), Error> {
-    clear(&own.join(FORMER))
-}
-
 /// Builds a shared folder at `stage`.
 fn make_stage(
     own: &Path,

@@ -118,9 +118,7 @@ fn clause_keys(schema: &TableSchema, clause: &Clause) -> Option<SelectiveKeys> {
             place_keys(schema, &clause.column, [south, north], [west, east])
         }
         ClauseTest::Any(filters) => alternative_keys(schema, filters),
-        // The layer may be replaced by one elsewhere while the alert is in the index.
-        ClauseTest::InLayer(_)
-        | ClauseTest::Number { .. }
+        ClauseTest::Number { .. }
         | ClauseTest::Day { .. }
         | ClauseTest::Moment { .. }
         | ClauseTest::Is(_)

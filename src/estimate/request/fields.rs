@@ -192,19 +192,15 @@ const TABLE: [HomeField; 24] = [
 ];
 
 /// Returns the field of an input; [`HomeInput`] and [`FIELDS`] have the same order.
-pub(super) const fn of(input: HomeInput) -> Field {
+const fn of(input: HomeInput) -> Field {
     TABLE[input as usize].field
 }
 
-pub(super) const fn within(
-    name: &'static str,
-    fields: &'static [Field],
-    about: &'static str,
-) -> Field {
+const fn within(name: &'static str, fields: &'static [Field], about: &'static str) -> Field {
     Field::optional(name, FieldKind::Object(fields), about)
 }
 
-pub(super) const fn must(field: Field) -> Field {
+const fn must(field: Field) -> Field {
     Field {
         is_required: true,
         ..field
@@ -217,7 +213,7 @@ const PIN: [Field; 1] = [Field::required(
     FieldKind::Pair(&POSITION),
     "Longitude, then latitude. A point outside France is valued at the national average",
 )];
-pub(super) const PLACE: [Field; 2] = [
+const PLACE: [Field; 2] = [
     within(
         "locationCoordinate",
         &PIN,
@@ -225,15 +221,15 @@ pub(super) const PLACE: [Field; 2] = [
     ),
     of(HomeInput::Address),
 ];
-pub(super) const TOTAL: [Field; 1] = [of(HomeInput::Surface)];
-pub(super) const CONDITION: [Field; 2] = [of(HomeInput::Year), of(HomeInput::Conditions)];
-pub(super) const DIAGNOSTIC: [Field; 2] = [of(HomeInput::Energy), of(HomeInput::Climate)];
+const TOTAL: [Field; 1] = [of(HomeInput::Surface)];
+const CONDITION: [Field; 2] = [of(HomeInput::Year), of(HomeInput::Conditions)];
+const DIAGNOSTIC: [Field; 2] = [of(HomeInput::Energy), of(HomeInput::Climate)];
 const FEATURES: [Field; 3] = [
     of(HomeInput::Floor),
     of(HomeInput::Floors),
     of(HomeInput::Furniture),
 ];
-pub(super) const CHARACTERISTICS: [Field; 7] = [
+const CHARACTERISTICS: [Field; 7] = [
     of(HomeInput::Balcony),
     of(HomeInput::Cellar),
     of(HomeInput::Garage),
@@ -255,7 +251,7 @@ const HABITATION: [Field; 7] = [
         "Amenities; what is not stated counts as unknown, not as missing",
     ),
 ];
-pub(super) const LAND: [Field; 1] = [of(HomeInput::Land)];
+const LAND: [Field; 1] = [of(HomeInput::Land)];
 const OFFER: [Field; 1] = [of(HomeInput::Offer)];
 
 /// The body of an estimate.

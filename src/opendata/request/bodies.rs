@@ -29,8 +29,6 @@ pub const SORT_ORDERS: [&str; 2] = ["asc", "desc"];
 
 /// Filter for positions in an area.
 pub const AREA: &str = "area";
-/// Filter for the relation of positions to a layer.
-pub const LAYER: &str = "layer";
 
 /// Values of `iris_type`: residential, business, other, and communes without contours.
 pub const IRIS_TYPES: [&str; 4] = ["H", "A", "D", "Z"];
@@ -156,9 +154,7 @@ const fn many(items: &'static ListOf) -> [Field; 1] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use FieldKind::{
-        AnyOf, Area, Code, Dates, Flag, Layer, List, OneOf, Place, Range, Text, Words,
-    };
+    use FieldKind::{AnyOf, Area, Code, Dates, Flag, List, OneOf, Place, Range, Text, Words};
     use toise_lake::schema::ColumnKind;
 
     #[test]
@@ -182,7 +178,7 @@ mod tests {
                     Range => check(field.name, &[ColumnKind::Number, ColumnKind::Integer]),
                     Dates => check(field.name, &[ColumnKind::Date]),
                     Flag => check(field.name, &[ColumnKind::Flag]),
-                    Place | Area | Layer => {
+                    Place | Area => {
                         check("lat", &[ColumnKind::Number]);
                         check("lon", &[ColumnKind::Number]);
                     }

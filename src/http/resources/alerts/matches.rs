@@ -11,7 +11,6 @@ use super::{address, operations};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::input::layers;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_alerts::alert::AlertSubject;
@@ -168,8 +167,7 @@ fn preview_listings(
     body: &Value,
     interrupt: &Interrupt,
 ) -> Result<Bytes, ApiError> {
-    let mut request = parse_preview(listing, body)?;
-    layers::resolve(app, &mut request.search.filter)?;
+    let request = parse_preview(listing, body)?;
     let (search, days) = (&request.search, request.days);
     let found = app
         .data
@@ -194,10 +192,8 @@ fn preview_open_data(
     body: &Value,
     interrupt: &Interrupt,
 ) -> Result<Bytes, ApiError> {
-    let mut filter = parse_open_data_preview(dataset, body)?;
-    layers::resolve(app, &mut filter)?;
     let request = DatasetSearchRequest {
-        filter,
+        filter: parse_open_data_preview(dataset, body)?,
         sort_by: bodies(dataset).sort_keys[0],
         descending: true,
         size: ITEMS_MAX,
