@@ -5,6 +5,7 @@ mod alerts {
     mod commands;
     mod deliveries;
     mod index;
+    mod layers;
     mod matches;
     mod model;
     mod open_data;
@@ -28,6 +29,7 @@ mod contract {
     mod console;
     mod credits;
     mod deciding;
+    mod erasures;
     mod errors;
     mod estimates;
     mod fields;
@@ -38,6 +40,7 @@ mod contract {
     mod ingestion;
     mod interrupted_calls;
     mod keys;
+    mod layers;
     mod limits;
     mod listings;
     mod market;
@@ -47,7 +50,9 @@ mod contract {
     mod opendata;
     mod place_codes;
     mod policy;
+    mod portfolio_changes;
     mod portfolios;
+    mod rents;
     mod samples;
     mod searches;
     mod server;
@@ -58,6 +63,7 @@ mod contract {
 mod engine {
     mod bulk;
     mod history;
+    mod layers;
     mod listings;
     mod matching;
     mod portfolios;
@@ -87,11 +93,13 @@ mod journeys {
     mod crash_import;
     mod crash_ingest;
     mod crash_ledger;
+    mod crash_portfolios;
     mod damaged_files;
     mod deciding;
     mod doctor;
     mod dying_workers;
     mod empty_files;
+    mod erasing;
     #[cfg(unix)]
     mod examples;
     #[cfg(unix)]
@@ -104,6 +112,7 @@ mod journeys {
     #[cfg(target_os = "linux")]
     mod hanging_disk;
     mod help;
+    mod home_report;
     mod hostile_sql;
     mod ingesting;
     mod layers;
@@ -123,6 +132,7 @@ mod journeys {
     mod publishing;
     mod rebuilding;
     mod refreshing;
+    mod rents;
     mod replicas;
     mod secrets;
     mod serving;

@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 85] = [
+pub const ENDPOINTS: [&str; 91] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -41,6 +41,11 @@ pub const ENDPOINTS: [&str; 85] = [
     "alerts.preview",
     "estimate.property.lite",
     "estimate.property.lite.many",
+    "estimate.rent",
+    "reports.home",
+    "reports.letterhead.get",
+    "reports.letterhead.put",
+    "reports.letterhead.delete",
     "portfolios.list",
     "portfolios.get",
     "portfolios.put",
@@ -90,6 +95,7 @@ pub const ENDPOINTS: [&str; 85] = [
     "admin.properties.merge",
     "admin.properties.keep_apart",
     "admin.properties.split",
+    "admin.erasures",
     "admin.reports",
     "admin.model",
     "admin.jobs",

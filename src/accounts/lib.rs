@@ -11,6 +11,7 @@ pub mod areas;
 pub mod audit;
 mod entry;
 pub mod expiry;
+pub mod forget;
 pub mod grants;
 pub mod holds;
 pub mod key;
@@ -18,6 +19,7 @@ pub mod keys;
 #[cfg(test)]
 mod keys_tests;
 pub mod ledger;
+pub mod letterheads;
 mod limit_exceeded;
 pub mod limits;
 pub mod meter;

@@ -20,6 +20,10 @@ pub enum Consumption {
     PropertiesCheck,
     /// An estimate.
     EstimatePropertyLite,
+    /// An estimate of a rent.
+    EstimateRent,
+    /// The report of a home.
+    ReportsHome,
     /// A property search.
     PropertiesSearch,
     /// A lite property search.
@@ -74,7 +78,7 @@ use Consumption::*;
 
 impl Consumption {
     /// All types, in the order of the price list.
-    pub const ALL: [Consumption; 31] = [
+    pub const ALL: [Consumption; 33] = [
         PropertiesGetById,
         PropertiesGetByAdvertId,
         AdvertsGetByUrl,
@@ -82,6 +86,8 @@ impl Consumption {
         AdvertsCheck,
         PropertiesCheck,
         EstimatePropertyLite,
+        EstimateRent,
+        ReportsHome,
         PropertiesSearch,
         PropertiesSearchLite,
         AdvertsGetById,
@@ -118,6 +124,8 @@ impl Consumption {
             AdvertsCheck => "API_ADVERTS_CHECK",
             PropertiesCheck => "API_PROPERTIES_CHECK",
             EstimatePropertyLite => "API_ESTIMATE_PROPERTY_LITE",
+            EstimateRent => "API_ESTIMATE_RENT",
+            ReportsHome => "API_REPORTS_HOME",
             PropertiesSearch => "API_PROPERTIES_SEARCH",
             PropertiesSearchLite => "API_PROPERTIES_SEARCH_LITE",
             AdvertsGetById => "API_ADVERTS_GET_BY_ID",
@@ -155,6 +163,8 @@ impl Consumption {
             AdvertsCheck => "check, also when there is nothing to check",
             PropertiesCheck => "check, also when there is nothing to check",
             EstimatePropertyLite => "estimate",
+            EstimateRent => "rent estimated",
+            ReportsHome => "report",
             PropertiesSearch => "call",
             PropertiesSearchLite => "call",
             AdvertsGetById => "call",
@@ -192,6 +202,8 @@ impl Consumption {
             | AdvertsCheck
             | PropertiesCheck
             | EstimatePropertyLite
+            | EstimateRent
+            | ReportsHome
             | Sql => 1,
             _ => 0,
         }

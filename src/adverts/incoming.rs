@@ -7,6 +7,7 @@ use chrono::{DateTime, Duration, Utc};
 use serde_json::{Map, Value};
 
 use crate::change::Sighting;
+use crate::contacts::{ErasedContacts, Unknown};
 use crate::identity::{IdentityRules, ListingUrl, URL_RULE};
 use crate::implausible::LeftOutPosition;
 use toise_contract::Fault;
@@ -106,6 +107,25 @@ impl IncomingAdvert {
             content,
             left_out_position,
         })
+    }
+
+    /// Removes the contacts of a list from what it reports: they are unknown. Returns whether it had any.
+    ///
+    /// # Errors
+    /// Never: a record without some of its values stays valid.
+    pub fn forget(&mut self, contacts: &ErasedContacts) -> Result<bool, Fault> {
+        if contacts.is_empty() {
+            return Ok(false);
+        }
+        let mut patch = Value::Object(std::mem::take(&mut self.patch));
+        let has_any = contacts.remove_from(&mut patch, Unknown::Null);
+        if has_any {
+            self.content = read(&patch)?;
+        }
+        if let Value::Object(patch) = patch {
+            self.patch = patch;
+        }
+        Ok(has_any)
     }
 
     /// Returns what the history of the advert needs of this sighting, which reported `content`.

@@ -204,6 +204,34 @@ pub fn restamp(
     AdvertDraft::build(delta, sources)
 }
 
+/// Returns the record of a stored advert without what `remove` removes from its JSON; `None` if that is nothing. Its
+/// history does not change.
+///
+/// # Errors
+/// The stored record cannot be decoded, or the new one cannot be encoded.
+pub fn without(
+    stored: &StoredAdvert,
+    remove: &dyn Fn(&mut Value) -> bool,
+    sources: PlaceSources<'_>,
+) -> Result<Option<AdvertDraft>, document::Error> {
+    let damaged = |error: serde_json::Error| document::Error::Damaged(error.to_string());
+    let mut record: Value = serde_json::from_slice(&stored.text).map_err(damaged)?;
+    if !remove(&mut record) {
+        return Ok(None);
+    }
+    let cleared = StoredAdvert {
+        text: record.to_string().into_bytes(),
+        ..stored.clone()
+    };
+    let (known, _) = AdvertState::read(&cleared)?;
+    let delta = AdvertDelta {
+        known,
+        events: Vec::new(),
+        change: ContentChange::Unchanged,
+    };
+    AdvertDraft::build(delta, sources).map(Some)
+}
+
 /// Returns the completed record of an advert as if it arrived at `now` and were not known, and the warnings for its
 /// sender.
 ///

@@ -29,6 +29,7 @@ pub mod registry;
 pub mod replay;
 pub mod request;
 pub mod retention;
+pub mod saved_search;
 mod schedule;
 pub mod settings;
 pub mod signature;

@@ -10,6 +10,8 @@ use uuid::Uuid;
 use super::alert::{self, Alert, AlertSubject, COLUMNS};
 use super::deliveries::PageParams;
 use crate::delivery::DeliveryStatus;
+use crate::saved_search::why_unmatched;
+use toise_contract::filter::LayerSource;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::filters::ListingKind;
 use toise_store::{self as store, Store};
@@ -27,6 +29,8 @@ pub struct Overview {
     pub deliveries: [(DeliveryStatus, u64); 4],
     /// Time since when all attempts at its receiver have failed; `None` if the last one succeeded.
     pub failing_since: Option<Timestamp>,
+    /// Why it matches nothing at present although it is active; `None` otherwise.
+    pub unmatched_because: Option<String>,
 }
 
 impl Overview {
@@ -40,6 +44,9 @@ impl Overview {
         }
         if let Some(since) = self.failing_since {
             answer["failing_since"] = json!(since);
+        }
+        if let Some(reason) = &self.unmatched_because {
+            answer["unmatched_because"] = json!(reason);
         }
         answer
     }
@@ -72,16 +79,20 @@ pub fn list(store: &Store, account: Option<Uuid>, page: PageParams) -> store::Re
     })
 }
 
-/// Returns an alert of any account; `None` if there is none with this identifier.
-pub fn show(store: &Store, id: FlxId) -> store::Result<Option<Overview>> {
+/// Returns an alert of any account; `None` if there is none with this identifier. Reads the layers of its search.
+pub fn show(store: &Store, id: FlxId, layers: &dyn LayerSource) -> store::Result<Option<Overview>> {
     let sql = format!("SELECT {COLUMNS} FROM alerts WHERE alert_id = ?1 AND kind <> 'PORTFOLIO'");
-    store.read(|connection| {
+    let found = store.read(|connection| {
         let found = connection
             .prepare_cached(&sql)?
             .query_row([id.0.as_bytes()], alert::alert)
             .optional()?;
         found.map(|alert| overview(connection, alert)).transpose()
-    })
+    })?;
+    Ok(found.map(|found| Overview {
+        unmatched_because: why_unmatched(&found.alert, layers),
+        ..found
+    }))
 }
 
 fn overview(connection: &Connection, alert: Alert) -> rusqlite::Result<Overview> {
@@ -130,6 +141,7 @@ fn overview(connection: &Connection, alert: Alert) -> rusqlite::Result<Overview>
         failing_since: failing_since
             .and_then(DateTime::<Utc>::from_timestamp_millis)
             .map(Timestamp::new),
+        unmatched_because: None,
         alert,
     })
 }

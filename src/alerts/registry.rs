@@ -412,7 +412,7 @@ fn find(connection: &Connection, address: AlertRef) -> rusqlite::Result<Option<A
         .optional()
 }
 
-/// Numbers of alerts of an account, of all kinds together.
+/// Numbers of alerts of an account, of all kinds together. The receivers of portfolios are not alerts.
 struct AlertCounts {
     active: usize,
     /// Including inactive ones.
@@ -427,8 +427,12 @@ impl AlertCounts {
             Ok(count as usize)
         };
         Ok(Self {
-            active: count("SELECT count(*) FROM alerts WHERE account_id = ?1 AND activated = 1")?,
-            all: count("SELECT count(*) FROM alerts WHERE account_id = ?1")?,
+            active: count(
+                "SELECT count(*) FROM alerts WHERE account_id = ?1 AND activated = 1 AND kind <> 'PORTFOLIO'",
+            )?,
+            all: count(
+                "SELECT count(*) FROM alerts WHERE account_id = ?1 AND kind <> 'PORTFOLIO'",
+            )?,
         })
     }
 

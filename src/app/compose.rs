@@ -39,11 +39,13 @@ use toise_layers::{Layers, functions as layer_functions};
 use toise_listings::Listings;
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
+use toise_market::rents::Rents;
 use toise_market::table::{self, MarketTable};
 use toise_net::egress::EgressGuard;
 use toise_net::webhook_client::WebhookClient;
 use toise_opendata::{OpenData, address_functions};
 use toise_portfolios::Portfolios;
+use toise_report::Reporter;
 use toise_service::address_rates::AddressRates;
 use toise_service::console_page::ConsolePage;
 use toise_service::isochrones::Isochrones;
@@ -162,8 +164,9 @@ pub fn app(
     let observed = readiness.clone();
     let depth = pool.clone();
     let market = market(&properties, &models, clock);
+    let rents = rents(&properties, store, &models, clock);
     let indicators = MarketTable::new(market.clone(), config.sql.threads())?;
-    let layers = Layers::of(store.folder());
+    let layers = properties.listings().layers().clone();
     let state = worker_state(&models, &geocoding, &layers, clock, config)?;
     let sql = queries(
         store,
@@ -210,6 +213,13 @@ pub fn app(
         portfolios: Portfolios::new(store.folder(), store.clone(), clock.clone()),
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
         tiles: Tiles::new(properties.shared_engine(), clock.clone()),
+        reports: Reporter::new(
+            store.folder(),
+            OpenData::new(properties.shared_engine()),
+            market.clone(),
+            models.clone(),
+            layers.clone(),
+        ),
         isochrones: Isochrones::new(&config.geocoding.isochrones)?,
         layers,
         geocoding: with_upstream(geocoding, upstream, &metrics),
@@ -218,6 +228,7 @@ pub fn app(
         receivers,
         models,
         market,
+        rents,
         sql,
     };
     let access = AccessControl {
@@ -267,6 +278,18 @@ fn market(properties: &Arc<Projection>, models: &LiveModel, clock: &Clock) -> Ma
     Market::new(
         properties.shared_engine(),
         Arc::new(move || Some(listings.view())),
+        models.clone(),
+        clock.clone(),
+    )
+}
+
+/// Returns the rents of homes over the tables of the projection's engine.
+fn rents(properties: &Arc<Projection>, store: &Store, models: &LiveModel, clock: &Clock) -> Rents {
+    let listings = Arc::clone(properties);
+    Rents::new(
+        properties.shared_engine(),
+        Arc::new(move || Some(listings.view())),
+        Some(store.clone()),
         models.clone(),
         clock.clone(),
     )

@@ -12,6 +12,7 @@ pub mod dumps;
 pub mod importing;
 mod merges;
 mod open_files;
+pub mod personal_data;
 pub mod publishing;
 pub(crate) mod readiness;
 pub mod refresh;

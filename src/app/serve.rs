@@ -17,8 +17,8 @@ use crate::config::Config;
 use crate::disk::DiskCheck;
 use crate::replica::{self, ReplicaData};
 use crate::{
-    Failure, contours, doctor, merges, open_files, publishing, readiness, refreshing, sweep,
-    verify, waiting_rows,
+    Failure, contours, doctor, merges, open_files, personal_data, publishing, readiness,
+    refreshing, sweep, verify, waiting_rows,
 };
 use toise_alerts::dispatch::Dispatcher;
 use toise_alerts::open_data::{OpenDataAlerts, OpenDataAlertsContext};
@@ -171,6 +171,9 @@ pub fn run_service(
         Compaction::Here
     };
     let (engine, properties) = open_tables(data, config, &listings, compaction)?;
+    if compaction == Compaction::Here {
+        personal_data::resume(data, &store, &listings)?;
+    }
     let open_data = OpenData::new(engine);
     let models = LiveModel::open(data, config.estimate.adjustments());
     let geocoding = GeocodingService::new(data, addresses.clone(), contours::kept(data));
@@ -302,8 +305,10 @@ impl Workers {
                 tracing::warn!(%error, "cannot correct dates in the future; will retry");
             }
         })?;
+        let forgetting = personal_data::start(supervisor, &listings, config)?;
         let counting = merges::start(supervisor, listings, &app.metrics)?;
         Ok(Self(Box::new((
+            forgetting,
             counting,
             dating,
             refreshing,

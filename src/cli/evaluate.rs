@@ -1,8 +1,8 @@
-//! `toise evaluate`: measures the estimator on later sales, and the merges of adverts.
+//! `toise evaluate`: measures the estimator on later sales, the rents, and the merges of adverts.
 
 use clap::{Args, Subcommand};
 
-use super::{CommandResult, Common, evaluate_dedup, evaluate_estimate};
+use super::{CommandResult, Common, evaluate_dedup, evaluate_estimate, evaluate_rent};
 
 /// Arguments of `evaluate`.
 #[derive(Args, Debug)]
@@ -23,6 +23,8 @@ pub struct EvaluateArgs {
 enum EvaluateTarget {
     /// Train the estimator on sales up to a day, and evaluate it on later sales
     Estimate(evaluate_estimate::EvaluateEstimateArgs),
+    /// Measure estimated rents on homes that the model does not know
+    Rent(evaluate_rent::EvaluateRentArgs),
     /// Measure the merges of the data folder's adverts
     Dedup(evaluate_dedup::DedupArgs),
 }
@@ -31,6 +33,7 @@ enum EvaluateTarget {
 pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
     match &arguments.what {
         EvaluateTarget::Estimate(arguments) => evaluate_estimate::run(common, arguments),
+        EvaluateTarget::Rent(arguments) => evaluate_rent::run(common, arguments),
         EvaluateTarget::Dedup(arguments) => evaluate_dedup::run(common, arguments),
     }
 }

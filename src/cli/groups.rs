@@ -44,6 +44,8 @@ const GROUPS: &[(&str, &[&str])] = &[
             "match",
             "geocode",
             "estimate",
+            "rent",
+            "report",
             "portfolio",
             "train",
             "evaluate",
@@ -53,7 +55,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Operate",
         &[
-            "doctor", "check", "backup", "restore", "publish", "gc", "config",
+            "doctor", "check", "backup", "restore", "erase", "publish", "gc", "config",
         ],
     ),
     (

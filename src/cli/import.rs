@@ -12,6 +12,7 @@ use indicatif::{HumanBytes, HumanCount};
 
 use super::common::MissingArgs;
 use super::layers::{self, LAYER_HELP, LayerArgs};
+use super::rent::{self, ImportRentsArgs};
 use super::result::{listed, no_rows};
 use super::sources::{AddressesPlaceArgs, DiagnosticsPlaceArgs, SalesPlaceArgs};
 use super::{CommandResult, Common};
@@ -60,6 +61,9 @@ enum ImportDataset {
     /// Import a file of geodata as a layer, for SQL
     #[command(after_help = LAYER_HELP)]
     Layer(LayerArgs),
+    /// Import the official map of rents by commune (Carte des loyers)
+    #[command(after_help = rent::IMPORT_HELP)]
+    Rents(ImportRentsArgs),
 }
 
 impl ImportDataset {
@@ -69,6 +73,7 @@ impl ImportDataset {
             ImportDataset::Dpe(arguments) => &arguments.shared.missing,
             ImportDataset::Ban(arguments) => &arguments.shared.missing,
             ImportDataset::Layer(arguments) => &arguments.missing,
+            ImportDataset::Rents(arguments) => &arguments.missing,
         }
     }
 }
@@ -226,6 +231,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
         }
         ImportDataset::Ban(arguments) => import_ban(common, arguments, clock, progress),
         ImportDataset::Layer(arguments) => layers::import(common, arguments, &clock),
+        ImportDataset::Rents(arguments) => rent::import(common, arguments, &clock),
     }
 }
 

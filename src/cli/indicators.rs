@@ -1,4 +1,5 @@
-//! Opens the market indicators for `market` and `sql`, over the tables that these commands have opened.
+//! Opens the market indicators for `market` and `sql`, and the rents of homes for `rent` and `evaluate`, over the tables
+//! that these commands have opened.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +12,9 @@ use toise_estimate::live::LiveModel;
 use toise_listings::Listings;
 use toise_listings::search::projection::sql_tables;
 use toise_listings::search::projection::view::ProjectionView;
-use toise_market::Market;
+use toise_market::rents::Rents;
+use toise_market::{CurrentProperties, Market};
+use toise_store::Store;
 
 /// Returns the indicators over an open engine. Without listings, the figures that come from adverts are null.
 ///
@@ -24,18 +27,50 @@ pub(super) fn market_over(
     listings: Option<&Listings>,
     clock: Clock,
 ) -> Result<Market, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(Market::new(
+        Arc::clone(engine),
+        current_properties(engine, listings)?,
+        models(data, config),
+        clock,
+    ))
+}
+
+/// Returns the rents of homes over an open engine and the map of rents in a store.
+///
+/// # Errors
+/// The listings cannot be read.
+pub(super) fn rents_over(
+    data: &Path,
+    config: &Config,
+    engine: &Arc<Engine>,
+    listings: Option<&Listings>,
+    store: Option<Store>,
+    clock: Clock,
+) -> Result<Rents, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(Rents::new(
+        Arc::clone(engine),
+        current_properties(engine, listings)?,
+        store,
+        models(data, config),
+        clock,
+    ))
+}
+
+/// Returns the properties as they are now.
+fn current_properties(
+    engine: &Engine,
+    listings: Option<&Listings>,
+) -> Result<CurrentProperties, Box<dyn std::error::Error + Send + Sync>> {
     let view: Option<Arc<ProjectionView>> = match listings {
         Some(listings) => sql_tables::views(listings, engine, &[ListingKind::Property])?
             .pop()
             .map(Arc::new),
         None => None,
     };
-    // The model is opened on demand: few queries need it, and opening it takes seconds.
-    let models = LiveModel::on_demand(data, config.estimate.adjustments());
-    Ok(Market::new(
-        Arc::clone(engine),
-        Arc::new(move || view.clone()),
-        models,
-        clock,
-    ))
+    Ok(Arc::new(move || view.clone()))
+}
+
+/// Returns the model, opened on demand: few queries need it, and opening it takes seconds.
+fn models(data: &Path, config: &Config) -> LiveModel {
+    LiveModel::on_demand(data, config.estimate.adjustments())
 }

@@ -181,7 +181,7 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     let before = counter.adverts_before();
     report.merges(listings.merge_counts_since(counter)?, before);
     report.seconds = started.elapsed().as_secs_f64();
-    let path = report.write(&common.data)?;
+    let path = report.write(&common.data, &listings.erased_contacts()?.contacts)?;
     if let Some(copy) = &arguments.report {
         std::fs::copy(&path, copy)?;
     }

@@ -15,10 +15,12 @@ mod completions;
 mod config;
 pub mod demo;
 mod doctor;
+mod erase;
 mod estimate;
 pub mod evaluate;
 pub mod evaluate_dedup;
 pub mod evaluate_estimate;
+pub mod evaluate_rent;
 mod explain;
 mod gc;
 mod geocode;
@@ -38,6 +40,8 @@ mod portfolio;
 mod properties;
 pub mod publish;
 mod refresh;
+mod rent;
+mod report;
 mod reports;
 mod restore;
 pub mod result;
@@ -77,7 +81,7 @@ struct Toise {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Import sales, diagnostics, addresses, or geodata as a layer
+    /// Import sales, diagnostics, addresses, rents, or a layer
     Import(import::ImportArgs),
     /// Import what the official sources have published since last time
     Refresh(refresh::RefreshArgs),
@@ -119,11 +123,15 @@ enum Command {
     Market(market::MarketArgs),
     /// Value a portfolio of homes in bulk
     Estimate(estimate::EstimateArgs),
+    /// Estimate the rent and the gross yield of a home
+    Rent(rent::RentArgs),
+    /// Write the report of one home, as PDF, web page or JSON
+    Report(report::ReportArgs),
     /// Store homes that a server values again after each new model
     Portfolio(portfolio::PortfolioArgs),
     /// Train the estimator on the recorded sales
     Train(train::TrainArgs),
-    /// Measure the estimator on later sales, or the merges of adverts
+    /// Measure the estimator, the rents, or the merges of adverts
     Evaluate(evaluate::EvaluateArgs),
     /// Show what the data folder holds, what is missing and what helps
     Doctor(doctor::DoctorArgs),
@@ -145,6 +153,8 @@ enum Command {
     Config(config::ConfigArgs),
     /// Back up the data folder, also while the server is running
     Backup(backup::BackupArgs),
+    /// Remove the contacts of a person from everything that is stored
+    Erase(erase::EraseArgs),
     /// Publish the data folder to object storage, for replicas
     Publish(publish::PublishArgs),
     /// Delete objects that no kept snapshot names from object storage
@@ -198,7 +208,9 @@ impl Command {
             | Command::Match(_)
             | Command::Market(_)
             | Command::Estimate(_)
+            | Command::Rent(_)
             | Command::Portfolio(_)
+            | Command::Report(_)
             | Command::Train(_)
             | Command::Evaluate(_)
             | Command::Check(_)
@@ -206,6 +218,7 @@ impl Command {
             | Command::Alerts(_)
             | Command::Audit(_)
             | Command::Backup(_)
+            | Command::Erase(_)
             | Command::Publish(_) => true,
         }
     }
@@ -274,7 +287,9 @@ fn run(common: &Common, command: Command) -> CommandResult {
         Command::Match(arguments) => matching::run(common, &arguments),
         Command::Market(arguments) => market::run(common, &arguments),
         Command::Estimate(arguments) => estimate::run(common, &arguments),
+        Command::Rent(arguments) => rent::run(common, &arguments),
         Command::Portfolio(arguments) => portfolio::run(common, &arguments),
+        Command::Report(arguments) => report::run(common, &arguments),
         Command::Train(arguments) => train::run(common, &arguments),
         Command::Evaluate(arguments) => evaluate::run(common, &arguments),
         Command::Doctor(arguments) => doctor::run(common, &arguments),
@@ -287,6 +302,7 @@ fn run(common: &Common, command: Command) -> CommandResult {
         Command::Audit(arguments) => audit::run(common, &arguments),
         Command::Config(arguments) => config::run(common, &arguments),
         Command::Backup(arguments) => backup::run(common, &arguments),
+        Command::Erase(arguments) => erase::run(common, &arguments),
         Command::Publish(arguments) => publish::run(common, &arguments),
         Command::Gc(arguments) => gc::run(common, &arguments),
         Command::Restore(arguments) => restore::run(common, &arguments),

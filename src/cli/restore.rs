@@ -9,9 +9,12 @@ use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited};
 use toise_alerts::open_data;
 use toise_app::backup::restore::StagedRestore;
-use toise_app::verify;
+use toise_app::{contours, personal_data, verify};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
+use toise_collect::portals::Portals;
+use toise_erasure::list;
+use toise_geocode::live::LiveGeocoder;
 use toise_geocode::{folder as index, table};
 use toise_lake::Lake;
 use toise_lake::snapshot::Snapshot;
@@ -21,16 +24,21 @@ use toise_store::{self as store, Store};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The data folder must be absent or empty. Keys are restored as they were when the backup was taken: keys created later
-are unknown, and keys revoked later work again.
+are unknown, and keys revoked later work again. Contacts that were erased later are in the backup: --erased erases them
+again, at once.
 
-Example:
+Examples:
 
   toise restore /backups/2026-11-21.tar --data ./restored
+  toise restore /backups/2026-11-21.tar --data ./restored-again --erased ./former/erased-contacts.json
   toise serve --data ./restored")]
 pub struct RestoreArgs {
     /// Folder or tar file created by `toise backup`
     #[arg(value_name = "DIR|FILE.tar")]
     from: PathBuf,
+    /// erased-contacts.json of the former data folder or of a newer backup: its contacts are erased from the restored data
+    #[arg(long, value_name = "FILE")]
+    erased: Option<PathBuf>,
 }
 
 /// Runs `restore`.
@@ -49,15 +57,36 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
     let bar = Progress::new(common.json).rows("index of addresses", addresses(&restored.folder())?);
     index::rebuild(&restored.folder(), &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
+    if let Some(erased) = &arguments.erased {
+        list::merge(erased, &restored.folder())?;
+    }
     let manifest = restored.publish()?;
     if let Some(store) = Store::open_existing(&common.data).ok().flatten() {
         open_data::rewind(&store, &common.data)?;
+    }
+    if arguments.erased.is_some() {
+        erase_again(common)?;
     }
     if let Err(error) = note(&common.data, &arguments.from) {
         // This is no error: the folder is complete, and the store may not open because its master key is elsewhere.
         eprintln!("the restore is not recorded in the audit log of the restored folder: {error}");
     }
     report(common, "data", &common.data, &manifest);
+    Ok(())
+}
+
+/// Erases the contacts of the list in the restored folder from its data. If this fails, the next server does it before it
+/// serves.
+fn erase_again(common: &Common) -> CommandResult {
+    let Some(store) = Store::open_existing(&common.data)? else {
+        return Ok(());
+    };
+    let listings = common
+        .listings(store.clone(), Clock::system())?
+        .with_contours(contours::kept(&common.data))
+        .with_addresses(LiveGeocoder::open(&common.data))
+        .with_identity(Portals::load(&common.data)?.identity());
+    personal_data::resume(&common.data, &store, &listings)?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Runs a job: fetches its page, reads it, and ingests the advert or records why there is none.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -327,9 +327,24 @@ impl PageWorker {
         }
     }
 
-    /// Stores a page as evidence in disputes, if the operator enabled it; a failure does not affect the collection.
+    /// Stores a page as evidence in disputes, if the operator enabled it; a failure does not affect the collection. A
+    /// page with the contact of a person who asked to be forgotten is not stored.
     fn archive_page(&self, job: &Job, page: &FetchedPage, now: DateTime<Utc>) {
         let Some(folder) = &self.pages else { return };
+        let erased = match self.listings.erased_contacts() {
+            Ok(erased) => erased,
+            Err(error) => {
+                tracing::warn!(%error, "cannot store a page: the list of erased contacts cannot be read");
+                return;
+            }
+        };
+        if !erased.contacts.is_empty()
+            && erased
+                .contacts
+                .is_in_text(&String::from_utf8_lossy(&page.bytes))
+        {
+            return;
+        }
         let name = format!(
             "{}-{}.html.zst",
             now.format("%Y%m%dT%H%M%S%3fZ"),
@@ -342,6 +357,14 @@ impl PageWorker {
             tracing::warn!(%error, "cannot store a page");
         }
     }
+}
+
+/// Returns the bytes of a stored page.
+///
+/// # Errors
+/// The file cannot be read, or is not one.
+pub fn stored_page(path: &Path) -> std::io::Result<Vec<u8>> {
+    zstd::decode_all(std::fs::File::open(path)?)
 }
 
 /// Returns whether a request for a listing was redirected to the home page, as some portals do when it is gone.

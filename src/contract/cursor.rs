@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
-use super::filter::{Clause, ClauseTest, Filter};
+use super::filter::{Clause, ClauseTest, Filter, LayerRelation};
 use super::position::{CursorPosition, SortValue};
 
 /// Length of the truncated signature, in bytes: forging one takes 2^128 attempts.
@@ -268,6 +268,19 @@ fn write_test(bytes: &mut Vec<u8>, test: &ClauseTest) {
         ClauseTest::InArea(area) => {
             bytes.push(b'p');
             write_texts(bytes, &[area.to_geojson()]);
+        }
+        ClauseTest::InLayer(test) => {
+            // Not the version: a cursor stays valid when the layer is replaced.
+            bytes.push(b'l');
+            write_text(bytes, &test.name);
+            match test.relation {
+                LayerRelation::Inside => bytes.push(b'i'),
+                LayerRelation::Outside => bytes.push(b'o'),
+                LayerRelation::Within { meters } => {
+                    bytes.push(b'w');
+                    write_numbers(bytes, [meters]);
+                }
+            }
         }
         ClauseTest::Any(filters) => {
             bytes.push(b'a');

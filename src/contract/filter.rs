@@ -4,11 +4,18 @@
 //! to skip rows that cannot match. A row whose column is null matches no clause on that column; a row whose list is
 //! empty matches no clause on the list.
 
+mod layer;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use toise_geo::area::Area;
 use toise_geo::columns::{LATITUDE, LONGITUDE};
+
+pub use layer::{
+    LAYER_METERS_MAX, LAYER_RELATIONS, LayerError, LayerRelation, LayerShape, LayerSource,
+    LayerTest, layer_tests, resolve,
+};
 
 /// Name of the position of a row.
 pub const POSITION: &str = "location";
@@ -76,6 +83,8 @@ pub enum ClauseTest {
     },
     /// A position in an area, border included.
     InArea(Arc<Area>),
+    /// A position with a relation to a layer.
+    InLayer(LayerTest),
     /// At least one of these filters holds; none of them is empty. The clause has no column.
     Any(Vec<Filter>),
     /// For a list of structs: at least one struct satisfies this filter, which is not empty and names fields of the

@@ -78,6 +78,12 @@ impl Fingerprint {
         marks.filter(|mark| mark.home != 0)
     }
 
+    /// Iterates over the digests of the marks of its seller: name, telephone, mail, SIREN.
+    pub fn seller_marks(&self) -> impl Iterator<Item = i64> + '_ {
+        let of_seller = self.parts().filter(|(part, _)| *part == Part::Identity);
+        of_seller.map(|(_, mark)| mark.digest)
+    }
+
     /// Returns the fingerprint without its common marks.
     ///
     /// # Errors

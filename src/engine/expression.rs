@@ -149,6 +149,17 @@ pub(super) fn scoped_expr(
                 .and(near(lon_column, west, east))
                 .and(inside))
         }
+        ClauseTest::InLayer(test) => {
+            let [lat_column, lon_column] = position_columns(name).map(|name| column(&name));
+            let holds =
+                functions::in_layer(test).call(vec![lat_column.clone(), lon_column.clone()]);
+            Ok(match test.bounds() {
+                Some([south, north, west, east]) => near(lat_column, south, north)
+                    .and(near(lon_column, west, east))
+                    .and(holds),
+                None => holds,
+            })
+        }
         ClauseTest::Any(filters) => {
             let mut any = lit(false);
             for (nth, filter) in filters.iter().enumerate() {

@@ -12,6 +12,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use toise_contract::filter::LayerTest;
 use toise_geo::area::Area;
 use toise_geo::distance::planar_distance_m;
 
@@ -150,6 +151,52 @@ impl ScalarUDFImpl for InArea {
             .map(|row| Some(area.contains(lat.at(row)?, lon.at(row)?)))
             .collect();
         Ok(ColumnarValue::Array(Arc::new(inside)))
+    }
+}
+
+/// Returns the function `in_layer(lat, lon)` for a resolved test: whether a position satisfies it; null if a coordinate is
+/// null.
+pub fn in_layer(test: &LayerTest) -> ScalarUDF {
+    ScalarUDF::from(InLayer {
+        test: test.clone(),
+        signature: Signature::exact(vec![DataType::Float64; 2], Volatility::Immutable),
+    })
+}
+
+#[derive(Debug, PartialEq)]
+struct InLayer {
+    test: LayerTest,
+    signature: Signature,
+}
+
+impl Eq for InLayer {}
+
+impl Hash for InLayer {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.test.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for InLayer {
+    fn name(&self) -> &str {
+        "in_layer"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = arguments.number_rows;
+        let [lat, lon] = numbers(&arguments.args, rows)?;
+        let holds: BooleanArray = (0..rows)
+            .map(|row| Some(self.test.holds(lat.at(row)?, lon.at(row)?)))
+            .collect();
+        Ok(ColumnarValue::Array(Arc::new(holds)))
     }
 }
 

@@ -29,7 +29,7 @@ use super::expression::{ColumnScope, one_of, scoped_expr};
 pub use super::expression::{clause_expr, filter_expr};
 use super::some_item::truth;
 use super::view::{ColumnStatistics, RowGroup};
-use toise_contract::filter::{Clause, ClauseTest, Filter, position_columns};
+use toise_contract::filter::{Clause, ClauseTest, Filter, LayerTest, position_columns};
 use toise_geo::area::Area;
 use toise_geo::distance::covering_span_degrees;
 use toise_lake::schema::{ColumnKind, TableSchema};
@@ -87,6 +87,8 @@ pub enum Kernel {
     InBox([f64; 4]),
     /// In an area.
     InArea(Arc<Area>),
+    /// A relation to a layer, which is resolved.
+    InLayer(LayerTest),
     /// At least one of these predicates holds.
     Any(Vec<Predicate>),
     /// At least one item of the row's list satisfies this predicate over the decoded fields of the items.
@@ -101,7 +103,7 @@ pub enum Kernel {
 }
 
 impl Predicate {
-    /// Compiles a filter; its columns must exist in the table.
+    /// Compiles a filter; its columns must exist in the table, and its tests on layers must be resolved.
     pub fn compile(schema: &TableSchema, filter: &Filter) -> Result<Self, DataFusionError> {
         Self::scoped(ColumnScope::Table(schema), filter)
     }
@@ -175,6 +177,14 @@ impl CompiledClause {
                 columns = numbers_of(scope, &position_columns(name))?;
                 Kernel::InArea(Arc::clone(area))
             }
+            ClauseTest::InLayer(test) => {
+                if !test.is_resolved() {
+                    let reason = format!("layer {} is not resolved", test.name);
+                    return Err(DataFusionError::Internal(reason));
+                }
+                columns = numbers_of(scope, &position_columns(name))?;
+                Kernel::InLayer(test.clone())
+            }
             test => {
                 let (index, kind) = scope.column(name)?;
                 if let (ColumnKind::CategoryList | ColumnKind::TextList, ClauseTest::OneOf(_)) =
@@ -234,9 +244,10 @@ impl CompiledClause {
     fn expression_of(scope: ColumnScope<'_>, clause: &Clause) -> Result<Kernel, DataFusionError> {
         let name = clause.column.as_ref();
         let names = match clause.test {
-            ClauseTest::Within { .. } | ClauseTest::InBox { .. } | ClauseTest::InArea(_) => {
-                position_columns(name).to_vec()
-            }
+            ClauseTest::Within { .. }
+            | ClauseTest::InBox { .. }
+            | ClauseTest::InArea(_)
+            | ClauseTest::InLayer(_) => position_columns(name).to_vec(),
             _ => vec![name.into()],
         };
         let mut fields = Vec::with_capacity(2);
@@ -259,6 +270,8 @@ impl CompiledClause {
             Kernel::Expression { .. } if self.by_value => 1,
             Kernel::SomeItem(_) => 4,
             Kernel::Expression { .. } => 5,
+            // It searches a tree for each row.
+            Kernel::InLayer(_) => 6,
         }
     }
 
@@ -338,6 +351,14 @@ impl CompiledClause {
                     (west, east)
                 })
             }
+            ClauseTest::InLayer(test) => {
+                let [south, north, west, east] = test.bounds()?;
+                Some(if nth == 0 {
+                    (south, north)
+                } else {
+                    (west, east)
+                })
+            }
             ClauseTest::OneOf(_)
             | ClauseTest::Is(_)
             | ClauseTest::Any(_)
@@ -346,10 +367,11 @@ impl CompiledClause {
     }
 
     /// Returns whether positions between these latitudes and longitudes may satisfy the clause: false only if its area
-    /// does not reach into their box.
+    /// or layer does not reach into their box.
     pub fn may_hold_between(&self, lats: (f64, f64), lons: (f64, f64)) -> bool {
         match &self.kernel {
             Kernel::InArea(area) => area.meets([lats.0, lats.1, lons.0, lons.1]),
+            Kernel::InLayer(test) => test.may_hold_in([lats.0, lats.1, lons.0, lons.1]),
             _ => true,
         }
     }

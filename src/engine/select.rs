@@ -338,6 +338,12 @@ impl BoundClause<'_> {
                 let all = || BooleanBuffer::collect_bool(length, holds);
                 narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
             }
+            Kernel::InLayer(test) => {
+                let (lats, lons) = (numbers(0), numbers(1));
+                let holds = |row: usize| test.holds(lats[row], lons[row]);
+                let all = || BooleanBuffer::collect_bool(length, holds);
+                narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
+            }
             Kernel::Any(_) => narrow_any(&self.inner, mask.as_ref(), start, length)?,
             Kernel::SomeItem(_) => match self.inner.first() {
                 Some(all) => narrow_items(&all.clauses, mask, start, length)?,

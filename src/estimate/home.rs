@@ -35,6 +35,21 @@ pub enum Grade {
     G,
 }
 
+impl Grade {
+    /// Returns the letter of the class.
+    pub fn letter(self) -> char {
+        match self {
+            Self::A => 'A',
+            Self::B => 'B',
+            Self::C => 'C',
+            Self::D => 'D',
+            Self::E => 'E',
+            Self::F => 'F',
+            Self::G => 'G',
+        }
+    }
+}
+
 /// A home on its valuation date.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Home {

@@ -14,6 +14,9 @@ use toise_transport::coding::Unchanging;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
+/// The content security policy of a page without scripts and without anything to load.
+pub const HTML_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
+    form-action 'none'; frame-ancestors 'none'";
 /// Cache rule of files: a browser may keep them for a day before it revalidates.
 pub const FILE_CACHE: &str = "public, max-age=86400";
 /// Cache rule of pages and their settings: revalidated on every use.

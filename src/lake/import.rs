@@ -26,7 +26,7 @@ use super::data_file::DataFile;
 use super::id_index::{self, IdEntry, RowVersions};
 use super::locked_table::{LockedTable, TableRewrite};
 use super::schema::TableSchema;
-use super::shared_folder::DeltaLog;
+use super::shared_folder::{self, DeltaLog};
 use super::snapshot::Snapshot;
 use super::sort::{RowMarks, Sorter, SurvivorSet};
 use super::stored_rows::StoredRows;
@@ -260,6 +260,18 @@ pub(super) fn rebuild_delta_log(
     let table = LockedTable::lock(folder, schema, clock, keep_versions)?;
     table.sweep(&Snapshot::load(folder)?)?;
     table.share(DeltaLog::Rebuilt)
+}
+
+/// Deletes all versions of a table but the current one, and every file that only they name.
+pub(super) fn forget_versions(
+    folder: &Path,
+    schema: &'static TableSchema,
+    clock: Clock,
+) -> Result<(), Error> {
+    let table = LockedTable::lock(folder, schema, clock, 1)?;
+    table.sweep(&Snapshot::load(folder)?)?;
+    table.share(DeltaLog::Rebuilt)?;
+    shared_folder::forget_former(folder)
 }
 
 /// Sorts entries by id and, within an id, best first; retains the best of each id and drops the others.

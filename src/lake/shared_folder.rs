@@ -84,6 +84,11 @@ pub(super) fn refresh(own: &Path, log: DeltaLog) -> Result<(), Error> {
     replaced.and(cleared)
 }
 
+/// Deletes the previous shared folder, whose files a program may just be about to list.
+pub(super) fn forget_former(own: &Path) -> Result<(), Error> {
+    clear(&own.join(FORMER))
+}
+
 /// Builds a shared folder at `stage`.
 fn make_stage(
     own: &Path,

@@ -5,6 +5,7 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -27,6 +28,8 @@ use crate::write::{FEATURE, GEOMETRY};
 const PIECE_SEGMENTS_MAX: usize = 32;
 /// Numbers of a box in the tree.
 const BOX_NUMBERS: usize = 4;
+/// How much rounding may make the distance to a box exceed that to a part in it, metres.
+const BOX_SLACK_M: f64 = 1e-3;
 
 /// A part of a feature.
 #[derive(Debug)]
@@ -102,6 +105,18 @@ pub struct LayerIndex {
     /// Number of the feature of each part.
     features: Vec<i64>,
     tree: RTree<f64>,
+    /// Whether a part is a polygon.
+    has_polygons: bool,
+    /// Checksum of the data file.
+    version: String,
+}
+
+/// What is below a node of the tree.
+enum Below {
+    /// A part, by its index.
+    Part(usize),
+    /// Nodes, by their places among the boxes.
+    Nodes(Range<usize>),
 }
 
 /// A node of the tree that may hold something near: its distance, and its place among the boxes.
@@ -127,11 +142,11 @@ impl PartialOrd for Candidate {
 }
 
 impl LayerIndex {
-    /// Reads the geometries of a data file, on all cores.
+    /// Reads the geometries of a data file with this checksum, on all cores.
     ///
     /// # Errors
     /// It is not the data file of a layer.
-    pub(crate) fn read(data: Bytes) -> Result<Self, String> {
+    pub(crate) fn read(data: Bytes, checksum: &str) -> Result<Self, String> {
         let failed = |error: parquet::errors::ParquetError| error.to_string();
         let builder = ParquetRecordBatchReaderBuilder::try_new(data).map_err(failed)?;
         let columns = ProjectionMask::columns(builder.parquet_schema(), [FEATURE, GEOMETRY]);
@@ -155,7 +170,10 @@ impl LayerIndex {
                 parts.extend(of_row);
             }
         }
-        Self::over(parts, features)
+        Ok(Self {
+            version: checksum.to_owned(),
+            ..Self::over(parts, features)?
+        })
     }
 
     fn over(parts: Vec<Part>, features: Vec<i64>) -> Result<Self, String> {
@@ -170,6 +188,8 @@ impl LayerIndex {
         }
         Ok(Self {
             tree: tree.finish::<HilbertSort>(),
+            has_polygons: parts.iter().any(|part| matches!(part, Part::Polygon(_))),
+            version: String::new(),
             parts,
             features,
         })
@@ -180,9 +200,112 @@ impl LayerIndex {
         if !lat.is_finite() || !lon.is_finite() {
             return false;
         }
-        let near = self.tree.search(lon, lat, lon, lat).into_iter();
-        let mut near = near.map(|part| &self.parts[part as usize]);
-        near.any(|part| part.contains(lat, lon))
+        self.any_part([lon, lat, lon, lat], |part| part.contains(lat, lon))
+    }
+
+    /// Returns whether a feature is within a planar distance of a position: its [`Nearest::distance_m`] is at most that.
+    pub fn is_within(&self, lat: f64, lon: f64, meters: f64) -> bool {
+        if !lat.is_finite() || !lon.is_finite() {
+            return false;
+        }
+        let plane = Plane::at(lat, lon);
+        let mut waiting = BinaryHeap::from([self.candidate(self.root(), &plane)]);
+        while let Some(Reverse(Candidate { distance_m, place })) = waiting.pop() {
+            if distance_m > meters + BOX_SLACK_M {
+                return false;
+            }
+            match self.below(place) {
+                Below::Part(part) => {
+                    if self.parts[part].distance_m(lat, lon, &plane) <= meters {
+                        return true;
+                    }
+                }
+                Below::Nodes(nodes) => {
+                    let nodes = nodes.step_by(BOX_NUMBERS);
+                    waiting.extend(nodes.map(|node| self.candidate(node, &plane)));
+                }
+            }
+        }
+        false
+    }
+
+    /// Returns whether the box of a part has a position in common with a box, given by its western, southern, eastern and
+    /// northern edge.
+    pub fn may_meet(&self, bounds: [f64; BOX_NUMBERS]) -> bool {
+        self.any_part(bounds, |_| true)
+    }
+
+    /// Returns western, southern, eastern and northern edge of the box around all parts.
+    pub fn bounds(&self) -> [f64; BOX_NUMBERS] {
+        self.edges(self.root())
+    }
+
+    /// Returns whether a part is a polygon.
+    pub fn has_polygons(&self) -> bool {
+        self.has_polygons
+    }
+
+    /// Returns the checksum of the data file.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Returns whether a test holds for a part whose box has a position in common with a box. Ends with the first such part.
+    fn any_part(&self, bounds: [f64; BOX_NUMBERS], test: impl Fn(&Part) -> bool) -> bool {
+        let [west, south, east, north] = bounds;
+        let meets = |place: usize| {
+            let [own_west, own_south, own_east, own_north] = self.edges(place);
+            own_west <= east && own_east >= west && own_south <= north && own_north >= south
+        };
+        let mut waiting = vec![self.root()];
+        while let Some(place) = waiting.pop() {
+            if !meets(place) {
+                continue;
+            }
+            match self.below(place) {
+                Below::Part(part) => {
+                    if test(&self.parts[part]) {
+                        return true;
+                    }
+                }
+                Below::Nodes(nodes) => waiting.extend(nodes.step_by(BOX_NUMBERS)),
+            }
+        }
+        false
+    }
+
+    /// Returns the place of the root of the tree among the boxes.
+    fn root(&self) -> usize {
+        self.tree.boxes().len() - BOX_NUMBERS
+    }
+
+    /// Returns western, southern, eastern and northern edge of a node.
+    fn edges(&self, place: usize) -> [f64; BOX_NUMBERS] {
+        let boxes = self.tree.boxes();
+        [
+            boxes[place],
+            boxes[place + 1],
+            boxes[place + 2],
+            boxes[place + 3],
+        ]
+    }
+
+    fn candidate(&self, place: usize, plane: &Plane) -> Reverse<Candidate> {
+        Reverse(Candidate {
+            distance_m: plane.box_distance_m(self.edges(place)),
+            place,
+        })
+    }
+
+    /// Returns what is below a node.
+    fn below(&self, place: usize) -> Below {
+        let below = self.tree.indices().get(place / BOX_NUMBERS);
+        if place < self.parts.len() * BOX_NUMBERS {
+            return Below::Part(below);
+        }
+        let level = self.tree.level_bounds().iter().find(|end| **end > below);
+        let end = level.copied().unwrap_or(self.tree.boxes().len());
+        Below::Nodes(below..end.min(below + usize::from(self.tree.node_size()) * BOX_NUMBERS))
     }
 
     /// Returns the nearest feature; of several at the same distance, that with the lowest number. `None` if the position is
@@ -192,44 +315,30 @@ impl LayerIndex {
             return None;
         }
         let plane = Plane::at(lat, lon);
-        let boxes = self.tree.boxes();
-        let leaves = self.parts.len() * BOX_NUMBERS;
-        let candidate = |place: usize| {
-            let edges = [
-                boxes[place],
-                boxes[place + 1],
-                boxes[place + 2],
-                boxes[place + 3],
-            ];
-            Reverse(Candidate {
-                distance_m: plane.box_distance_m(edges),
-                place,
-            })
-        };
-        let mut waiting = BinaryHeap::from([candidate(boxes.len() - BOX_NUMBERS)]);
+        let mut waiting = BinaryHeap::from([self.candidate(self.root(), &plane)]);
         let mut best: Option<Nearest> = None;
         while let Some(Reverse(Candidate { distance_m, place })) = waiting.pop() {
             if best.is_some_and(|best| distance_m > best.distance_m) {
                 break;
             }
-            let below = self.tree.indices().get(place / BOX_NUMBERS);
-            if place < leaves {
-                let found = Nearest {
-                    feature: self.features[below],
-                    distance_m: self.parts[below].distance_m(lat, lon, &plane),
-                };
-                let is_better = best.is_none_or(|best| {
-                    (found.distance_m, found.feature) < (best.distance_m, best.feature)
-                });
-                if is_better {
-                    best = Some(found);
+            match self.below(place) {
+                Below::Part(part) => {
+                    let found = Nearest {
+                        feature: self.features[part],
+                        distance_m: self.parts[part].distance_m(lat, lon, &plane),
+                    };
+                    let is_better = best.is_none_or(|best| {
+                        (found.distance_m, found.feature) < (best.distance_m, best.feature)
+                    });
+                    if is_better {
+                        best = Some(found);
+                    }
                 }
-                continue;
+                Below::Nodes(nodes) => {
+                    let nodes = nodes.step_by(BOX_NUMBERS);
+                    waiting.extend(nodes.map(|node| self.candidate(node, &plane)));
+                }
             }
-            let level = self.tree.level_bounds().iter().find(|end| **end > below);
-            let end = level.copied().unwrap_or(boxes.len());
-            let end = end.min(below + usize::from(self.tree.node_size()) * BOX_NUMBERS);
-            waiting.extend((below..end).step_by(BOX_NUMBERS).map(candidate));
         }
         best
     }

@@ -61,6 +61,24 @@ fn borders_holes_lines_and_points_are_as_documented() {
 }
 
 #[test]
+fn boxes_without_a_part_are_excluded_and_no_others() {
+    let features = ["POLYGON ((2 48, 3 48, 3 49, 2 49, 2 48))", "POINT (5 44)"];
+    let features = features.map(|text| wkt::read(text).unwrap().unwrap());
+    let index = index(&features);
+    assert_eq!(index.bounds(), [2.0, 44.0, 5.0, 49.0]);
+    assert!(index.has_polygons());
+    for (bounds, expected) in [
+        ([2.5, 48.5, 2.6, 48.6], true),
+        ([3.0, 49.0, 4.0, 50.0], true),
+        ([3.1, 45.0, 4.9, 47.0], false),
+        ([5.0, 44.0, 5.0, 44.0], true),
+        ([-10.0, 40.0, 10.0, 50.0], true),
+    ] {
+        assert_eq!(index.may_meet(bounds), expected, "{bounds:?}");
+    }
+}
+
+#[test]
 fn of_equal_distances_the_lowest_number_is_taken() {
     let squares = vec![
         wkt::read("POLYGON ((2 48, 4 48, 4 50, 2 50, 2 48))")
@@ -134,6 +152,11 @@ proptest! {
             prop_assert!((found.distance_m - nearest).abs() < 1e-3, "{} {}: {:?} {}", lon, lat, found, nearest);
             prop_assert!((own - nearest).abs() < 1e-3, "{} {}: {:?}", lon, lat, found);
             prop_assert_eq!(found.distance_m == 0.0, expected);
+            let metres = found.distance_m;
+            for meters in [metres, metres + 0.01, metres * 2.0 + 1.0] {
+                prop_assert!(index.is_within(lat, lon, meters), "{} {} {}", lon, lat, meters);
+            }
+            prop_assert!(metres == 0.0 || !index.is_within(lat, lon, metres - 0.01_f64.min(metres / 2.0)));
         }
     }
 }

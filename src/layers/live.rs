@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde_json::{Map, Value};
 
+use crate::attributes;
 use crate::error::{Error, Result};
 use crate::folder;
 use crate::index::LayerIndex;
@@ -58,6 +60,20 @@ impl Layers {
         folder::list(&self.0.data)
     }
 
+    /// Returns the attributes of a feature of a layer, in the order of the file it was read from, without those that are
+    /// null; empty if it has none. Blocks: reads the data file.
+    ///
+    /// # Errors
+    /// The data file cannot be read, or is damaged.
+    pub fn attributes(&self, layer: &LayerMetadata, feature: i64) -> Result<Map<String, Value>> {
+        let bytes = folder::read_verified(&self.0.data, layer)?;
+        let found = attributes::read(bytes, layer, feature).map_err(|reason| Error::Damaged {
+            name: layer.name.to_string(),
+            reason,
+        })?;
+        Ok(found.unwrap_or_default())
+    }
+
     /// Returns a digest of all layers; empty if there are none. Blocks.
     ///
     /// # Errors
@@ -92,10 +108,11 @@ impl Layers {
             None => {
                 open.retain(|one| one.metadata.name != now.name);
                 let bytes = folder::read_verified(data, &now)?;
-                let index = LayerIndex::read(bytes).map_err(|reason| Error::Damaged {
-                    name: name.to_owned(),
-                    reason,
-                })?;
+                let index =
+                    LayerIndex::read(bytes, &now.checksum).map_err(|reason| Error::Damaged {
+                        name: name.to_owned(),
+                        reason,
+                    })?;
                 OpenLayer {
                     metadata: now,
                     index: Arc::new(index),

@@ -33,7 +33,7 @@ const IRIS: &str = "location_iris_code";
 const CLASS: &str = "type";
 const OFFER: &str = "offer_type";
 /// Accepted monthly rents, EUR per square metre.
-const RENT_PER_M2: std::ops::RangeInclusive<f64> = 2.0..=200.0;
+pub(crate) const RENT_PER_M2: std::ops::RangeInclusive<f64> = 2.0..=200.0;
 
 /// Groups of energy classes whose prices are compared.
 #[derive(Clone, Copy)]
@@ -179,14 +179,14 @@ pub fn groups(
     Ok(groups)
 }
 
-fn class_of(class: HomeClass) -> EnumPropertyClass {
+pub(crate) fn class_of(class: HomeClass) -> EnumPropertyClass {
     match class {
         HomeClass::Flat => EnumPropertyClass::Flat,
         HomeClass::House => EnumPropertyClass::House,
     }
 }
 
-fn column(rows: &SelectedRows<'_>, name: &str) -> Result<Arc<DecodedColumn>, Error> {
+pub(crate) fn column(rows: &SelectedRows<'_>, name: &str) -> Result<Arc<DecodedColumn>, Error> {
     let found = properties().column(name);
     let (index, _) = found.ok_or_else(|| Error::UnknownTable(format!("properties.{name}")))?;
     rows.column(index)

@@ -14,6 +14,7 @@ mod index;
 pub mod period;
 pub mod place;
 pub mod quantiles;
+pub mod rents;
 pub mod report;
 pub mod request;
 pub mod sales;
@@ -25,7 +26,9 @@ use std::sync::Arc;
 use moka::sync::Cache;
 
 use period::Division;
+use place::Level;
 pub use report::MarketReport;
+use request::LOCATION_FIELD as LOCATION;
 pub use request::{MarketRequest, parse_market};
 use sales::SalesGroup;
 use toise_base::clock::Clock;
@@ -39,13 +42,15 @@ use toise_opendata::dvf;
 
 /// Maximum rows of a report: enough for all communes and both classes in two and a half periods.
 pub const ROWS_MAX: usize = 200_000;
+/// Maximum rows of an answer about cells over HTTP, about 4 MB of JSON: all cells of two departments in one period.
+pub const CELL_ROWS_MAX: usize = 20_000;
 /// Maximum memory of the cache of grouped sales, and of the cache of reports, bytes each.
 const CACHE_BYTES: u64 = 128 << 20;
 
 /// Why a report cannot be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The report would have more than [`ROWS_MAX`] rows.
+    /// The report would have more than [`ROWS_MAX`] rows, or the answer has no place or too many rows of cells.
     #[error(transparent)]
     Invalid(#[from] Fault),
     /// A table cannot be read, or the query was cancelled.
@@ -95,6 +100,34 @@ impl Market {
                 .weigher(move |_, report: &Arc<MarketReport>| weigh(report.bytes()))
                 .build(),
         }
+    }
+
+    /// Computes the indicators of a request as [`Self::report`] does, for an answer over HTTP: cells need a condition on the
+    /// place, and there are at most [`CELL_ROWS_MAX`] rows of them.
+    ///
+    /// # Errors
+    /// As for [`Self::report`], or there is no condition on the place, or there are too many rows.
+    pub fn answer(
+        &self,
+        request: &MarketRequest,
+        interrupt: &Interrupt,
+    ) -> Result<Arc<MarketReport>, Error> {
+        let is_of_cells = request.level == Level::Cell;
+        if is_of_cells && !request.has_place() {
+            let message =
+                "is required if level is cell: give departments, communes, around, area or layer";
+            return Err(Fault::new(LOCATION, message).into());
+        }
+        let report = self.report(request, interrupt)?;
+        let rows = report.rows.num_rows();
+        if is_of_cells && rows > CELL_ROWS_MAX {
+            let message = format!(
+                "gives {rows} rows of cells; must give at most {CELL_ROWS_MAX}: request a smaller place, longer periods, \
+                 one type or fewer days"
+            );
+            return Err(Fault::new(LOCATION, message).into());
+        }
+        Ok(report)
     }
 
     /// Computes the indicators of a request, or returns them from the cache. Uses CPU on the calling thread and its

@@ -10,7 +10,7 @@ use toise_contract::dates::DateOrInstant;
 use toise_contract::enums::{EnumPropertyClass, EnumPropertyOfferType, WireEnum};
 use toise_contract::fault::Fault;
 use toise_contract::fields::{self, Field, FieldKind, ListOf, Naming, Taken, Values};
-use toise_contract::filter::{Clause, ClauseTest, Filter, POSITION};
+use toise_contract::filter::{Clause, ClauseTest, Filter, LayerTest, POSITION};
 use toise_contract::walk::JsonPath;
 use toise_estimate::HomeClass;
 use toise_geo::area::Area;
@@ -18,6 +18,8 @@ use toise_geo::communes::codes_within;
 use toise_geo::departments;
 use toise_geo::plausible::{PositionFault, is_swapped};
 
+/// Field with the conditions on the place.
+pub(crate) const LOCATION_FIELD: &str = "location";
 /// Maximum departments or communes of a request.
 pub const PLACES_MAX: usize = 200;
 /// Characters of an INSEE code.
@@ -53,7 +55,7 @@ const fn places(item: FieldKind) -> ListOf {
     }
 }
 
-static LOCATION: [Field; 4] = [
+static LOCATION: [Field; 5] = [
     Field::optional(
         "departments",
         FieldKind::List(&DEPARTMENTS),
@@ -70,6 +72,11 @@ static LOCATION: [Field; 4] = [
         "Within a distance of a position, metres",
     ),
     Field::optional("area", FieldKind::Area, "In an area"),
+    Field::optional(
+        "layer",
+        FieldKind::Layer,
+        "Inside or outside a layer, or within a distance of it",
+    ),
 ];
 
 /// The body of a market request.
@@ -97,9 +104,9 @@ pub static BODY: [Field; 7] = [
         "Length of a period; without it all days form one period",
     ),
     Field::optional(
-        "location",
+        LOCATION_FIELD,
         FieldKind::Object(&LOCATION),
-        "The places to include; all conditions must hold",
+        "The places to include; all conditions must hold. Required over HTTP if level is cell",
     ),
 ];
 
@@ -128,6 +135,8 @@ pub struct MarketRequest {
     pub around: Option<(f64, f64, f64)>,
     /// The area.
     pub area: Option<Arc<Area>>,
+    /// The relation to a layer, which must be resolved before a report is made.
+    pub layer: Option<LayerTest>,
 }
 
 impl MarketRequest {
@@ -145,7 +154,17 @@ impl MarketRequest {
             communes: Vec::new(),
             around: None,
             area: None,
+            layer: None,
         }
+    }
+
+    /// Returns whether there is a condition on the place.
+    pub fn has_place(&self) -> bool {
+        !self.departments.is_empty()
+            || !self.communes.is_empty()
+            || self.around.is_some()
+            || self.area.is_some()
+            || self.layer.is_some()
     }
 
     /// Returns whether a class is requested.
@@ -172,6 +191,9 @@ impl MarketRequest {
         if let Some(area) = &self.area {
             let test = ClauseTest::InArea(Arc::clone(area));
             filter.push(Clause::new(POSITION, test));
+        }
+        if let Some(test) = &self.layer {
+            filter.push(Clause::new(POSITION, ClauseTest::InLayer(test.clone())));
         }
         filter
     }
@@ -207,7 +229,7 @@ pub fn parse_market(body: &Value) -> Result<MarketRequest, Fault> {
     {
         return Err(Fault::new("from", "must not be after to"));
     }
-    if let Some(mut location) = values.take::<Values<'_>>("location") {
+    if let Some(mut location) = values.take::<Values<'_>>(LOCATION_FIELD) {
         request.departments = codes(&mut location, "departments");
         request.communes = codes(&mut location, "communes");
         if let Some(Taken::Place { lat, lon, radius_m }) = location.take("around") {
@@ -218,6 +240,7 @@ pub fn parse_market(body: &Value) -> Result<MarketRequest, Fault> {
             request.around = Some((lat, lon, radius_m));
         }
         request.area = location.take("area");
+        request.layer = location.take("layer");
     }
     Ok(request)
 }

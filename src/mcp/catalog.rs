@@ -105,7 +105,7 @@ fn description(definition: &ToolDefinition, operation: &Value) -> String {
     let parts = match (definition.arguments, definition.fixed) {
         (Arguments::OfTables, _) => ["", definition.note, ""],
         // The operation describes formats that tools do not offer.
-        (_, Fixed::Rows) => [of("summary"), definition.note, ""],
+        (_, Fixed::Rows | Fixed::Data) => [of("summary"), definition.note, ""],
         (_, Fixed::Nothing) => [of("summary"), definition.note, of("description")],
     };
     let mut text = String::new();

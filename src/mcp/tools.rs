@@ -28,19 +28,25 @@ pub(crate) enum Arguments {
     OfTables,
 }
 
-/// Parts of the body that are always the same and cannot be set by arguments.
+/// Arguments that are always the same and cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fixed {
     /// None.
     Nothing,
     /// Format and limits of a query.
     Rows,
+    /// Format and language of a report.
+    Data,
 }
 
 impl Fixed {
     /// Returns the parts, by name.
     pub fn parts(self) -> Map<String, Value> {
         let mut parts = Map::new();
+        if self == Self::Data {
+            parts.insert("format".into(), json!("json"));
+            parts.insert("lang".into(), json!("en"));
+        }
         if self == Self::Rows {
             let limits = json!({"rows": SQL_ROWS_MAX, "bytes": SQL_BYTES_MAX});
             parts.insert("format".into(), json!("json"));
@@ -85,7 +91,7 @@ const READING: ToolDefinition = ToolDefinition {
 };
 
 /// All tools, in the order in which they are listed.
-pub(crate) const TOOLS: [ToolDefinition; 14] = [
+pub(crate) const TOOLS: [ToolDefinition; 16] = [
     ToolDefinition {
         name: "search_properties",
         title: "Search properties",
@@ -113,6 +119,21 @@ pub(crate) const TOOLS: [ToolDefinition; 14] = [
         name: "estimate",
         title: "Estimate the value of a home",
         operation: "estimatePropertyLite",
+        ..READING
+    },
+    ToolDefinition {
+        name: "estimate_rent",
+        title: "Estimate the rent and gross yield of a home",
+        operation: "estimateRent",
+        ..READING
+    },
+    ToolDefinition {
+        name: "home_report",
+        title: "Report of a home",
+        operation: "reportsHome",
+        note: "Everything known of one home in one answer: value, comparable sales, prices over time, diagnostics of the \
+               building, sales of the parcel, market, layers. Prefer it to several calls of other tools.",
+        fixed: Fixed::Data,
         ..READING
     },
     ToolDefinition {

@@ -9,11 +9,18 @@ use super::files::values_file;
 use super::page::PageRequest;
 use super::state::{SCHEMA, ValuedHome, from_batch, to_batch};
 use super::{Error, FOLDER, PortfolioOptions, Portfolios, record};
+use serde_json::json;
 use toise_accounts::account;
+use toise_alerts::AlertRegistry;
+use toise_alerts::registry;
+use toise_alerts::request::parse_alert;
+use toise_alerts::settings::AlertLimits;
 use toise_base::clock::Clock;
 use toise_base::formula::Formulas;
+use toise_contract::listings::filters::ListingKind;
 use toise_opendata::portfolio::PortfolioOutput;
 use toise_store::Store;
+use toise_store::new_id::NewId;
 
 fn home(key: &str, price: i64) -> ValuedHome {
     ValuedHome {
@@ -256,4 +263,39 @@ fn faults_name_the_row_and_the_field() {
     assert_eq!(fs::read_dir(folder.path().join(FOLDER)).unwrap().count(), 1);
     portfolios.delete(account, "mine").unwrap();
     assert_eq!(fs::read_dir(folder.path().join(FOLDER)).unwrap().count(), 0);
+}
+
+#[test]
+fn a_receiver_does_not_count_as_an_alert_and_neither_does_that_of_a_deleted_portfolio() {
+    let (_folder, portfolios, account) = portfolios();
+    let limits = AlertLimits {
+        per_account_max: 1,
+        kept_per_account_max: 1,
+        ..AlertLimits::default()
+    };
+    let alerts = AlertRegistry::new(portfolios.store.clone(), portfolios.clock.clone(), limits);
+    let options = PortfolioOptions {
+        webhook_url: Some("https://client.example/hook".into()),
+        ..PortfolioOptions::default()
+    };
+    for name in ["kept", "deleted"] {
+        let file = portfolios.draft().unwrap();
+        let homes = "key,type,surface_m2,longitude,latitude\na,flat,50,2.37,48.86\n";
+        fs::write(file.path(), homes).unwrap();
+        let stored = portfolios.put(account, name, file.path(), options.clone());
+        assert!(stored.is_ok());
+    }
+    portfolios.delete(account, "deleted").unwrap();
+    let body = json!({"search_query": {"filterAd": {}}, "match": ["ALERT_MATCH_CREATED"], "search_name": "suivi",
+        "webhook_url": "https://client.example/hook"});
+    let made = || {
+        let alert = parse_alert(ListingKind::Advert, &body).unwrap();
+        alerts.create(account, ListingKind::Advert, alert, NewId::Random)
+    };
+    made().unwrap();
+    let refused = made().unwrap_err();
+    assert!(
+        matches!(refused, registry::Error::TooMany { max: 1 }),
+        "{refused}"
+    );
 }

@@ -32,7 +32,9 @@ use toise_geocode::service::GeocodingService;
 use toise_layers::Layers;
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
+use toise_market::rents::Rents;
 use toise_portfolios::Portfolios;
+use toise_report::Reporter;
 use toise_sql::service::SqlService;
 use toise_store::Store;
 use toise_telemetry::Metrics;
@@ -85,12 +87,16 @@ pub struct Data {
     pub models: LiveModel,
     /// Market indicators.
     pub market: Market,
+    /// Rents of homes.
+    pub rents: Rents,
     /// Geocoding and reverse geocoding.
     pub geocoding: GeocodingService,
     /// Files of addresses that are geocoded in the background.
     pub projects: Projects,
     /// Homes that accounts store under names.
     pub portfolios: Portfolios,
+    /// Writes the reports of homes.
+    pub reports: Reporter,
     /// Areas within reach of a position.
     pub isochrones: Isochrones,
     /// Layers.

@@ -28,7 +28,7 @@ struct DocumentTable {
     sql: &'static str,
 }
 
-const TABLES: [DocumentTable; 4] = [
+const TABLES: [DocumentTable; 5] = [
     DocumentTable {
         name: "property",
         sql: "SELECT coalesce(hex(property_id), 'with record ' || record), document
@@ -41,6 +41,10 @@ const TABLES: [DocumentTable; 4] = [
     DocumentTable {
         name: "notified record",
         sql: "SELECT CAST(snapshot AS TEXT), document FROM snapshots",
+    },
+    DocumentTable {
+        name: "rent map",
+        sql: "SELECT kind, document FROM rent_maps",
     },
     DocumentTable {
         name: "answer of the upstream geocoding service",

@@ -104,6 +104,11 @@ impl Database {
         })
     }
 
+    /// Returns its open files.
+    pub(super) fn files(&self) -> &OpenFiles {
+        &self.shared.files
+    }
+
     /// Returns the paths of its files.
     pub(super) fn paths(&self) -> &DatabaseFiles {
         self.shared.files.paths()

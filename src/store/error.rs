@@ -100,6 +100,11 @@ pub enum Error {
     /// The maximum number of writes is already waiting.
     #[error("store: too many writes are waiting; retry shortly")]
     Overloaded,
+    /// A reader keeps the log from being emptied, so that it still has deleted values.
+    #[error(
+        "store: a reader, such as a backup, keeps the write-ahead log in use; retry when it has ended"
+    )]
+    LogInUse,
     /// The writer thread has ended.
     #[error("store: closed")]
     Closed,

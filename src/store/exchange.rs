@@ -45,7 +45,7 @@ enum Keyed {
 }
 
 /// The tables, each after those it refers to.
-const TABLES: [ReplicatedTable; 7] = [
+const TABLES: [ReplicatedTable; 9] = [
     ReplicatedTable {
         name: "accounts",
         columns: &["account_id", "name", "created_at_ms"],
@@ -80,6 +80,24 @@ const TABLES: [ReplicatedTable; 7] = [
             "geometry",
             "created_at_ms",
             "updated_at_ms",
+        ],
+        keyed: Keyed::ByText,
+    },
+    ReplicatedTable {
+        name: "letterheads",
+        columns: &["account_id", "text", "logo", "updated_at_ms"],
+        keyed: Keyed::ByText,
+    },
+    ReplicatedTable {
+        name: "rent_maps",
+        columns: &[
+            "kind",
+            "year",
+            "licence",
+            "source",
+            "communes",
+            "imported_at_ms",
+            "document",
         ],
         keyed: Keyed::ByText,
     },
@@ -195,14 +213,23 @@ impl Store {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn travelling_stamp(&self) -> Result<[i64; 4]> {
+    pub fn travelling_stamp(&self) -> Result<[i64; 5]> {
         self.read(|connection| {
             connection.query_row(
                 "SELECT (SELECT count FROM key_changes), (SELECT count(*) FROM accounts),
                         (SELECT coalesce(max(sequence), 0) FROM properties),
-                        (SELECT coalesce(max(sequence), 0) FROM adverts)",
+                        (SELECT coalesce(max(sequence), 0) FROM adverts),
+                        (SELECT coalesce(sum(imported_at_ms), 0) FROM rent_maps)",
                 [],
-                |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]),
+                |row| {
+                    Ok([
+                        row.get(0)?,
+                        row.get(1)?,
+                        row.get(2)?,
+                        row.get(3)?,
+                        row.get(4)?,
+                    ])
+                },
             )
         })
     }

@@ -45,7 +45,9 @@ mod row_digests;
 mod sealed_ledger;
 mod sealed_store;
 pub mod sealing;
+mod secret;
 mod sole_connection;
+mod wipe;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -59,6 +61,8 @@ use database::SyncPolicy;
 pub use database::{Database, Durability};
 pub use error::{Error, ReplacedFile, Result};
 use master_key::MasterKeys;
+pub use secret::ERASED_CONTACTS_SECRET;
+use secret::SECRET_BYTES;
 use toise_base::supervise::Supervisor;
 
 /// File name of the store in the data folder. Private to this crate, so that no other code opens the file.
@@ -68,8 +72,6 @@ const LEDGER_FILE_NAME: &str = "ledger.sqlite";
 /// Page cache of the connection that writes the store, KiB: indexes over millions of listings are written at random
 /// places.
 const WRITER_CACHE_KIB: i64 = 256 * 1024;
-/// Length of a secret, bytes.
-const SECRET_BYTES: usize = 32;
 
 /// The store of one data folder. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -104,6 +106,7 @@ impl Store {
         store
             .1
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+        secret::ensure(&store.1, ERASED_CONTACTS_SECRET)?;
         // There are no API keys before both files exist.
         let sql = "SELECT EXISTS (SELECT 1 FROM keys)";
         if store.1.query_row(sql, [], |row| row.get(0))? {

@@ -28,9 +28,9 @@ const BOTH: &[&str] = &["ALERT_MATCH_CREATED", "ALERT_MATCH_CHANGED"];
 const PASS_MAX: Duration = Duration::from_secs(60);
 
 /// A lake and alerts on it, compared in the background.
-struct Desk {
-    fixture: AlertFixture,
-    lake: Lake,
+pub(super) struct Desk {
+    pub(super) fixture: AlertFixture,
+    pub(super) lake: Lake,
     engine: Arc<Engine>,
     running: Option<OpenDataAlerts>,
 }
@@ -39,7 +39,7 @@ struct Desk {
 type Contents = BTreeMap<String, String>;
 
 impl Desk {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let fixture = AlertFixture::open();
         let data = fixture.folder.path();
         let lake = Lake::open(data).unwrap();
@@ -69,7 +69,7 @@ impl Desk {
         self.running = None;
     }
 
-    fn alert(&self, dataset: Dataset, filters: &Value, kinds: &[&str]) -> AlertRef {
+    pub(super) fn alert(&self, dataset: Dataset, filters: &Value, kinds: &[&str]) -> AlertRef {
         let body = json!({"search_query": {"filters": filters}, "match": kinds, "search_name": "suivi",
             "webhook_url": "https://client.example/hook"});
         let alert = parse_alert(dataset, &body).unwrap_or_else(|fault| panic!("{fault}: {body}"));
@@ -83,7 +83,7 @@ impl Desk {
     }
 
     /// Waits until all alerts have seen the current version of a table.
-    fn wait(&self, dataset: Dataset) {
+    pub(super) fn wait(&self, dataset: Dataset) {
         let current = self.lake.snapshot(dataset.schema()).unwrap().sequence as i64;
         let kind = dataset.name().to_uppercase();
         let started = Instant::now();
@@ -155,7 +155,11 @@ impl Desk {
     }
 
     /// Notifications after a number, by alert: branch and identifier of the record, sorted.
-    fn told(&self, dataset: Dataset, last: &mut i64) -> BTreeMap<i64, Vec<(String, String)>> {
+    pub(super) fn told(
+        &self,
+        dataset: Dataset,
+        last: &mut i64,
+    ) -> BTreeMap<i64, Vec<(String, String)>> {
         let (all, number) = self.fixture.notifications_after(*last);
         *last = number;
         let mut told: BTreeMap<i64, Vec<(String, String)>> = BTreeMap::new();
@@ -177,7 +181,7 @@ impl Desk {
         told
     }
 
-    fn number(&self, alert: AlertRef) -> i64 {
+    pub(super) fn number(&self, alert: AlertRef) -> i64 {
         self.fixture.alerts.get(alert).unwrap().number
     }
 }

@@ -194,6 +194,9 @@ fn inside(kind: FieldKind) -> BoxedStrategy<Value> {
                 json!({"type": "Polygon", "coordinates": [ring]})
             })
             .boxed(),
+        FieldKind::Layer => (1..=100_000)
+            .prop_map(|meters| json!({"name": "flood", "relation": "within", "meters": meters}))
+            .boxed(),
         FieldKind::List(of) => {
             let most = of.most.unwrap_or(5).min(of.least + 4);
             prop::collection::vec(inside(of.item), of.least..=most)
@@ -308,6 +311,14 @@ fn outside(kind: FieldKind) -> Vec<(String, Value)> {
                 ".coordinates[0][1]".into(),
                 json!({"type": "Polygon", "coordinates": [[[3, 44], [3], [4, 45], [3, 44]]]}),
             ),
+        ],
+        FieldKind::Layer => vec![
+            (".name".into(), json!({"relation": "inside"})),
+            (
+                ".meters".into(),
+                json!({"name": "flood", "relation": "within"}),
+            ),
+            (".relation".into(), json!({"name": "flood", "relation": 1})),
         ],
         FieldKind::List(of) => {
             let mut found: Vec<(String, Value)> = outside(of.item)

@@ -108,11 +108,24 @@ async fn asking_figures_match_the_properties_found() {
 #[tokio::test]
 async fn faults_are_named_and_a_key_needs_the_scope() {
     let service = Service::start().await;
-    let answer = report(&service, json!({"level": "cell"})).await;
-    assert_eq!(answer["data"], json!([]));
+    for place in [
+        json!({"departments": ["48"]}),
+        json!({"around": {"lat": 44.5, "lon": 3.5, "distance": "3km"}}),
+    ] {
+        let answer = report(&service, json!({"level": "cell", "location": place})).await;
+        assert_eq!(answer["data"], json!([]));
+    }
     for (body, fault) in [
         (json!({}), "level"),
         (json!({"level": "town"}), "level"),
+        (
+            json!({"level": "cell"}),
+            "location: is required if level is cell: give departments",
+        ),
+        (
+            json!({"level": "cell", "location": {}}),
+            "location: is required if level is cell",
+        ),
         (json!({"level": "iris", "by": "week"}), "by"),
         (json!({"level": "iris", "from": "2024-13-01"}), "from"),
         (

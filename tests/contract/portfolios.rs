@@ -41,7 +41,7 @@ const ROOT: &str = "/v2/protected/portfolios";
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// A service that values portfolios with the models of a folder, and may post to this machine.
-async fn start(folder: &Path) -> (Service, PortfolioRunner, LiveModel) {
+pub(super) async fn start(folder: &Path) -> (Service, PortfolioRunner, LiveModel) {
     let models = LiveModel::open(folder, Adjustments::On);
     let addresses = LiveGeocoder::open(folder);
     let mut runner = None;
@@ -66,6 +66,19 @@ async fn start(folder: &Path) -> (Service, PortfolioRunner, LiveModel) {
     (service, runner.unwrap(), models)
 }
 
+/// A dispatcher that posts what is in the outbox of a service.
+pub(super) fn delivering(service: &Service) -> Dispatcher {
+    let context = DispatcherContext {
+        store: service.store.clone(),
+        clock: service.clock.clone(),
+        poster: WebhookClient::new(gate()).unwrap(),
+        prices: Arc::new(Prices::default()),
+        retention: Retention::from(&WebhookSettings::default()),
+        metrics: Metrics::new().unwrap(),
+    };
+    Dispatcher::start(&Supervisor::default(), context, Handle::current()).unwrap()
+}
+
 fn gate() -> EgressGuard {
     EgressGuard::new(AllowedHosts::parse("127.0.0.1").unwrap())
 }
@@ -84,7 +97,7 @@ async fn put(
     request.body(body).send().await.unwrap()
 }
 
-async fn stored(
+pub(super) async fn stored(
     service: &Service,
     path: &str,
     kind: &str,
@@ -97,7 +110,7 @@ async fn stored(
     answer["data"].clone()
 }
 
-async fn read(service: &Service, path: &str) -> Value {
+pub(super) async fn read(service: &Service, path: &str) -> Value {
     service.clock.advance_ms(20);
     let request = service.ask(Method::GET, &format!("{ROOT}{path}"));
     let response = request
@@ -112,7 +125,7 @@ async fn read(service: &Service, path: &str) -> Value {
 }
 
 /// Waits until a portfolio was valued by another model than `former`.
-async fn valued(service: &Service, name: &str, former: &Value) -> Value {
+pub(super) async fn valued(service: &Service, name: &str, former: &Value) -> Value {
     let started = Instant::now();
     loop {
         let found = read(service, &format!("/{name}")).await;
@@ -310,16 +323,7 @@ async fn a_new_model_values_again_and_a_receiver_is_told_once() {
     let folder = replaceable();
     let (service, _runner, models) = start(folder.path()).await;
     let receiver = Receiver::always(Act::Status(200)).await;
-    let context = DispatcherContext {
-        store: service.store.clone(),
-        clock: service.clock.clone(),
-        poster: WebhookClient::new(gate()).unwrap(),
-        prices: Arc::new(Prices::default()),
-        retention: Retention::from(&WebhookSettings::default()),
-        metrics: Metrics::new().unwrap(),
-    };
-    let _dispatcher =
-        Dispatcher::start(&Supervisor::default(), context, Handle::current()).unwrap();
+    let _dispatcher = delivering(&service);
     let [longitude, latitude] = IN_PARIS;
     let rows: String = (0..5)
         .map(|nth| format!("h{nth},flat,{},{longitude},{latitude}\n", 30 + 10 * nth))

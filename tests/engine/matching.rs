@@ -76,8 +76,8 @@ fn body(table: &Table, draw: &mut Draw) -> Value {
     let mut filters = serde_json::Map::new();
     for _ in 0..draw.below(3) {
         let field = draw.one_of(fields.match_filters);
-        // An address stands for another filter.
-        if field.name == "address" {
+        // An address stands for another filter, and layers are compared in `layers`.
+        if ["address", "layer"].contains(&field.name) {
             continue;
         }
         let met = draw.one_of(&table.records).get(field.name);

@@ -14,6 +14,7 @@ use toise::contract::listings::filters::{
     parse_search_query, parse_similars,
 };
 use toise::contract::position::{CursorPosition, SortValue};
+use toise::estimate::request::rent::parse_rent;
 use toise::estimate::request::{parse_estimate, parse_estimate_many};
 use toise::lake::{self, RowSink};
 use toise::listings::load::request::parse_adverts;
@@ -116,6 +117,7 @@ proptest! {
         let _ = parse_similars(&body);
         let _ = parse_estimate(&body, today);
         let _ = parse_estimate_many(&body, today);
+        let _ = parse_rent(&body, today);
         let _ = parse_report(&body);
         let _ = parse_market(&body);
         let _ = parse_adverts(body);

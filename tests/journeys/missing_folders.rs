@@ -41,6 +41,7 @@ fn commands_that_read_a_missing_folder_fail_and_say_how_to_make_one() {
         &["alerts", "list"],
         &["audit"],
         &["backup", output],
+        &["erase", "--phone", "0612345678"],
         &["publish", "file:///nowhere"],
         &["mcp"],
     ] {

@@ -27,6 +27,8 @@ TOOLS = [
     "get_property",
     "similar_properties",
     "estimate",
+    "estimate_rent",
+    "home_report",
     "geocode",
     "search_sales",
     "search_diagnostics",

@@ -51,6 +51,8 @@ pub fn filters(dataset: Dataset, records: &[Record], draw: &mut Draw) -> Value {
                 let radius = *draw.one_of(&[0.01, 0.05, 2.0]);
                 areas::area(draw, lat, lon, radius)
             }
+            // Layers are compared in `engine::layers`.
+            FieldKind::Layer => continue,
             other => panic!("{other:?} is no filter"),
         };
         filters.insert(field.name.into(), filter);

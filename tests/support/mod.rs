@@ -10,6 +10,7 @@ pub mod failing_disks;
 pub mod filters;
 pub mod flight;
 pub mod homes;
+pub mod layers;
 pub mod listings;
 pub mod portal;
 pub mod process;
@@ -334,6 +335,11 @@ impl Service {
             .send()
             .await
             .unwrap()
+    }
+
+    /// Its data folder.
+    pub fn folder(&self) -> &Path {
+        self._folder.path()
     }
 
     /// Stops the service and returns the handle to wait for its end.

@@ -44,8 +44,8 @@ pub fn record(dataset: Dataset, id: &str, draw: &mut Draw) -> Record {
     let mut record = Record::new();
     record.insert(id_column(dataset).into(), id.into());
     for field in bodies(dataset).search_filters {
-        // An area is a condition on the position, not a column.
-        if [id_column(dataset), "area"].contains(&field.name) || draw.once_in(4) {
+        // An area or a layer is a condition on the position, not a column.
+        if [id_column(dataset), "area", "layer"].contains(&field.name) || draw.once_in(4) {
             continue;
         }
         let value = match field.kind {

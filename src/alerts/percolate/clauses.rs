@@ -3,13 +3,17 @@
 //! A batch has at most 128 rows, so the result of a clause is one 128-bit word. A clause that several alerts share is
 //! evaluated on first use and cached for the others, so an alert usually costs one AND per clause. Clauses are
 //! identified by a digest.
+//!
+//! A clause on a layer is compiled again when the layer has been replaced ([`ClauseTable::follow_layers`]). While its
+//! layer is missing it holds for no row, so that its alerts match nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use datafusion::error::DataFusionError;
 
 use toise_contract::cursor::{QueryDigest, query_digest};
-use toise_contract::filter::{Clause, ClauseTest};
+use toise_contract::filter::{Clause, ClauseTest, LayerError, LayerSource, layer_tests, resolve};
 use toise_engine::Error;
 use toise_engine::batch::DecodedBatch;
 use toise_engine::predicate::Predicate;
@@ -27,14 +31,24 @@ pub(super) struct ClauseTable {
     by_digest: HashMap<QueryDigest, ClauseId>,
     all: Vec<Option<InternedClause>>,
     free: Vec<ClauseId>,
+    /// The layers; without them, clauses on layers hold for no row.
+    layers: Option<Arc<dyn LayerSource>>,
+    /// Clauses with a test on a layer.
+    on_layers: BTreeSet<ClauseId>,
+    /// Number of clauses that use each layer.
+    layer_uses: BTreeMap<String, usize>,
+    /// Versions of layers for which their clauses are compiled; `None` for a missing layer.
+    versions: BTreeMap<String, Option<String>>,
 }
 
 /// A clause used by one or more alerts.
 #[derive(Debug)]
 struct InternedClause {
     digest: QueryDigest,
-    /// The compiled clause.
-    predicate: Predicate,
+    /// The compiled clause; `None` while its layer is missing.
+    predicate: Option<Predicate>,
+    /// The clause as it was before its layers were resolved; `None` without a test on a layer.
+    unresolved: Option<Box<Clause>>,
     uses: u32,
 }
 
@@ -59,6 +73,7 @@ pub(super) fn cost(clause: &Clause) -> u8 {
         ClauseTest::Within { .. } | ClauseTest::InBox { .. } | ClauseTest::InArea(_) => 2,
         ClauseTest::Any(_) => 3,
         ClauseTest::SomeItem(_) => 4,
+        ClauseTest::InLayer(_) => 5,
     }
 }
 
@@ -74,11 +89,70 @@ pub(super) fn asks_for_moments(clause: &Clause) -> bool {
         | ClauseTest::Day { .. }
         | ClauseTest::Within { .. }
         | ClauseTest::InBox { .. }
-        | ClauseTest::InArea(_) => false,
+        | ClauseTest::InArea(_)
+        | ClauseTest::InLayer(_) => false,
     }
 }
 
 impl ClauseTable {
+    /// Creates an empty table whose clauses on layers use these.
+    pub(super) fn on(layers: Option<Arc<dyn LayerSource>>) -> Self {
+        Self {
+            layers,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the names of the layers that clauses use.
+    pub(super) fn layer_names(&self) -> impl Iterator<Item = &str> {
+        self.layer_uses.keys().map(String::as_str)
+    }
+
+    /// Compiles the clauses again whose layers have been replaced or removed. Costs a small file per layer if none has;
+    /// otherwise a second per million vertices of a layer that is not in memory yet.
+    pub(super) fn follow_layers(&mut self, schema: &TableSchema) {
+        let Some(layers) = self.layers.clone() else {
+            return;
+        };
+        let mut replaced: BTreeSet<&str> = BTreeSet::new();
+        for name in self.layer_uses.keys() {
+            let version = match layers.shape(name) {
+                Ok(shape) => Some(shape.version().to_owned()),
+                Err(LayerError::Unusable(_)) => None,
+                Err(LayerError::Unreadable(_)) => {
+                    // It is tried again before the next batch.
+                    self.versions.remove(name);
+                    replaced.insert(name);
+                    continue;
+                }
+            };
+            if self.versions.get(name) != Some(&version) {
+                self.versions.insert(name.clone(), version);
+                replaced.insert(name);
+            }
+        }
+        if replaced.is_empty() {
+            return;
+        }
+        for id in &self.on_layers {
+            let Some(Some(shared)) = self.all.get_mut(*id as usize) else {
+                continue;
+            };
+            let Some(clause) = shared.unresolved.as_deref() else {
+                continue;
+            };
+            let tests = layer_tests(std::slice::from_ref(clause));
+            if !tests
+                .iter()
+                .any(|test| replaced.contains(test.name.as_str()))
+            {
+                continue;
+            }
+            let before = shared.predicate.take();
+            shared.predicate = compiled(schema, clause, self.layers.as_deref(), before);
+        }
+    }
+
     /// Returns the index of a clause, compiling it on its first use. Each call counts as one use, which
     /// [`Self::release`] ends.
     pub(super) fn intern(
@@ -94,8 +168,15 @@ impl ClauseTable {
             }
             return Ok(*id);
         }
+        let is_on_layer = !layer_tests(&alone).is_empty();
+        let predicate = if is_on_layer {
+            compiled(schema, clause, self.layers.as_deref(), None)
+        } else {
+            Some(Predicate::compile(schema, &alone)?)
+        };
         let shared = InternedClause {
-            predicate: Predicate::compile(schema, &alone)?,
+            predicate,
+            unresolved: is_on_layer.then(|| Box::new(clause.clone())),
             digest,
             uses: 1,
         };
@@ -108,6 +189,10 @@ impl ClauseTable {
         };
         self.all[id as usize] = Some(shared);
         self.by_digest.insert(digest, id);
+        for test in layer_tests(&alone) {
+            self.on_layers.insert(id);
+            *self.layer_uses.entry(test.name.clone()).or_default() += 1;
+        }
         Ok(id)
     }
 
@@ -120,6 +205,17 @@ impl ClauseTable {
             shared.uses -= 1;
             if shared.uses == 0 {
                 self.by_digest.remove(&shared.digest);
+                self.on_layers.remove(&id);
+                let unresolved = shared.unresolved.as_deref().map(std::slice::from_ref);
+                for test in layer_tests(unresolved.unwrap_or_default()) {
+                    if let Some(uses) = self.layer_uses.get_mut(&test.name) {
+                        *uses -= 1;
+                        if *uses == 0 {
+                            self.layer_uses.remove(&test.name);
+                            self.versions.remove(&test.name);
+                        }
+                    }
+                }
                 *place = None;
                 self.free.push(id);
             }
@@ -129,7 +225,10 @@ impl ClauseTable {
     /// Returns the clause with an index; `None` if it is not in use.
     pub(super) fn get(&self, id: ClauseId) -> Option<&Clause> {
         let shared = self.all.get(id as usize)?.as_ref()?;
-        let compiled = shared.predicate.clauses.first()?;
+        if let Some(clause) = &shared.unresolved {
+            return Some(clause);
+        }
+        let compiled = shared.predicate.as_ref()?.clauses.first()?;
         Some(&compiled.clause)
     }
 
@@ -150,14 +249,53 @@ impl ClauseTable {
             return Ok(words.words[place]);
         }
         let mut word = 0;
-        if let Some(Some(shared)) = self.all.get(place) {
-            let selected = batch.select(&shared.predicate)?;
+        if let Some(Some(shared)) = self.all.get(place)
+            && let Some(predicate) = &shared.predicate
+        {
+            let selected = batch.select(predicate)?;
             selected.for_each(|row| word |= 1 << row);
         }
         words.words[place] = word;
         words.computed_for[place] = words.batch;
         Ok(word)
     }
+}
+
+/// Compiles a clause on layers as they are now; `None` while a layer is missing. `before` is kept if nothing has changed,
+/// or if a layer cannot be read.
+fn compiled(
+    schema: &TableSchema,
+    clause: &Clause,
+    layers: Option<&dyn LayerSource>,
+    before: Option<Predicate>,
+) -> Option<Predicate> {
+    let mut resolved = vec![clause.clone()];
+    match resolve(&mut resolved, layers?) {
+        Ok(()) => {}
+        Err(LayerError::Unusable(reason)) => {
+            if before.is_some() {
+                tracing::warn!(
+                    reason,
+                    "alerts on a layer match nothing until it is imported again"
+                );
+            }
+            return None;
+        }
+        Err(LayerError::Unreadable(reason)) => {
+            tracing::error!(
+                reason,
+                "cannot read a layer that alerts use; they use its former content, if it is known"
+            );
+            return before;
+        }
+    }
+    let known = before.as_ref().and_then(|before| before.clauses.first());
+    if known.is_some_and(|known| Some(&known.clause) == resolved.first()) {
+        return before;
+    }
+    Predicate::compile(schema, &resolved)
+        .inspect_err(|error| tracing::error!(%error, "cannot compile a clause on a layer"))
+        .ok()
 }
 
 impl ClauseBits {

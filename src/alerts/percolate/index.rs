@@ -7,6 +7,7 @@
 //! share of the compiled clauses.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int32Type};
@@ -16,7 +17,7 @@ pub use super::clauses::ROWS_MAX;
 use super::clauses::{ClauseBits, ClauseId, ClauseTable, asks_for_moments, cost};
 use super::keys::{CELL_DEGREES, GridCell, IndexKey, cell_of, keys};
 pub use crate::alert::Subscription;
-use toise_contract::filter::{Clause, Filter};
+use toise_contract::filter::{Clause, Filter, LayerSource};
 use toise_contract::listings::filters::ListingSearch;
 use toise_engine::Error;
 use toise_engine::batch::DecodedBatch;
@@ -79,9 +80,14 @@ pub struct AlertMatch {
 impl AlertIndex {
     /// Creates an empty index on a table.
     pub fn new(schema: &'static TableSchema) -> Self {
+        Self::on(schema, None)
+    }
+
+    /// Creates an empty index on a table whose alerts may use layers. Without layers, alerts on layers match nothing.
+    pub fn on(schema: &'static TableSchema, layers: Option<Arc<dyn LayerSource>>) -> Self {
         Self {
             schema,
-            clauses: ClauseTable::default(),
+            clauses: ClauseTable::on(layers),
             slots: Vec::new(),
             free: Vec::new(),
             by_alert: HashMap::new(),
@@ -91,6 +97,17 @@ impl AlertIndex {
             words: ClauseBits::default(),
             on_moments: 0,
         }
+    }
+
+    /// Makes the alerts use their layers as they are now. Must be called before a batch if layers may have been replaced
+    /// or removed. Blocks: for a second per million vertices of a new layer that is not in memory.
+    pub fn follow_layers(&mut self) {
+        self.clauses.follow_layers(self.schema);
+    }
+
+    /// Returns the names of the layers that alerts use.
+    pub(super) fn layer_names(&self) -> impl Iterator<Item = &str> {
+        self.clauses.layer_names()
     }
 
     /// Returns whether an alert has a condition on a moment.

@@ -118,7 +118,9 @@ fn clause_keys(schema: &TableSchema, clause: &Clause) -> Option<SelectiveKeys> {
             place_keys(schema, &clause.column, [south, north], [west, east])
         }
         ClauseTest::Any(filters) => alternative_keys(schema, filters),
-        ClauseTest::Number { .. }
+        // The layer may be replaced by one elsewhere while the alert is in the index.
+        ClauseTest::InLayer(_)
+        | ClauseTest::Number { .. }
         | ClauseTest::Day { .. }
         | ClauseTest::Moment { .. }
         | ClauseTest::Is(_)

@@ -11,9 +11,8 @@ use uuid::Uuid;
 
 use super::CompiledAlerts;
 use crate::alert::{AlertSubject, Subscription, kind_of, subject_of, wants};
-use toise_contract::listings::filters::{ListingSearch, parse_saved_search};
-use toise_contract::walk::JsonPath;
-use toise_opendata::request as open_data;
+use crate::saved_search;
+use toise_contract::listings::filters::ListingSearch;
 
 /// Maximum alerts that are parsed and then compiled together. Their parsed searches are in memory next to the compiled
 /// ones until the chunk is done.
@@ -108,17 +107,7 @@ fn parse_stored(stored: &StoredAlert) -> Result<ParsedAlert, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
     };
     let query = json(&stored.search_query)?;
-    let search = match stored.subject {
-        AlertSubject::Listings(listing) => parse_saved_search(listing, &query),
-        AlertSubject::OpenData(dataset) => {
-            let filter = open_data::parse_saved_search(dataset, &query, JsonPath::Body);
-            filter.map(|filter| ListingSearch {
-                filter,
-                ..ListingSearch::default()
-            })
-        }
-    };
-    let search = search.map_err(|fault| fault.to_string())?;
+    let search = saved_search::parse(stored.subject, &query).map_err(|fault| fault.to_string())?;
     Ok(Some((wants(&json(&stored.match_kinds)?), search)))
 }
 

@@ -17,14 +17,15 @@ mod transaction;
 mod withheld;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 use uuid::Uuid;
 
 use super::alert::{AlertSubject, last_change};
 use index::{AlertIndex, AlertMatch};
+use toise_contract::filter::LayerSource;
 use toise_contract::listings::filters::ListingKind;
 use toise_engine::batch::DecodedBatch;
 use toise_lake::schema::TableSchema;
@@ -96,6 +97,8 @@ struct PublishedCounts {
     on_sales: AtomicUsize,
     on_diagnostics: AtomicUsize,
     unreadable: AtomicUsize,
+    /// Whether an alert uses a layer.
+    are_on_layers: AtomicBool,
 }
 
 /// The active alerts as of a change.
@@ -107,18 +110,26 @@ struct CompiledAlerts {
     adverts: AlertIndex,
     sales: AlertIndex,
     diagnostics: AlertIndex,
+    /// The layers that alerts may use.
+    layers: Option<Arc<dyn LayerSource>>,
     /// Active alerts that this version cannot parse: they match nothing until they are changed.
     unreadable: BTreeSet<i64>,
 }
 
 impl CompiledAlerts {
-    fn new(properties: &'static TableSchema, adverts: &'static TableSchema) -> Self {
+    fn new(
+        properties: &'static TableSchema,
+        adverts: &'static TableSchema,
+        layers: Option<Arc<dyn LayerSource>>,
+    ) -> Self {
+        let index = |schema| AlertIndex::on(schema, layers.clone());
         Self {
             change: 0,
-            properties: AlertIndex::new(properties),
-            adverts: AlertIndex::new(adverts),
-            sales: AlertIndex::new(Dataset::Dvf.schema()),
-            diagnostics: AlertIndex::new(Dataset::Dpe.schema()),
+            properties: index(properties),
+            adverts: index(adverts),
+            sales: index(Dataset::Dvf.schema()),
+            diagnostics: index(Dataset::Dpe.schema()),
+            layers,
             unreadable: BTreeSet::new(),
         }
     }
@@ -135,7 +146,23 @@ impl CompiledAlerts {
 
     /// Removes all alerts and keeps the tables.
     fn forget(&mut self) {
-        *self = Self::new(self.properties.schema(), self.adverts.schema());
+        let (properties, adverts) = (self.properties.schema(), self.adverts.schema());
+        *self = Self::new(properties, adverts, self.layers.take());
+    }
+
+    fn indexes(&self) -> [&AlertIndex; 4] {
+        [
+            &self.properties,
+            &self.adverts,
+            &self.sales,
+            &self.diagnostics,
+        ]
+    }
+
+    /// Makes the alerts on listings use their layers as they are now.
+    fn follow_layers(&mut self) {
+        self.properties.follow_layers();
+        self.adverts.follow_layers();
     }
 }
 
@@ -143,14 +170,26 @@ impl Percolator {
     /// Creates a percolator without alerts; they are loaded on first use.
     pub fn new(properties: &'static TableSchema, adverts: &'static TableSchema) -> Self {
         Self {
-            state: Mutex::new(CompiledAlerts::new(properties, adverts)),
+            state: Mutex::new(CompiledAlerts::new(properties, adverts, None)),
             published: PublishedCounts::default(),
         }
     }
 
+    /// Sets the layers that alerts may use. Without this, alerts on layers match nothing.
+    pub fn with_layers(self, layers: Arc<dyn LayerSource>) -> Self {
+        {
+            let mut state = self.state();
+            let (properties, adverts) = (state.properties.schema(), state.adverts.schema());
+            *state = CompiledAlerts::new(properties, adverts, Some(layers));
+        }
+        self
+    }
+
     /// Applies changes of alerts. Costs one indexed lookup if there are none; loading 100,000 alerts takes seconds, so
-    /// this is called before a transaction rather than inside it.
+    /// this is called before a transaction rather than inside it. Layers that alerts use and that were replaced are read
+    /// here for the same reason.
     pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
+        self.read_layers();
         if last_change(connection)? <= self.published.change.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -167,7 +206,26 @@ impl Percolator {
     /// The batch has more than [`index::ROWS_MAX`] rows or is of another table, or an expression cannot be evaluated.
     pub fn matches(&self, dataset: Dataset, batch: &DecodedBatch) -> Result<Vec<AlertMatch>> {
         let mut state = self.state();
-        Ok(state.index(dataset.into()).matches(batch)?)
+        let index = state.index(dataset.into());
+        index.follow_layers();
+        Ok(index.matches(batch)?)
+    }
+
+    /// Reads the layers that alerts use into memory, without the lock on the alerts: a large one takes seconds.
+    fn read_layers(&self) {
+        if !self.published.are_on_layers.load(Ordering::Acquire) {
+            return;
+        }
+        let (names, layers) = {
+            let state = self.state();
+            let indexes = state.indexes().into_iter();
+            let names = indexes.flat_map(AlertIndex::layer_names).map(str::to_owned);
+            (names.collect::<BTreeSet<_>>(), state.layers.clone())
+        };
+        for name in names {
+            // A layer that is missing or cannot be read is reported where it is used.
+            drop(layers.as_ref().map(|layers| layers.shape(&name)));
+        }
     }
 
     /// Returns the alerts as seen inside a transaction, only those of one account if `of_account` is given; `None` if
@@ -185,6 +243,7 @@ impl Percolator {
         let outcome = load::catch_up(&mut state, connection);
         self.publish_counts(&state);
         outcome?;
+        state.follow_layers();
         let is_idle = state.properties.is_empty() && state.adverts.is_empty();
         let reached = match of_account {
             Some(account) if !is_idle => Some(load::active_of(connection, account)?),
@@ -229,6 +288,10 @@ impl Percolator {
 
     fn publish_counts(&self, state: &CompiledAlerts) {
         let published = &self.published;
+        let mut indexes = state.indexes().into_iter();
+        let are_on_layers = indexes.any(|index| index.layer_names().next().is_some());
+        let flag = &published.are_on_layers;
+        flag.store(are_on_layers, Ordering::Release);
         published.change.store(state.change, Ordering::Release);
         published
             .on_properties

@@ -36,13 +36,14 @@ const MODELS: &str = "models";
 const MODEL_IN_USE: &str = "current.json";
 const REPORT_CARDS: &str = "reports";
 /// Other contents of a data folder that are backed up: what cannot be downloaded or computed again.
-const COMPANIONS: [&str; 6] = [
+const COMPANIONS: [&str; 7] = [
     crate::config::FILE_NAME,
     "reference",
     "portals",
     "mappings",
     toise_layers::folder::FOLDER,
     toise_base::reports::FOLDER,
+    toise_erasure::list::FILE_NAME,
 ];
 
 /// Result of a backup operation.

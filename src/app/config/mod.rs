@@ -24,6 +24,7 @@ use toise_alerts::settings::{AlertLimits, WebhookSettings};
 use toise_collect::settings::CollectSettings;
 use toise_dedup::settings::DedupSettings;
 use toise_engine::EngineSettings;
+use toise_erasure::settings::PersonalDataSettings;
 use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
 use toise_lake::settings::LakeSettings;
@@ -93,6 +94,8 @@ pub struct Config {
     pub webhooks: WebhookSettings,
     /// Pages of listings, collected on demand.
     pub collect: CollectSettings,
+    /// Retention of personal data.
+    pub personal_data: PersonalDataSettings,
     /// Addresses to positions and back.
     pub geocoding: GeocodingSettings,
     /// SQL over the network.
@@ -124,6 +127,7 @@ impl Default for Config {
             estimate: EstimateSettings::default(),
             webhooks: WebhookSettings::default(),
             collect: CollectSettings::default(),
+            personal_data: PersonalDataSettings::default(),
             geocoding: GeocodingSettings::default(),
             sql: SqlSettings::default(),
             flight: FlightSettings::default(),

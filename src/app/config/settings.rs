@@ -109,7 +109,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 19] = [
+pub const SECTIONS: [(&str, &str); 20] = [
     ("server", "Connections and requests"),
     (
         "admin",
@@ -128,6 +128,7 @@ pub const SECTIONS: [(&str, &str); 19] = [
     ("estimate", "Valuation of homes"),
     ("webhooks", "Deliveries of alerts to their receivers"),
     ("collect", "Pages of listings, collected on demand"),
+    ("personal_data", "Retention of personal data"),
     ("geocoding", "Addresses to positions and back"),
     ("sql", "SQL over the network, for keys with the scope sql"),
     ("flight", "Arrow Flight SQL, next to HTTP"),
@@ -141,7 +142,7 @@ pub const SECTIONS: [(&str, &str); 19] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 89] = [
+const ROWS: [(&str, &str, SettingKind, &str); 90] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -282,6 +283,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 89] = [
         "Retention of fetched pages, for disputes, in days; 0 stores none"),
     ("collect", "contact", SettingKind::Header,
         "Web or email address for portals, added to the user agent; empty for none"),
+    ("personal_data", "offline_contacts_days", SettingKind::Whole(0, RETENTION_DAYS_MAX),
+        "Retention of the contact person and of a private seller's name after an advert went offline, in days; 0 keeps them"),
     ("geocoding", "upstream", SettingKind::BaseAddress,
         "Base address of a geocoding service of the same contract, such as https://data.geopf.fr/geocodage, queried as \
          upstream_mode says; empty for none"),

@@ -8,6 +8,7 @@ use toise_alerts::alert::Alert;
 use toise_alerts::deliveries::PageParams;
 use toise_alerts::overview::{self, Overview, answer};
 use toise_contract::listings::codes::FlxId;
+use toise_layers::Layers;
 use toise_store::Store;
 
 /// Lists the alerts of one account, or of all accounts.
@@ -59,7 +60,8 @@ pub(super) fn list(
 
 /// Shows one alert of any account.
 pub(super) fn show(common: &Common, store: &Store, id: FlxId) -> CommandResult {
-    let found = overview::show(store, id)?.ok_or_else(|| format!("no alert {id}"))?;
+    let layers = Layers::of(&common.data);
+    let found = overview::show(store, id, &layers)?.ok_or_else(|| format!("no alert {id}"))?;
     if common.json {
         println!("{}", found.answer())
     } else {
@@ -107,6 +109,9 @@ fn print(store: &Store, found: &Overview) -> CommandResult {
     }
     if let Some(since) = found.failing_since {
         rows.push(("failing", format!("since {since}")));
+    }
+    if let Some(reason) = &found.unmatched_because {
+        rows.push(("matches nothing", reason.clone()));
     }
     let mut table = crate::table();
     for (name, value) in rows {

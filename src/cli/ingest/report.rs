@@ -15,6 +15,7 @@ use toise_contract::enums::WireEnum;
 use toise_input::missing::MissingCounts;
 use toise_input::reading::{self, ColumnUse};
 use toise_input::{FileForm, ReadFile};
+use toise_listings::adverts::contacts::ErasedContacts;
 use toise_listings::adverts::left_out::LeftOut;
 use toise_listings::load::ingest::{IngestOutcome, IngestReceipt};
 use toise_listings::placement::quality::MergeCounts;
@@ -322,10 +323,15 @@ impl IngestReport {
         }
     }
 
-    /// Writes the report as JSON to `<data>/reports/ingest-adverts-<timestamp>.json` and returns the path.
-    pub fn write(&self, data: &Path) -> std::io::Result<PathBuf> {
+    /// Writes the report as JSON to `<data>/reports/ingest-adverts-<timestamp>.json` and returns the path. Values that
+    /// name an erased contact are written without it.
+    pub fn write(&self, data: &Path, erased: &ErasedContacts) -> std::io::Result<PathBuf> {
         let name = format!("ingest-{}", self.table);
-        reports::write(data, &name, &self.started_at, self)
+        let mut report = serde_json::to_value(self)?;
+        if !erased.is_empty() {
+            erased.remove_from_texts(&mut report);
+        }
+        reports::write(data, &name, &self.started_at, &report)
     }
 
     /// Formats the report as a text table.

@@ -104,6 +104,8 @@ pub enum FieldKind {
     Place,
     /// A GeoJSON Polygon or MultiPolygon.
     Area,
+    /// `{name, relation?, meters?}`: a relation to a layer.
+    Layer,
     /// A list.
     List(&'static ListOf),
     /// An object, with its schema in place.

@@ -14,6 +14,7 @@ use super::{Field, FieldKind, ListOf, names};
 use crate::dates::{DATE_RULE, DateOrInstant};
 use crate::distances::{DISTANCE_RULE, parse_metres};
 use crate::fault::Fault;
+use crate::filter::LayerTest;
 use crate::walk::{JsonPath, flag, list, number, number_between, object, one_of, text, word_of};
 use toise_geo::area::Area;
 use toise_geo::code_hints::{PlaceCode, hint};
@@ -223,6 +224,7 @@ fn taken<'v>(
         FieldKind::Dates => dates(value, at),
         FieldKind::Place => place(value, at),
         FieldKind::Area => area(value, at).map(Taken::Area),
+        FieldKind::Layer => LayerTest::read(value, at).map(Taken::Layer),
         FieldKind::List(of) => {
             bounded(list(value, at)?.len(), of, at)?;
             items(value, at, |item, at| taken(item, of.item, missing, at))

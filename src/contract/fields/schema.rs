@@ -9,6 +9,7 @@ use super::{About, DefaultValue, Field, FieldKind};
 use crate::dates::DATE_RULE;
 use crate::distances::DISTANCE_RULE;
 use crate::enums::Enumeration;
+use crate::filter::{LAYER_METERS_MAX, LAYER_RELATIONS};
 use crate::isochrone::{MINUTES_MAX, Mode};
 use toise_geo::area::VERTICES_MAX;
 
@@ -160,6 +161,7 @@ pub fn kind(takes: FieldKind, found: &mut Components) -> Value {
         }
         FieldKind::Place => place(),
         FieldKind::Area => area(found),
+        FieldKind::Layer => layer(found),
         FieldKind::List(of) => list(kind(of.item, found), of.least, of.most),
         FieldKind::Object(table) => object(table, found),
         FieldKind::Model(name, _) | FieldKind::Later(name) => reference(name),
@@ -260,6 +262,30 @@ pub fn area(found: &mut Components) -> Value {
         let about =
             format!("{about}. Or the name of a stored area, or an area within reach of a position");
         found.insert(NAME.to_owned(), described(either, &about));
+    }
+    reference(NAME)
+}
+
+/// Returns a reference to the schema of a filter on a layer, which is added to the components.
+pub fn layer(found: &mut Components) -> Value {
+    const NAME: &str = "LayerFilter";
+    if !found.contains_key(NAME) {
+        let name = json!({"type": "string", "minLength": 1});
+        let relation =
+            json!({"type": "string", "enum": LAYER_RELATIONS, "default": LAYER_RELATIONS[0]});
+        let meters = json!({"type": "number", "exclusiveMinimum": 0, "maximum": LAYER_METERS_MAX});
+        let filter = closed(
+            json!({
+                "name": described(name, "Name of the layer; `GET /v2/protected/layers` lists the layers"),
+                "relation": described(relation, "inside: in a polygon of the layer, border included. outside: in none. \
+                    within: within a planar distance of a feature, boundary included"),
+                "meters": described(meters, "Distance in metres: required with within, not allowed otherwise"),
+            }),
+            &["name"],
+        );
+        let about = "Relation of a position to a layer, which is geodata that the operator imported, such as flood \
+                     zones or stations. Records without a position never match";
+        found.insert(NAME.to_owned(), described(filter, about));
     }
     reference(NAME)
 }

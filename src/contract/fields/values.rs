@@ -8,7 +8,7 @@ use super::Field;
 use crate::dates::DateOrInstant;
 use crate::enums::WireEnum;
 use crate::fault::Fault;
-use crate::filter::Filter;
+use crate::filter::{Filter, LayerTest};
 use serde_json::Value;
 use toise_geo::area::Area;
 
@@ -54,6 +54,8 @@ pub enum Taken<'v> {
     },
     /// An area.
     Area(Arc<Area>),
+    /// A relation to a layer.
+    Layer(LayerTest),
     /// Items in order.
     List(Vec<Taken<'v>>),
     /// Fields of an object.
@@ -180,6 +182,7 @@ from_taken! {
     &'v Value: Taken::Json(value) => value,
     Filter: Taken::Filter(filter) => filter,
     Arc<Area>: Taken::Area(area) => area,
+    LayerTest: Taken::Layer(test) => test,
 }
 
 impl<'v> FromTaken<'v> for Taken<'v> {

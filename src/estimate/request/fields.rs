@@ -192,15 +192,19 @@ const TABLE: [HomeField; 24] = [
 ];
 
 /// Returns the field of an input; [`HomeInput`] and [`FIELDS`] have the same order.
-const fn of(input: HomeInput) -> Field {
+pub(super) const fn of(input: HomeInput) -> Field {
     TABLE[input as usize].field
 }
 
-const fn within(name: &'static str, fields: &'static [Field], about: &'static str) -> Field {
+pub(super) const fn within(
+    name: &'static str,
+    fields: &'static [Field],
+    about: &'static str,
+) -> Field {
     Field::optional(name, FieldKind::Object(fields), about)
 }
 
-const fn must(field: Field) -> Field {
+pub(super) const fn must(field: Field) -> Field {
     Field {
         is_required: true,
         ..field
@@ -213,7 +217,7 @@ const PIN: [Field; 1] = [Field::required(
     FieldKind::Pair(&POSITION),
     "Longitude, then latitude. A point outside France is valued at the national average",
 )];
-const PLACE: [Field; 2] = [
+pub(super) const PLACE: [Field; 2] = [
     within(
         "locationCoordinate",
         &PIN,
@@ -221,15 +225,15 @@ const PLACE: [Field; 2] = [
     ),
     of(HomeInput::Address),
 ];
-const TOTAL: [Field; 1] = [of(HomeInput::Surface)];
-const CONDITION: [Field; 2] = [of(HomeInput::Year), of(HomeInput::Conditions)];
-const DIAGNOSTIC: [Field; 2] = [of(HomeInput::Energy), of(HomeInput::Climate)];
+pub(super) const TOTAL: [Field; 1] = [of(HomeInput::Surface)];
+pub(super) const CONDITION: [Field; 2] = [of(HomeInput::Year), of(HomeInput::Conditions)];
+pub(super) const DIAGNOSTIC: [Field; 2] = [of(HomeInput::Energy), of(HomeInput::Climate)];
 const FEATURES: [Field; 3] = [
     of(HomeInput::Floor),
     of(HomeInput::Floors),
     of(HomeInput::Furniture),
 ];
-const CHARACTERISTICS: [Field; 7] = [
+pub(super) const CHARACTERISTICS: [Field; 7] = [
     of(HomeInput::Balcony),
     of(HomeInput::Cellar),
     of(HomeInput::Garage),
@@ -251,7 +255,7 @@ const HABITATION: [Field; 7] = [
         "Amenities; what is not stated counts as unknown, not as missing",
     ),
 ];
-const LAND: [Field; 1] = [of(HomeInput::Land)];
+pub(super) const LAND: [Field; 1] = [of(HomeInput::Land)];
 const OFFER: [Field; 1] = [of(HomeInput::Offer)];
 
 /// The body of an estimate.

@@ -7,6 +7,7 @@
 mod draft;
 pub mod fields;
 pub mod located;
+pub mod rent;
 #[cfg(test)]
 mod tests;
 
@@ -60,9 +61,19 @@ pub fn parse_estimate_many(
 fn home(body: &Value, today: NaiveDate, at: JsonPath<'_>) -> Result<HomeRequest, Fault> {
     // Missing values are reported by `finish`, after the whole body has been read, with their own path.
     let values = read_part(body, &ESTIMATE, at)?;
+    home_of(&values, |field| field.field.is_required, today, at)
+}
+
+/// Builds a home from the values of a body.
+fn home_of(
+    values: &Values<'_>,
+    is_required: fn(&HomeField) -> bool,
+    today: NaiveDate,
+    at: JsonPath<'_>,
+) -> Result<HomeRequest, Fault> {
     let mut draft = HomeDraft::default();
     for field in &FIELDS {
-        if let Some(taken) = said(field, &values) {
+        if let Some(taken) = said(field, values) {
             draft.set(field.input, taken);
         }
     }
@@ -77,7 +88,7 @@ fn home(body: &Value, today: NaiveDate, at: JsonPath<'_>) -> Result<HomeRequest,
         _ => HomePlace::Coordinate,
     };
     let name_of = |field: &'static HomeField| Cow::Owned(field.path_in_body());
-    let home = draft.finish(today, name_of, |field| field.field.is_required, at)?;
+    let home = draft.finish(today, name_of, is_required, at)?;
     Ok(HomeRequest::new(home, place))
 }
 
@@ -115,6 +126,21 @@ pub fn parse_cells<'c>(
             fault,
         }),
     }
+}
+
+/// Parses a home from parameters, whose names are those of the columns of a row; like [`parse_cells`].
+///
+/// # Errors
+/// Those of [`parse_cells`], with the parameter as path.
+pub fn parse_parameters<'c>(
+    parameters: impl Iterator<Item = (&'static HomeField, &'c str)>,
+    position: Option<(f64, f64)>,
+    today: NaiveDate,
+) -> Result<Home, Fault> {
+    let home = read_cells(parameters, position, today)?;
+    check_position(home.latitude, home.longitude)
+        .map_err(|fault| Fault::new(POSITION_PATH, fault.to_string()))?;
+    Ok(home)
 }
 
 fn read_cells<'c>(

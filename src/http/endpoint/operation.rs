@@ -24,6 +24,8 @@ pub struct Operation {
     pub status: &'static str,
     /// Media type and schema of the response.
     pub answer: Option<(&'static str, Value)>,
+    /// Media types and schemas of the same response in other forms.
+    pub alternatives: Vec<(&'static str, Value)>,
     /// Failures that do not follow from the endpoint's other fields.
     pub failures: Vec<Failure>,
     /// Responses other than a plain error, by status; they replace an error with that status.
@@ -37,6 +39,8 @@ pub struct Operation {
 pub enum Failure {
     /// No model has been trained.
     NoModel,
+    /// No rent is known.
+    NoRents,
     /// The body names a record that does not exist.
     NoRecord,
     /// The record named is not in a state that allows this.
@@ -57,6 +61,7 @@ impl Operation {
             request_type: JSON,
             status: "200",
             answer: None,
+            alternatives: Vec::new(),
             failures: Vec::new(),
             others: Vec::new(),
             has_only_listed_failures: false,
@@ -95,6 +100,12 @@ impl Operation {
     /// Sets a response of another media type.
     pub fn answering_as(mut self, media_type: &'static str, answer: Value) -> Self {
         self.answer = Some((media_type, answer));
+        self
+    }
+
+    /// Adds another form of the response.
+    pub fn or_as(mut self, media_type: &'static str, answer: Value) -> Self {
+        self.alternatives.push((media_type, answer));
         self
     }
 

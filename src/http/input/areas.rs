@@ -92,7 +92,7 @@ fn isochrones_of(body: &[u8]) -> Result<Vec<(String, Isochrone)>, ApiError> {
     let Ok(mut value) = serde_json::from_slice(body) else {
         return Ok(found);
     };
-    for_each_area(&mut value, "", false, &mut |area, path| {
+    for_each_filter(&mut value, AREA, "", false, &mut |area, path| {
         let Some(isochrone) = area.get(ISOCHRONE) else {
             return Ok(());
         };
@@ -117,7 +117,7 @@ fn replace(
 ) -> Result<usize, ApiError> {
     let mut known: HashMap<String, Value> = HashMap::new();
     let mut names = 0;
-    for_each_area(value, "", false, &mut |area, path| {
+    for_each_filter(value, AREA, "", false, &mut |area, path| {
         if let Some(polygon) = reached.get(path) {
             *area = Value::clone(polygon);
             return Ok(());
@@ -154,10 +154,11 @@ fn stored(store: &Store, account: Uuid, name: &str, path: &str) -> Result<Value,
     serde_json::from_str(&found.geometry).map_err(ApiError::internal)
 }
 
-/// Calls a function for each area of the filters in a value, with its path. `holds` says that the value, or the list it
+/// Calls a function for each filter of this name in a value, with its path. `holds` says that the value, or the list it
 /// is in, holds filters.
-fn for_each_area(
+pub(super) fn for_each_filter(
     value: &mut Value,
+    name: &str,
     path: &str,
     holds: bool,
     each: &mut dyn FnMut(&mut Value, &str) -> Result<(), ApiError>,
@@ -165,17 +166,17 @@ fn for_each_area(
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                for_each_area(item, &format!("{path}[{index}]"), holds, each)?;
+                for_each_filter(item, name, &format!("{path}[{index}]"), holds, each)?;
             }
         }
         Value::Object(fields) => {
             for (key, field) in fields.iter_mut() {
                 let separator = if path.is_empty() { "" } else { "." };
                 let path = format!("{path}{separator}{key}");
-                if holds && key == AREA {
+                if holds && key == name {
                     each(field, &path)?;
                 } else if !FREE.contains(&key.as_str()) {
-                    for_each_area(field, &path, HOLDERS.contains(&key.as_str()), each)?;
+                    for_each_filter(field, name, &path, HOLDERS.contains(&key.as_str()), each)?;
                 }
             }
         }

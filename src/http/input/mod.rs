@@ -1,7 +1,8 @@
-//! Parts of requests that are read apart from endpoints: keys, the size of JSON bodies, names of areas, files and forms.
+//! Parts of requests that are read apart from endpoints: keys, the size of JSON bodies, names of areas and layers, files and forms.
 
 pub(crate) mod areas;
 pub mod credentials;
 pub(crate) mod form;
+pub(crate) mod layers;
 pub mod unfolding;
 pub(crate) mod upload;

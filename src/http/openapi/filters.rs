@@ -173,6 +173,7 @@ fn lat_lng(found: &mut Map<String, Value>) -> Value {
             closed(json!({"inseeCode": reference("InseeCode"), "distanceKm": distance}), &["inseeCode", "distanceKm"]),
             "A circle around the centre of a commune, boundary included"),
         "area": schema::area(found),
+        "layer": schema::layer(found),
     });
     described(
         closed(parts, &[]),

@@ -14,6 +14,7 @@ use toise_contract::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use toise_contract::listings::{Advert, LiteProperty, Property};
 use toise_contract::read::read;
 use toise_contract::sample::Sample;
+use toise_report::HomeReport;
 
 /// Field that every record has, although requests may leave it out.
 const IDENTIFIER: &str = "flxId";
@@ -32,6 +33,7 @@ pub fn schemas() -> Map<String, Value> {
     collect::<PropertyDelivery>(&mut found);
     collect::<AdvertDelivery>(&mut found);
     collect::<Delivery>(&mut found);
+    collect::<HomeReport>(&mut found);
     let mut schemas = Map::new();
     for (name, schema) in found {
         // A schema consists of maps with text keys, which always convert to JSON.

@@ -6,12 +6,14 @@ pub mod admin;
 pub(crate) mod alerts;
 pub(crate) mod collect;
 mod decisions;
+mod erasures;
 pub(crate) mod estimate;
 pub mod filters;
 pub(crate) mod geocoding;
 mod ingestion;
 pub mod listings;
 mod parameters;
+pub(crate) mod rents;
 mod responses;
 pub(crate) mod schemas;
 
@@ -81,8 +83,10 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     schemas.extend(listings::schemas());
     schemas.extend(ingestion::schemas());
     schemas.extend(decisions::schemas());
+    schemas.extend(erasures::schemas());
     schemas.extend(filters::schemas());
     schemas.extend(estimate::schemas());
+    schemas.extend(rents::schemas());
     schemas.extend(geocoding::schemas());
     schemas.extend(alerts::schemas::schemas());
     let mut webhooks = listings::webhooks();

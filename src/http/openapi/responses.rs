@@ -37,6 +37,9 @@ pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
         if let Some(example) = EXAMPLES.get(&described.id) {
             success["content"][*media_type]["example"] = example["answer"].clone();
         }
+        for (media_type, schema) in &described.alternatives {
+            success["content"][*media_type] = json!({"schema": schema});
+        }
     }
     let mut responses = json!({ described.status: success });
     for fault in faults(endpoint, described) {
@@ -85,6 +88,9 @@ fn faults(endpoint: &Endpoint, described: &Operation) -> Vec<ApiError> {
     }
     if described.failures.contains(&Failure::NoModel) {
         faults.push(ApiError::NoModel);
+    }
+    if described.failures.contains(&Failure::NoRents) {
+        faults.push(ApiError::NoRents(String::new()));
     }
     let may_conflict = described.failures.contains(&Failure::WrongState);
     if endpoint.takes_idempotency_key() || may_conflict {

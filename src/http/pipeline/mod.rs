@@ -22,7 +22,7 @@ use crate::endpoint::call::{Call, Params};
 use crate::endpoint::response::{ApiResponse, streamed};
 use crate::endpoint::{BodyRule, Effect, Endpoint};
 use crate::error::error_response;
-use crate::input::{areas, credentials, unfolding};
+use crate::input::{areas, credentials, layers, unfolding};
 use head::Head;
 use idempotency::{IdempotencyClaim, IdempotencyOutcome};
 use router::ROUTER;
@@ -288,7 +288,10 @@ async fn handle_unbilled(
         trace.act = Some(acts::begin(app, act).await?);
     }
     let bytes = match &trace.key {
-        Some(key) => areas::with_polygons(app, key.account_id, bytes, &mut lease).await?,
+        Some(key) => {
+            layers::check(app, &bytes).await?;
+            areas::with_polygons(app, key.account_id, bytes, &mut lease).await?
+        }
         None => bytes,
     };
     let call = Call {

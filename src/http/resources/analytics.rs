@@ -7,6 +7,7 @@ use warp::http::Method;
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::input::layers;
 use crate::openapi::{Operation, enveloped, reference};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
@@ -18,7 +19,7 @@ use toise_listings::search::analytics::BARS_MAX;
 use toise_market::quantiles::SAMPLE_MIN;
 use toise_market::report::row_schema;
 use toise_market::request::BODY;
-use toise_market::{ROWS_MAX, parse_market};
+use toise_market::{CELL_ROWS_MAX, ROWS_MAX, parse_market};
 use toise_service::error::ApiError;
 
 /// The analytics endpoints.
@@ -57,7 +58,8 @@ const MARKET: Endpoint = Endpoint {
 
 async fn analytics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
-        let request = parse_analytics(&read_json(body)?)?;
+        let mut request = parse_analytics(&read_json(body)?)?;
+        layers::resolve(app, &mut request.search.filter)?;
         let figures = app.data.properties.analyse(&request, interrupt)?;
         Ok(json!({ "data": figures }).to_string().into())
     })
@@ -69,7 +71,8 @@ fn market_operation() -> Operation {
         .with_description(format!(
             "Recorded sales, the estimator's price index, and asking prices and rents of properties. There is one \
              row for each place, class and period with a sale or a property. A figure based on fewer than \
-             {SAMPLE_MIN} sales or properties is null. At most {ROWS_MAX} rows"
+             {SAMPLE_MIN} sales or properties is null. At most {ROWS_MAX} rows. Cells need a location, and have at most \
+             {CELL_ROWS_MAX} rows"
         ))
         .with_request(object(&BODY, &mut Components::new()))
         .with_answer(json!({
@@ -98,8 +101,11 @@ fn market_operation() -> Operation {
 
 async fn market(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Batch, move |app, body, interrupt| {
-        let request = parse_market(&read_json(body)?)?;
-        let report = app.data.market.report(&request, interrupt);
+        let mut request = parse_market(&read_json(body)?)?;
+        if let Some(test) = &mut request.layer {
+            layers::resolve_test(app, test)?;
+        }
+        let report = app.data.market.answer(&request, interrupt);
         let text = report.and_then(|report| Ok(report.json()?));
         text.map_err(|error| match error {
             toise_market::Error::Invalid(fault) => ApiError::Invalid(fault),

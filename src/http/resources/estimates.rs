@@ -169,7 +169,7 @@ fn many(
 
 /// Parses a body. `NaN` and `Infinity` are not JSON, but many clients send them for unknown values. They are read as
 /// null, which means absent for an optional field and is an error with its path for a required one.
-fn read_body(body: &[u8]) -> Result<Value, ApiError> {
+pub(super) fn read_body(body: &[u8]) -> Result<Value, ApiError> {
     read_json(body).or_else(|fault| match toise_input::json::with_nulls(body) {
         Some(body) => read_json(&body),
         None => Err(fault),
@@ -177,7 +177,7 @@ fn read_body(body: &[u8]) -> Result<Value, ApiError> {
 }
 
 /// Waits for an estimate permit of the key.
-async fn estimate_permit(call: &Call<'_>) -> Result<EstimatePermit, ApiError> {
+pub(super) async fn estimate_permit(call: &Call<'_>) -> Result<EstimatePermit, ApiError> {
     let key = call.key()?;
     let meter = call.app.access.meters.of(key.key_id, key.allowance);
     meter.acquire_estimate().await.map_err(|refused| {

@@ -14,6 +14,7 @@ pub mod geocoding;
 pub mod geocoding_files;
 mod geocoding_projects;
 mod guide;
+mod home_reports;
 mod layers;
 pub mod opendata;
 pub mod pages;
@@ -24,6 +25,7 @@ pub mod probes;
 mod properties;
 pub mod records;
 pub mod reference;
+mod rents;
 pub mod samples;
 mod sql;
 mod tiles;
@@ -46,6 +48,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     admin::audit::ENDPOINTS,
     admin::alerts::ENDPOINTS,
     admin::properties::ENDPOINTS,
+    admin::erasures::ENDPOINTS,
     admin::operations::ENDPOINTS,
     properties::ENDPOINTS,
     analytics::ENDPOINTS,
@@ -58,6 +61,8 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     opendata::ENDPOINTS,
     parcels::ENDPOINTS,
     estimates::ENDPOINTS,
+    rents::ENDPOINTS,
+    home_reports::ENDPOINTS,
     portfolios::ENDPOINTS,
     geocoding::ENDPOINTS,
     geocoding_files::ENDPOINTS,

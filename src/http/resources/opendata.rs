@@ -12,6 +12,7 @@ use warp::http::Method;
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
+use crate::input::layers;
 use crate::openapi::schemas::match_many_request;
 use crate::openapi::{Operation, enveloped, reference, type_name};
 use toise_accounts::prices::Consumption;
@@ -154,7 +155,8 @@ const CANDIDATE_BYTES: usize = 64;
 /// Handles a search.
 async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
-        let request = parse_search(dataset, &read_json(body)?, &app.cursors)?;
+        let mut request = parse_search(dataset, &read_json(body)?, &app.cursors)?;
+        layers::resolve(app, &mut request.filter)?;
         let answer = app
             .data
             .open_data
@@ -169,6 +171,7 @@ async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiErr
 async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let mut request = parse_match(dataset, &read_json(body)?)?;
+        layers::resolve(app, &mut request.filter)?;
         let address = locate(&mut request, dataset, &app.data.geocoding.geocoder())?;
         let answer = app
             .data
@@ -186,6 +189,9 @@ async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, 
 async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Batch, move |app, body, interrupt| {
         let mut requests = parse_match_many(dataset, &read_json(body)?)?;
+        for request in &mut requests {
+            layers::resolve(app, &mut request.filter)?;
+        }
         let geocoder = app.data.geocoding.geocoder();
         let located: Result<Vec<Option<Resolved>>, ApiError> = requests
             .iter_mut()

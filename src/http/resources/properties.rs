@@ -9,6 +9,7 @@ use warp::http::Method;
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::input::layers;
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_accounts::prices::Consumption;
@@ -144,7 +145,8 @@ fn page_of(record: &str) -> Value {
 /// `POST /v2/protected/properties/search` and `…/search/lite`: a page of properties, complete or lite.
 async fn search(call: &Call<'_>, part: FieldSubset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
-        let request = parse_search(part, &read_json(body)?, &app.cursors)?;
+        let mut request = parse_search(part, &read_json(body)?, &app.cursors)?;
+        layers::resolve(app, &mut request.search.filter)?;
         page(app, part, &request, interrupt)
     })
     .await
@@ -153,7 +155,8 @@ async fn search(call: &Call<'_>, part: FieldSubset) -> Result<ApiResponse, ApiEr
 /// `POST /v2/protected/properties/search/count`: the number of properties that match a search.
 async fn count(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
-        let search = parse_count(&read_json(body)?)?;
+        let mut search = parse_count(&read_json(body)?)?;
+        layers::resolve(app, &mut search.filter)?;
         let count = app.data.properties.count(&search, interrupt)?;
         Ok(format!(r#"{{"data":{{"count":{count}}}}}"#).into())
     })

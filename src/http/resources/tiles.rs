@@ -10,6 +10,7 @@ use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, PROTECTED_PREFIX, Time};
 use crate::input::areas::replace_names;
+use crate::input::layers;
 use crate::openapi::Operation;
 use toise_accounts::scopes::Scope;
 use toise_contract::fault::Fault;
@@ -301,7 +302,14 @@ async fn tile(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         return outlines_tile(call, id).await;
     }
     let source = source(call.app, call.param(0))?;
-    let query = TileQuery::read(call.app, call.key()?.account_id, Some(&source), call.query)?;
+    // Names of areas are looked up in the store, and layers may have to be read.
+    let (of, account, query) = (
+        source.clone(),
+        call.key()?.account_id,
+        call.query.to_owned(),
+    );
+    let read = move |app: &App| TileQuery::read(app, account, Some(&of), &query);
+    let query = call.blocking(read).await?;
     let (cache, gathering, filter) = (query.cache(), query.gathering, query.filter);
     let _permit = match gathering {
         Gathering::Areas if id.z < POINTS_ZOOM => {
@@ -336,8 +344,11 @@ fn parse_filters(
 ) -> Result<Filter, ApiError> {
     let mut given = json!({ FILTERS: read_json(text.as_bytes())? });
     replace_names(&app.store, account, &mut given)?;
-    Ok(match source {
+    layers::check_names(&app.data.layers, &mut given)?;
+    let mut filter = match source {
         TileSource::OpenData(dataset) => parse_search(*dataset, &given, &app.cursors)?.filter,
         TileSource::Properties(_) => parse_search_query(ListingKind::Property, &given[FILTERS])?,
-    })
+    };
+    layers::resolve(app, &mut filter)?;
+    Ok(filter)
 }

@@ -20,6 +20,7 @@ use crate::adverts::incoming::IncomingAdvert;
 use crate::adverts::locating::PlaceSources;
 use crate::adverts::prepare::{ContentChange, IngestDecision, StoredAdvert, notified, prepare};
 use crate::placement::find::PlannedPlacement;
+use crate::records::erased::ErasedList;
 use crate::records::percolation::PercolationBuffer;
 use crate::records::recent_changes::ChangeBaseline;
 use crate::records::rows;
@@ -93,6 +94,8 @@ struct WritePlan {
 struct IngestGroup {
     /// The last change before anything was looked up for the group.
     basis: ChangeBaseline,
+    /// The list of erased contacts that was applied to the adverts.
+    erased: Arc<ErasedList>,
     /// Each advert, or the fault for which it was refused.
     adverts: Vec<std::result::Result<PreparedAdvert, Fault>>,
 }
@@ -129,9 +132,14 @@ impl Listings {
     /// Validates adverts and prepares each against what is stored now.
     fn prepare_group(&self, adverts: Vec<Value>) -> Result<IngestGroup> {
         let now = self.stamp()?;
+        let erased = self.erased_contacts()?;
         let read: Vec<std::result::Result<IncomingAdvert, Fault>> = adverts
             .into_par_iter()
-            .map(|advert| IncomingAdvert::read(advert, now, &self.identity))
+            .map(|advert| {
+                let mut incoming = IncomingAdvert::read(advert, now, &self.identity)?;
+                incoming.forget(&erased.contacts)?;
+                Ok(incoming)
+            })
             .collect();
         let basis = self.store.read(|connection| {
             self.percolator.catch_up(connection)?;
@@ -163,6 +171,7 @@ impl Listings {
         });
         Ok(IngestGroup {
             basis,
+            erased,
             adverts: adverts.collect::<Result<_>>()?,
         })
     }
@@ -194,6 +203,9 @@ impl Listings {
                 ListingsWriter::begin(transaction, percolation)?.with_baseline(group.basis)?;
             tables = tables.with_thresholds(thresholds);
             let mut group = group;
+            if let Some(longer) = group.erased.successor(transaction)? {
+                group.forget(longer);
+            }
             let outcomes = group.adverts.iter_mut().map(|prepared| match prepared {
                 Ok(prepared) => write_one(&mut tables, prepared, places.sources()),
                 Err(fault) => Ok(Err(fault.clone())),
@@ -210,6 +222,21 @@ impl Listings {
         }
         let (outcomes, _) = written?;
         Ok(outcomes)
+    }
+}
+
+impl IngestGroup {
+    /// Applies a list of erased contacts that became longer after the group was prepared.
+    fn forget(&mut self, erased: ErasedList) {
+        for advert in &mut self.adverts {
+            let Ok(prepared) = advert else { continue };
+            match prepared.incoming.forget(&erased.contacts) {
+                Ok(true) => prepared.plan = None,
+                Ok(false) => {}
+                Err(fault) => *advert = Err(fault),
+            }
+        }
+        self.erased = Arc::new(erased);
     }
 }
 

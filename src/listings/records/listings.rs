@@ -11,6 +11,7 @@ use crate::adverts::identity::{IdentityRules, ListingUrl};
 use crate::adverts::locating::PlaceSources;
 use crate::columns;
 use crate::properties::record_key::NUMBER_MAX;
+use crate::records::erased::ErasedCache;
 use toise_alerts::percolate::{self, ActiveAlertCounts, Percolator};
 use toise_base::clock::{Clock, HybridClock};
 use toise_contract::listings::codes::FlxId;
@@ -18,6 +19,7 @@ use toise_dedup::Thresholds;
 use toise_geo::iris::IrisIndex;
 use toise_geocode::Geocoder;
 use toise_geocode::live::LiveGeocoder;
+use toise_layers::Layers;
 use toise_store::Store;
 use toise_store::document;
 
@@ -108,10 +110,12 @@ pub struct Listings {
     pub(crate) stamps: HybridClock,
     pub(crate) contours: Arc<Contours>,
     pub(crate) percolator: Arc<Percolator>,
+    pub(crate) layers: Layers,
     pub(crate) addresses: Option<LiveGeocoder>,
     pub(crate) identity: Arc<IdentityRules>,
     pub(crate) alerts_of: Option<Uuid>,
     pub(crate) thresholds: Thresholds,
+    pub(crate) erased: Arc<ErasedCache>,
 }
 
 /// The contours and the addresses that complete the places of a group of adverts.
@@ -154,16 +158,21 @@ impl Contours {
 impl Listings {
     /// Creates the listings of a store.
     pub fn new(store: Store, clock: Clock) -> Self {
+        let layers = Layers::of(store.folder());
+        let percolator = Percolator::new(columns::properties(), columns::adverts())
+            .with_layers(Arc::new(layers.clone()));
         Self {
             store,
             stamps: HybridClock::new(clock.clone()),
             clock,
             contours: Arc::default(),
-            percolator: Arc::new(Percolator::new(columns::properties(), columns::adverts())),
+            percolator: Arc::new(percolator),
+            layers,
             addresses: None,
             identity: Arc::default(),
             alerts_of: None,
             thresholds: Thresholds::default(),
+            erased: Arc::default(),
         }
     }
 
@@ -207,6 +216,11 @@ impl Listings {
     /// Returns the compiled alerts.
     pub fn percolator(&self) -> &Arc<Percolator> {
         &self.percolator
+    }
+
+    /// Returns the layers of the data folder, which alerts use.
+    pub fn layers(&self) -> &Layers {
+        &self.layers
     }
 
     /// Returns the numbers of active alerts as of the last load.

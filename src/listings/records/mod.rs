@@ -1,11 +1,13 @@
 //! The listings in the store: reads and writes.
 //!
 //! [`read`] returns records by identifier, [`changes`] the records changed after a sequence. `rows` reads the tables
-//! for the rest of the crate. `tables` changes them inside a transaction, passes written records to the alerts
+//! for the rest of the crate. [`erased`] is the list of contacts that are never stored again, [`erasing`] removes them. `tables` changes them inside a transaction, passes written records to the alerts
 //! (`percolation`) and tracks the recent changes of others (`recent_changes`).
 
 pub mod changes;
 mod documents;
+pub mod erased;
+pub mod erasing;
 mod listings;
 pub(crate) mod percolation;
 pub mod read;

@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value};
 use super::MatchJob;
 use crate::portfolio::{ADDRESS_FIELDS, AddressColumns, Error, PortfolioColumns, RowFault};
 use crate::request::address::{ADDRESS, PLACE_PATH, commune_column};
-use crate::request::bodies::{AREA, bodies};
+use crate::request::bodies::{AREA, LAYER, bodies};
 use crate::request::parse_match;
 use crate::source::Block;
 use crate::{Dataset, MatchRequest};
@@ -73,8 +73,8 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
     let mut fields = Vec::new();
     let mut add = |name: String, slot, cell| fields.push(BodyField { name, slot, cell });
     let filters = bodies.match_filters.iter();
-    // An area does not fit into a cell.
-    for filter in filters.filter(|filter| ![ADDRESS, AREA].contains(&filter.name)) {
+    // An area or a layer does not fit into a cell.
+    for filter in filters.filter(|filter| ![ADDRESS, AREA, LAYER].contains(&filter.name)) {
         let name = filter.name;
         let bounds: &[&'static str] = match filter.kind {
             FieldKind::Range => &["min", "max"],

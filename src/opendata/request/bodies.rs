@@ -29,6 +29,8 @@ pub const SORT_ORDERS: [&str; 2] = ["asc", "desc"];
 
 /// Filter for positions in an area.
 pub const AREA: &str = "area";
+/// Filter for the relation of positions to a layer.
+pub const LAYER: &str = "layer";
 
 /// Values of `iris_type`: residential, business, other, and communes without contours.
 pub const IRIS_TYPES: [&str; 4] = ["H", "A", "D", "Z"];
@@ -154,7 +156,9 @@ const fn many(items: &'static ListOf) -> [Field; 1] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use FieldKind::{AnyOf, Area, Code, Dates, Flag, List, OneOf, Place, Range, Text, Words};
+    use FieldKind::{
+        AnyOf, Area, Code, Dates, Flag, Layer, List, OneOf, Place, Range, Text, Words,
+    };
     use toise_lake::schema::ColumnKind;
 
     #[test]
@@ -178,7 +182,7 @@ mod tests {
                     Range => check(field.name, &[ColumnKind::Number, ColumnKind::Integer]),
                     Dates => check(field.name, &[ColumnKind::Date]),
                     Flag => check(field.name, &[ColumnKind::Flag]),
-                    Place | Area => {
+                    Place | Area | Layer => {
                         check("lat", &[ColumnKind::Number]);
                         check("lon", &[ColumnKind::Number]);
                     }

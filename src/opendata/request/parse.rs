@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::dvf::place::{PARCELS, find_former_communes, parcel_today};
 use crate::request::address::{ADDRESS, PLACE_PATH};
-use crate::request::bodies::{AREA, MATCH_SIZE_DEFAULT, SEARCH_SIZE_DEFAULT, bodies};
+use crate::request::bodies::{AREA, LAYER, MATCH_SIZE_DEFAULT, SEARCH_SIZE_DEFAULT, bodies};
 use crate::{Dataset, DatasetSearchRequest, MatchRequest, ScoringTarget, TargetValue};
 use toise_contract::cursor::{CursorKey, query_digest};
 use toise_contract::dates::DateOrInstant;
@@ -110,7 +110,7 @@ fn clause(name: &'static str, test: ClauseTest) -> Clause {
         "insee_code" | "code_insee_ban" => codes_within,
         "postal_code" | "code_postal_ban" => postal_codes_within,
         PARCELS => |id| vec![parcel_today(id.into()).into_owned()],
-        AREA => return Clause::new(POSITION, test),
+        AREA | LAYER => return Clause::new(POSITION, test),
         _ => return Clause::new(name, test),
     };
     let test = match test {
@@ -159,6 +159,7 @@ fn test(taken: Taken<'_>) -> Option<ClauseTest> {
         }),
         Taken::Place { lat, lon, radius_m } => Some(ClauseTest::Within { lat, lon, radius_m }),
         Taken::Area(area) => Some(ClauseTest::InArea(area)),
+        Taken::Layer(test) => Some(ClauseTest::InLayer(test)),
         _ => None,
     }
 }

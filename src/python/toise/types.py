@@ -89,6 +89,7 @@ __all__ = [
     "AreasPutAnswer",
     "AuditAnswer",
     "AuditEntry",
+    "BuildingDiagnostics",
     "BuildingHistoryAnswer",
     "CandidateAdvert",
     "CandidatePair",
@@ -143,7 +144,6 @@ __all__ = [
     "DpeMatchRequestFilters",
     "DpeMatchRequestScoringTargets",
     "DpeRecord",
-    "DpeRecordLocation",
     "DpeSearchAnswer",
     "DpeSearchRequest",
     "DpeSearchRequestFilters",
@@ -205,6 +205,10 @@ __all__ = [
     "EnumStudiedData",
     "EnumViewOn",
     "EnumViewType",
+    "Erasure",
+    "ErasurePlace",
+    "ErasureRequest",
+    "ErasuresCreateAnswer",
     "Error",
     "ErrorError",
     "Estimate",
@@ -215,6 +219,7 @@ __all__ = [
     "EstimatePropertyLiteAnswer",
     "EstimatePropertyLiteManyAnswer",
     "EstimatePropertyLiteManyRequest",
+    "EstimateRentAnswer",
     "EstimateRequest",
     "EstimateRequestHabitation",
     "EstimateRequestHabitationCharacteristics",
@@ -279,6 +284,7 @@ __all__ = [
     "GeocodingProjectPipelineRequest",
     "GeocodingProjectStartAnswer",
     "Grant",
+    "HomeReport",
     "Image",
     "IncomingAdvert",
     "InseeCode",
@@ -295,9 +301,16 @@ __all__ = [
     "KeysRevokeAnswer",
     "KeysUpdateAnswer",
     "LatLng",
+    "LayerFilter",
+    "LayerNearby",
     "LayersListAnswer",
     "LayersListAnswerDataItem",
     "LayersListAnswerDataItemColumnsItem",
+    "LetterheadDeleteAnswer",
+    "LetterheadGetAnswer",
+    "LetterheadGetAnswerData",
+    "LetterheadPutAnswer",
+    "LetterheadPutRequest",
     "LightSeller",
     "LiteClimate",
     "LiteFilterClimate",
@@ -329,9 +342,12 @@ __all__ = [
     "OperatorAlert",
     "OtherProperty",
     "ParcelHistoryAnswer",
+    "ParcelSales",
+    "Part",
     "Percent",
     "PlaceHistory",
     "PlaceHistoryEventsItem",
+    "PlaceMarket",
     "Polygons",
     "PolygonsObject",
     "PolygonsObject1",
@@ -355,6 +371,7 @@ __all__ = [
     "PreviewSearchPropertiesPayload",
     "PreviousState",
     "Price",
+    "PricePath",
     "PropertiesCandidatesAnswer",
     "PropertiesCheckAnswer",
     "PropertiesCountAnswer",
@@ -397,10 +414,26 @@ __all__ = [
     "PropertyDeliveryData",
     "PropertyMatches",
     "PropertyPrice",
+    "QuarterPrice",
+    "RentEstimate",
+    "RentEstimateGrossYield",
+    "RentEstimateMetadata",
+    "RentEstimateMetadataAdverts",
+    "RentEstimateMetadataCommune",
+    "RentEstimateMetadataRentMap",
+    "RentRequest",
+    "RentRequestHabitation",
+    "RentRequestOffer",
     "Replay",
     "ReplayRequest",
+    "ReportedDiagnostic",
+    "ReportedEstimate",
+    "ReportedHome",
+    "ReportedSale",
+    "ReportsHomeAnswer",
     "ReportsListAnswer",
     "RetriedDelivery",
+    "SalePosition",
     "SampleAdvertsAnswer",
     "SamplePropertiesAnswer",
     "SaveManySearchAdvertsPayload",
@@ -507,6 +540,8 @@ class DpeSearchRequestFilters(TypedDict):
     """Position within a planar distance of a pin, boundary included."""
     area: NotRequired[Area]
     """Position within an area, border included."""
+    layer: NotRequired[LayerFilter]
+    """Position inside or outside a layer, or within a distance of it."""
     type_batiment: NotRequired[list[Literal["appartement", "maison", "immeuble"]]]
     """Kind of building."""
     periode_construction: NotRequired[list[Literal["avant 1948", "1948-1974", "1975-1977", "1978-1982", "1983-1988", "1989-2000", "2001-2005", "2006-2012", "2013-2021", "après 2021"]]]
@@ -614,6 +649,8 @@ class DpeMatchRequestFilters(TypedDict):
     """Position within a planar distance of a pin, boundary included."""
     area: NotRequired[Area]
     """Position within an area, border included."""
+    layer: NotRequired[LayerFilter]
+    """Position inside or outside a layer, or within a distance of it."""
     address: NotRequired[str]
     """Address in one line, with postal code and commune, as an additional condition: within 50 m of a house number,
     within 300 m of the middle of a street, or within the commune if only a town is given. The answer's
@@ -1154,21 +1191,12 @@ class DpeRecord(TypedDict):
     """As published by the register: _rand."""
     flx_id: NotRequired[int]
     """Numeric identifier derived from the number."""
-    location: NotRequired[DpeRecordLocation]
+    location: NotRequired[SalePosition]
     """Location."""
     location_precision: NotRequired[Literal["ADDRESS", "STREET"]]
     """Precision of a position that was found from the address at import: a house number, or a street or named place;
     absent if the source gives the position.
     """
-
-
-class DpeRecordLocation(TypedDict):
-    """Location."""
-
-    lat: float
-    """Latitude, degrees (WGS 84)."""
-    lon: float
-    """Longitude, degrees (WGS 84)."""
 
 
 class DvfSearchRequest(TypedDict):
@@ -1205,6 +1233,8 @@ class DvfSearchRequestFilters(TypedDict):
     """Position within a planar distance of a pin, boundary included."""
     area: NotRequired[Area]
     """Position within an area, border included."""
+    layer: NotRequired[LayerFilter]
+    """Position inside or outside a layer, or within a distance of it."""
     departement_code: NotRequired[str]
     """Department code: two characters, including 2A and 2B, or three overseas."""
     insee_code: NotRequired[str]
@@ -1293,6 +1323,8 @@ class DvfMatchRequestFilters(TypedDict):
     """Position within a planar distance of a pin, boundary included."""
     area: NotRequired[Area]
     """Position within an area, border included."""
+    layer: NotRequired[LayerFilter]
+    """Position inside or outside a layer, or within a distance of it."""
     address: NotRequired[str]
     """Address in one line, with postal code and commune, as an additional condition: within 50 m of a house number,
     within 300 m of the middle of a street, or within the commune if only a town is given. The answer's
@@ -1404,7 +1436,7 @@ class DvfRecord(TypedDict):
     """
     is_sold_together: NotRequired[bool]
     """Whether the price covers more than one dwelling or commercial premises."""
-    location: NotRequired[DpeRecordLocation]
+    location: NotRequired[SalePosition]
     """Location."""
     location_precision: NotRequired[Literal["ADDRESS", "STREET"]]
     """Precision of a position that was found from the address at import: a house number, or a street or named place;
@@ -1489,7 +1521,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "layers.list", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "layers.list", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "estimate.rent", "reports.home", "reports.letterhead.get", "reports.letterhead.put", "reports.letterhead.delete", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.erasures", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -1668,7 +1700,7 @@ class AuditEntry(TypedDict):
 class TypeUsage(TypedDict):
     """`TypeUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_ESTIMATE_RENT", "API_REPORTS_HOME", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -1701,7 +1733,7 @@ class Consumption(TypedDict):
 class DayUsage(TypedDict):
     """`DayUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_ESTIMATE_RENT", "API_REPORTS_HOME", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -2137,14 +2169,16 @@ class Charges(TypedDict):
 
 
 class Source(TypedDict):
-    """A listing on a portal."""
+    """A source of the report."""
 
-    flxId: NotRequired[FlxId]
-    """Identifier of the advert."""
-    url: NotRequired[str]
-    """URL of the listing."""
-    website: NotRequired[str]
-    """The portal, as a host name."""
+    dataset: str
+    """`sales`, `diagnostics`, `addresses`, or the name of a layer."""
+    name: str
+    """File or address of the latest data."""
+    licence: str
+    """Its licence."""
+    importedAt: str
+    """When it was imported."""
 
 
 EurPerSquareMetre: TypeAlias = float
@@ -2753,6 +2787,238 @@ DeliveryStatus: TypeAlias = Literal["pending", "delivered", "failed", "dead"]
 """Status of a delivery."""
 
 
+class HomeReport(TypedDict):
+    """The report of a home."""
+
+    date: str
+    """Day of the report."""
+    home: ReportedHome
+    """The home."""
+    estimate: ReportedEstimate
+    """Its value."""
+    comparables: list[ReportedSale]
+    """The recorded sales most like it, nearest first."""
+    pricePath: list[PricePath]
+    """Median prices of its commune and of its department over time."""
+    diagnostics: BuildingDiagnostics
+    """Energy diagnostics of its building."""
+    parcel: ParcelSales
+    """Recorded sales of its parcels."""
+    market: NotRequired[PlaceMarket]
+    """The market of its commune in the last four quarters with recorded sales; `None` if nothing is known of it."""
+    layers: list[LayerNearby]
+    """Layers around it."""
+    sources: list[Source]
+    """What the report is made from."""
+
+
+class ReportedHome(TypedDict):
+    """The home of a report."""
+
+    address: NotRequired[str]
+    """Its address in the national address base; that nearest to the position if a position was given."""
+    addressId: NotRequired[str]
+    """Identifier of that address."""
+    precision: str
+    """Precision of the position: `ADDRESS`, `STREET`, `TOWN`, or `POSITION` if a position was given."""
+    latitude: float
+    """Latitude, degrees."""
+    longitude: float
+    """Longitude, degrees."""
+    inseeCode: str
+    """INSEE code of its commune or arrondissement."""
+    commune: str
+    """Name of its commune or arrondissement."""
+    department: str
+    """Code of its department."""
+    type: str
+    """Class: `CLASS_FLAT` or `CLASS_HOUSE`."""
+    surfaceM2: float
+    """Living surface, m²."""
+    roomCount: NotRequired[float]
+    """Main rooms."""
+    bedroomCount: NotRequired[float]
+    """Bedrooms."""
+    landSurfaceM2: NotRequired[float]
+    """Land, m²."""
+    constructionYear: NotRequired[int]
+    """Year of construction."""
+    floor: NotRequired[float]
+    """Storey; the ground floor is 0."""
+    energy: NotRequired[str]
+    """Energy class, A to G."""
+
+
+class ReportedEstimate(TypedDict):
+    """The value of a home."""
+
+    price: float
+    """Value, EUR."""
+    lower: float
+    """Lower end of the interval that contains the price of four sales in five, EUR."""
+    upper: float
+    """Its upper end, EUR."""
+    pricePerM2: float
+    """Value per square metre, EUR."""
+    confidence: str
+    """`HIGH`, `MEDIUM` or `LOW`."""
+    fallback: str
+    """Level that replaced local sales, or `none`."""
+    warning: NotRequired[str]
+    """Why it is less certain than usual."""
+    contributions: list[Part]
+    """What each input adds to the value of a typical home, EUR; the parts sum to the value."""
+    model: str
+    """Version of the model."""
+    dataThrough: str
+    """Day of the last sale that the model knows."""
+    modelSales: int
+    """Number of sales that the model knows."""
+
+
+class ReportedSale(TypedDict):
+    """A recorded sale."""
+
+    id: str
+    """Identifier."""
+    date: str
+    """Day."""
+    price: NotRequired[float]
+    """Price, EUR."""
+    pricePerM2: NotRequired[float]
+    """Price per square metre of living surface, EUR."""
+    type: NotRequired[str]
+    """Class of the asset."""
+    surfaceM2: NotRequired[float]
+    """Living surface, m²."""
+    roomCount: NotRequired[float]
+    """Main rooms."""
+    landSurfaceM2: NotRequired[float]
+    """Land, m²."""
+    address: NotRequired[str]
+    """Address."""
+    isSoldTogether: bool
+    """Whether the price is that of several assets."""
+    distanceM: NotRequired[float]
+    """Distance from the home, metres; of comparables only."""
+    location: NotRequired[SalePosition]
+    """Position."""
+
+
+class PricePath(TypedDict):
+    """Median prices of a place over time."""
+
+    level: str
+    """`commune` or `department`."""
+    name: str
+    """Name of the place."""
+    quarters: list[QuarterPrice]
+    """The quarters with enough sales, in order."""
+
+
+class BuildingDiagnostics(TypedDict):
+    """Energy diagnostics of a building."""
+
+    total: int
+    """Their number, superseded ones included."""
+    classes: dict[str, int]
+    """Number of the latest hundred by energy class."""
+    latest: list[ReportedDiagnostic]
+    """The latest ones, latest first."""
+
+
+class ParcelSales(TypedDict):
+    """Recorded sales of the parcels of a home."""
+
+    ids: list[str]
+    """The parcels of its address."""
+    total: int
+    """Number of sales."""
+    latest: list[ReportedSale]
+    """The latest ones, latest first."""
+
+
+PlaceMarket = TypedDict(
+    "PlaceMarket",
+    {
+        "name": str,
+        "from": "NotRequired[str]",
+        "to": "NotRequired[str]",
+        "sales": "NotRequired[float]",
+        "pricePerM2Q1": "NotRequired[float]",
+        "pricePerM2Median": "NotRequired[float]",
+        "pricePerM2Q3": "NotRequired[float]",
+        "stock": "NotRequired[float]",
+        "askingPricePerM2": "NotRequired[float]",
+        "daysOnMarket": "NotRequired[float]",
+        "rentPerM2": "NotRequired[float]",
+        "grossYield": "NotRequired[float]",
+    },
+)
+"""`PlaceMarket` of the contract."""
+
+
+class LayerNearby(TypedDict):
+    """What a layer says about the position of a home."""
+
+    name: str
+    """Name of the layer."""
+    isInside: bool
+    """Whether the home is inside a feature."""
+    distanceM: float
+    """Distance of the nearest feature, metres."""
+    attributes: dict[str, Any]
+    """Attributes of that feature."""
+
+
+class Part(TypedDict):
+    """A part of a value."""
+
+    feature: str
+    """The input."""
+    eur: float
+    """What it adds, EUR."""
+
+
+class SalePosition(TypedDict):
+    """The position of a sale."""
+
+    lat: float
+    """Latitude, degrees."""
+    lon: float
+    """Longitude, degrees."""
+
+
+class QuarterPrice(TypedDict):
+    """The median price of a quarter."""
+
+    period: str
+    """The quarter, such as `2024-Q2`."""
+    median: float
+    """Median, EUR per m²."""
+    sales: int
+    """Sales behind it."""
+
+
+class ReportedDiagnostic(TypedDict):
+    """An energy diagnostic."""
+
+    numeroDpe: str
+    """Its number."""
+    date: NotRequired[str]
+    """Day on which it was established."""
+    energy: NotRequired[str]
+    """Energy class."""
+    climate: NotRequired[str]
+    """Climate class."""
+    surfaceM2: NotRequired[float]
+    """Living surface, m²."""
+    floor: NotRequired[float]
+    """Storey."""
+    energyKwhM2: NotRequired[float]
+    """Primary energy, kWh per m² and year."""
+
+
 class SamplePropertiesAnswer(TypedDict):
     """`SamplePropertiesAnswer` of the contract."""
 
@@ -3007,6 +3273,45 @@ class AdvertComparisonEvidenceItem(TypedDict):
     """Bits that the rarity of an equal value adds to the weight; null if the values are not equal."""
 
 
+class ErasureRequest(TypedDict):
+    """`ErasureRequest` of the contract."""
+
+    phone: NotRequired[str]
+    """Telephone number of the person, with or without +33, spaces and dots."""
+    email: NotRequired[str]
+    """Email address of the person, in any case."""
+    name: NotRequired[str]
+    """Whole name of the person as private seller or contact person, in any case and order, with or without accents."""
+    dryRun: NotRequired[bool]
+    """Whether only to report what would be removed."""
+
+
+class Erasure(TypedDict):
+    """`Erasure` of the contract."""
+
+    erasureId: NotRequired[str]
+    """Identifier of the erasure, as in the audit log; absent in a dry run."""
+    dryRun: bool
+    """Whether nothing was changed."""
+    places: list[ErasurePlace]
+    """Every place in which contacts are stored."""
+    damaged: int
+    """Damaged adverts, which could not be searched."""
+
+
+class ErasurePlace(TypedDict):
+    """`ErasurePlace` of the contract."""
+
+    place: Literal["adverts", "properties", "former_records", "deliveries", "delivery_errors", "jobs", "rejections", "listing_reports", "responses", "sql_queries", "pages", "import_reports", "data_files"]
+    """The place."""
+    found: int
+    """Number of records with a contact."""
+    removed: int
+    """Number of records from which it was removed; 0 in a dry run."""
+    ids: list[str]
+    """Identifiers of the records, or names of the files; the first 1,000."""
+
+
 class FilterDateRange(TypedDict):
     """Both bounds are included; a range without bounds filters nothing."""
 
@@ -3077,6 +3382,21 @@ class AreaObject3Isochrone(TypedDict):
     """By car or on foot."""
 
 
+class LayerFilter(TypedDict):
+    """Relation of a position to a layer, which is geodata that the operator imported, such as flood zones or stations.
+    Records without a position never match.
+    """
+
+    name: str
+    """Name of the layer; `GET /v2/protected/layers` lists the layers."""
+    relation: NotRequired[Literal["inside", "outside", "within"]]
+    """inside: in a polygon of the layer, border included. outside: in none. within: within a planar distance of a
+    feature, boundary included.
+    """
+    meters: NotRequired[float]
+    """Distance in metres: required with within, not allowed otherwise."""
+
+
 class FilterLatLng(TypedDict):
     """Where a position must be; several keys are combined with AND."""
 
@@ -3087,6 +3407,7 @@ class FilterLatLng(TypedDict):
     geoInseeCodeDistance: NotRequired[FilterLatLngGeoInseeCodeDistance]
     """A circle around the centre of a commune, boundary included."""
     area: NotRequired[Area]
+    layer: NotRequired[LayerFilter]
 
 
 class FilterLatLngGeoBoundingBox(TypedDict):
@@ -3962,6 +4283,159 @@ class EstimateMetadataComparablesItem(TypedDict):
     """Distance from the home, metres."""
 
 
+class RentRequest(TypedDict):
+    """`RentRequest` of the contract."""
+
+    location: EstimateRequestLocation
+    """Location of the home."""
+    type: Literal["CLASS_FLAT", "CLASS_HOUSE"]
+    """Class of asset; only flats and houses are valued."""
+    habitation: RentRequestHabitation
+    """The home itself."""
+    land: NotRequired[EstimateRequestLand]
+    """The land that comes with it."""
+    offer: NotRequired[RentRequestOffer]
+    """The offer."""
+    price: NotRequired[float]
+    """Price of the home, EUR, for the yield; by default its value is estimated."""
+
+
+class RentRequestHabitation(TypedDict):
+    """The home itself."""
+
+    surface: EstimateRequestHabitationSurface
+    """Its surface."""
+    roomCount: NotRequired[int]
+    """Number of main rooms; 0 if unknown."""
+    bedroomCount: NotRequired[int]
+    """Number of bedrooms, not more than the main rooms."""
+    propertyCondition: NotRequired[EstimateRequestHabitationPropertyCondition]
+    """Its age and condition; only the value for the yield uses them."""
+    climate: NotRequired[EstimateRequestHabitationClimate]
+    """Its diagnostic; only the value for the yield uses it."""
+    features: NotRequired[EstimateRequestHabitationFeatures]
+    """Its storey and furniture."""
+    characteristics: NotRequired[EstimateRequestHabitationCharacteristics]
+    """Amenities; only the value for the yield uses them."""
+
+
+class RentRequestOffer(TypedDict):
+    """The offer."""
+
+    type: NotRequired[Literal["OFFER_RENT"]]
+    """Type of offer."""
+
+
+class RentEstimate(TypedDict):
+    """`RentEstimate` of the contract."""
+
+    rent: int
+    """Monthly rent, EUR."""
+    rentPerArea: float
+    """Monthly rent, EUR per m2."""
+    rentRange: EstimatePriceRange
+    """Range that contains four rents in five."""
+    grossYield: NotRequired[RentEstimateGrossYield]
+    """The rent of a year over the price of the home; absent if the request has no `price` and no model values the home.
+    """
+    metadata: RentEstimateMetadata
+    """What the estimate is based on."""
+
+
+class RentEstimateGrossYield(TypedDict):
+    """The rent of a year over the price of the home; absent if the request has no `price` and no model values the home.
+    """
+
+    percent: float
+    """Percent of the price."""
+    lower: float
+    """With the lower end of the rent."""
+    upper: float
+    """With the upper end of the rent."""
+    price: int
+    """The price, EUR."""
+    price_from: Literal["request", "estimate"]
+    """Source of the price."""
+
+
+class RentEstimateMetadata(TypedDict):
+    """What the estimate is based on."""
+
+    charges: Literal["as_advertised"]
+    """Whether the rent includes charges: as adverts of homes to rent do, which mostly state rents with charges."""
+    coverage: float
+    """Share of rents that lie within the interval."""
+    method: Literal["adverts", "adverts_and_rent_map", "rent_map"]
+    """What the rent was estimated from."""
+    commune: RentEstimateMetadataCommune
+    """The commune of the home."""
+    adverts: RentEstimateMetadataAdverts
+    """Homes to rent that the estimate was learned from; each counts once, however many adverts show it."""
+    rent_map: NotRequired[RentEstimateMetadataRentMap]
+    """The rent of the commune on the official map of rents, for a reference home, unfurnished and with charges; absent
+    if the map was not imported.
+    """
+    address: NotRequired[DpeMatchAnswerMetaAddress]
+    """How `location.address` was understood, if it was used."""
+    position_from: NotRequired[Literal["address", "locationCoordinate"]]
+    """Source of the position, if an address was given; a coordinate takes precedence over it."""
+    contributions: dict[str, int]
+    """What each part adds to the rent or takes from it, EUR; the contributions add up to the rent."""
+
+
+class RentEstimateMetadataCommune(TypedDict):
+    """The commune of the home."""
+
+    inseeCode: str
+    """INSEE code."""
+    name: str
+    """Name."""
+
+
+class RentEstimateMetadataAdverts(TypedDict):
+    """Homes to rent that the estimate was learned from; each counts once, however many adverts show it."""
+
+    all: int
+    """In all places."""
+    department: int
+    """In the department."""
+    commune: int
+    """In the commune."""
+    nearest: int
+    """The nearest ones, at most 24 within 3 km."""
+    nearest_m: NotRequired[int]
+    """Distance of the nearest one, metres."""
+    median_m: NotRequired[int]
+    """Median distance of the nearest ones, metres."""
+    median_age_days: NotRequired[int]
+    """Median days since the nearest ones were last on offer."""
+
+
+class RentEstimateMetadataRentMap(TypedDict):
+    """The rent of the commune on the official map of rents, for a reference home, unfurnished and with charges; absent
+    if the map was not imported.
+    """
+
+    rent_per_m2: float
+    """Monthly rent, EUR per m2."""
+    lower: float
+    """Lower end of its interval, EUR per m2."""
+    upper: float
+    """Upper end of its interval, EUR per m2."""
+    coverage: float
+    """Share of rents in its interval."""
+    kind: Literal["flats", "small_flats", "large_flats", "houses"]
+    """Kind of home."""
+    year: int
+    """Year of the rent."""
+    adverts: int
+    """Adverts of the commune behind it."""
+    level: str
+    """Places whose adverts it was computed from: `commune`, `epci` or `maille`."""
+    licence: str
+    """Licence of the map, as stated at the import."""
+
+
 class Address(TypedDict):
     """`Address` of the contract."""
 
@@ -4161,6 +4635,10 @@ class PropertyAlert(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
 
 
 EnumAdvertAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_ADVERT_EVENT"]
@@ -4246,6 +4724,10 @@ class AdvertAlert(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
 
 
 EnumOpenDataAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_CHANGED"]
@@ -4323,6 +4805,10 @@ class DvfAlert(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
 
 
 class SaveSearchDpePayload(TypedDict):
@@ -4396,6 +4882,10 @@ class DpeAlert(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
 
 
 class FilterDvfQuery(TypedDict):
@@ -4520,6 +5010,10 @@ class OperatorAlert(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
     account_id: str
     """Account it belongs to."""
     about: Literal["properties", "adverts", "dvf", "dpe"]
@@ -4557,6 +5051,10 @@ class AlertOverview(TypedDict):
     """When it was created; UTC, milliseconds."""
     updated_at: str
     """When it last changed, for any reason; UTC, milliseconds."""
+    unmatched_because: NotRequired[str]
+    """Why the alert matches nothing at present although it is active: a layer of its search was removed. Present only
+    where one alert is read.
+    """
     account_id: str
     """Account it belongs to."""
     about: Literal["properties", "adverts", "dvf", "dpe"]
@@ -4772,6 +5270,12 @@ class PropertiesSplitAnswer(TypedDict):
     data: DecidedProperty
 
 
+class ErasuresCreateAnswer(TypedDict):
+    """`ErasuresCreateAnswer` of the contract."""
+
+    data: Erasure
+
+
 class ReportsListAnswer(TypedDict):
     """`ReportsListAnswer` of the contract."""
 
@@ -4899,7 +5403,7 @@ AnalyticsMarketRequest = TypedDict(
 
 
 class AnalyticsMarketRequestLocation(TypedDict):
-    """The places to include; all conditions must hold."""
+    """The places to include; all conditions must hold. Required over HTTP if level is cell."""
 
     departments: NotRequired[list[str]]
     """Within one of these departments."""
@@ -4909,6 +5413,8 @@ class AnalyticsMarketRequestLocation(TypedDict):
     """Within a distance of a position, metres."""
     area: NotRequired[Area]
     """In an area."""
+    layer: NotRequired[LayerFilter]
+    """Inside or outside a layer, or within a distance of it."""
 
 
 class AnalyticsMarketAnswer(TypedDict):
@@ -5319,6 +5825,54 @@ class EstimatePropertyLiteManyAnswer(TypedDict):
 
     data: list[Estimate | Error]
     """One answer per item, in the order of the request."""
+
+
+class EstimateRentAnswer(TypedDict):
+    """`EstimateRentAnswer` of the contract."""
+
+    data: RentEstimate
+
+
+class ReportsHomeAnswer(TypedDict):
+    """`ReportsHomeAnswer` of the contract."""
+
+    data: HomeReport
+
+
+class LetterheadGetAnswer(TypedDict):
+    """`LetterheadGetAnswer` of the contract."""
+
+    data: LetterheadGetAnswerData
+
+
+class LetterheadGetAnswerData(TypedDict):
+    """`LetterheadGetAnswerData` of the contract."""
+
+    text: str
+    """Text; empty for none."""
+    logo: str | None
+    """Logo as a data URL; null for none."""
+
+
+class LetterheadPutRequest(TypedDict):
+    """`LetterheadPutRequest` of the contract."""
+
+    text: NotRequired[str]
+    """Text at the top, such as name, address and telephone number; up to four lines."""
+    logo: NotRequired[str]
+    """Logo: a PNG or JPEG file of at most 256 KiB, in base64."""
+
+
+class LetterheadPutAnswer(TypedDict):
+    """`LetterheadPutAnswer` of the contract."""
+
+    data: LetterheadGetAnswerData
+
+
+class LetterheadDeleteAnswer(TypedDict):
+    """`LetterheadDeleteAnswer` of the contract."""
+
+    data: LetterheadGetAnswerData
 
 
 class PortfoliosListAnswer(TypedDict):

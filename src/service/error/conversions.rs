@@ -195,6 +195,16 @@ impl From<areas::Error> for ApiError {
     }
 }
 
+impl From<toise_report::Error> for ApiError {
+    fn from(error: toise_report::Error) -> Self {
+        match error {
+            toise_report::Error::Invalid(fault) => fault.into(),
+            toise_report::Error::NoModel => ApiError::NoModel,
+            error => ApiError::internal(error),
+        }
+    }
+}
+
 impl From<portfolios::Error> for ApiError {
     fn from(error: portfolios::Error) -> Self {
         match error {
@@ -240,6 +250,19 @@ impl From<projection::Error> for ApiError {
             ),
             projection::Error::CursorExpired => ApiError::CursorExpired,
             projection::Error::TooManyTexts => Fault::new("search_query", error.to_string()).into(),
+            error => ApiError::internal(error),
+        }
+    }
+}
+
+impl From<toise_erasure::Error> for ApiError {
+    fn from(error: toise_erasure::Error) -> Self {
+        match error {
+            toise_erasure::Error::Busy(_) => ApiError::WrongState(
+                "another erasure is running; retry when it has ended".to_owned(),
+            ),
+            toise_erasure::Error::Store(error) => error.into(),
+            toise_erasure::Error::Listings(error) => error.into(),
             error => ApiError::internal(error),
         }
     }

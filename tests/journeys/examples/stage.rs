@@ -34,6 +34,8 @@ const SHOWN: [&str; 2] = [
 ];
 /// Adverts of `export.csv`: enough for the suggestion of a mapping.
 const EXPORTED: usize = 40;
+/// Homes to rent: enough to evaluate rents.
+const RENTALS: usize = 40;
 /// Header of the tax office's raw files.
 const RAW_HEADER: &str = "Identifiant de document|Reference document|1 Articles CGI|2 Articles CGI|3 Articles CGI|4 Articles CGI|\
 5 Articles CGI|No disposition|Date mutation|Nature mutation|Valeur fonciere|No voie|B/T/Q|Type de voie|Code voie|Voie|Code postal|\
@@ -188,6 +190,12 @@ impl Stage {
             "fr-en-annuaire-education.csv",
             "identifiant_de_l_etablissement;nom_etablissement;latitude;longitude\n0480001A;Lycée Chaptal;44,5180;3,4990\n",
         );
+        let rents =
+            "\"INSEE_C\";\"loypredm2\";\"lwr.IPm2\";\"upr.IPm2\"\n\"48095\";9,81;7,62;12,6\n";
+        for kind in ["app", "app12", "app3", "mai"] {
+            self.write(&format!("pred-{kind}-mef-dhup.csv"), rents);
+        }
+        self.shell("toise import rents --year 2025 pred-app-mef-dhup.csv pred-mai-mef-dhup.csv");
         self.shell("toise import layer flood zones.geojson && toise import layer schools fr-en-annuaire-education.csv");
         self.shell("gzip -f iris.geojson && cp iris.geojson.gz contours.geojson.gz");
         let home = format!(
@@ -244,7 +252,17 @@ impl Stage {
         });
         let lines: Vec<String> = named.collect();
         self.write("named.ndjson", &format!("{}\n", lines.join("\n")));
-        self.shell("cat made/adverts-synth.ndjson named.ndjson > adverts.ndjson && gzip -kf adverts.ndjson && toise ingest adverts.ndjson");
+        let rentals = (0..RENTALS).map(|nth| {
+            let surface = 18 + 3 * nth;
+            json!({"url": format!("https://portail.example/location/{nth}"), "source": "portail.example", "type": "CLASS_FLAT",
+                "offer": {"type": "OFFER_RENT"}, "currentPrice": {"value": 150 + 9 * surface},
+                "location": {"inseeCode": "48095"}, "habitation": {"surface": {"total": surface}}})
+            .to_string()
+        });
+        let lines: Vec<String> = rentals.collect();
+        self.write("rentals.ndjson", &format!("{}\n", lines.join("\n")));
+        self.shell("cat made/adverts-synth.ndjson named.ndjson > adverts.ndjson && gzip -kf adverts.ndjson && toise ingest adverts.ndjson && \
+                    toise ingest rentals.ndjson");
     }
 
     /// Returns an example with these changes.
@@ -264,6 +282,9 @@ impl Stage {
         let archive = "backups/2026-11-21.tar";
         if command.contains("toise restore") && !self.path().join(archive).exists() {
             self.shell(&format!("toise backup {archive}"));
+        }
+        if command.contains("--erased ") && !self.path().join("former").exists() {
+            self.shell("toise erase --phone 0600000000 && mkdir former && cp toise-data/erased-contacts.json former/");
         }
         if let Some((own, _)) = command.split_once(" | jq ") {
             command = own.to_owned();

@@ -1,4 +1,4 @@
-//! FilterLatLng: a box, a circle around a pin or around the centre of a commune, or an area.
+//! FilterLatLng: a box, a circle around a pin or around the centre of a commune, an area, or a layer.
 //!
 //! Coordinates are `{lat, lon}` objects in degrees. Distances are planar, boundaries included. Several keys are
 //! combined with AND. Places outside France are accepted and find nothing, unless their coordinates seem to be swapped.
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::fault::Fault;
 use crate::fields::{area, given};
-use crate::filter::{Clause, ClauseTest, Filter};
+use crate::filter::{Clause, ClauseTest, Filter, LayerTest};
 use crate::listings::codes::InseeCode;
 use crate::read::read;
 use crate::walk::{JsonPath, degrees, number, object};
@@ -15,11 +15,12 @@ use toise_geo::communes;
 use toise_geo::plausible::{PositionFault, is_swapped};
 
 /// The keys of a FilterLatLng.
-pub const LAT_LNG_KEYS: [&str; 4] = [
+pub const LAT_LNG_KEYS: [&str; 5] = [
     "geoBoundingBox",
     "geoDistance",
     "geoInseeCodeDistance",
     "area",
+    "layer",
 ];
 /// The rule for `distanceKm`.
 pub const DISTANCE_KM_RULE: &str = "must be a number above 0";
@@ -38,6 +39,7 @@ pub(super) fn lat_lng(
             "geoBoundingBox" => bounding_box(value, here)?,
             "geoDistance" => distance(value, here)?,
             "area" => ClauseTest::InArea(area(value, here)?),
+            "layer" => ClauseTest::InLayer(LayerTest::read(value, here)?),
             _ => commune_distance(value, here)?,
         };
         filter.push(Clause::new(position, test));

@@ -190,7 +190,7 @@ fn each_kind_of_fault_has_its_path_and_what_is_allowed() {
         (around(r#"{"geoDistance": {"pin": {"lat": 91, "lon": 0}, "distanceKm": 1}}"#),
             format!("{at}.geoDistance.pin.lat: must be a number between -90 and 90")),
         (around(r#"{"polygon": []}"#),
-            format!("{at}.polygon: unknown field; must be one of: geoBoundingBox, geoDistance, geoInseeCodeDistance, area")),
+            format!("{at}.polygon: unknown field; must be one of: geoBoundingBox, geoDistance, geoInseeCodeDistance, area, layer")),
         (around(r#"{"area": {"type": "Polygon", "coordinates": [[[2, 48], [3, 49], [3, 48], [2, 49], [2, 48]]]}}"#),
             format!("{at}.area.coordinates[0][2]: the border crosses itself after this vertex")),
         (around(r#"{"area": {"type": "Point", "coordinates": [2, 48]}}"#),

@@ -108,6 +108,9 @@ fn alert(fields: Value) -> Value {
     }
     properties["context"]["description"] =
         json!("Data that deliveries echo; absent if there is none");
+    properties["unmatched_because"] = json!({"type": "string",
+        "description": "Why the alert matches nothing at present although it is active: a layer of its search was \
+                        removed. Present only where one alert is read"});
     let required = [
         "alert_id",
         "flxId",

@@ -101,8 +101,9 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// `GET /v2/protected/admin/alerts/{alertId}`: an alert of any account, with its delivery status.
 async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = FlxId(call.uuid()?);
+    let layers = call.app.data.layers.clone();
     on_store(call, move |store, _| {
-        let found = overview::show(store, id).map_err(ApiError::internal)?;
+        let found = overview::show(store, id, &layers).map_err(ApiError::internal)?;
         Ok(found.ok_or(ApiError::NotFound("alert"))?.answer())
     })
     .await

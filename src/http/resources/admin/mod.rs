@@ -1,5 +1,5 @@
 //! The operators' endpoints: ingestion, accounts, secrets, keys, consumption, alerts and dead letters, pairs of
-//! properties that may be one home, reports, the model, jobs. The command line offers the same operations.
+//! properties that may be one home, erasures, reports, the model, jobs. The command line offers the same operations.
 //!
 //! Each handler waits for the store on a blocking thread. What a key may do to other keys is in `rights.rs`.
 
@@ -7,6 +7,7 @@ pub mod accounts;
 pub mod adverts;
 pub mod alerts;
 pub mod audit;
+pub mod erasures;
 pub mod keys;
 pub mod operations;
 pub mod properties;

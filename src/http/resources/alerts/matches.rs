@@ -11,6 +11,7 @@ use super::{address, operations};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::input::layers;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_alerts::alert::AlertSubject;
@@ -167,7 +168,8 @@ fn preview_listings(
     body: &Value,
     interrupt: &Interrupt,
 ) -> Result<Bytes, ApiError> {
-    let request = parse_preview(listing, body)?;
+    let mut request = parse_preview(listing, body)?;
+    layers::resolve(app, &mut request.search.filter)?;
     let (search, days) = (&request.search, request.days);
     let found = app
         .data
@@ -192,8 +194,10 @@ fn preview_open_data(
     body: &Value,
     interrupt: &Interrupt,
 ) -> Result<Bytes, ApiError> {
+    let mut filter = parse_open_data_preview(dataset, body)?;
+    layers::resolve(app, &mut filter)?;
     let request = DatasetSearchRequest {
-        filter: parse_open_data_preview(dataset, body)?,
+        filter,
         sort_by: bodies(dataset).sort_keys[0],
         descending: true,
         size: ITEMS_MAX,

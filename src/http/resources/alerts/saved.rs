@@ -18,6 +18,7 @@ use toise_alerts::alert::AlertSubject;
 use toise_alerts::registry::{self, Error};
 use toise_alerts::request::queries::parse_page;
 use toise_alerts::request::{NewAlert, parse_alert, parse_alerts, parse_patch};
+use toise_alerts::saved_search::why_unmatched;
 use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
@@ -195,8 +196,15 @@ async fn all(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiE
 
 async fn get(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
     let address = address(call, subject)?;
-    call.blocking(move |app| Ok(ApiResponse::data(app.data.alerts.get(address)?.answer())))
-        .await
+    call.blocking(move |app| {
+        let alert = app.data.alerts.get(address)?;
+        let mut answer = alert.answer();
+        if let Some(reason) = why_unmatched(&alert, &app.data.layers) {
+            answer["unmatched_because"] = json!(reason);
+        }
+        Ok(ApiResponse::data(answer))
+    })
+    .await
 }
 
 async fn update(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {

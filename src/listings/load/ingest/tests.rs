@@ -737,3 +737,46 @@ proptest! {
         prop_assert_eq!(end(&shuffled, group), end(&in_order, 1));
     }
 }
+
+/// A flat whose seller is a person with a telephone number.
+fn of_a_person(number: u64) -> Value {
+    let mut advert = flat("un.example", number, number);
+    advert["isPro"] = json!(false);
+    advert["contactInCharge"] = json!({"phoneNumber": "06 12 34 56 78"});
+    advert["description"] = json!("Appeler le 0612345678");
+    advert
+}
+
+fn erase(fixture: &IngestFixture) {
+    let list = fixture.listings.erased_contacts().unwrap();
+    let number = crate::adverts::contacts::Contact::phone("+33612345678").unwrap();
+    let digest = list.contacts.digest(&number);
+    let insert = "INSERT INTO erased_contacts (digest, erased_at_ms) VALUES (?1, 0)";
+    let change = move |transaction: &rusqlite::Transaction<'_>| {
+        transaction.execute(insert, [digest.as_slice()])
+    };
+    fixture.listings.store.write(change).unwrap();
+}
+
+#[test]
+fn a_contact_that_is_erased_while_its_advert_is_prepared_is_not_written() {
+    let fixture = IngestFixture::open();
+    let known = fixture.ingest_one(of_a_person(1)).flx_id;
+    assert_eq!(
+        fixture.advert(known)["contactInCharge"]["phoneNumber"],
+        "06 12 34 56 78"
+    );
+    let prepared = fixture
+        .listings
+        .prepare_group(vec![of_a_person(1), of_a_person(2)])
+        .unwrap();
+    erase(&fixture);
+    let written = fixture.listings.write_group(prepared).unwrap();
+    for outcome in written {
+        let advert = fixture.advert(outcome.unwrap().flx_id);
+        assert_eq!(advert.get("contactInCharge"), None, "{advert}");
+        assert_eq!(advert["description"], "Appeler le […]");
+    }
+    let later = fixture.ingest_one(of_a_person(3)).flx_id;
+    assert_eq!(fixture.advert(later).get("contactInCharge"), None);
+}

@@ -240,6 +240,11 @@ impl Projection {
         Arc::clone(&self.engine)
     }
 
+    /// Returns the tables of the data folder.
+    pub fn lake(&self) -> &Lake {
+        &self.lake
+    }
+
     /// Returns the listings of the store.
     pub fn listings(&self) -> &Listings {
         &self.listings

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::{Error, FOLDER, NumberedIndex, Result, TextIndex, latest, name};
 
 /// Folder name of the last index that was set aside. It may be deleted.
-const ASIDE: &str = "damaged";
+pub(super) const ASIDE: &str = "damaged";
 /// File of an index that lists its segments.
 const LIST: &str = "meta.json";
 /// Maximum attempts at an index to which another process writes at the same time.

@@ -15,10 +15,11 @@ mod index;
 mod index_tests;
 mod postings_cache;
 mod query;
+mod rebuilding;
 mod segments;
 mod takeover;
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,16 +37,13 @@ pub use bulk_indexer::BulkIndexer;
 pub use damage::verify;
 pub use index::TextIndex;
 pub use query::TextMatches;
-use toise_base::file_lock;
+use rebuilding::{DRAFT, publish, rebuild_lock};
+pub use rebuilding::{rebuild, replace};
 use toise_contract::listings::filters::{ListingKind, ListingSearch};
 use toise_engine::cancellation::Interrupt;
 
 /// Folder of the text indexes in a data folder.
 pub const FOLDER: &str = "index/properties";
-/// Folder name of an index that is being rebuilt.
-const DRAFT: &str = "draft";
-/// Lock file held by the process that rebuilds an index.
-const LOCK: &str = "rebuild.lock";
 /// Changes per commit while an index catches up on many changes.
 const COMMIT_EVERY: usize = 20 * CHANGES_MAX;
 
@@ -315,51 +313,6 @@ impl TextSnapshot {
             other => other,
         })
     }
-}
-
-/// Rebuilds the index of a data folder from the store; `progress` is called with the number of properties indexed. If
-/// the process dies midway, the previous index stays. A running server switches to the new one.
-///
-/// # Errors
-/// The folder cannot be used, the store cannot be read, or another process is rebuilding the index.
-pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Result<()> {
-    let folder = data.join(FOLDER);
-    fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, error))?;
-    let _lock = rebuild_lock(&folder)?;
-    let draft = folder.join(DRAFT);
-    match fs::remove_dir_all(&draft) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Error::folder(&draft, error));
-        }
-        _ => {}
-    }
-    let index = TextIndex::open(&draft)?;
-    catch_up_to(&index, listings, listings.last_sequence()?, progress)?;
-    index.close()?;
-    drop(index);
-    publish(&folder, latest(&folder)?.unwrap_or(0) + 1)
-}
-
-/// Takes the lock of the process that fills the draft of an index, which lasts until the file is closed.
-///
-/// # Errors
-/// [`Error::Busy`] if another process holds it; the file cannot be created.
-fn rebuild_lock(folder: &Path) -> Result<File> {
-    let path = folder.join(LOCK);
-    let lock = File::create(&path).map_err(|error| Error::folder(&path, error))?;
-    match file_lock::try_lock(&lock) {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(Error::Busy(path)),
-        Err(TryLockError::Error(error)) => Err(Error::folder(&path, error)),
-    }
-}
-
-/// Gives the draft of an index a number. Fails if there is an index with that number. Returns once durable.
-fn publish(folder: &Path, number: u64) -> Result<()> {
-    let next = folder.join(name(number));
-    fs::rename(folder.join(DRAFT), &next).map_err(|error| Error::folder(&next, error))?;
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| Error::folder(folder, error))
 }
 
 fn catch_up_to(

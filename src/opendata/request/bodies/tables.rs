@@ -1,8 +1,8 @@
 //! The fields of the open-data bodies: one table of filters, sort keys and targets per kind of body.
 
 use super::{
-    AREA, DatasetBodies, IRIS_TYPES, filter, items, many, matching, place_ids, saved, search,
-    target,
+    AREA, DatasetBodies, IRIS_TYPES, LAYER, filter, items, many, matching, place_ids, saved,
+    search, target,
 };
 use crate::dpe::BUILDING;
 use crate::dvf::place::PARCELS;
@@ -13,8 +13,8 @@ use toise_contract::listings::codes::{Department, InseeCode, ParcelId, PostalCod
 use toise_geocode::request::TEXT_CHARS;
 
 use FieldKind::{
-    AnyOf, Area, Between, Code, Dates, Flag, Integer, List, Number, OneOf, Place, Range, Text,
-    Words,
+    AnyOf, Area, Between, Code, Dates, Flag, Integer, Layer, List, Number, OneOf, Place, Range,
+    Text, Words,
 };
 
 const COMMUNE_ABOUT: &str =
@@ -22,6 +22,7 @@ const COMMUNE_ABOUT: &str =
 const POSTAL_CODE_ABOUT: &str = "Postal code; 75000, 69000 and 13000 mean all arrondissements";
 const PLACE_ABOUT: &str = "Position within a planar distance of a pin, boundary included";
 const AREA_ABOUT: &str = "Position within an area, border included";
+const LAYER_ABOUT: &str = "Position inside or outside a layer, or within a distance of it";
 
 /// An address in one line.
 const ADDRESS_KIND: FieldKind = Words(*TEXT_CHARS.end());
@@ -78,6 +79,7 @@ const DPE_SEARCH_FILTERS: &[Field] = &[
     filter("code_region_ban", Text, "Region code"),
     filter("location", Place, PLACE_ABOUT),
     filter(AREA, Area, AREA_ABOUT),
+    filter(LAYER, Layer, LAYER_ABOUT),
     filter(
         "type_batiment",
         AnyOf(&dpe::BUILDING_TYPES),
@@ -193,6 +195,7 @@ const DPE_MATCH_FILTERS: &[Field] = &[
     ),
     filter("location", Place, PLACE_ABOUT),
     filter(AREA, Area, AREA_ABOUT),
+    filter(LAYER, Layer, LAYER_ABOUT),
     filter(ADDRESS, ADDRESS_KIND, ADDRESS_ABOUT),
 ];
 
@@ -277,6 +280,7 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
     ),
     filter("location", Place, PLACE_ABOUT),
     filter(AREA, Area, AREA_ABOUT),
+    filter(LAYER, Layer, LAYER_ABOUT),
     filter(
         "departement_code",
         Code(&Department::FORMAT),
@@ -354,6 +358,7 @@ const DVF_MATCH_FILTERS: &[Field] = &[
     filter("transaction_date", Dates, "Day of the sale"),
     filter("location", Place, PLACE_ABOUT),
     filter(AREA, Area, AREA_ABOUT),
+    filter(LAYER, Layer, LAYER_ABOUT),
     filter(ADDRESS, ADDRESS_KIND, ADDRESS_ABOUT),
 ];
 

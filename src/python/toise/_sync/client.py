@@ -118,6 +118,26 @@ class Client:
                 values.append(answer if error is None else ItemError.of(len(values), error))
         return values
 
+    def rent(
+        self,
+        home: types.EstimateRequest | types.RentRequest,
+        *,
+        price: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> types.RentEstimate:
+        """Returns the monthly rent of a home, with its interval and the gross yield. Costs one credit.
+
+        Args:
+            home: the home (`toise.home` builds one from keywords); its offer is replaced by a rental.
+            price: price of the home for the yield, EUR; by default its estimated value.
+            idempotency_key: the same call with this key costs nothing more for 24 hours; a new key by default.
+        """
+        body: dict[str, Any] = {**home, "offer": {"type": "OFFER_RENT"}}
+        if price is not None:
+            body["price"] = price
+        request = Request.billed(f"{ROOT}/estimate/rent", body, idempotency_key)
+        return cast(types.RentEstimate, self._transport.data(request))
+
     def market(
         self, request: types.AnalyticsMarketRequest
     ) -> list[types.AnalyticsMarketAnswerDataItem]:

@@ -1,0 +1,63 @@
+//! Erasures of contacts in the OpenAPI document.
+
+use serde_json::{Map, Value, json};
+
+use super::reference;
+use toise_contract::fields::schema;
+use toise_erasure::Place;
+use toise_erasure::request::ERASURE;
+
+/// Returns the component schemas by name.
+pub fn schemas() -> Map<String, Value> {
+    let mut request = schema::object(&ERASURE, &mut Map::new());
+    request["minProperties"] = json!(1);
+    let schemas = [
+        ("ErasureRequest", request),
+        ("Erasure", erasure()),
+        ("ErasurePlace", place()),
+    ];
+    let named = schemas
+        .into_iter()
+        .map(|(name, schema)| (name.to_owned(), schema));
+    named.collect()
+}
+
+fn count(about: &str) -> Value {
+    json!({"type": "integer", "minimum": 0, "description": about})
+}
+
+fn erasure() -> Value {
+    json!({
+        "type": "object",
+        "required": ["dryRun", "places", "damaged"],
+        "properties": {
+            "erasureId": {
+                "type": "string", "format": "uuid",
+                "description": "Identifier of the erasure, as in the audit log; absent in a dry run",
+            },
+            "dryRun": {"type": "boolean", "description": "Whether nothing was changed"},
+            "places": {
+                "type": "array", "items": reference("ErasurePlace"),
+                "description": "Every place in which contacts are stored",
+            },
+            "damaged": count("Damaged adverts, which could not be searched"),
+        },
+    })
+}
+
+fn place() -> Value {
+    let places: Vec<&str> = Place::ALL.into_iter().map(Place::as_str).collect();
+    json!({
+        "type": "object",
+        "required": ["place", "found", "removed", "ids"],
+        "properties": {
+            "place": {"type": "string", "enum": places, "description": "The place"},
+            "found": count("Number of records with a contact"),
+            "removed": count("Number of records from which it was removed; 0 in a dry run"),
+            "ids": {
+                "type": "array", "items": {"type": "string"},
+                "description": "Identifiers of the records, or names of the files; the first 1,000",
+            },
+        },
+    })
+}

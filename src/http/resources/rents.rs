@@ -1,0 +1,77 @@
+//! The rent of a home, with its gross yield.
+
+use futures::FutureExt;
+use serde_json::json;
+use warp::http::Method;
+
+use super::estimates::{estimate_permit, read_body};
+use crate::endpoint::call::Call;
+use crate::endpoint::response::ApiResponse;
+use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::openapi::{Failure, Operation, enveloped, reference};
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_contract::Fault;
+use toise_engine::pool::Load;
+use toise_estimate::request::rent::parse_rent;
+use toise_market::rents::RentError;
+use toise_market::rents::model::TooLittle;
+use toise_service::error::ApiError;
+
+/// Path of a fault about the place of a home.
+const PLACE_PATH: &str = "location";
+
+/// The endpoint for rents.
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
+    method: Method::POST,
+    path: "/v2/protected/estimate/rent",
+    access: Access::scoped(Scope::Ai, "estimate.rent"),
+    counting: Counting::As(Consumption::EstimateRent),
+    effect: Effect::Reads,
+    body: JSON_BODY,
+    time: Time::Request,
+    handler: |call| rent(call).boxed(),
+    operation: Some(operation),
+}];
+
+fn operation() -> Operation {
+    Operation::new("estimateRent", "The rent of a home")
+        .with_description(
+            "Today's monthly rent of a flat or house as adverts would ask it, in whole EUR, with an interval that \
+             contains four rents in five, and the gross yield. The estimate is learned from the homes to rent that \
+             adverts show, each once, and starts from the official map of rents if it was imported. Adverts mostly \
+             state rents with charges; those of the map include them. The yield is the rent of a year over `price`, \
+             or over the estimated value of the home. 422 if too little is known of the place, 503 if no rent is \
+             known at all",
+        )
+        .with_request(reference("RentRequest"))
+        .with_answer(enveloped(reference("RentEstimate")))
+        .failing(Failure::NoRents)
+}
+
+/// `POST /v2/protected/estimate/rent`: estimates the rent of a home.
+async fn rent(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let _permit = estimate_permit(call).await?;
+    let today = call.app.clock.now().date_naive();
+    call.on_pool(Load::Single, move |app, body, interrupt| {
+        let request = parse_rent(&read_body(body)?, today)?;
+        let home = request.home.locate(&app.data.geocoding.geocoder())?;
+        let estimate = app.data.rents.estimate(&home, request.price_eur, interrupt);
+        let estimate = estimate.map_err(error_of)?;
+        Ok(json!({ "data": estimate.json(&home) }).to_string().into())
+    })
+    .await
+}
+
+fn error_of(error: RentError) -> ApiError {
+    match error {
+        RentError::Invalid(fault) => fault.into(),
+        RentError::TooLittle(nothing @ TooLittle::Anywhere { .. }) => {
+            ApiError::NoRents(nothing.to_string())
+        }
+        RentError::TooLittle(here @ TooLittle::Here { .. }) => {
+            Fault::new(PLACE_PATH, here.to_string()).into()
+        }
+        other => ApiError::internal(other),
+    }
+}

@@ -1,0 +1,30 @@
+//! The report of one home, to hand over: its value with the parts of it, comparables on a map, prices over time, the
+//! energy diagnostics of its building, the sales of its parcels, the market of its commune, layers around it, sources.
+//!
+//! [`Reporter`] gathers a [`HomeReport`], which serialises as JSON. [`content`] says it in a language as a [`document`]
+//! of blocks, which [`html`] writes as a web page without scripts or external files and [`pdf`] as two pages of A4.
+//! Drawings are made once ([`charts`]) and shown as SVG or drawn into the PDF.
+
+#![forbid(unsafe_code)]
+
+pub mod charts;
+pub mod content;
+pub mod document;
+pub mod figure;
+mod fonts;
+mod gather;
+pub mod html;
+pub mod language;
+pub mod letterhead;
+pub mod model;
+pub mod pdf;
+mod request;
+
+pub use gather::{Error, Reporter};
+pub use language::Language;
+pub use letterhead::Letterhead;
+pub use model::HomeReport;
+pub use request::{Format, HomeReportRequest, parameters, parse_home_report};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! What changes in a stored portfolio after imports and new models: homes are matched again, and the receiver is told of
+//! another diagnostic and of a comparable that was sold.
+
+use std::time::{Duration, Instant};
+
+use chrono::NaiveDate;
+use serde_json::{Value, json};
+use toise::base::clock::Clock;
+use toise::base::progress::Progress;
+use toise::cli::Common;
+use toise::cli::train::train_lake;
+use toise::engine::Budget;
+use toise::estimate::store;
+use toise::lake::Lake;
+use toise::opendata::request::bodies::bodies;
+use toise::opendata::{Dataset, DatasetSearchRequest, OpenData};
+use toise::synth::{SynthRequest, lake::generate_into_lake};
+
+use super::portfolios::{delivering, read, start, stored, valued};
+use crate::support::Service;
+use crate::support::homes::{IN_PARIS, trained};
+use crate::support::receiver::{Act, Receiver};
+use crate::support::rows::{self, Record};
+
+/// Maximum wait for a valuation or a delivery.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// Longer than the pause between two looks for changed tables.
+const A_LOOK: Duration = Duration::from_millis(2_500);
+
+fn record(value: Value) -> Record {
+    serde_json::from_value(value).unwrap()
+}
+
+/// A diagnostic of a flat of 50 m² at a position.
+fn diagnostic(class: &str, modified: &str, [longitude, latitude]: [f64; 2]) -> Record {
+    record(json!({
+        "numero_dpe": "2175E0000001A",
+        "date_etablissement_dpe": "2024-03-01",
+        "date_derniere_modification_dpe": modified,
+        "type_batiment": "appartement",
+        "surface_habitable_logement": 50.5,
+        "etiquette_dpe": class,
+        "location": {"lat": latitude, "lon": longitude},
+    }))
+}
+
+/// Waits until the first home of a portfolio is as expected.
+async fn first_home(service: &Service, name: &str, expected: impl Fn(&Value) -> bool) -> Value {
+    let started = Instant::now();
+    loop {
+        let found = read(service, &format!("/{name}")).await;
+        if found["homes"].get(0).is_some_and(&expected) {
+            return found;
+        }
+        assert!(started.elapsed() < WAIT_MAX, "{found}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// The homes that a receiver was told of, in order.
+fn told(receiver: &Receiver) -> Vec<Value> {
+    let received = receiver.received();
+    let homes = received.iter().flat_map(|one| {
+        let homes = &one.json()["data"]["updated"][0]["homes"];
+        homes.as_array().unwrap().clone()
+    });
+    homes.collect()
+}
+
+async fn until_told(receiver: &Receiver, homes: usize) -> Vec<Value> {
+    let started = Instant::now();
+    while told(receiver).len() < homes {
+        assert!(started.elapsed() < WAIT_MAX, "{:?}", told(receiver));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tokio::time::sleep(A_LOOK).await;
+    told(receiver)
+}
+
+#[tokio::test]
+async fn an_import_matches_again_and_another_diagnostic_is_told_once() {
+    let folder = trained();
+    let (service, _runner, _) = start(folder.path()).await;
+    let receiver = Receiver::always(Act::Status(200)).await;
+    let _dispatcher = delivering(&service);
+    let lake = Lake::open(service.folder()).unwrap();
+    let [longitude, latitude] = IN_PARIS;
+    let csv = format!(
+        "key,type,surface_m2,longitude,latitude\nnear,flat,50,{longitude},{latitude}\n\
+         far,flat,50,{longitude},{}\nhouse,house,50,{longitude},{latitude}\n",
+        latitude + 0.02
+    );
+    let path = format!("mine?webhookUrl={}", receiver.url());
+    stored(&service, &path, "text/csv", csv).await;
+    let first = valued(&service, "mine", &Value::Null).await;
+    assert!(first["homes"][0].get("dpe_id").is_none(), "{first}");
+    let price = first["homes"][0]["price"].clone();
+
+    service.clock.advance_ms(60_000);
+    let made = diagnostic("D", "2024-03-01", IN_PARIS);
+    rows::import(&lake, Dataset::Dpe, &[made], Vec::new());
+    let found = first_home(&service, "mine", |home| home["dpe_class"] == "D").await;
+    let homes = &found["homes"];
+    assert_eq!(homes[0]["dpe_id"], "2175E0000001A");
+    assert_eq!(homes[0]["dpe_date"], "2024-03-01");
+    assert_eq!(homes[0]["changes"], json!(["diagnostic"]));
+    assert_eq!(homes[0]["price"], price);
+    for other in [&homes[1], &homes[2]] {
+        assert!(
+            other.get("dpe_id").is_none() && other.get("changes").is_none(),
+            "{other}"
+        );
+    }
+    assert_eq!(until_told(&receiver, 1).await.len(), 1);
+
+    // A sale is matched, which is not a change.
+    service.clock.advance_ms(60_000);
+    let sale = record(json!({
+        "id": "S1", "transaction_date": "2025-02-03T00:00:00.000Z", "property_type": "Appartement",
+        "surface_m2": 50.0, "price_eur": 412_000, "location": {"lat": latitude, "lon": longitude},
+    }));
+    rows::import(&lake, Dataset::Dvf, &[sale], Vec::new());
+    let found = first_home(&service, "mine", |home| home["sale_id"] == "S1").await;
+    let home = &found["homes"][0];
+    assert_eq!(
+        (&home["sale_date"], &home["sale_price"], &home["dpe_class"]),
+        (&json!("2025-02-03"), &json!(412_000), &json!("D"))
+    );
+    assert!(found["homes"][2].get("sale_id").is_none());
+
+    // The same diagnostic with another class.
+    service.clock.advance_ms(60_000);
+    let corrected = diagnostic("C", "2025-05-01", IN_PARIS);
+    rows::import(&lake, Dataset::Dpe, &[corrected], Vec::new());
+    let found = first_home(&service, "mine", |home| home["dpe_class"] == "C").await;
+    let home = &found["homes"][0];
+    assert_eq!(home["previous_dpe_class"], "D");
+    assert_eq!(home["sale_id"], "S1");
+
+    let told = until_told(&receiver, 2).await;
+    let classes: Vec<(&Value, &Value)> = told
+        .iter()
+        .map(|home| (&home["key"], &home["dpe_class"]))
+        .collect();
+    let (near, d, c) = (json!("near"), json!("D"), json!("C"));
+    assert_eq!(classes, [(&near, &d), (&near, &c)]);
+    assert_eq!(told[1]["previous_dpe_class"], "D");
+    // Three homes were valued once; matching is free.
+    assert_eq!(
+        service.stored(
+            "SELECT count(*), sum(credits) FROM ledger WHERE type = 'API_ESTIMATE_PROPERTY_LITE'"
+        ),
+        [1, 3]
+    );
+}
+
+/// The latest sales of a lake: a row of a portfolio each, and the day of the sale.
+fn latest_sales(open_data: &OpenData, count: usize) -> Vec<(String, NaiveDate)> {
+    let mut request = DatasetSearchRequest {
+        filter: Vec::new(),
+        sort_by: bodies(Dataset::Dvf).sort_keys[0],
+        descending: true,
+        size: 100,
+        after: None,
+    };
+    let mut sales = Vec::new();
+    while sales.len() < count {
+        let page = open_data.search(Dataset::Dvf, &request).unwrap();
+        for text in &page.records {
+            let record: Value = serde_json::from_slice(text).unwrap();
+            let kind = match record["property_type"].as_str() {
+                Some("Appartement") => "flat",
+                Some("Maison") => "house",
+                _ => continue,
+            };
+            let number = |value: &Value| value.as_f64();
+            let place = &record["location"];
+            let (Some(surface), Some(lat), Some(lon)) = (
+                number(&record["surface_m2"]),
+                number(&place["lat"]),
+                number(&place["lon"]),
+            ) else {
+                continue;
+            };
+            let day = record["transaction_date"].as_str().unwrap()[..10].parse();
+            sales.push((format!("{kind},{surface},{lon},{lat}"), day.unwrap()));
+        }
+        request.after = page.next;
+        assert!(
+            request.after.is_some() || sales.len() >= count,
+            "{}",
+            sales.len()
+        );
+    }
+    sales.truncate(count);
+    sales
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comparable_that_the_former_model_did_not_know_is_told() {
+    let lake = tempfile::tempdir().unwrap();
+    let request = SynthRequest {
+        dataset: Dataset::Dvf,
+        items: 2_000,
+        seed: 3,
+        full_width: false,
+    };
+    generate_into_lake(lake.path(), request, Progress::silent()).unwrap();
+    let open_data = OpenData::open(lake.path(), Budget::default()).unwrap();
+    let sales = latest_sales(&open_data, 150);
+    let until = sales.last().unwrap().1;
+    let folder = tempfile::tempdir().unwrap();
+    let common = Common {
+        data: lake.path().to_owned(),
+        config: None,
+        json: true,
+    };
+    let train = |until: Option<NaiveDate>| {
+        let (model, _) = train_lake(&common, until, &Clock::system()).unwrap();
+        model.save(&folder.path().join(store::FOLDER)).unwrap();
+    };
+    tokio::task::block_in_place(|| train(Some(until)));
+
+    let (service, _runner, models) = start(folder.path()).await;
+    let receiver = Receiver::always(Act::Status(200)).await;
+    let _dispatcher = delivering(&service);
+    let rows: String = sales
+        .iter()
+        .take(60)
+        .enumerate()
+        .map(|(nth, (row, _))| format!("h{nth},{row}\n"))
+        .collect();
+    let csv = format!("key,type,surface_m2,longitude,latitude\n{rows}");
+    // Only a value that doubles is a change.
+    let path = format!("mine?movedPercent=100&webhookUrl={}", receiver.url());
+    stored(&service, &path, "text/csv", csv).await;
+    let before = valued(&service, "mine", &Value::Null).await;
+    let known = service
+        .stored("SELECT CAST(strftime('%Y%m%d', data_through) AS INTEGER) FROM portfolios")[0];
+
+    service.clock.advance_ms(60_000);
+    tokio::task::block_in_place(|| train(None));
+    models.reload_if_changed();
+    let after = valued(&service, "mine", &before["model"]).await;
+    let mut expected = Vec::new();
+    for (home, former) in after["homes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(before["homes"].as_array().unwrap())
+    {
+        let day = home["comparable_date"]
+            .as_str()
+            .map(|day| day.replace('-', ""));
+        let is_later = day.is_some_and(|day| day.parse::<i64>().unwrap() > known);
+        let is_new = is_later && home["comparable_id"] != former["comparable_id"];
+        let changes = home["changes"].as_array().cloned().unwrap_or_default();
+        assert_eq!(
+            changes.contains(&json!("comparable")),
+            is_new,
+            "{home} after {former}"
+        );
+        if !changes.is_empty() {
+            expected.push(home.clone());
+        }
+    }
+    let sold = expected
+        .iter()
+        .filter(|home| home["changes"] == json!(["comparable"]))
+        .count();
+    assert!(sold > 10, "{sold}");
+    let mut told = until_told(&receiver, expected.len()).await;
+    told.sort_by_key(|home| home["key"].as_str().map(str::to_owned));
+    expected.sort_by_key(|home| home["key"].as_str().map(str::to_owned));
+    assert_eq!(told, expected);
+}
