@@ -213,9 +213,13 @@ impl ErasureReport {
         } else {
             found.join(", ")
         };
+        let contacts = match self.contacts {
+            1 => "1 contact".to_owned(),
+            contacts => format!("{contacts} contacts"),
+        };
         match self.erasure_id {
-            Some(id) => format!("erasure {id} of {} contacts: {found}", self.contacts),
-            None => format!("dry run for {} contacts: {found}", self.contacts),
+            Some(id) => format!("erasure {id} of {contacts}: {found}"),
+            None => format!("dry run for {contacts}: {found}"),
         }
     }
 }

@@ -243,15 +243,19 @@ impl Reporter {
             label: address.label.clone(),
         });
         let located = request.located.as_ref();
-        let code = located.map(|located| located.insee_code.clone());
-        let code = code.or_else(|| near.as_ref().map(|(_, near)| near.insee_code.to_string()));
-        let mut code = code.unwrap_or_default();
-        if DIVIDED_CITIES.contains(&code.as_str())
-            && let Some(arrondissement) =
-                comparables.first().and_then(|sale| sale.insee_code.clone())
-        {
-            code = arrondissement;
-        }
+        let candidates = [
+            located.map(|located| located.insee_code.clone()),
+            near.as_ref().map(|(_, near)| near.insee_code.to_string()),
+            comparables.first().and_then(|sale| sale.insee_code.clone()),
+        ];
+        let mut known = candidates.into_iter().flatten();
+        let code = known.next().unwrap_or_default();
+        let code = if DIVIDED_CITIES.contains(&code.as_str()) {
+            let mut known = known.filter(|other| !DIVIDED_CITIES.contains(&other.as_str()));
+            known.next().unwrap_or(code)
+        } else {
+            code
+        };
         let places = Places::get();
         let known = places.find(&code).and_then(|index| places.place(index));
         let label = located.map(|located| located.label.clone());
@@ -401,7 +405,7 @@ impl Reporter {
         });
         let sources = mentioned.map(|layer| ReportSource {
             dataset: layer.name.to_string(),
-            name: layer.provenance.name,
+            name: file_name(&layer.provenance.name),
             licence: layer.provenance.licence,
             imported_at: layer.provenance.read_at,
         });
@@ -630,13 +634,23 @@ fn tables(open_data: &OpenData) -> Result<Vec<ReportSource>, Error> {
         if let Some(last) = view.snapshot().sources.last() {
             sources.push(ReportSource {
                 dataset: dataset.to_owned(),
-                name: last.edition.clone().unwrap_or_else(|| last.name.clone()),
+                name: match &last.edition {
+                    Some(edition) => edition.clone(),
+                    None => file_name(&last.name),
+                },
                 licence: last.licence.clone(),
                 imported_at: last.read_at.clone(),
             });
         }
     }
     Ok(sources)
+}
+
+/// Returns the last part of the path or the address that a source was read from.
+fn file_name(source: &str) -> String {
+    let trimmed = source.trim_end_matches('/');
+    let name = trimmed.rsplit(['/', '\\']).next();
+    name.unwrap_or(trimmed).to_owned()
 }
 
 /// Returns the quarters of a market report that have a median.

@@ -18,12 +18,12 @@ use crate::support::process::{Server, run};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::rows::{self, Record};
 
-/// Homes: ten blocks of a valuation, so that a kill at its beginning interrupts it.
-const HOMES: usize = 40_000;
+/// Homes: five blocks of a valuation, so that a kill at its beginning interrupts it.
+const HOMES: usize = 20_000;
 /// Classes of the diagnostics, one after the other.
 const CLASSES: [&str; 2] = ["D", "C"];
 /// Maximum wait for a valuation and its deliveries.
-const WAIT_MAX: Duration = Duration::from_secs(240);
+const WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// Longitude and latitude of a home, 110 m from the next one.
 fn position(home: usize) -> (f64, f64) {
