@@ -49,6 +49,24 @@ export function estimateOf(at, parameters) {
   };
 }
 
+/** The body of a rent of the home of an estimate, with the gross yield at a price. */
+export function rentOf({ offer, ...home }, price) {
+  return { ...home, price };
+}
+
+/** The query of a report of the home of an estimate. */
+export function reportOf({ location, type, habitation, land }, language) {
+  const [longitude, latitude] = location.locationCoordinate.location;
+  const snakeCase = (name) => name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+  const characteristics = Object.entries(habitation.characteristics ?? {}).map(([name, value]) => [snakeCase(name), value]);
+  const known = Object.entries({
+    longitude, latitude, type, surface_m2: habitation.surface.total, room_count: habitation.roomCount, bedroom_count: habitation.bedroomCount,
+    epc_energy: habitation.climate?.epcEnergy, floor: habitation.features?.propertyFloor, land_surface_m2: land?.surface,
+    ...Object.fromEntries(characteristics), lang: language, format: "pdf",
+  }).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(known).toString();
+}
+
 /** What the form shows before anything is said: the estimate needs these. */
 export const USUAL = { type: "CLASS_FLAT", surface: 60, rooms: 3 };
 /** Parameters of the address that describe the home, and not where it is. */

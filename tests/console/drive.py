@@ -246,6 +246,16 @@ with sync_playwright() as playwright:
     assert asked.value.post_data_json["habitation"]["climate"] == {"epcEnergy": "ENERGY_CLASSIFICATION_C"}
     page.get_by_role("button", name="Reset").click()
     expect(value).not_to_contain_text("than at first", timeout=WAIT_MS)
+    # Its report is a file. The demo has no homes to rent, so it has no rent, and says what is missing.
+    with page.expect_download() as download:
+        value.get_by_role("button", name="Report as PDF").click()
+    assert download.value.suggested_filename == "report.pdf"
+    assert pathlib.Path(download.value.path()).read_bytes().startswith(b"%PDF")
+    judging.append(page)
+    value.get_by_role("button", name="Rent and yield").click()
+    expect(page.get_by_role("log", name="Messages")).to_contain_text("homes to rent", timeout=WAIT_MS)
+    page.wait_for_timeout(300)
+    judging.clear()
     # The centre of a town is no home: it has no value, and the former one goes.
     field = page.get_by_role("combobox", name="Number, street and town")
     field.fill("")

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../../src/console/advertcolumns.js";
 import { addressOf } from "../../src/console/addresses.js";
 import { SALES_MIN, changeOf, comparedYears } from "../../src/console/comparison.js";
-import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, unfelt } from "../../src/console/dwelling.js";
+import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, rentOf, reportOf, unfelt } from "../../src/console/dwelling.js";
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
 import { reading } from "../../src/console/metrics.js";
 import { classesOf, numericColumns, positionColumns, readRows, sortedBy } from "../../src/console/rows.js";
@@ -27,6 +27,23 @@ test("an address is taken only if the geocoder is sure of it and it is where a h
   assert.ok(!isSure(found("housenumber", "MEDIUM"), "12 rue Droite, Mende"));
   assert.deepEqual(placeOf(found("housenumber", "HIGH")), { lat: 44.5, lon: 3.5, label: "12 Rue Droite 48000 Mende", city: "48095" });
   assert.deepEqual(Object.keys(NOWHERE), Object.keys(placeOf(found("street", "HIGH"))), "nothing of a place stays");
+});
+
+test("a report and a rent are asked of the home that was valued", () => {
+  const at = { lat: 44.5, lon: 3.5 };
+  const flat = estimateOf(at, { energy: "C", floor: "0", has: "Terrace,Lift" });
+  const asked = Object.fromEntries(new URLSearchParams(reportOf(flat, "fr")));
+  assert.deepEqual(asked, {
+    longitude: "3.5", latitude: "44.5", type: "CLASS_FLAT", surface_m2: "60", room_count: "3", bedroom_count: "2",
+    epc_energy: "ENERGY_CLASSIFICATION_C", floor: "0", has_terrace: "true", has_lift: "true", lang: "fr", format: "pdf",
+  });
+  const house = new URLSearchParams(reportOf(estimateOf(at, { type: "CLASS_HOUSE", land: "300" }), "en"));
+  assert.equal(house.get("land_surface_m2"), "300");
+  assert.equal(house.get("floor"), null, "what nobody said is not asked with");
+  const rent = rentOf(flat, 150_000);
+  assert.equal(rent.price, 150_000);
+  assert.equal(rent.offer, undefined, "the offer of an estimate is a sale");
+  assert.deepEqual(rent.habitation, flat.habitation);
 });
 
 test("an estimate is asked with what was said and what the contract requires, and nothing else", () => {

@@ -9,6 +9,7 @@ import { Badge, Empty, Head, Icon, Note, Table, Waiting, html, useEffect, useLoa
 import { AddressField, context, placeIcon, positionOf } from "../places.js";
 import { IntervalBar, Waterfall } from "../plot.js";
 import { Around, Prices } from "./homearound.js";
+import { RentAndReport } from "./rentandreport.js";
 import { WhatIf } from "./whatif.js";
 
 /** Sales beside the comparables, on the map. */
@@ -114,7 +115,8 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
         <p class="quiet"><small>${word("intervalAbout", { share: number(value.metadata.coverage * 100) })}${dots.length > 0 ? ` ${word("dotsAbout", { surface: squareMetres(value.surface) })}` : ""}</small></p>
         ${value.metadata.warning && html`<${Note} kind="warn">${word(`warning.${value.metadata.warning}`)}${value.metadata.nearest_sale_m > 0 ? ` ${word("nearestSale", { distance: distance(value.metadata.nearest_sale_m) })}` : ""}<//>`}
         ${silent.length > 0 && html`<${Note}>${word("unfelt", { names: silent.map((name) => word(name).toLowerCase()).join(", ") })}<//>`}
-        ${!parameters.surface && html`<${Note}>${word("assumed", { surface: squareMetres(USUAL.surface), rooms: USUAL.rooms })}<//>`}`}
+        ${!parameters.surface && html`<${Note}>${word("assumed", { surface: squareMetres(USUAL.surface), rooms: USUAL.rooms })}<//>`}
+        <${RentAndReport} body=${body} price=${value.price} />`}
     </section>
     ${value && html`<section class="card"><h2>${word("contributions")}</h2>
       <${Waterfall} show=${euros} total=${[word("value"), value.price]} parts=${parts.map(([name, amount]) => [nameOf(name), amount])} /></section>`}</div>

@@ -64,7 +64,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 55] = files![
+static OWN: [PageFile; 56] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -118,6 +118,7 @@ static OWN: [PageFile; 55] = files![
     "screens/pairs.js": "text/javascript",
     "screens/query.js": "text/javascript",
     "screens/record.js": "text/javascript",
+    "screens/rentandreport.js": "text/javascript",
     "screens/tables.js": "text/javascript",
     "screens/whatif.js": "text/javascript",
 ];

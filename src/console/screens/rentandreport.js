@@ -1,0 +1,32 @@
+/** What can be asked about a valued home: its rent with the gross yield, and its report as a file. */
+
+import { call, callRaw } from "../api.js";
+import { rentOf, reportOf } from "../dwelling.js";
+import { saveFile } from "../files.js";
+import { euros, language, number, word } from "../language.js";
+import { Icon, Note, html, useEffect, useState } from "../parts.js";
+import { attempt } from "../toasts.js";
+
+export function RentAndReport({ body, price }) {
+  const [rent, setRent] = useState(null);
+  const [busy, setBusy] = useState("");
+  // A rent is that of the home that it was asked for.
+  useEffect(() => setRent(null), [JSON.stringify(body)]);
+  const during = (name, act, done) => async () => {
+    setBusy(name);
+    await attempt(act, done);
+    setBusy("");
+  };
+  const askRent = during("rent", async () => setRent((await call("POST", "/v2/protected/estimate/rent", rentOf(body, price))).data));
+  const name = `${word("reportName")}.pdf`;
+  const saveReport = during("report", async () => {
+    const answer = await callRaw("GET", `/v2/protected/reports/home?${reportOf(body, language)}`);
+    saveFile(await answer.blob(), name);
+  }, word("isDownloaded", { name }));
+  const range = rent?.rentRange;
+  return html`<div class="row noprint">
+      <button type="button" disabled=${busy !== ""} aria-busy=${String(busy === "rent")} onClick=${askRent}><${Icon} name="chart" small />${word("askRent")}</button>
+      <button type="button" disabled=${busy !== ""} aria-busy=${String(busy === "report")} onClick=${saveReport}><${Icon} name="download" small />${word("report")}</button></div>
+    ${rent && html`<${Note} role="status"><b>${word("rentAMonth", { rent: euros(rent.rent) })}</b> (${euros(range.lower)} – ${euros(range.upper)})
+      ${rent.grossYield && html`, ${word("market.yield").toLowerCase()} ${number(rent.grossYield.percent, 1)} %`}<//>`}`;
+}
