@@ -343,7 +343,6 @@ __all__ = [
     "OtherProperty",
     "ParcelHistoryAnswer",
     "ParcelSales",
-    "Part",
     "Percent",
     "PlaceHistory",
     "PlaceHistoryEventsItem",
@@ -426,6 +425,7 @@ __all__ = [
     "RentRequestOffer",
     "Replay",
     "ReplayRequest",
+    "ReportSource",
     "ReportedDiagnostic",
     "ReportedEstimate",
     "ReportedHome",
@@ -466,6 +466,7 @@ __all__ = [
     "TypeParking",
     "TypeUsage",
     "UsageAnswer",
+    "ValuePart",
     "Variation",
     "VersionAnswer",
     "VersionAnswerData",
@@ -2169,16 +2170,14 @@ class Charges(TypedDict):
 
 
 class Source(TypedDict):
-    """A source of the report."""
+    """A listing on a portal."""
 
-    dataset: str
-    """`sales`, `diagnostics`, `addresses`, or the name of a layer."""
-    name: str
-    """File or address of the latest data."""
-    licence: str
-    """Its licence."""
-    importedAt: str
-    """When it was imported."""
+    flxId: NotRequired[FlxId]
+    """Identifier of the advert."""
+    url: NotRequired[str]
+    """URL of the listing."""
+    website: NotRequired[str]
+    """The portal, as a host name."""
 
 
 EurPerSquareMetre: TypeAlias = float
@@ -2808,7 +2807,7 @@ class HomeReport(TypedDict):
     """The market of its commune in the last four quarters with recorded sales; `None` if nothing is known of it."""
     layers: list[LayerNearby]
     """Layers around it."""
-    sources: list[Source]
+    sources: list[ReportSource]
     """What the report is made from."""
 
 
@@ -2866,7 +2865,7 @@ class ReportedEstimate(TypedDict):
     """Level that replaced local sales, or `none`."""
     warning: NotRequired[str]
     """Why it is less certain than usual."""
-    contributions: list[Part]
+    contributions: list[ValuePart]
     """What each input adds to the value of a typical home, EUR; the parts sum to the value."""
     model: str
     """Version of the model."""
@@ -2897,6 +2896,8 @@ class ReportedSale(TypedDict):
     """Land, m²."""
     address: NotRequired[str]
     """Address."""
+    inseeCode: NotRequired[str]
+    """INSEE code of the commune."""
     isSoldTogether: bool
     """Whether the price is that of several assets."""
     distanceM: NotRequired[float]
@@ -2971,7 +2972,20 @@ class LayerNearby(TypedDict):
     """Attributes of that feature."""
 
 
-class Part(TypedDict):
+class ReportSource(TypedDict):
+    """A source of the report."""
+
+    dataset: str
+    """`sales`, `diagnostics`, `addresses`, or the name of a layer."""
+    name: str
+    """File or address of the latest data."""
+    licence: str
+    """Its licence."""
+    importedAt: str
+    """When it was imported."""
+
+
+class ValuePart(TypedDict):
     """A part of a value."""
 
     feature: str
