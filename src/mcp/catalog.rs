@@ -222,9 +222,15 @@ mod tests {
             }
             let (_, _, operation) = operation(&document, definition.operation).unwrap();
             let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+            let parameters = operation["parameters"].as_array();
             for name in served.fixed.keys() {
                 assert!(!properties.contains_key(name));
-                assert!(body["properties"][name].is_object(), "{name}");
+                let mut parameters = parameters.into_iter().flatten();
+                let is_argument = match served.has_body {
+                    true => body["properties"][name].is_object(),
+                    false => parameters.any(|parameter| parameter["name"] == name.as_str()),
+                };
+                assert!(is_argument, "{name}");
             }
             assert_eq!(served.tool.input_schema["type"], "object");
         }

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-/// Maximum bytes of the schema of a result; deeper parts are left open until it fits.
-pub(crate) const OUTPUT_BYTES_MAX: usize = 8 * 1024;
+/// Maximum bytes of the schema of a result; it loses its descriptions and then its deeper parts until it fits.
+pub(crate) const OUTPUT_BYTES_MAX: usize = 2 * 1024;
 /// Maximum depth to which references within a result are followed.
 const DEPTH_MAX: usize = 6;
 /// Prefix of references in the document.
@@ -31,8 +31,8 @@ impl Components<'_> {
         into_object(whole)
     }
 
-    /// Returns a schema cut to at most [`OUTPUT_BYTES_MAX`] bytes; parts that are too deep are left open. `None` if it
-    /// does not describe an object, as the protocol demands, or cannot be cut that short.
+    /// Returns a schema cut to at most [`OUTPUT_BYTES_MAX`] bytes: descriptions are left out, and parts that are too deep
+    /// left open. `None` if it does not describe an object, as the protocol demands, or cannot be cut that short.
     pub fn bounded(&self, schema: &Value) -> Option<Map<String, Value>> {
         let schema = self.target(schema);
         if schema["type"] != "object" {
@@ -41,6 +41,7 @@ impl Components<'_> {
         (0..=DEPTH_MAX)
             .rev()
             .map(|depth| self.cut(schema, depth))
+            .flat_map(|cut| [cut.clone(), without_descriptions(&cut)])
             .find(|cut| cut.to_string().len() <= OUTPUT_BYTES_MAX)
             .map(into_object)
     }
@@ -99,6 +100,16 @@ impl Components<'_> {
             None => map_parts(schema, |part| self.cut(part, depth)),
         }
     }
+}
+
+/// Copies a schema without the descriptions in it.
+fn without_descriptions(schema: &Value) -> Value {
+    let mut copy = map_parts(schema, without_descriptions);
+    if let Some(parts) = copy.as_object_mut() {
+        // A field may have this name too.
+        parts.retain(|name, part| name != "description" || part.is_object());
+    }
+    copy
 }
 
 /// Copies a value and applies `change` to each of its parts.
@@ -174,7 +185,12 @@ mod tests {
             "{text}"
         );
         assert_eq!(known.bounded(&json!({"type": "array"})), None);
-        let long = json!({"type": "object", "description": "x".repeat(OUTPUT_BYTES_MAX)});
+        let about = "x".repeat(OUTPUT_BYTES_MAX);
+        let field = json!({"type": "string", "description": about});
+        let described = json!({"type": "object", "properties": {"description": field}});
+        let bare = json!({"type": "object", "properties": {"description": {"type": "string"}}});
+        assert_eq!(known.bounded(&described).map(Value::Object), Some(bare));
+        let long = json!({"type": "object", "properties": {about: {"type": "string"}}});
         assert_eq!(known.bounded(&long), None);
     }
 }

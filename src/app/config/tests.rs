@@ -133,7 +133,7 @@ fn a_fault_in_the_file_is_reported_with_its_line_and_the_nearest_known_key() {
         ("server = 3", "1: server is a section; write [server]"),
         (
             "[prices]\nAPI_ESTIMATE = 2",
-            "2: unknown key prices.API_ESTIMATE; the nearest known one is prices.API_SQL",
+            "2: unknown key prices.API_ESTIMATE; the nearest known one is prices.API_ESTIMATE_RENT",
         ),
         (
             "[server]\n\nconnections_max = 0",

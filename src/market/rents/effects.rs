@@ -231,7 +231,8 @@ mod tests {
         let levels: Vec<f64> = (0..40).map(|_| 2.0 + unit()).collect();
         let observations: Vec<Observation> = (0..4_000)
             .map(|nth| {
-                let class = if nth % 4 == 0 {
+                // Both classes are in every commune.
+                let class = if (nth / levels.len()).is_multiple_of(4) {
                     HomeClass::House
                 } else {
                     HomeClass::Flat
