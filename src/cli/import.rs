@@ -58,6 +58,11 @@ enum ImportDataset {
         toise import ban --departments 48,12\n  \
         toise import ban --edition 2026-11 adresses-48.csv.gz lieux-dits-48-beta.csv.gz")]
     Ban(BanArgs),
+    /// Import buildings (RNB), with their addresses and parcels
+    #[command(after_help = "Example:\n  \
+        toise import rnb RNB_48.csv\n\n\
+        The register publishes a file per department; docs/parcels.md has the address.")]
+    Rnb(RnbArgs),
     /// Import a file of geodata as a layer, for SQL
     #[command(after_help = LAYER_HELP)]
     Layer(LayerArgs),
@@ -72,6 +77,7 @@ impl ImportDataset {
             ImportDataset::Dvf(arguments) => &arguments.shared.missing,
             ImportDataset::Dpe(arguments) => &arguments.shared.missing,
             ImportDataset::Ban(arguments) => &arguments.shared.missing,
+            ImportDataset::Rnb(arguments) => &arguments.shared.missing,
             ImportDataset::Layer(arguments) => &arguments.missing,
             ImportDataset::Rents(arguments) => &arguments.missing,
         }
@@ -128,6 +134,20 @@ struct BanArgs {
     edition: Option<String>,
     #[command(flatten)]
     place: AddressesPlaceArgs,
+}
+
+/// Arguments of `import rnb`.
+#[derive(Args, Debug)]
+struct RnbArgs {
+    /// Files, globs or folders (csv, csv.gz, parquet, ndjson)
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    shared: SharedArgs,
+    /// Import the files as this official edition: replace all buildings of the departments they cover (of the commune,
+    /// if there is only one)
+    #[arg(long, value_parser = edition, value_name = "YYYY-MM")]
+    edition: Option<String>,
 }
 
 /// Arguments of every import.
@@ -230,6 +250,24 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
             verdict(&arguments.files, &report)
         }
         ImportDataset::Ban(arguments) => import_ban(common, arguments, clock, progress),
+        ImportDataset::Rnb(arguments) => {
+            let options = ImportOptions {
+                departments: arguments.shared.departments.clone(),
+                edition: arguments.edition.clone(),
+                progress,
+                clock,
+                ..ImportOptions::default()
+            };
+            let fetched = local(ImportTable::Rnb, &arguments.files)?;
+            let report = import(
+                common,
+                ImportTable::Rnb,
+                &fetched,
+                &options,
+                &arguments.shared,
+            )?;
+            verdict(&arguments.files, &report)
+        }
         ImportDataset::Layer(arguments) => layers::import(common, arguments, &clock),
         ImportDataset::Rents(arguments) => rent::import(common, arguments, &clock),
     }

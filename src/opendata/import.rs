@@ -242,7 +242,7 @@ pub fn import_reader(
     let mark = consumer.decimals.mark();
     let slices = match (&options.edition, table) {
         (Some(_), ImportTable::Dataset(Dataset::Dvf)) => slices(&consumer.places, true),
-        (Some(_), ImportTable::Ban) => slices(&consumer.places, false),
+        (Some(_), ImportTable::Ban | ImportTable::Rnb) => slices(&consumer.places, false),
         _ => Vec::new(),
     };
     reading.form = meter.form();

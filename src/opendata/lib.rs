@@ -28,6 +28,7 @@ mod plausible_tests;
 pub mod portfolio;
 pub mod report;
 pub mod request;
+pub mod rnb;
 #[cfg(test)]
 mod sales_tests;
 pub mod score;

@@ -12,7 +12,7 @@ use crate::dataset::{Dataset, ImportTable};
 use crate::report::SkippedFile;
 use crate::source::files::expand;
 use crate::source::{Error, Header, SourceFormat, SourceLocation, read_header};
-use crate::{ban, dpe, dvf};
+use crate::{ban, dpe, dvf, rnb};
 
 /// Columns named in the reason why a file was skipped.
 const COLUMNS_SHOWN: usize = 4;
@@ -106,6 +106,9 @@ fn kind_of(header: &Header) -> Option<ImportTable> {
     if dpe::source::DpeColumns::find(header, "").is_ok() {
         return Some(Dataset::Dpe.into());
     }
+    if rnb::columns::RnbColumns::find(header, "").is_ok() {
+        return Some(ImportTable::Rnb);
+    }
     let is_ban = ban::columns::BanColumns::find(header, "").is_ok();
     is_ban.then_some(ImportTable::Ban)
 }
@@ -116,6 +119,7 @@ fn content(table: ImportTable) -> &'static str {
         ImportTable::Dataset(Dataset::Dvf) => "recorded sales (DVF)",
         ImportTable::Dataset(Dataset::Dpe) => "energy diagnostics (DPE)",
         ImportTable::Ban => "addresses (BAN)",
+        ImportTable::Rnb => "buildings (RNB)",
     }
 }
 
@@ -167,6 +171,7 @@ mod tests {
         "id_mutation,date_mutation,nature_mutation,valeur_fonciere,code_commune,type_local\n";
     const DPE: &str = "numero_dpe;etiquette_dpe\n1;A\n";
     const BAN: &str = "id;nom_voie;code_insee\n";
+    const RNB: &str = "rnb_id;point;shape;status;ext_ids;addresses;plots\n";
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -189,17 +194,19 @@ mod tests {
             ("d.txt", "Read me first\n"),
             ("e.json", "{\n  \"type\": \"FeatureCollection\"\n}"),
             ("f.csv", ""),
+            ("g.csv", RNB),
         ]);
         let argument = [folder.path().to_owned()];
         for (table, own) in [
             (Dataset::Dvf.into(), "a.csv"),
             (Dataset::Dpe.into(), "b.csv"),
             (ImportTable::Ban, "c.csv"),
+            (ImportTable::Rnb, "g.csv"),
         ] {
             let found = local_files(table, &argument).unwrap();
             let inputs: Vec<String> = found.inputs.iter().map(|input| name(&input.path)).collect();
             assert_eq!(inputs, [own]);
-            assert_eq!(found.skipped.len(), 5, "{:?}", found.skipped);
+            assert_eq!(found.skipped.len(), 6, "{:?}", found.skipped);
         }
         let found = local_files(Dataset::Dvf.into(), &argument).unwrap();
         let reason = |file: &str| {
