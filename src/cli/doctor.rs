@@ -100,6 +100,7 @@ fn row(table: &TableState, now: DateTime<Utc>) -> [String; 6] {
         "dpe" => "energy diagnostics",
         "ban" => "addresses",
         "rnb" => "buildings",
+        "dfi" => "changes of parcels",
         other => other,
     };
     let holds = if table.is_invented {

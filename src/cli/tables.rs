@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use toise_contract::listings::filters::ListingKind;
 use toise_lake::schema::TableSchema;
 use toise_listings::columns::{adverts, properties};
-use toise_opendata::{dpe, dvf, rnb};
+use toise_opendata::{dfi, dpe, dvf, rnb};
 
 /// A table of the lake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,6 +22,8 @@ pub enum LakeTable {
     Ban,
     /// Buildings
     Rnb,
+    /// Changes of parcels
+    Dfi,
 }
 
 impl LakeTable {
@@ -38,6 +40,7 @@ impl LakeTable {
             Self::Dpe => dpe::schema(),
             Self::Ban => toise_geocode::table::schema(),
             Self::Rnb => rnb::schema(),
+            Self::Dfi => dfi::schema(),
             Self::Properties => properties(),
             Self::Adverts => adverts(),
         }
@@ -46,7 +49,7 @@ impl LakeTable {
     /// Returns the kind of listing that the table is derived from; `None` for open data.
     pub fn listing(self) -> Option<ListingKind> {
         match self {
-            Self::Dvf | Self::Dpe | Self::Ban | Self::Rnb => None,
+            Self::Dvf | Self::Dpe | Self::Ban | Self::Rnb | Self::Dfi => None,
             Self::Properties => Some(ListingKind::Property),
             Self::Adverts => Some(ListingKind::Advert),
         }

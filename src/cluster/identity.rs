@@ -20,7 +20,7 @@ use toise_lake::Lake;
 use toise_lake::schema::TableSchema;
 use toise_lake::snapshot::Snapshot;
 use toise_layers::Layers;
-use toise_opendata::{Dataset, dpe, dvf, rnb};
+use toise_opendata::{Dataset, dfi, dpe, dvf, rnb};
 
 /// Value of a part that is missing.
 const NONE: &str = "none";
@@ -67,12 +67,18 @@ fn digest(named: Option<&[u8]>) -> String {
 }
 
 /// Returns the schemas of the tables that workers have.
-pub(crate) fn schemas() -> [&'static TableSchema; 4] {
-    [dvf::schema(), dpe::schema(), ban::schema(), rnb::schema()]
+pub(crate) fn schemas() -> [&'static TableSchema; 5] {
+    [
+        dvf::schema(),
+        dpe::schema(),
+        ban::schema(),
+        rnb::schema(),
+        dfi::schema(),
+    ]
 }
 
 /// Returns the tables that workers have.
-fn tables() -> [&'static str; 4] {
+fn tables() -> [&'static str; 5] {
     schemas().map(|schema| schema.name)
 }
 

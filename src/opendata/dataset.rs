@@ -1,6 +1,6 @@
 //! The tables of open data, by name: those that are searched and matched, and all that are imported.
 
-use super::{dpe, dvf, rnb};
+use super::{dfi, dpe, dvf, rnb};
 use serde::{Deserialize, Serialize};
 
 use toise_lake::schema::TableSchema;
@@ -24,6 +24,8 @@ pub enum ImportTable {
     Ban,
     /// Buildings.
     Rnb,
+    /// Changes of parcels.
+    Dfi,
 }
 
 impl From<Dataset> for ImportTable {
@@ -44,6 +46,7 @@ impl ImportTable {
             Self::Dataset(dataset) => dataset.schema(),
             Self::Ban => toise_geocode::table::schema(),
             Self::Rnb => rnb::schema(),
+            Self::Dfi => dfi::schema(),
         }
     }
 }

@@ -3,7 +3,8 @@
 //! A record belongs to a place if it names the place, if the register of buildings (RNB) links the two, or through an
 //! address of the national address base (BAN) that names parcels. Nothing is linked by distance or by likeness:
 //!
-//! - parcel: the sales that name it, the diagnostics of the addresses on it, and those of the buildings on it;
+//! - parcel: the sales that name it or a parcel that it was made from, by the documents of filiation (DFI), the
+//!   diagnostics of the addresses on it, and those of the buildings on it;
 //! - building: the diagnostics that name it, those that name no building and are most likely of this one
 //!   ([`addresses_won`]), and the sales of its parcels. Without the register, its parcels are those on which the
 //!   addresses of its diagnostics are.
@@ -22,6 +23,7 @@ use arrow::array::{Array, AsArray};
 use bytes::Bytes;
 use serde::Deserialize;
 
+use crate::dfi;
 use crate::dpe::BUILDING;
 use crate::dvf::place::{PARCELS, parcel_today};
 use crate::rnb;
@@ -65,6 +67,8 @@ pub enum Place {
 pub enum Link {
     /// The record names the parcel.
     Parcel,
+    /// The record names a parcel that this one was made from.
+    FormerParcel,
     /// The record names the building, or a building on the parcel.
     Building,
     /// The record names an address, or a parcel of an address, that the national address base or the register of
@@ -74,12 +78,18 @@ pub enum Link {
 
 impl Link {
     /// Every link.
-    pub const ALL: [Self; 3] = [Self::Parcel, Self::Building, Self::Address];
+    pub const ALL: [Self; 4] = [
+        Self::Parcel,
+        Self::FormerParcel,
+        Self::Building,
+        Self::Address,
+    ];
 
     /// Returns the contract's spelling.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Parcel => "PARCEL",
+            Self::FormerParcel => "FORMER_PARCEL",
             Self::Building => "BUILDING",
             Self::Address => "ADDRESS",
         }
@@ -100,14 +110,32 @@ pub struct HistoryRequest {
 /// A page of the history of a place, oldest event first; events without a date come last.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// What the register says of the building, or of the buildings on the parcel; empty without the register.
-    pub buildings: Vec<RegisteredBuilding>,
+    /// What other registers say of the place.
+    pub place: PlaceFacts,
     /// The events.
     pub events: Vec<Event>,
     /// Number of events on all pages.
     pub total: u64,
     /// Position at which the next page continues; `None` on the last page.
     pub next: Option<CursorPosition>,
+}
+
+/// What is known of a place besides its records. Empty without the registers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlaceFacts {
+    /// The building, or the buildings on the parcel, by the register of buildings.
+    pub buildings: Vec<RegisteredBuilding>,
+    /// Parcels from which that of the place was made, directly or not, by the documents of filiation.
+    pub former_parcels: Vec<String>,
+    /// Parcels that were made from that of the place, directly or not.
+    pub later_parcels: Vec<String>,
+}
+
+impl PlaceFacts {
+    /// Returns whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A sale or a diagnostic.
@@ -141,6 +169,8 @@ struct EventKey<'r> {
     )]
     date: Option<Cow<'r, str>>,
     #[serde(borrow, default)]
+    parcel_ids: Option<Vec<Cow<'r, str>>>,
+    #[serde(borrow, default)]
     id_rnb: Option<Cow<'r, str>>,
     #[serde(borrow, default)]
     identifiant_ban: Option<Cow<'r, str>>,
@@ -155,8 +185,8 @@ struct Sought {
 
 /// Why the records that a filter selects belong to a place.
 enum Links {
-    /// All for the same reason.
-    All(Link),
+    /// Those that name one of these parcels for this reason; others name a former parcel.
+    Parcels { ids: BTreeSet<String>, link: Link },
     /// Those that name one of these buildings for that; others for their address, which has this score if the place is
     /// a building.
     Buildings {
@@ -168,7 +198,11 @@ enum Links {
 impl Links {
     fn of(&self, key: &EventKey<'_>) -> (Link, Option<f64>) {
         match self {
-            Self::All(link) => (*link, None),
+            Self::Parcels { ids, link } => {
+                let mut named = key.parcel_ids.iter().flatten();
+                let names_one = named.any(|id| ids.contains(&**id));
+                (if names_one { *link } else { Link::FormerParcel }, None)
+            }
             Self::Buildings { ids, scores } => {
                 let names_one = key.id_rnb.as_ref().is_some_and(|id| ids.contains(&**id));
                 match names_one {
@@ -215,7 +249,7 @@ impl OpenData {
     /// A table cannot be read, or the engine was opened without the table of addresses.
     pub fn history(&self, request: &HistoryRequest) -> Result<History, Error> {
         let (mut events, mut total, mut has_next) = (Vec::new(), 0, false);
-        let (buildings, sought) = match &request.place {
+        let (place, sought) = match &request.place {
             Place::Parcel(id) => self.sought_of_parcel(id)?,
             Place::Building(id) => self.sought_of_building(id)?,
         };
@@ -240,18 +274,15 @@ impl OpenData {
         events.truncate(request.size);
         let next = events.last().filter(|_| has_next).map(Event::position);
         Ok(History {
-            buildings,
+            place,
             events,
             total,
             next,
         })
     }
 
-    /// Returns the buildings on a parcel, and the records that belong to the parcel.
-    fn sought_of_parcel(
-        &self,
-        id: &ParcelId,
-    ) -> Result<(Vec<RegisteredBuilding>, Vec<Sought>), Error> {
+    /// Returns what is known of a parcel, and the records that belong to it.
+    fn sought_of_parcel(&self, id: &ParcelId) -> Result<(PlaceFacts, Vec<Sought>), Error> {
         let today = parcel_today(id.as_str().into()).into_owned();
         let mut named = vec![today.clone()];
         if today != id.as_str() {
@@ -259,71 +290,77 @@ impl OpenData {
         }
         let on_it = self.texts(addresses::schema(), PARCELS_OF_ADDRESS, named, "id")?;
         let parcel = vec![today];
-        let buildings = self.buildings(rnb::PARCELS, &parcel, LINKS_MAX)?;
-        let ids: Vec<String> = buildings.iter().map(|one| one.id_rnb.clone()).collect();
-        let of_buildings = [(ADDRESS_OF_DIAGNOSTIC, on_it), (BUILDING, ids.clone())];
-        let diagnostics = Links::Buildings {
-            ids: ids.into_iter().collect(),
+        let place = PlaceFacts {
+            buildings: self.buildings(rnb::PARCELS, &parcel, LINKS_MAX)?,
+            former_parcels: self.followed(&parcel, dfi::LATER, dfi::FORMER)?,
+            later_parcels: self.followed(&parcel, dfi::FORMER, dfi::LATER)?,
+        };
+        let buildings = place.buildings.iter();
+        let ids: Vec<String> = buildings.map(|one| one.id_rnb.clone()).collect();
+        let links = Links::Buildings {
+            ids: ids.iter().cloned().collect(),
             scores: BTreeMap::new(),
         };
-        let sought = [
-            Sought::new(
-                Dataset::Dvf,
-                vec![(PARCELS, parcel)],
-                Links::All(Link::Parcel),
-            ),
-            Sought::new(Dataset::Dpe, of_buildings.into(), diagnostics),
-        ];
-        Ok((buildings, sought.into_iter().flatten().collect()))
+        let texts = vec![(ADDRESS_OF_DIAGNOSTIC, on_it), (BUILDING, ids)];
+        let sales = Sought::sales(parcel, &place.former_parcels, Link::Parcel);
+        let diagnostics = Sought::new(Dataset::Dpe, texts, links);
+        Ok((place, [sales, diagnostics].into_iter().flatten().collect()))
     }
 
-    /// Returns what the register says of a building, and the records that belong to the building.
-    fn sought_of_building(
-        &self,
-        id: &RnbId,
-    ) -> Result<(Vec<RegisteredBuilding>, Vec<Sought>), Error> {
+    /// Returns what is known of a building, and the records that belong to it.
+    fn sought_of_building(&self, id: &RnbId) -> Result<(PlaceFacts, Vec<Sought>), Error> {
         let named = vec![id.as_str().to_owned()];
-        let mut registered = self.buildings(rnb::ID, &named, 1)?;
-        let mut scores = BTreeMap::new();
-        let mut attached = Vec::new();
-        if let Some(building) = registered.first() {
+        let buildings = self.buildings(rnb::ID, &named, 1)?;
+        let (mut scores, mut attached) = (BTreeMap::new(), Vec::new());
+        let (mut parcels, mut link) = (Vec::new(), Link::Parcel);
+        if let Some(building) = buildings.first() {
             let neighbours = self.buildings(rnb::ADDRESSES, &building.address_ids, LINKS_MAX)?;
             scores = addresses_won(building, &neighbours);
             attached = self.without_building(scores.keys().cloned().collect())?;
+            parcels.clone_from(&building.parcel_ids);
         }
-        let mut link = Link::Parcel;
-        let mut parcels = match registered.first() {
-            Some(building) => building.parcel_ids.clone(),
-            None => Vec::new(),
-        };
         if parcels.is_empty() {
             link = Link::Address;
             let dpe = Dataset::Dpe.schema();
             let mut ids = self.texts(dpe, BUILDING, named.clone(), ADDRESS_OF_DIAGNOSTIC)?;
             ids.extend(scores.keys().cloned());
-            parcels = self.texts(addresses::schema(), "id", ids, PARCELS_OF_ADDRESS)?;
+            let found = self.texts(addresses::schema(), "id", ids, PARCELS_OF_ADDRESS)?;
+            let found = found.into_iter();
+            parcels = found
+                .map(|id| parcel_today(id.into()).into_owned())
+                .collect();
         }
-        let today = parcels.into_iter();
-        let today = today.map(|id| parcel_today(id.into()).into_owned());
-        let diagnostics = Links::Buildings {
+        let place = PlaceFacts {
+            former_parcels: self.followed(&parcels, dfi::LATER, dfi::FORMER)?,
+            buildings,
+            later_parcels: Vec::new(),
+        };
+        let links = Links::Buildings {
             ids: named.iter().cloned().collect(),
             scores,
         };
-        let by_number = (Dataset::Dpe.schema().id, attached);
-        let sought = [
-            Sought::new(
-                Dataset::Dvf,
-                vec![(PARCELS, today.collect())],
-                Links::All(link),
-            ),
-            Sought::new(
-                Dataset::Dpe,
-                vec![(BUILDING, named), by_number],
-                diagnostics,
-            ),
-        ];
-        registered.truncate(1);
-        Ok((registered, sought.into_iter().flatten().collect()))
+        let texts = vec![(BUILDING, named), (Dataset::Dpe.schema().id, attached)];
+        let sales = Sought::sales(parcels, &place.former_parcels, link);
+        let diagnostics = Sought::new(Dataset::Dpe, texts, links);
+        Ok((place, [sales, diagnostics].into_iter().flatten().collect()))
+    }
+
+    /// Follows changes of parcels: returns those that changes with a known parcel on the side `from` have on the side
+    /// `to`, and so on, without the given ones; about [`LINKS_MAX`] at most.
+    fn followed(
+        &self,
+        parcels: &[String],
+        from: &'static str,
+        to: &'static str,
+    ) -> Result<Vec<String>, Error> {
+        let mut known: BTreeSet<String> = parcels.iter().cloned().collect();
+        let mut next = parcels.to_vec();
+        while !next.is_empty() && known.len() < LINKS_MAX {
+            let found = self.texts(dfi::schema(), from, next, to)?.into_iter();
+            next = found.filter(|id| known.insert(id.clone())).collect();
+        }
+        let found = known.into_iter().filter(|id| !parcels.contains(id));
+        Ok(found.take(LINKS_MAX).collect())
     }
 
     /// Returns the numbers of the diagnostics at addresses that name no building, at most [`LINKS_MAX`].
@@ -402,6 +439,16 @@ impl OpenData {
 }
 
 impl Sought {
+    /// Selects the sales of parcels, for this reason, and of the parcels that they were made from.
+    fn sales(parcels: Vec<String>, former: &[String], link: Link) -> Option<Self> {
+        let links = Links::Parcels {
+            ids: parcels.iter().cloned().collect(),
+            link,
+        };
+        let all = parcels.into_iter().chain(former.iter().cloned());
+        Self::new(Dataset::Dvf, vec![(PARCELS, all.collect())], links)
+    }
+
     /// Selects the records of a table in which one of these columns has one of its texts; `None` if there are no texts.
     fn new(
         dataset: Dataset,

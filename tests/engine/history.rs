@@ -13,7 +13,7 @@ use toise::geocode::table;
 use toise::lake::{Lake, RowSink};
 use toise::opendata::history::Place;
 use toise::opendata::request::{parse_history, parse_search};
-use toise::opendata::{Dataset, OpenData, dpe, dvf, rnb};
+use toise::opendata::{Dataset, OpenData, dfi, dpe, dvf, rnb};
 
 use crate::support::draw::Draw;
 use crate::support::rows::{self, Record, id_of};
@@ -145,6 +145,57 @@ fn import_register(lake: &Lake, register: &Register) {
     import.publish(Vec::new(), Vec::new()).unwrap();
 }
 
+/// Parcels and those that they were made from: the second of the first, the third of the second.
+fn former() -> BTreeMap<String, String> {
+    let parcels = parcels();
+    let pair = |later: usize, former: usize| (parcels[later].clone(), parcels[former].clone());
+    BTreeMap::from([pair(1, 0), pair(2, 1)])
+}
+
+/// All parcels that some parcels were made from.
+fn all_former(parcels: &BTreeSet<String>) -> BTreeSet<String> {
+    let former = former();
+    let mut all = BTreeSet::new();
+    let mut next: Vec<String> = parcels.iter().cloned().collect();
+    while let Some(parcel) = next.pop() {
+        if let Some(parcel) = former.get(&parcel).filter(|id| all.insert((*id).clone())) {
+            next.push(parcel.clone());
+        }
+    }
+    all
+}
+
+fn import_changes(lake: &Lake) {
+    let (schema, former) = (dfi::schema(), former());
+    let list = |parcels: Vec<&String>| -> ArrayRef {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for parcel in parcels {
+            lists.values().append_value(parcel);
+            lists.append(true);
+        }
+        Arc::new(lists.finish())
+    };
+    let all = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text; former.len()])) };
+    let columns = schema.columns.iter().map(|column| -> ArrayRef {
+        match column.name.as_str() {
+            "id" => list_of_texts(former.keys()),
+            "departement_code" => all("48"),
+            "insee_code" => all("48095"),
+            "former_parcel_ids" => list(former.values().collect()),
+            "later_parcel_ids" => list(former.keys().collect()),
+            _ => new_null_array(&column.kind.data_type(), former.len()),
+        }
+    });
+    let batch = RecordBatch::try_new(Arc::clone(schema.arrow()), columns.collect()).unwrap();
+    let mut import = lake.import(schema).unwrap();
+    import.push(batch).unwrap();
+    import.publish(Vec::new(), Vec::new()).unwrap();
+}
+
+fn list_of_texts<'t>(texts: impl Iterator<Item = &'t String>) -> ArrayRef {
+    Arc::new(texts.map(Some).collect::<StringArray>())
+}
+
 /// Sales or diagnostics that often are on the parcels, in the buildings or at the addresses, on few days.
 fn records(dataset: Dataset, first: usize, count: usize, draw: &mut Draw) -> Vec<Record> {
     let mut records = rows::records(dataset, first, count, draw);
@@ -251,10 +302,18 @@ fn expected(
         let registered = register.get(building);
         registered.is_some_and(|building| building.parcels.contains(id))
     };
-    let of_sales = sales
-        .iter()
-        .filter(|record| !texts(record.get("parcel_ids")).is_disjoint(&parcels))
-        .map(|record| event(Dataset::Dvf, link, record));
+    let former = all_former(&parcels);
+    let of_sales = sales.iter().filter_map(|record| {
+        let named = texts(record.get("parcel_ids"));
+        let link = if !named.is_disjoint(&parcels) {
+            link
+        } else if !named.is_disjoint(&former) {
+            "FORMER_PARCEL"
+        } else {
+            return None;
+        };
+        Some(event(Dataset::Dvf, link, record))
+    });
     let on_parcel = diagnostics.iter().filter(|record| {
         let on = addresses.get(record["identifiant_ban"].as_str().unwrap());
         on.is_some_and(|on| on.iter().any(|parcel| parcel == id))
@@ -294,6 +353,7 @@ fn any_history_has_the_events_of_its_place_in_time_order() {
     import_addresses(&lake, &addresses);
     let register = register(&mut draw);
     import_register(&lake, &register);
+    import_changes(&lake);
     let (mut sales, mut diagnostics) = (Vec::new(), Vec::new());
     for size in [200, 90, 30] {
         for (dataset, all) in [(Dataset::Dvf, &mut sales), (Dataset::Dpe, &mut diagnostics)] {

@@ -39,6 +39,10 @@ const REGISTER: &str = r#"rnb_id;point;shape;status;ext_ids;addresses;plots;vali
 8XBEW7VVWG49;"SRID=4326;POINT(-1.3203 46.3301)";"SRID=4326;POLYGON((-1.3204 46.3301,-1.3203 46.3301,-1.3203 46.3302,-1.3204 46.3302,-1.3204 46.3301))";constructed;[];"[{""cle_interop_ban"": ""85001_0100_00005""}]";;[]
 "#;
 
+/// A parcel that was made from its neighbour.
+const CHANGES: &str = "850;001;000;0000012;1;20220601;XXXXXXXX;XNUMX;00001;1;CD0001;\n\
+850;001;000;0000012;1;20220601;XXXXXXXX;XNUMX;00001;2;CD0002;CD0003;\n";
+
 fn import(data: &Path, folder: &Path) {
     for (table, name, text) in [
         ("dvf", "dvf.csv", SALES),
@@ -242,6 +246,43 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
     let (status, answer) = json_of("buildings/8XBEW7VVWG49").await;
     assert_eq!((status, &answer["data"]["total"]), (200, &json!(0)));
     assert_eq!(count("rnb", "ground_m2 > 150"), 1);
+
+    // Changes of parcels.
+    let file = folder.path().join("dfianc-dep850.txt");
+    std::fs::write(&file, CHANGES).unwrap();
+    let report = run(data, &["import", "dfi", file.to_str().unwrap()]);
+    assert_eq!(
+        (&report["rows_kept"], &report["rows_read"]),
+        (&json!(1), &json!(1)),
+        "{report}"
+    );
+    let made = async || json_of("parcels/85001000CD0002").await.1["data"].take();
+    let mut found = made().await;
+    for _ in 0..100 {
+        if found.get("formerParcels").is_some() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        found = made().await;
+    }
+    assert_eq!(found["formerParcels"], json!(["85001000CD0001"]));
+    assert_eq!(
+        shown(&found),
+        [
+            ["2022-01-01", "DIAGNOSTIC", "ADDRESS", "C"],
+            ["2023-03-01", "SALE", "FORMER_PARCEL", "2023-3"],
+            ["2023-04-01", "SALE", "PARCEL", "2023-4"],
+        ]
+    );
+    let (_, answer) = json_of("parcels/85001000CD0001").await;
+    assert_eq!(
+        answer["data"]["laterParcels"],
+        json!(["85001000CD0002", "85001000CD0003"])
+    );
+    assert_eq!(
+        count("dfi", "array_has(later_parcel_ids, '85001000CD0003')"),
+        1
+    );
 
     // Faults.
     for (path, status, code, message) in [

@@ -50,8 +50,8 @@ pub(super) fn history() -> Value {
                 "description": "Day of the sale, or day on which the diagnostic was established"},
             "kind": {"type": "string", "enum": [SALE, DIAGNOSTIC], "description": "Kind of the record"},
             "link": {"type": "string", "enum": Link::ALL.map(Link::as_str),
-                "description": "Why the record belongs to the place: it names the parcel (of the building), it names the \
-                    building (on the parcel), or an address links it"},
+                "description": "Why the record belongs to the place: it names the parcel (of the building), a parcel that \
+                    this one was made from, or the building (on the parcel), or an address links it"},
             "score": {"type": "number", "minimum": 0, "maximum": 1,
                 "description": "For a diagnostic that names no building: how likely it is of this one"},
             "record": {"anyOf": [reference("DvfRecord"), reference("DpeRecord")],
@@ -86,6 +86,9 @@ pub(super) fn history() -> Value {
             "buildings": {"type": "array", "items": building,
                 "description": "The building, or those on the parcel, as the register of buildings has them; absent \
                     if it was not imported or has none"},
+            "formerParcels": ids("Parcels that it was made from, directly or not, by the documents of filiation; absent if \
+                there are none"),
+            "laterParcels": ids("Parcels that were made from it, directly or not; absent if there are none"),
             "events": {"type": "array", "items": event, "description": "Oldest event first; those without a date last"},
             "total": {"type": "integer", "minimum": 0, "description": "Number of events on all pages"},
             "hasMore": {"type": "boolean", "description": "Whether more events follow this page"},

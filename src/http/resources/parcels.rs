@@ -36,7 +36,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
             Operation::new("parcelHistory", "Sales and diagnostics of a parcel, in time order")
                 .with_description(format!(
                     "Sales that name the parcel, also by the identifier that it had before its commune joined another, \
-                     and diagnostics whose address is on it according to the national address base, or whose building \
+                     and sales of parcels that it was made from according to the documents of filiation; diagnostics \
+                     whose address is on it according to the national address base, or whose building \
                      is on it according to the register of buildings, superseded diagnostics included. At most \
                      {LINKS_MAX} addresses and buildings count. 404 if nothing is known of the parcel"
                 ))
@@ -105,7 +106,7 @@ async fn history(
     call.on_pool(Load::Single, move |app, _, interrupt| {
         let found = app.data.open_data.history(&request, interrupt);
         let found = found.map_err(ApiError::internal)?;
-        if found.total == 0 && found.buildings.is_empty() {
+        if found.total == 0 && found.place.is_empty() {
             return Err(ApiError::NotFound(what));
         }
         page(&request.place, &found, &app.cursors)
@@ -119,11 +120,24 @@ fn page(place: &Place, found: &History, cursors: &CursorKey) -> Result<Bytes, Ap
     let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
     // Neither identifiers nor cursors have characters that JSON escapes.
     bytes.put_slice(format!(r#"{{"data":{{"id":"{}","#, place.id()).as_bytes());
-    if !found.buildings.is_empty() {
-        let buildings = serde_json::to_vec(&found.buildings).map_err(ApiError::internal)?;
-        bytes.put_slice(br#""buildings":"#);
-        bytes.put_slice(&buildings);
-        bytes.put_u8(b',');
+    let facts = [
+        ("buildings", serde_json::to_vec(&found.place.buildings)),
+        (
+            "formerParcels",
+            serde_json::to_vec(&found.place.former_parcels),
+        ),
+        (
+            "laterParcels",
+            serde_json::to_vec(&found.place.later_parcels),
+        ),
+    ];
+    for (name, list) in facts {
+        let list = list.map_err(ApiError::internal)?;
+        if list != b"[]" {
+            bytes.put_slice(format!(r#""{name}":"#).as_bytes());
+            bytes.put_slice(&list);
+            bytes.put_u8(b',');
+        }
     }
     bytes.put_slice(br#""events":["#);
     for (nth, event) in found.events.iter().enumerate() {
