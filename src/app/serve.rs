@@ -39,7 +39,7 @@ use toise_listings::Listings;
 use toise_listings::search::projection::compaction::{rebuild, retry_while_locked};
 use toise_listings::search::projection::{self, Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
-use toise_opendata::{OpenData, dpe, dvf};
+use toise_opendata::{OpenData, dfi, dpe, dvf, rnb};
 use toise_portfolios::PortfolioContext;
 use toise_publish::follow::follow;
 use toise_publish::replica::Replica;
@@ -115,7 +115,13 @@ fn open_tables(
         || -> projection::Result<Lake> { Ok(Lake::open(data)?.keeping(config.lake.keep_versions)) };
     let open = || -> projection::Result<_> {
         let budget = Budget::from(&config.engine);
-        let imported = [dvf::schema(), dpe::schema(), addresses()];
+        let imported = [
+            dvf::schema(),
+            dpe::schema(),
+            addresses(),
+            rnb::schema(),
+            dfi::schema(),
+        ];
         let engine = Engine::open_despite_damage(data, &verify::tables(), &imported, budget)?;
         let engine = Arc::new(engine);
         if compaction == Compaction::OnWriter {

@@ -17,7 +17,7 @@ use toise_geocode::table::schema as addresses;
 use toise_layers::{Layers, functions as layer_functions};
 use toise_listings::columns::{adverts, properties};
 use toise_market::table::{self, MarketTable};
-use toise_opendata::{address_functions, dpe, dvf, functions};
+use toise_opendata::{address_functions, dfi, dpe, dvf, functions, rnb};
 use toise_sql::process::SPILL_PREFIX;
 use toise_sql::process::calls::Calls;
 use toise_sql::process::child::{QueryRunner, ServerLink};
@@ -60,6 +60,8 @@ pub fn run(data: &Path) -> Result<(), Failure> {
         dvf::schema(),
         dpe::schema(),
         addresses(),
+        rnb::schema(),
+        dfi::schema(),
         properties(),
         adverts(),
     ];

@@ -15,7 +15,7 @@ use toise_lake::{self as lake, Lake};
 use toise_layers::folder as layers;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::texts;
-use toise_opendata::{dpe, dvf};
+use toise_opendata::{dfi, dpe, dvf, rnb};
 
 /// Maximum damaged places that an error names; it counts the others.
 const NAMED_MAX: usize = 5;
@@ -48,11 +48,13 @@ impl From<Vec<Damage>> for DamagedFiles {
 }
 
 /// Returns the schemas of the tables of a data folder.
-pub fn tables() -> [&'static TableSchema; 5] {
+pub fn tables() -> [&'static TableSchema; 7] {
     [
         dvf::schema(),
         dpe::schema(),
         address_table(),
+        rnb::schema(),
+        dfi::schema(),
         properties(),
         adverts(),
     ]

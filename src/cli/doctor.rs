@@ -99,6 +99,8 @@ fn row(table: &TableState, now: DateTime<Utc>) -> [String; 6] {
         "dvf" => "recorded sales",
         "dpe" => "energy diagnostics",
         "ban" => "addresses",
+        "rnb" => "buildings",
+        "dfi" => "changes of parcels",
         other => other,
     };
     let holds = if table.is_invented {

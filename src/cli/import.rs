@@ -58,6 +58,16 @@ enum ImportDataset {
         toise import ban --departments 48,12\n  \
         toise import ban --edition 2026-11 adresses-48.csv.gz lieux-dits-48-beta.csv.gz")]
     Ban(BanArgs),
+    /// Import buildings (RNB), with their addresses and parcels
+    #[command(after_help = "Example:\n  \
+        toise import rnb RNB_48.csv\n\n\
+        The register publishes a file per department; docs/parcels.md has the address.")]
+    Rnb(FilesArgs),
+    /// Import changes of parcels (DFI): which parcels were made from which
+    #[command(after_help = "Example:\n  \
+        toise import dfi dfianc-dep480.zip\n\n\
+        The tax office publishes a file per department; docs/parcels.md has the address.")]
+    Dfi(FilesArgs),
     /// Import a file of geodata as a layer, for SQL
     #[command(after_help = LAYER_HELP)]
     Layer(LayerArgs),
@@ -72,6 +82,9 @@ impl ImportDataset {
             ImportDataset::Dvf(arguments) => &arguments.shared.missing,
             ImportDataset::Dpe(arguments) => &arguments.shared.missing,
             ImportDataset::Ban(arguments) => &arguments.shared.missing,
+            ImportDataset::Rnb(arguments) | ImportDataset::Dfi(arguments) => {
+                &arguments.shared.missing
+            }
             ImportDataset::Layer(arguments) => &arguments.missing,
             ImportDataset::Rents(arguments) => &arguments.missing,
         }
@@ -128,6 +141,20 @@ struct BanArgs {
     edition: Option<String>,
     #[command(flatten)]
     place: AddressesPlaceArgs,
+}
+
+/// Arguments of `import rnb` and `import dfi`, whose sources are not fetched.
+#[derive(Args, Debug)]
+struct FilesArgs {
+    /// Files, globs or folders, compressed or not
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    shared: SharedArgs,
+    /// Import the files as this official edition: replace all rows of the departments they cover (of the commune, if
+    /// there is only one)
+    #[arg(long, value_parser = edition, value_name = "YYYY-MM")]
+    edition: Option<String>,
 }
 
 /// Arguments of every import.
@@ -230,9 +257,35 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
             verdict(&arguments.files, &report)
         }
         ImportDataset::Ban(arguments) => import_ban(common, arguments, clock, progress),
+        ImportDataset::Rnb(arguments) => {
+            import_local(common, ImportTable::Rnb, arguments, clock, progress)
+        }
+        ImportDataset::Dfi(arguments) => {
+            import_local(common, ImportTable::Dfi, arguments, clock, progress)
+        }
         ImportDataset::Layer(arguments) => layers::import(common, arguments, &clock),
         ImportDataset::Rents(arguments) => rent::import(common, arguments, &clock),
     }
+}
+
+/// Imports files whose source is not fetched.
+fn import_local(
+    common: &Common,
+    table: ImportTable,
+    arguments: &FilesArgs,
+    clock: Clock,
+    progress: Progress,
+) -> CommandResult {
+    let options = ImportOptions {
+        departments: arguments.shared.departments.clone(),
+        edition: arguments.edition.clone(),
+        progress,
+        clock,
+        ..ImportOptions::default()
+    };
+    let fetched = local(table, &arguments.files)?;
+    let report = import(common, table, &fetched, &options, &arguments.shared)?;
+    verdict(&arguments.files, &report)
 }
 
 /// Imports addresses, then rebuilds the index for the departments whose rows changed.

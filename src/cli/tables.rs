@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use toise_contract::listings::filters::ListingKind;
 use toise_lake::schema::TableSchema;
 use toise_listings::columns::{adverts, properties};
-use toise_opendata::{dpe, dvf};
+use toise_opendata::{dfi, dpe, dvf, rnb};
 
 /// A table of the lake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -20,6 +20,10 @@ pub enum LakeTable {
     Adverts,
     /// Addresses and named places
     Ban,
+    /// Buildings
+    Rnb,
+    /// Changes of parcels
+    Dfi,
 }
 
 impl LakeTable {
@@ -35,6 +39,8 @@ impl LakeTable {
             Self::Dvf => dvf::schema(),
             Self::Dpe => dpe::schema(),
             Self::Ban => toise_geocode::table::schema(),
+            Self::Rnb => rnb::schema(),
+            Self::Dfi => dfi::schema(),
             Self::Properties => properties(),
             Self::Adverts => adverts(),
         }
@@ -43,7 +49,7 @@ impl LakeTable {
     /// Returns the kind of listing that the table is derived from; `None` for open data.
     pub fn listing(self) -> Option<ListingKind> {
         match self {
-            Self::Dvf | Self::Dpe | Self::Ban => None,
+            Self::Dvf | Self::Dpe | Self::Ban | Self::Rnb | Self::Dfi => None,
             Self::Properties => Some(ListingKind::Property),
             Self::Adverts => Some(ListingKind::Advert),
         }

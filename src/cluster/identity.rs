@@ -17,9 +17,10 @@ use toise_engine::session::TableVersion;
 use toise_estimate::store as models;
 use toise_geocode::{folder as addresses, table as ban};
 use toise_lake::Lake;
+use toise_lake::schema::TableSchema;
 use toise_lake::snapshot::Snapshot;
 use toise_layers::Layers;
-use toise_opendata::{Dataset, dpe, dvf};
+use toise_opendata::{Dataset, dfi, dpe, dvf, rnb};
 
 /// Value of a part that is missing.
 const NONE: &str = "none";
@@ -65,9 +66,20 @@ fn digest(named: Option<&[u8]>) -> String {
     }
 }
 
+/// Returns the schemas of the tables that workers have.
+pub(crate) fn schemas() -> [&'static TableSchema; 5] {
+    [
+        dvf::schema(),
+        dpe::schema(),
+        ban::schema(),
+        rnb::schema(),
+        dfi::schema(),
+    ]
+}
+
 /// Returns the tables that workers have.
-fn tables() -> [&'static str; 3] {
-    [dvf::schema().name, dpe::schema().name, ban::schema().name]
+fn tables() -> [&'static str; 5] {
+    schemas().map(|schema| schema.name)
 }
 
 /// Returns whether workers have a table.
@@ -83,7 +95,7 @@ impl Identity {
     pub fn of(data: &Path) -> Result<Self> {
         let lake = Lake::open(data)?;
         let mut parts = BTreeMap::from([(VERSION.to_owned(), version())]);
-        for schema in [dvf::schema(), dpe::schema(), ban::schema()] {
+        for schema in schemas() {
             let snapshot = Snapshot::load(&lake.folder(schema))?;
             parts.insert(table(schema.name), part_of(&snapshot.checksum));
         }

@@ -1,5 +1,5 @@
-//! Geography of France: planar distance, areas, projections, the Hilbert order of files, departments and communes, price
-//! levels.
+//! Geography of France: planar distance, areas, projections, well-known text, the Hilbert order of files, departments and
+//! communes, price levels.
 
 #![forbid(unsafe_code)]
 
@@ -19,3 +19,4 @@ pub mod price_levels;
 pub mod projection;
 pub mod regions;
 pub mod varint;
+pub mod wkt;

@@ -6,9 +6,7 @@ use geo::{
     Coord, Geometry, GeometryCollection, LineString, MultiLineString, MultiPoint, MultiPolygon,
     Point, Polygon,
 };
-
-/// Maximum depth of collections inside one another.
-pub(crate) const DEPTH_MAX: usize = 8;
+use toise_geo::wkt::{DEPTH_MAX, polygon_of};
 
 /// A part of a geometry that has no parts itself.
 #[derive(Clone, Copy, Debug)]
@@ -199,11 +197,4 @@ impl GeomProcessor for GeometryBuilder {
 
 fn curves() -> GeozeroError {
     GeozeroError::Geometry("curves are not read; convert them to lines".to_owned())
-}
-
-/// Makes a polygon of its rings, the outer one first; `None` if there is none.
-pub(crate) fn polygon_of(rings: Vec<LineString>) -> Option<Polygon> {
-    let mut rings = rings.into_iter();
-    let outer = rings.next()?;
-    Some(Polygon::new(outer, rings.collect()))
 }

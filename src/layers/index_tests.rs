@@ -4,7 +4,7 @@ use geo::{Distance, Euclidean, Geometry, Intersects, MapCoords, Point};
 use proptest::prelude::*;
 
 use super::*;
-use crate::wkt;
+use toise_geo::wkt;
 
 /// An index over geometries, which are the features 1, 2, ….
 fn index(geometries: &[Geometry]) -> LayerIndex {

@@ -26,7 +26,6 @@ mod read;
 mod reference_system;
 pub mod table;
 mod wkb;
-mod wkt;
 mod write;
 
 pub use error::{Error, Result};

@@ -220,7 +220,7 @@ pub(crate) fn area_of(polygon: &geo::Polygon) -> Result<Area, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wkt;
+    use toise_geo::wkt;
 
     fn prepared(texts: &[&str], invalid: InvalidFeatures) -> Result<Prepared, String> {
         let geometries = texts.iter().map(|text| wkt::read(text).unwrap());

@@ -6,7 +6,7 @@ use geo::{
     Point, Polygon,
 };
 
-use crate::geometry::{DEPTH_MAX, polygon_of};
+use toise_geo::wkt::{DEPTH_MAX, polygon_of};
 
 /// Flags of PostGIS in the type: heights, measures, reference system.
 const FLAG_Z: u32 = 0x8000_0000;
@@ -247,7 +247,7 @@ fn write_polygon(polygon: &Polygon, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wkt;
+    use toise_geo::wkt;
 
     #[test]
     fn what_is_written_is_read_again() {

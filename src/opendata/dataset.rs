@@ -1,6 +1,6 @@
 //! The tables of open data, by name: those that are searched and matched, and all that are imported.
 
-use super::{dpe, dvf};
+use super::{dfi, dpe, dvf, rnb};
 use serde::{Deserialize, Serialize};
 
 use toise_lake::schema::TableSchema;
@@ -22,6 +22,10 @@ pub enum ImportTable {
     Dataset(Dataset),
     /// Addresses.
     Ban,
+    /// Buildings.
+    Rnb,
+    /// Changes of parcels.
+    Dfi,
 }
 
 impl From<Dataset> for ImportTable {
@@ -41,6 +45,8 @@ impl ImportTable {
         match self {
             Self::Dataset(dataset) => dataset.schema(),
             Self::Ban => toise_geocode::table::schema(),
+            Self::Rnb => rnb::schema(),
+            Self::Dfi => dfi::schema(),
         }
     }
 }

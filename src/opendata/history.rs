@@ -1,10 +1,13 @@
 //! What is known of one place, in time order: the sales and diagnostics of a cadastral parcel or of a building.
 //!
-//! A record belongs to a place if it names the place, or through an address of the national address base (BAN) that
-//! names parcels. Nothing is linked by distance or by likeness:
+//! A record belongs to a place if it names the place, if the register of buildings (RNB) links the two, or through an
+//! address of the national address base (BAN) that names parcels. Nothing is linked by distance or by likeness:
 //!
-//! - parcel: the sales that name it, and the diagnostics of the addresses on it;
-//! - building: the diagnostics that name it, and the sales of the parcels on which their addresses are.
+//! - parcel: the sales that name it or a parcel that it was made from, by the documents of filiation (DFI), the
+//!   diagnostics of the addresses on it, and those of the buildings on it;
+//! - building: the diagnostics that name it, those that name no building and are most likely of this one
+//!   ([`addresses_won`]), and the sales of its parcels. Without the register, its parcels are those on which the
+//!   addresses of its diagnostics are.
 //!
 //! A page is cut from two searches, of sales and of diagnostics, each sorted by date. Identifiers of parcels and
 //! addresses begin with the code of their commune, so footer statistics leave the row groups of one department. Of 20
@@ -13,15 +16,18 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use arrow::array::{Array, AsArray};
 use bytes::Bytes;
 use serde::Deserialize;
 
+use crate::dfi;
 use crate::dpe::BUILDING;
 use crate::dvf::place::{PARCELS, parcel_today};
+use crate::rnb;
+use crate::rnb::links::{RegisteredBuilding, addresses_won};
 use crate::source::cell::{date_of, day};
 use crate::{CursorPosition, Dataset, DatasetSearchRequest, OpenData, SortValue};
 use toise_contract::cursor::{QueryDigest, query_digest};
@@ -61,20 +67,29 @@ pub enum Place {
 pub enum Link {
     /// The record names the parcel.
     Parcel,
-    /// The record names the building.
+    /// The record names a parcel that this one was made from.
+    FormerParcel,
+    /// The record names the building, or a building on the parcel.
     Building,
-    /// The record names an address, or a parcel of an address, that the national address base puts there.
+    /// The record names an address, or a parcel of an address, that the national address base or the register of
+    /// buildings puts there.
     Address,
 }
 
 impl Link {
     /// Every link.
-    pub const ALL: [Self; 3] = [Self::Parcel, Self::Building, Self::Address];
+    pub const ALL: [Self; 4] = [
+        Self::Parcel,
+        Self::FormerParcel,
+        Self::Building,
+        Self::Address,
+    ];
 
     /// Returns the contract's spelling.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Parcel => "PARCEL",
+            Self::FormerParcel => "FORMER_PARCEL",
             Self::Building => "BUILDING",
             Self::Address => "ADDRESS",
         }
@@ -95,12 +110,32 @@ pub struct HistoryRequest {
 /// A page of the history of a place, oldest event first; events without a date come last.
 #[derive(Clone, Debug)]
 pub struct History {
+    /// What other registers say of the place.
+    pub place: PlaceFacts,
     /// The events.
     pub events: Vec<Event>,
     /// Number of events on all pages.
     pub total: u64,
     /// Position at which the next page continues; `None` on the last page.
     pub next: Option<CursorPosition>,
+}
+
+/// What is known of a place besides its records. Empty without the registers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlaceFacts {
+    /// The building, or the buildings on the parcel, by the register of buildings.
+    pub buildings: Vec<RegisteredBuilding>,
+    /// Parcels from which that of the place was made, directly or not, by the documents of filiation.
+    pub former_parcels: Vec<String>,
+    /// Parcels that were made from that of the place, directly or not.
+    pub later_parcels: Vec<String>,
+}
+
+impl PlaceFacts {
+    /// Returns whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A sale or a diagnostic.
@@ -112,6 +147,9 @@ pub struct Event {
     pub day: Option<i32>,
     /// Why it belongs to the place.
     pub link: Link,
+    /// How likely a diagnostic that names no building is of this one, 0 to 1, to two decimals; only for such a
+    /// diagnostic in the history of a building.
+    pub score: Option<f64>,
     /// Identifier of the record.
     pub id: String,
     /// The record as JSON text.
@@ -130,6 +168,54 @@ struct EventKey<'r> {
         alias = "date_etablissement_dpe"
     )]
     date: Option<Cow<'r, str>>,
+    #[serde(borrow, default)]
+    parcel_ids: Option<Vec<Cow<'r, str>>>,
+    #[serde(borrow, default)]
+    id_rnb: Option<Cow<'r, str>>,
+    #[serde(borrow, default)]
+    identifiant_ban: Option<Cow<'r, str>>,
+}
+
+/// The records of one table that belong to a place.
+struct Sought {
+    dataset: Dataset,
+    filter: Filter,
+    links: Links,
+}
+
+/// Why the records that a filter selects belong to a place.
+enum Links {
+    /// Those that name one of these parcels for this reason; others name a former parcel.
+    Parcels { ids: BTreeSet<String>, link: Link },
+    /// Those that name one of these buildings for that; others for their address, which has this score if the place is
+    /// a building.
+    Buildings {
+        ids: BTreeSet<String>,
+        scores: BTreeMap<String, f64>,
+    },
+}
+
+impl Links {
+    fn of(&self, key: &EventKey<'_>) -> (Link, Option<f64>) {
+        match self {
+            Self::Parcels { ids, link } => {
+                let mut named = key.parcel_ids.iter().flatten();
+                let names_one = named.any(|id| ids.contains(&**id));
+                (if names_one { *link } else { Link::FormerParcel }, None)
+            }
+            Self::Buildings { ids, scores } => {
+                let names_one = key.id_rnb.as_ref().is_some_and(|id| ids.contains(&**id));
+                match names_one {
+                    true => (Link::Building, None),
+                    false => {
+                        let address = key.identifiant_ban.as_deref();
+                        let score = address.and_then(|address| scores.get(address));
+                        (Link::Address, score.copied())
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl Place {
@@ -163,9 +249,14 @@ impl OpenData {
     /// A table cannot be read, or the engine was opened without the table of addresses.
     pub fn history(&self, request: &HistoryRequest) -> Result<History, Error> {
         let (mut events, mut total, mut has_next) = (Vec::new(), 0, false);
-        for (dataset, link, filter) in self.sought(&request.place)? {
+        let (place, sought) = match &request.place {
+            Place::Parcel(id) => self.sought_of_parcel(id)?,
+            Place::Building(id) => self.sought_of_building(id)?,
+        };
+        for one in sought {
+            let dataset = one.dataset;
             let search = DatasetSearchRequest {
-                filter,
+                filter: one.filter,
                 sort_by: dataset.schema().date,
                 descending: false,
                 size: request.size,
@@ -175,7 +266,7 @@ impl OpenData {
             total += answer.total;
             has_next |= answer.next.is_some();
             for record in answer.records {
-                events.push(Event::new(dataset, link, record)?);
+                events.push(Event::new(dataset, &one.links, record)?);
             }
         }
         events.sort_by(|one, other| one.order().cmp(&other.order()));
@@ -183,45 +274,105 @@ impl OpenData {
         events.truncate(request.size);
         let next = events.last().filter(|_| has_next).map(Event::position);
         Ok(History {
+            place,
             events,
             total,
             next,
         })
     }
 
-    /// Returns the filters of the records that belong to a place; none for a table without such records.
-    fn sought(&self, place: &Place) -> Result<Vec<(Dataset, Link, Filter)>, Error> {
-        let (sales, diagnostics) = match place {
-            Place::Parcel(id) => {
-                let today = parcel_today(id.as_str().into()).into_owned();
-                let mut named = vec![today.clone()];
-                if today != id.as_str() {
-                    named.push(id.as_str().to_owned());
-                }
-                let on_it = self.texts(addresses::schema(), PARCELS_OF_ADDRESS, named, "id")?;
-                (
-                    (Link::Parcel, PARCELS, vec![today]),
-                    (Link::Address, ADDRESS_OF_DIAGNOSTIC, on_it),
-                )
-            }
-            Place::Building(id) => {
-                let named = vec![id.as_str().to_owned()];
-                let dpe = Dataset::Dpe.schema();
-                let ids = self.texts(dpe, BUILDING, named.clone(), ADDRESS_OF_DIAGNOSTIC)?;
-                let parcels = self.texts(addresses::schema(), "id", ids, PARCELS_OF_ADDRESS)?;
-                let parcels = parcels.into_iter();
-                let today = parcels.map(|id| parcel_today(id.into()).into_owned());
-                (
-                    (Link::Address, PARCELS, today.collect()),
-                    (Link::Building, BUILDING, named),
-                )
-            }
+    /// Returns what is known of a parcel, and the records that belong to it.
+    fn sought_of_parcel(&self, id: &ParcelId) -> Result<(PlaceFacts, Vec<Sought>), Error> {
+        let today = parcel_today(id.as_str().into()).into_owned();
+        let mut named = vec![today.clone()];
+        if today != id.as_str() {
+            named.push(id.as_str().to_owned());
+        }
+        let on_it = self.texts(addresses::schema(), PARCELS_OF_ADDRESS, named, "id")?;
+        let parcel = vec![today];
+        let place = PlaceFacts {
+            buildings: self.buildings(rnb::PARCELS, &parcel, LINKS_MAX)?,
+            former_parcels: self.followed(&parcel, dfi::LATER, dfi::FORMER)?,
+            later_parcels: self.followed(&parcel, dfi::FORMER, dfi::LATER)?,
         };
-        let of_tables = [(Dataset::Dvf, sales), (Dataset::Dpe, diagnostics)].into_iter();
-        let named = of_tables.filter(|(_, (_, _, ids))| !ids.is_empty());
-        let filters =
-            named.map(|(dataset, (link, column, ids))| (dataset, link, vec![one_of(column, ids)]));
-        Ok(filters.collect())
+        let buildings = place.buildings.iter();
+        let ids: Vec<String> = buildings.map(|one| one.id_rnb.clone()).collect();
+        let links = Links::Buildings {
+            ids: ids.iter().cloned().collect(),
+            scores: BTreeMap::new(),
+        };
+        let texts = vec![(ADDRESS_OF_DIAGNOSTIC, on_it), (BUILDING, ids)];
+        let sales = Sought::sales(parcel, &place.former_parcels, Link::Parcel);
+        let diagnostics = Sought::new(Dataset::Dpe, texts, links);
+        Ok((place, [sales, diagnostics].into_iter().flatten().collect()))
+    }
+
+    /// Returns what is known of a building, and the records that belong to it.
+    fn sought_of_building(&self, id: &RnbId) -> Result<(PlaceFacts, Vec<Sought>), Error> {
+        let named = vec![id.as_str().to_owned()];
+        let buildings = self.buildings(rnb::ID, &named, 1)?;
+        let (mut scores, mut attached) = (BTreeMap::new(), Vec::new());
+        let (mut parcels, mut link) = (Vec::new(), Link::Parcel);
+        if let Some(building) = buildings.first() {
+            let neighbours = self.buildings(rnb::ADDRESSES, &building.address_ids, LINKS_MAX)?;
+            scores = addresses_won(building, &neighbours);
+            attached = self.without_building(scores.keys().cloned().collect())?;
+            parcels.clone_from(&building.parcel_ids);
+        }
+        if parcels.is_empty() {
+            link = Link::Address;
+            let dpe = Dataset::Dpe.schema();
+            let mut ids = self.texts(dpe, BUILDING, named.clone(), ADDRESS_OF_DIAGNOSTIC)?;
+            ids.extend(scores.keys().cloned());
+            let found = self.texts(addresses::schema(), "id", ids, PARCELS_OF_ADDRESS)?;
+            let found = found.into_iter();
+            parcels = found
+                .map(|id| parcel_today(id.into()).into_owned())
+                .collect();
+        }
+        let place = PlaceFacts {
+            former_parcels: self.followed(&parcels, dfi::LATER, dfi::FORMER)?,
+            buildings,
+            later_parcels: Vec::new(),
+        };
+        let links = Links::Buildings {
+            ids: named.iter().cloned().collect(),
+            scores,
+        };
+        let texts = vec![(BUILDING, named), (Dataset::Dpe.schema().id, attached)];
+        let sales = Sought::sales(parcels, &place.former_parcels, link);
+        let diagnostics = Sought::new(Dataset::Dpe, texts, links);
+        Ok((place, [sales, diagnostics].into_iter().flatten().collect()))
+    }
+
+    /// Follows changes of parcels: returns those that changes with a known parcel on the side `from` have on the side
+    /// `to`, and so on, without the given ones; about [`LINKS_MAX`] at most.
+    fn followed(
+        &self,
+        parcels: &[String],
+        from: &'static str,
+        to: &'static str,
+    ) -> Result<Vec<String>, Error> {
+        let mut known: BTreeSet<String> = parcels.iter().cloned().collect();
+        let mut next = parcels.to_vec();
+        while !next.is_empty() && known.len() < LINKS_MAX {
+            let found = self.texts(dfi::schema(), from, next, to)?.into_iter();
+            next = found.filter(|id| known.insert(id.clone())).collect();
+        }
+        let found = known.into_iter().filter(|id| !parcels.contains(id));
+        Ok(found.take(LINKS_MAX).collect())
+    }
+
+    /// Returns the numbers of the diagnostics at addresses that name no building, at most [`LINKS_MAX`].
+    fn without_building(&self, addresses: Vec<String>) -> Result<Vec<String>, Error> {
+        let dpe = Dataset::Dpe.schema();
+        self.texts_without(
+            dpe,
+            ADDRESS_OF_DIAGNOSTIC,
+            addresses,
+            dpe.id,
+            Some(BUILDING),
+        )
     }
 
     /// Returns the distinct texts of a column in the rows in which another column has one of `ids`, in order; at most
@@ -233,14 +384,29 @@ impl OpenData {
         ids: Vec<String>,
         column: &str,
     ) -> Result<Vec<String>, Error> {
+        self.texts_without(schema, by, ids, column, None)
+    }
+
+    /// As [`Self::texts`], of the rows in which the column `absent`, if any, has no value.
+    fn texts_without(
+        &self,
+        schema: &'static TableSchema,
+        by: &'static str,
+        ids: Vec<String>,
+        column: &str,
+        absent: Option<&str>,
+    ) -> Result<Vec<String>, Error> {
         if ids.is_empty() {
             return Ok(ids);
         }
         let view = self.engine().view(schema)?;
         let predicate = Predicate::compile(schema, &vec![one_of(by, ids)])?;
-        let Some((index, _)) = schema.column(column) else {
-            return Err(Error::UnknownTable(format!("{}.{column}", schema.name)));
+        let index_of = |column: &str| {
+            let found = schema.column(column).map(|(index, _)| index);
+            found.ok_or_else(|| Error::UnknownTable(format!("{}.{column}", schema.name)))
         };
+        let index = index_of(column)?;
+        let absent = absent.map(index_of).transpose()?;
         let parts = self.engine().scan(
             &view,
             &predicate,
@@ -249,7 +415,14 @@ impl OpenData {
             |found: &mut BTreeSet<String>, visited| {
                 let decoded = visited.column(index)?;
                 let texts = decoded.values.as_string::<i32>();
+                let absent = absent.map(|index| visited.column(index)).transpose()?;
                 visited.selected.for_each(|row| {
+                    if absent
+                        .as_ref()
+                        .is_some_and(|column| column.values.is_valid(row))
+                    {
+                        return;
+                    }
                     let range = match &decoded.items {
                         None => row..row + 1,
                         Some(items) => items.offsets[row] as usize..items.offsets[row + 1] as usize,
@@ -265,14 +438,45 @@ impl OpenData {
     }
 }
 
+impl Sought {
+    /// Selects the sales of parcels, for this reason, and of the parcels that they were made from.
+    fn sales(parcels: Vec<String>, former: &[String], link: Link) -> Option<Self> {
+        let links = Links::Parcels {
+            ids: parcels.iter().cloned().collect(),
+            link,
+        };
+        let all = parcels.into_iter().chain(former.iter().cloned());
+        Self::new(Dataset::Dvf, vec![(PARCELS, all.collect())], links)
+    }
+
+    /// Selects the records of a table in which one of these columns has one of its texts; `None` if there are no texts.
+    fn new(
+        dataset: Dataset,
+        texts: Vec<(&'static str, Vec<String>)>,
+        links: Links,
+    ) -> Option<Self> {
+        let texts = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
+        let filters: Vec<Filter> = texts
+            .map(|(column, texts)| vec![one_of(column, texts)])
+            .collect();
+        (!filters.is_empty()).then(|| Self {
+            dataset,
+            filter: Clause::any(filters),
+            links,
+        })
+    }
+}
+
 impl Event {
-    fn new(dataset: Dataset, link: Link, record: Bytes) -> Result<Self, Error> {
+    fn new(dataset: Dataset, links: &Links, record: Bytes) -> Result<Self, Error> {
         let key: EventKey<'_> = serde_json::from_slice(&record)
             .map_err(|error| lake::Error::damaged(Path::new(dataset.name()), error))?;
+        let (link, score) = links.of(&key);
         Ok(Self {
             dataset,
             day: key.date.and_then(|date| day(date.get(..10)?)),
             link,
+            score,
             id: key.id.into_owned(),
             record,
         })

@@ -215,6 +215,11 @@ pub fn import_reader(
     report: &mut ImportReport,
 ) -> Result<ImportedSource, Error> {
     let table = table.into();
+    // Documents of filiation have no header by which they could be told.
+    let format = match table {
+        ImportTable::Dfi => SourceFormat::Filiation,
+        _ => format,
+    };
     let meter = ByteMeter::default();
     let counted = meter.clone();
     let mut consumer = BlockConsumer::new(table, name, sink, options, report);
@@ -242,7 +247,9 @@ pub fn import_reader(
     let mark = consumer.decimals.mark();
     let slices = match (&options.edition, table) {
         (Some(_), ImportTable::Dataset(Dataset::Dvf)) => slices(&consumer.places, true),
-        (Some(_), ImportTable::Ban) => slices(&consumer.places, false),
+        (Some(_), ImportTable::Ban | ImportTable::Rnb | ImportTable::Dfi) => {
+            slices(&consumer.places, false)
+        }
         _ => Vec::new(),
     };
     reading.form = meter.form();

@@ -9,6 +9,7 @@ pub mod address_functions;
 pub mod ban;
 pub mod bulk;
 mod dataset;
+pub mod dfi;
 pub mod dpe;
 pub mod dvf;
 pub mod functions;
@@ -28,6 +29,7 @@ mod plausible_tests;
 pub mod portfolio;
 pub mod report;
 pub mod request;
+pub mod rnb;
 #[cfg(test)]
 mod sales_tests;
 pub mod score;

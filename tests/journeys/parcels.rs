@@ -33,6 +33,16 @@ B,2024-01-01,C,85,85001,85001_0100_00005,8XBEW7VVWG47\n\
 C,2022-01-01,D,85,85001,85001_0100_00007,8XBEW7VVWG48\n\
 D,2023-02-10,E,85,85001,85001_0100_00005,\n";
 
+/// The register: a house and its garage, which have one address.
+const REGISTER: &str = r#"rnb_id;point;shape;status;ext_ids;addresses;plots;validated_by
+8XBEW7VVWG47;"SRID=4326;POINT(-1.3201 46.3301)";"SRID=4326;POLYGON((-1.3202 46.3301,-1.3200 46.3301,-1.3200 46.3302,-1.3202 46.3302,-1.3202 46.3301))";constructed;[];"[{""cle_interop_ban"": ""85001_0100_00005""}]";"[{""id"": ""85001307AB0012"", ""bdg_cover_ratio"": 1.0}]";[]
+8XBEW7VVWG49;"SRID=4326;POINT(-1.3203 46.3301)";"SRID=4326;POLYGON((-1.3204 46.3301,-1.3203 46.3301,-1.3203 46.3302,-1.3204 46.3302,-1.3204 46.3301))";constructed;[];"[{""cle_interop_ban"": ""85001_0100_00005""}]";;[]
+"#;
+
+/// A parcel that was made from its neighbour.
+const CHANGES: &str = "850;001;000;0000012;1;20220601;XXXXXXXX;XNUMX;00001;1;CD0001;\n\
+850;001;000;0000012;1;20220601;XXXXXXXX;XNUMX;00001;2;CD0002;CD0003;\n";
+
 fn import(data: &Path, folder: &Path) {
     for (table, name, text) in [
         ("dvf", "dvf.csv", SALES),
@@ -199,19 +209,94 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
     let (_, answer) = json_of("buildings/8XBEW7VVWG48").await;
     assert_eq!(answer["data"]["total"], 2);
 
+    // The register of buildings, imported while the server runs.
+    let file = folder.path().join("RNB_85.csv");
+    std::fs::write(&file, REGISTER).unwrap();
+    let report = run(data, &["import", "rnb", file.to_str().unwrap()]);
+    assert_eq!(report["rows_kept"], 2, "{report}");
+    let house = async || json_of(&format!("buildings/{BUILDING}")).await.1["data"].take();
+    let mut of_house = house().await;
+    for _ in 0..100 {
+        if of_house.get("buildings").is_some() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        of_house = house().await;
+    }
+    assert_eq!(
+        shown(&of_house),
+        [
+            ["2021-05-03", "SALE", "PARCEL", "2021-1"],
+            ["2022-06-01", "DIAGNOSTIC", "BUILDING", "A"],
+            ["2023-02-10", "SALE", "PARCEL", "2023-2"],
+            ["2023-02-10", "DIAGNOSTIC", "ADDRESS", "D"],
+            ["2023-03-01", "SALE", "PARCEL", "2023-3"],
+            ["2024-01-01", "DIAGNOSTIC", "BUILDING", "B"],
+        ]
+    );
+    assert_eq!(of_house["events"][3]["score"], 0.67);
+    assert!(of_house["events"][1].get("score").is_none());
+    let registered = &of_house["buildings"][0];
+    assert_eq!(registered["parcel_ids"], json!([PARCEL]));
+    assert_eq!(registered["status"], "constructed");
+    let (_, answer) = json_of(&format!("parcels/{PARCEL}")).await;
+    assert_eq!(answer["data"]["buildings"], of_house["buildings"]);
+    assert_eq!(answer["data"]["events"][1]["link"], "BUILDING");
+    // The garage has no events, but is known.
+    let (status, answer) = json_of("buildings/8XBEW7VVWG49").await;
+    assert_eq!((status, &answer["data"]["total"]), (200, &json!(0)));
+    assert_eq!(count("rnb", "ground_m2 > 150"), 1);
+
+    // Changes of parcels.
+    let file = folder.path().join("dfianc-dep850.txt");
+    std::fs::write(&file, CHANGES).unwrap();
+    let report = run(data, &["import", "dfi", file.to_str().unwrap()]);
+    assert_eq!(
+        (&report["rows_kept"], &report["rows_read"]),
+        (&json!(1), &json!(1)),
+        "{report}"
+    );
+    let made = async || json_of("parcels/85001000CD0002").await.1["data"].take();
+    let mut found = made().await;
+    for _ in 0..100 {
+        if found.get("formerParcels").is_some() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        found = made().await;
+    }
+    assert_eq!(found["formerParcels"], json!(["85001000CD0001"]));
+    assert_eq!(
+        shown(&found),
+        [
+            ["2022-01-01", "DIAGNOSTIC", "ADDRESS", "C"],
+            ["2023-03-01", "SALE", "FORMER_PARCEL", "2023-3"],
+            ["2023-04-01", "SALE", "PARCEL", "2023-4"],
+        ]
+    );
+    let (_, answer) = json_of("parcels/85001000CD0001").await;
+    assert_eq!(
+        answer["data"]["laterParcels"],
+        json!(["85001000CD0002", "85001000CD0003"])
+    );
+    assert_eq!(
+        count("dfi", "array_has(later_parcel_ids, '85001000CD0003')"),
+        1
+    );
+
     // Faults.
     for (path, status, code, message) in [
         (
             "parcels/85001000CD0009",
             404,
             10003,
-            "no such parcel in the sales and diagnostics",
+            "no such parcel in the sales, diagnostics and buildings",
         ),
         (
             "buildings/9XBEW7VVWG47",
             404,
             10003,
-            "no such building in the diagnostics",
+            "no such building in the diagnostics and the register of buildings",
         ),
         (
             "parcels/85001",

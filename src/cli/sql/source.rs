@@ -33,7 +33,7 @@ use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::sql_tables;
 use toise_market::table::{self, MarketTable};
-use toise_opendata::{address_functions, dpe, dvf, functions};
+use toise_opendata::{address_functions, dfi, dpe, dvf, functions, rnb};
 use toise_sql::SqlError;
 use toise_sql::files::ReadyFile;
 use toise_sql::limits::QueryLimits;
@@ -139,11 +139,13 @@ impl SqlFolder {
 }
 
 /// Returns the tables of a data folder.
-fn schemas() -> [&'static TableSchema; 5] {
+fn schemas() -> [&'static TableSchema; 7] {
     [
         dvf::schema(),
         dpe::schema(),
         addresses(),
+        rnb::schema(),
+        dfi::schema(),
         properties(),
         adverts(),
     ]

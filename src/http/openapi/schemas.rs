@@ -50,10 +50,32 @@ pub(super) fn history() -> Value {
                 "description": "Day of the sale, or day on which the diagnostic was established"},
             "kind": {"type": "string", "enum": [SALE, DIAGNOSTIC], "description": "Kind of the record"},
             "link": {"type": "string", "enum": Link::ALL.map(Link::as_str),
-                "description": "Why the record belongs to the place: it names the parcel, it names the building, or an \
-                    address of the national address base links it"},
+                "description": "Why the record belongs to the place: it names the parcel (of the building), a parcel that \
+                    this one was made from, or the building (on the parcel), or an address links it"},
+            "score": {"type": "number", "minimum": 0, "maximum": 1,
+                "description": "For a diagnostic that names no building: how likely it is of this one"},
             "record": {"anyOf": [reference("DvfRecord"), reference("DpeRecord")],
                 "description": "The record, as a search returns it"},
+        },
+    });
+    let ids =
+        |about: &str| json!({"type": "array", "items": {"type": "string"}, "description": about});
+    let degrees = |about: &str| json!({"type": "number", "description": about});
+    let building = json!({
+        "type": "object",
+        "required": ["id_rnb", "location", "address_ids", "parcel_ids"],
+        "properties": {
+            "id_rnb": {"type": "string", "description": "Identifier of the building"},
+            "status": {"type": "string", "description": "State as published, such as `constructed` or `demolished`"},
+            "location": {
+                "type": "object",
+                "description": "Position of the building",
+                "required": ["lat", "lon"],
+                "properties": {"lat": degrees("Latitude, degrees"), "lon": degrees("Longitude, degrees")},
+            },
+            "ground_m2": {"type": "number", "minimum": 0, "description": "Ground surface, m2"},
+            "address_ids": ids("Identifiers of its addresses in the national address base"),
+            "parcel_ids": ids("Parcels that it stands on, the one with most of it first"),
         },
     });
     json!({
@@ -61,8 +83,14 @@ pub(super) fn history() -> Value {
         "required": ["id", "events", "total", "hasMore"],
         "properties": {
             "id": {"type": "string", "description": "Identifier of the place, as in the request"},
+            "buildings": {"type": "array", "items": building,
+                "description": "The building, or those on the parcel, as the register of buildings has them; absent \
+                    if it was not imported or has none"},
+            "formerParcels": ids("Parcels that it was made from, directly or not, by the documents of filiation; absent if \
+                there are none"),
+            "laterParcels": ids("Parcels that were made from it, directly or not; absent if there are none"),
             "events": {"type": "array", "items": event, "description": "Oldest event first; those without a date last"},
-            "total": {"type": "integer", "minimum": 1, "description": "Number of events on all pages"},
+            "total": {"type": "integer", "minimum": 0, "description": "Number of events on all pages"},
             "hasMore": {"type": "boolean", "description": "Whether more events follow this page"},
             "cursor": {"type": "string", "description": "Cursor of the next page; present if hasMore is true"},
         },

@@ -36,9 +36,10 @@ pub const ENDPOINTS: &[Endpoint] = &[
             Operation::new("parcelHistory", "Sales and diagnostics of a parcel, in time order")
                 .with_description(format!(
                     "Sales that name the parcel, also by the identifier that it had before its commune joined another, \
-                     and diagnostics whose address is on it according to the national address base, superseded \
-                     diagnostics included. At most {LINKS_MAX} addresses count. 404 if there is no such sale or \
-                     diagnostic"
+                     and sales of parcels that it was made from according to the documents of filiation; diagnostics \
+                     whose address is on it according to the national address base, or whose building \
+                     is on it according to the register of buildings, superseded diagnostics included. At most \
+                     {LINKS_MAX} addresses and buildings count. 404 if nothing is known of the parcel"
                 ))
                 .with_query(parameters(&PAGE))
                 .with_answer(data_of("PlaceHistory"))
@@ -56,10 +57,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             Operation::new("buildingHistory", "Sales and diagnostics of a building, in time order")
                 .with_description(format!(
-                    "Diagnostics that name the building, superseded ones included, and sales of the parcels on which \
-                     the addresses of these diagnostics are according to the national address base. Such a sale may be \
-                     one of another building on the same parcel. At most {LINKS_MAX} addresses and parcels count. 404 \
-                     if no diagnostic names the building"
+                    "Diagnostics that name the building, superseded ones included, and sales of its parcels. If the \
+                     register of buildings was imported, its parcels are those of the register, and diagnostics that \
+                     name no building are those of the largest building at their address, with a score. Otherwise its \
+                     parcels are those on which the addresses of its diagnostics are. A sale may be one of another \
+                     building on the same parcel. At most {LINKS_MAX} addresses and parcels count. 404 if nothing is \
+                     known of the building"
                 ))
                 .with_query(parameters(&PAGE))
                 .with_answer(data_of("PlaceHistory"))
@@ -75,13 +78,23 @@ const EVENT_BYTES: usize = 96;
 /// `GET /v2/protected/parcels/{parcel_id}`: a page of the history of a parcel.
 async fn parcel(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let place = Place::parcel(call.param(0))?;
-    history(call, place, "parcel in the sales and diagnostics").await
+    history(
+        call,
+        place,
+        "parcel in the sales, diagnostics and buildings",
+    )
+    .await
 }
 
 /// `GET /v2/protected/buildings/{id_rnb}`: a page of the history of a building.
 async fn building(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let place = Place::building(call.param(0))?;
-    history(call, place, "building in the diagnostics").await
+    history(
+        call,
+        place,
+        "building in the diagnostics and the register of buildings",
+    )
+    .await
 }
 
 async fn history(
@@ -93,20 +106,40 @@ async fn history(
     call.on_pool(Load::Single, move |app, _, interrupt| {
         let found = app.data.open_data.history(&request, interrupt);
         let found = found.map_err(ApiError::internal)?;
-        if found.total == 0 {
+        if found.total == 0 && found.place.is_empty() {
             return Err(ApiError::NotFound(what));
         }
-        Ok(page(&request.place, &found, &app.cursors))
+        page(&request.place, &found, &app.cursors)
     })
     .await
 }
 
-fn page(place: &Place, found: &History, cursors: &CursorKey) -> Bytes {
+fn page(place: &Place, found: &History, cursors: &CursorKey) -> Result<Bytes, ApiError> {
     let events = found.events.iter();
     let length: usize = events.map(|event| event.record.len() + EVENT_BYTES).sum();
     let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
     // Neither identifiers nor cursors have characters that JSON escapes.
-    bytes.put_slice(format!(r#"{{"data":{{"id":"{}","events":["#, place.id()).as_bytes());
+    bytes.put_slice(format!(r#"{{"data":{{"id":"{}","#, place.id()).as_bytes());
+    let facts = [
+        ("buildings", serde_json::to_vec(&found.place.buildings)),
+        (
+            "formerParcels",
+            serde_json::to_vec(&found.place.former_parcels),
+        ),
+        (
+            "laterParcels",
+            serde_json::to_vec(&found.place.later_parcels),
+        ),
+    ];
+    for (name, list) in facts {
+        let list = list.map_err(ApiError::internal)?;
+        if list != b"[]" {
+            bytes.put_slice(format!(r#""{name}":"#).as_bytes());
+            bytes.put_slice(&list);
+            bytes.put_u8(b',');
+        }
+    }
+    bytes.put_slice(br#""events":["#);
     for (nth, event) in found.events.iter().enumerate() {
         let (kind, link) = (event.kind(), event.link.as_str());
         if nth > 0 {
@@ -116,7 +149,11 @@ fn page(place: &Place, found: &History, cursors: &CursorKey) -> Bytes {
         if let Some(date) = event.date() {
             bytes.put_slice(format!(r#""date":"{date}","#).as_bytes());
         }
-        bytes.put_slice(format!(r#""kind":"{kind}","link":"{link}","record":"#).as_bytes());
+        bytes.put_slice(format!(r#""kind":"{kind}","link":"{link}","#).as_bytes());
+        if let Some(score) = event.score {
+            bytes.put_slice(format!(r#""score":{score},"#).as_bytes());
+        }
+        bytes.put_slice(br#""record":"#);
         bytes.put_slice(&event.record);
         bytes.put_u8(b'}');
     }
@@ -127,5 +164,5 @@ fn page(place: &Place, found: &History, cursors: &CursorKey) -> Bytes {
         bytes.put_slice(format!(r#","cursor":"{cursor}""#).as_bytes());
     }
     bytes.put_slice(b"}}");
-    bytes.freeze()
+    Ok(bytes.freeze())
 }

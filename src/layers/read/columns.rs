@@ -7,7 +7,8 @@ use geo::{Coord, Geometry, Point};
 use toise_input::number::{self, LoneSeparator};
 
 use super::geojson;
-use crate::{wkb, wkt};
+use crate::wkb;
+use toise_geo::wkt;
 
 /// Names of columns with a whole geometry, in lower case.
 const GEOMETRY: [&str; 12] = [

@@ -15,8 +15,8 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 use serde_json::{Map, Value};
 
 use super::{RawLayer, attributes, check_count};
-use crate::geometry::polygon_of;
 use crate::reference_system::ReferenceSystem;
+use toise_geo::wkt::polygon_of;
 
 /// Reads a text.
 ///

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 
 use super::ImportInput;
 use crate::dataset::{Dataset, ImportTable};
+use crate::dfi::rows::is_line;
 use crate::report::SkippedFile;
 use crate::source::files::expand;
 use crate::source::{Error, Header, SourceFormat, SourceLocation, read_header};
-use crate::{ban, dpe, dvf};
+use crate::{ban, dpe, dvf, rnb};
 
 /// Columns named in the reason why a file was skipped.
 const COLUMNS_SHOWN: usize = 4;
@@ -99,12 +100,19 @@ fn is_json(path: &Path) -> bool {
 
 /// Returns the table that a file with these columns is imported into; `None` if its columns are of no known kind.
 fn kind_of(header: &Header) -> Option<ImportTable> {
+    // The first line of such a file is no header.
+    if is_line(&header.names) {
+        return Some(ImportTable::Dfi);
+    }
     // Sales have the fewest columns in common with the others, addresses the most.
     if dvf::columns::DvfColumns::find(header, "").is_ok() {
         return Some(Dataset::Dvf.into());
     }
     if dpe::source::DpeColumns::find(header, "").is_ok() {
         return Some(Dataset::Dpe.into());
+    }
+    if rnb::columns::RnbColumns::find(header, "").is_ok() {
+        return Some(ImportTable::Rnb);
     }
     let is_ban = ban::columns::BanColumns::find(header, "").is_ok();
     is_ban.then_some(ImportTable::Ban)
@@ -116,6 +124,8 @@ fn content(table: ImportTable) -> &'static str {
         ImportTable::Dataset(Dataset::Dvf) => "recorded sales (DVF)",
         ImportTable::Dataset(Dataset::Dpe) => "energy diagnostics (DPE)",
         ImportTable::Ban => "addresses (BAN)",
+        ImportTable::Rnb => "buildings (RNB)",
+        ImportTable::Dfi => "changes of parcels (DFI)",
     }
 }
 
@@ -167,6 +177,8 @@ mod tests {
         "id_mutation,date_mutation,nature_mutation,valeur_fonciere,code_commune,type_local\n";
     const DPE: &str = "numero_dpe;etiquette_dpe\n1;A\n";
     const BAN: &str = "id;nom_voie;code_insee\n";
+    const DFI: &str = "140;001;000;0000299;1;19900305;X;00001;2;A0297;\n";
+    const RNB: &str = "rnb_id;point;shape;status;ext_ids;addresses;plots\n";
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -189,17 +201,21 @@ mod tests {
             ("d.txt", "Read me first\n"),
             ("e.json", "{\n  \"type\": \"FeatureCollection\"\n}"),
             ("f.csv", ""),
+            ("g.csv", RNB),
+            ("h.txt", DFI),
         ]);
         let argument = [folder.path().to_owned()];
         for (table, own) in [
             (Dataset::Dvf.into(), "a.csv"),
             (Dataset::Dpe.into(), "b.csv"),
             (ImportTable::Ban, "c.csv"),
+            (ImportTable::Rnb, "g.csv"),
+            (ImportTable::Dfi, "h.txt"),
         ] {
             let found = local_files(table, &argument).unwrap();
             let inputs: Vec<String> = found.inputs.iter().map(|input| name(&input.path)).collect();
             assert_eq!(inputs, [own]);
-            assert_eq!(found.skipped.len(), 5, "{:?}", found.skipped);
+            assert_eq!(found.skipped.len(), 7, "{:?}", found.skipped);
         }
         let found = local_files(Dataset::Dvf.into(), &argument).unwrap();
         let reason = |file: &str| {

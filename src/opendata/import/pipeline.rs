@@ -11,7 +11,7 @@ use crate::dataset::{Dataset, ImportTable};
 use crate::report::{Converted, ImportReport};
 use crate::source::cell::plain_name;
 use crate::source::{Block, Error, Header, SourceLocation};
-use crate::{ban, dpe, dvf};
+use crate::{ban, dfi, dpe, dvf, rnb};
 use toise_geo::iris::IrisIndex;
 use toise_geocode::resolve::LazyGeocoder;
 use toise_input::FileReading;
@@ -39,6 +39,9 @@ enum SourceColumns {
     Dvf(Arc<dvf::columns::DvfColumns>),
     Dpe(Arc<dpe::source::DpeColumns>),
     Ban(Arc<ban::columns::BanColumns>),
+    Rnb(Arc<rnb::columns::RnbColumns>),
+    /// Always the same.
+    Dfi,
 }
 
 /// Settings shared by the conversions of one file.
@@ -47,6 +50,8 @@ struct ConversionContext {
     dvf: dvf::record::DvfSelection,
     dpe: dpe::record::DpeSelection,
     ban: ban::record::BanSelection,
+    rnb: rnb::record::RnbSelection,
+    dfi: dfi::record::DfiSelection,
     iris: Option<Arc<IrisIndex>>,
     geocoder: LazyGeocoder,
 }
@@ -97,6 +102,12 @@ impl<'c> BlockConsumer<'c> {
             ban: ban::record::BanSelection {
                 departments: options.departments.clone(),
             },
+            rnb: rnb::record::RnbSelection {
+                departments: options.departments.clone(),
+            },
+            dfi: dfi::record::DfiSelection {
+                departments: options.departments.clone(),
+            },
             iris: options.iris.clone(),
             geocoder: options.geocoder.clone(),
         };
@@ -138,6 +149,8 @@ impl<'c> BlockConsumer<'c> {
             match self.columns(&block)? {
                 SourceColumns::Dpe(columns) => self.convert_dpe(block, columns)?,
                 SourceColumns::Ban(columns) => self.convert_ban(block, columns)?,
+                SourceColumns::Rnb(columns) => self.convert_rnb(block, columns)?,
+                SourceColumns::Dfi => self.convert_dfi(block)?,
                 SourceColumns::Dvf(columns) => {
                     let Some(block) = sieve.push(block, &columns) else {
                         continue;
@@ -200,6 +213,12 @@ impl<'c> BlockConsumer<'c> {
                 set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Ban(Arc::new(columns))
             }
+            ImportTable::Rnb => {
+                let columns = rnb::columns::RnbColumns::find(&block.header, file)?;
+                set_columns(&mut self.reading, &block.header, &columns.unknown);
+                SourceColumns::Rnb(Arc::new(columns))
+            }
+            ImportTable::Dfi => SourceColumns::Dfi,
         };
         self.header = Some(Arc::clone(&block.header));
         self.columns = Some(columns.clone());
@@ -276,6 +295,26 @@ impl<'c> BlockConsumer<'c> {
         self.spawn(move || {
             let file = &context.file;
             Ok(ban::record::convert(&block, &columns, file, &context.ban)?)
+        })
+    }
+
+    fn convert_rnb(
+        &mut self,
+        block: Block,
+        columns: Arc<rnb::columns::RnbColumns>,
+    ) -> Result<(), Error> {
+        let context = Arc::clone(&self.context);
+        self.spawn(move || {
+            let file = &context.file;
+            Ok(rnb::record::convert(&block, &columns, file, &context.rnb)?)
+        })
+    }
+
+    fn convert_dfi(&mut self, block: Block) -> Result<(), Error> {
+        let context = Arc::clone(&self.context);
+        self.spawn(move || {
+            let file = &context.file;
+            Ok(dfi::record::convert(&block, file, &context.dfi)?)
         })
     }
 

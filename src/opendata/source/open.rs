@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::{Block, Error, Header, SourceLocation, columnar, delimited, json};
+use crate::dfi::rows::DfiReader;
 use toise_input::{SharedForm, TextConversion};
 
 /// Bytes read to detect the format.
@@ -29,6 +30,8 @@ pub enum SourceFormat {
     JsonPage,
     /// Parquet, or Arrow as file or stream.
     Columnar,
+    /// Lines of a document of filiation of parcels (DFI), without a header; never detected.
+    Filiation,
 }
 
 /// A reader of the rows of a source, block by block.
@@ -152,6 +155,7 @@ fn open_as<'r>(
         SourceFormat::Columnar => Box::new(columnar::ColumnarReader::new(whole, name)?),
         SourceFormat::NdJson => Box::new(json::NdJsonReader::new(whole, name)),
         SourceFormat::JsonPage => Box::new(json::PageReader::new(whole, name)?),
+        SourceFormat::Filiation => Box::new(DfiReader::new(whole, name)),
         SourceFormat::Delimited | SourceFormat::Detect => Box::new(
             delimited::DelimitedReader::new(whole, name, &probe_copy, &form)?,
         ),

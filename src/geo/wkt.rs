@@ -1,17 +1,25 @@
-//! Well-known text, as databases and spreadsheets export geometries, without heights.
+//! Well-known text (WKT), as databases and spreadsheets export geometries, without heights.
 
 use geo::{
     Coord, Geometry, GeometryCollection, LineString, MultiLineString, MultiPoint, MultiPolygon,
     Point, Polygon,
 };
 
-use crate::geometry::{DEPTH_MAX, polygon_of};
+/// Maximum depth of nested collections.
+pub const DEPTH_MAX: usize = 8;
+
+/// Makes a polygon of its rings, the outer one first; `None` if there is none.
+pub fn polygon_of(rings: Vec<LineString>) -> Option<Polygon> {
+    let mut rings = rings.into_iter();
+    let outer = rings.next()?;
+    Some(Polygon::new(outer, rings.collect()))
+}
 
 /// Reads a geometry, with or without `SRID=…;` in front; `None` for an empty one.
 ///
 /// # Errors
 /// The text is not WKT, or of a type that is not read.
-pub(crate) fn read(text: &str) -> Result<Option<Geometry>, String> {
+pub fn read(text: &str) -> Result<Option<Geometry>, String> {
     let text = text.trim();
     let text = match text.get(..5) {
         Some(start) if start.eq_ignore_ascii_case("SRID=") => {

@@ -1,0 +1,46 @@
+//! Changes of parcels, from the tax office's documents of filiation (DFI): which parcels were made from which.
+
+pub mod record;
+pub(crate) mod rows;
+
+use std::sync::LazyLock;
+
+use toise_lake::schema::{Column, ColumnKind, TableSchema};
+
+/// Column with the parcels that there were before, under the codes of today.
+pub const FORMER: &str = "former_parcel_ids";
+/// Column with the parcels that there were afterwards, under the codes of today.
+pub const LATER: &str = "later_parcel_ids";
+
+/// Name and type of each column, and whether queries filter on it.
+const COLUMNS: [(&str, ColumnKind, bool); 7] = [
+    ("id", ColumnKind::Text, true),
+    ("date", ColumnKind::Date, true),
+    ("nature", ColumnKind::Category, true),
+    ("insee_code", ColumnKind::Category, true),
+    ("departement_code", ColumnKind::Category, true),
+    (FORMER, ColumnKind::TextList, true),
+    (LATER, ColumnKind::TextList, true),
+];
+
+static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
+    let columns = COLUMNS.iter().map(|(name, kind, filterable)| Column {
+        name: (*name).into(),
+        kind: *kind,
+        filterable: *filterable,
+    });
+    TableSchema::projection(
+        "dfi",
+        columns.collect(),
+        "id",
+        "departement_code",
+        "insee_code",
+        "nature",
+        "date",
+    )
+});
+
+/// Returns the table's columns.
+pub fn schema() -> &'static TableSchema {
+    &SCHEMA
+}
