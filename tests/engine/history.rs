@@ -362,7 +362,13 @@ fn any_history_has_the_events_of_its_place_in_time_order() {
             all.extend(more);
         }
     }
-    let tables = [dvf::schema(), dpe::schema(), table::schema(), rnb::schema()];
+    let tables = [
+        dvf::schema(),
+        dpe::schema(),
+        table::schema(),
+        rnb::schema(),
+        dfi::schema(),
+    ];
     let engine = Engine::open(folder.path(), &tables, Budget::default()).unwrap();
     let open_data = OpenData::new(Arc::new(engine));
     let key = CursorKey::new([9; 32]);

@@ -61,7 +61,7 @@ use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
 use toise::listings::search::projection::{Projection, ProjectionWorkers};
 use toise::listings::search::texts::TextSearch;
-use toise::opendata::history::{History, HistoryRequest};
+use toise::opendata::history::{History, HistoryRequest, PlaceFacts};
 use toise::opendata::{
     CursorPosition, Dataset, DatasetSearchRequest, MatchAnswer, MatchCandidate, MatchConfidence,
     MatchRequest, SearchAnswer, SortValue,
@@ -171,6 +171,7 @@ impl OpenDataBackend for InMemoryTables {
 
     fn history(&self, _: &HistoryRequest, _: &Interrupt) -> Result<History, AnswerError> {
         Ok(History {
+            place: PlaceFacts::default(),
             events: Vec::new(),
             total: 0,
             next: None,

@@ -193,6 +193,7 @@ impl ChangeRows {
 mod tests {
     use super::*;
     use crate::dfi::rows::DfiReader;
+    use crate::dfi::{FORMER, LATER};
     use crate::source::BlockReader;
     use arrow::array::{Array, AsArray};
     use arrow::datatypes::Date32Type;

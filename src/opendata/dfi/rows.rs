@@ -34,7 +34,7 @@ const BEFORE: &str = "1";
 /// Value of that cell on the line with the parcels afterwards.
 const AFTER: &str = "2";
 /// Text in place of the parcels of a line that is missing.
-pub(crate) const MISSING: &str = "?";
+pub(crate) const MISSING: &str = "no line";
 
 /// A column of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -345,6 +345,7 @@ __all__ = [
     "ParcelSales",
     "Percent",
     "PlaceHistory",
+    "PlaceHistoryBuildingsItem",
     "PlaceHistoryEventsItem",
     "PlaceMarket",
     "Polygons",
@@ -1450,6 +1451,14 @@ class PlaceHistory(TypedDict):
 
     id: str
     """Identifier of the place, as in the request."""
+    buildings: NotRequired[list[PlaceHistoryBuildingsItem]]
+    """The building, or those on the parcel, as the register of buildings has them; absent if it was not imported or has
+    none.
+    """
+    formerParcels: NotRequired[list[str]]
+    """Parcels that it was made from, directly or not, by the documents of filiation; absent if there are none."""
+    laterParcels: NotRequired[list[str]]
+    """Parcels that were made from it, directly or not; absent if there are none."""
     events: list[PlaceHistoryEventsItem]
     """Oldest event first; those without a date last."""
     total: int
@@ -1460,6 +1469,23 @@ class PlaceHistory(TypedDict):
     """Cursor of the next page; present if hasMore is true."""
 
 
+class PlaceHistoryBuildingsItem(TypedDict):
+    """`PlaceHistoryBuildingsItem` of the contract."""
+
+    id_rnb: str
+    """Identifier of the building."""
+    status: NotRequired[str]
+    """State as published, such as `constructed` or `demolished`."""
+    location: SalePosition
+    """Position of the building."""
+    ground_m2: NotRequired[float]
+    """Ground surface, m2."""
+    address_ids: list[str]
+    """Identifiers of its addresses in the national address base."""
+    parcel_ids: list[str]
+    """Parcels that it stands on, the one with most of it first."""
+
+
 class PlaceHistoryEventsItem(TypedDict):
     """`PlaceHistoryEventsItem` of the contract."""
 
@@ -1467,10 +1493,12 @@ class PlaceHistoryEventsItem(TypedDict):
     """Day of the sale, or day on which the diagnostic was established."""
     kind: Literal["SALE", "DIAGNOSTIC"]
     """Kind of the record."""
-    link: Literal["PARCEL", "BUILDING", "ADDRESS"]
-    """Why the record belongs to the place: it names the parcel, it names the building, or an address of the national
-    address base links it.
+    link: Literal["PARCEL", "FORMER_PARCEL", "BUILDING", "ADDRESS"]
+    """Why the record belongs to the place: it names the parcel (of the building), a parcel that this one was made from,
+    or the building (on the parcel), or an address links it.
     """
+    score: NotRequired[float]
+    """For a diagnostic that names no building: how likely it is of this one."""
     record: DvfRecord | DpeRecord
     """The record, as a search returns it."""
 

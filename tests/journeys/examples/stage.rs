@@ -190,6 +190,14 @@ impl Stage {
             "fr-en-annuaire-education.csv",
             "identifiant_de_l_etablissement;nom_etablissement;latitude;longitude\n0480001A;Lycée Chaptal;44,5180;3,4990\n",
         );
+        let building = "rnb_id;point;shape;status;ext_ids;addresses;plots;validated_by\n\
+                        8XBEW7VVWG47;POINT(3.5 44.52);;constructed;[];[];[];[]\n";
+        self.write("RNB_48.csv", building);
+        self.write("RNB_48.csv.zip", building);
+        self.write(
+            "dfianc-dep480.zip",
+            "480;095;000;0000001;1;20230105;X;X;00001;1;AB0001;\n480;095;000;0000001;1;20230105;X;X;00001;2;AB0123;\n",
+        );
         let rents =
             "\"INSEE_C\";\"loypredm2\";\"lwr.IPm2\";\"upr.IPm2\"\n\"48095\";9,81;7,62;12,6\n";
         for kind in ["app", "app12", "app3", "mai"] {
