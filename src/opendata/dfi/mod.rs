@@ -1,7 +1,6 @@
 //! Changes of parcels, from the tax office's documents of filiation (DFI): which parcels were made from which.
 
 pub mod record;
-pub(crate) mod rows;
 
 use std::sync::LazyLock;
 

@@ -11,10 +11,10 @@ use arrow::datatypes::{DataType, Field};
 use arrow::error::ArrowError;
 use chrono::{Datelike, NaiveDate};
 
-use super::rows::{DfiField, MISSING};
 use crate::dvf::place::parcel_today;
 use crate::report::{ConversionFindings, Converted};
 use crate::source::cell::day;
+use crate::source::filiation::{DfiField, MISSING};
 use crate::source::{Block, SourceLocation};
 use toise_geo::communes::record_place;
 use toise_geo::departments;
@@ -192,9 +192,9 @@ impl ChangeRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dfi::rows::DfiReader;
     use crate::dfi::{FORMER, LATER};
     use crate::source::BlockReader;
+    use crate::source::filiation::DfiReader;
     use arrow::array::{Array, AsArray};
     use arrow::datatypes::Date32Type;
 

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::ImportInput;
 use crate::dataset::{Dataset, ImportTable};
-use crate::dfi::rows::is_line;
 use crate::report::SkippedFile;
 use crate::source::files::expand;
+use crate::source::filiation::is_line;
 use crate::source::{Error, Header, SourceFormat, SourceLocation, read_header};
 use crate::{ban, dpe, dvf, rnb};
 

@@ -33,8 +33,6 @@ const NAMES: [&str; FIELD_COUNT] = [
     "addresses",
     "plots",
 ];
-/// A published column that the table does not hold: who confirmed the building. It names people.
-const UNUSED: &str = "validated_by";
 
 impl RnbField {
     /// Returns the published name of the column.
@@ -47,7 +45,7 @@ impl RnbField {
 #[derive(Clone, Debug)]
 pub struct RnbColumns {
     positions: [Option<usize>; FIELD_COUNT],
-    /// Unknown columns.
+    /// Columns that are not read: those that are unknown, and `validated_by`, which names people.
     pub unknown: Vec<String>,
 }
 
@@ -68,8 +66,7 @@ impl RnbColumns {
             }
         }
         let named = header.names.iter().zip(&plain);
-        let unknown =
-            named.filter(|(_, plain)| !NAMES.contains(&plain.as_str()) && *plain != UNUSED);
+        let unknown = named.filter(|(_, plain)| !NAMES.contains(&plain.as_str()));
         Ok(Self {
             unknown: unknown.map(|(name, _)| name.clone()).collect(),
             positions,

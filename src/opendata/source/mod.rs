@@ -10,6 +10,7 @@ pub mod cell;
 mod columnar;
 mod delimited;
 pub mod files;
+pub(crate) mod filiation;
 pub mod geometry;
 mod json;
 mod open;

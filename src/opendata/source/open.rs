@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use super::filiation::DfiReader;
 use super::{Block, Error, Header, SourceLocation, columnar, delimited, json};
-use crate::dfi::rows::DfiReader;
 use toise_input::{SharedForm, TextConversion};
 
 /// Bytes read to detect the format.

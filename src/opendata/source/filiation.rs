@@ -1,4 +1,4 @@
-//! Reads the published text files: one row per change, from the two lines of the file that describe it.
+//! Reads documents of filiation of parcels (DFI), text files: one row per change, from the two lines that describe it.
 //!
 //! A file has no header. The cells of a line are separated by semicolons: department and directorate (`140`), commune
 //! (`001`), prefix of the section, number of the document, its nature, day, name of the surveyor (masked), in some
@@ -8,7 +8,7 @@
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 
-use crate::source::{Block, BlockReader, Error, Header, SourceLocation};
+use super::{Block, BlockReader, Error, Header, SourceLocation};
 use toise_base::bounded::Lines;
 
 /// Columns of the rows, in the order of [`DfiField`].
