@@ -42,10 +42,11 @@ async function refusalOf(answer) {
 
 async function request(method, path, body, options = {}) {
   const headers = { ...options.headers };
-  if (body !== undefined) headers["content-type"] = "application/json";
+  const isFile = body instanceof Blob;
+  if (body !== undefined) headers["content-type"] = isFile ? "application/octet-stream" : "application/json";
   if (session) headers["x-console-token"] = session.token;
   const answer = await fetch(path, {
-    method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal: options.signal,
+    method, headers, body: body === undefined || isFile ? body : JSON.stringify(body), signal: options.signal,
   });
   if (answer.status === 401 && session) setSession(null);
   if (!answer.ok) throw await refusalOf(answer);
@@ -65,11 +66,18 @@ export function callRaw(method, path, body, options = {}) {
   return request(method, path, body, options);
 }
 
+/** Stores a file and returns the JSON answer. */
+export async function upload(path, file) {
+  lastCall = { method: "PUT", path, file: file.name };
+  return (await request("PUT", path, file)).json();
+}
+
 /** The last call as a line for a shell; the key stays a variable. */
-export function asCurl({ method, path, body }) {
+export function asCurl({ method, path, body, file }) {
   const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
   const parts = ["curl -s", method === "GET" ? "" : `-X ${method}`, quoted(location.origin + path), '-H "x-api-key: $KEY"'];
   if (body !== undefined) parts.push("-H 'content-type: application/json'", "-d", quoted(JSON.stringify(body)));
+  if (file) parts.push("--data-binary", quoted(`@${file}`));
   return parts.filter(Boolean).join(" ");
 }
 

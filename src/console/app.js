@@ -13,6 +13,7 @@ import { Entry } from "./screens/entry.js";
 const SCREENS = {
   map: { load: () => import("./screens/market.js"), name: "Market", scope: "search" },
   home: { load: () => import("./screens/home.js"), name: "Home", scope: "ai" },
+  portfolios: { load: () => import("./screens/portfolios.js"), name: "Portfolios", scope: "ai" },
   alerts: { load: () => import("./screens/alerts.js"), name: "Alerts", scope: "alerts" },
   query: { load: () => import("./screens/query.js"), name: "Query", scope: "sql" },
   operations: { load: () => import("./screens/operations.js"), name: "Operations" },

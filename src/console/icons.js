@@ -4,6 +4,7 @@ import { html } from "./vendor/preact.mjs";
 
 const PATHS = {
   map: "M2.5 5.5l5-2.5 5 2.5 5-2.5v11.5l-5 2.5-5-2.5-5 2.5zM7.5 3v11.5M12.5 5.5V17",
+  portfolios: "M3 7h14v9.5H3zM7.5 7V4.5h5V7M3 11.5h14",
   home: "M3 9.5L10 3.5l7 6M5 8v8.5h10V8M8.5 16.5V12h3v4.5",
   alerts: "M5 14V9a5 5 0 0 1 10 0v5l1.5 1.5h-13zM8.5 17.5a1.8 1.8 0 0 0 3 0",
   operations: "M2.5 11h3.2l2-6 3.6 11 2.2-5h4",

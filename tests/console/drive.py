@@ -448,6 +448,27 @@ with sync_playwright() as playwright:
         page.get_by_role("button", name="Download csv").click()
     assert download.value.suggested_filename == "toise.csv"
 
+    # A portfolio: a file with a row that cannot be valued, its sums, and its homes.
+    page.goto(address + "/console/#/portfolios")
+    page.get_by_role("button", name="Store a file").first.click()
+    look(page, "new-portfolio", faults)
+    page.get_by_label("Name").fill("mende")
+    homes = "key,type,surface_m2,room_count,longitude,latitude\nA-1,flat,62,3,3.5,44.52\nA-2,flat,none,2,3.5,44.52\n"
+    file = {"name": "homes.csv", "mimeType": "text/csv", "buffer": homes.encode()}
+    page.get_by_label("File (CSV").set_input_files(files=file)
+    page.get_by_role("button", name="Store", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("1 of 2 homes cannot be valued", timeout=WAIT_MS)
+    expect(page.get_by_role("table")).to_contain_text("surface_m2")
+    page.get_by_role("button", name="Open the portfolio").click()
+    expect(page.get_by_role("row", name=re.compile("A-1"))).to_contain_text("€", timeout=WAIT_MS)
+    expect(page.get_by_role("row", name=re.compile("A-2"))).to_contain_text("surface_m2")
+    look(page, "portfolios", faults)
+    page.get_by_role("button", name="Changed in 30 days").click()
+    expect(page.get_by_text("No home has changed.")).to_be_visible(timeout=WAIT_MS)
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", name="Which homes do you watch?")).to_be_visible(timeout=WAIT_MS)
+
     # A key with few scopes is offered its own screens, and none of their calls is refused.
     few = ask("POST", "/v2/protected/admin/keys", ready["admin_key"],
         {"kind": "production", "account_id": session_of(page)["account_id"], "name": "few", "grants": ["search"]})
@@ -460,7 +481,7 @@ with sync_playwright() as playwright:
     hall.get_by_role("button", name="Open the console").click()
     expect(hall.get_by_role("navigation").get_by_role("link")).to_have_text(["Map", "Usage"])
     expect(hall.get_by_role("region", name="results").get_by_role("listitem").first).to_be_visible()
-    for screen in ("home", "alerts", "query", "pairs", "map?dataset=properties", "map?dataset=dpe", "operations"):
+    for screen in ("home", "alerts", "query", "pairs", "portfolios", "map?dataset=properties", "map?dataset=dpe", "operations"):
         hall.goto(f"{address}/console/#/{screen}")
         hall.wait_for_timeout(700)
     expect(hall.get_by_role("heading", name="Usage")).to_be_visible()

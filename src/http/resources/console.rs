@@ -64,7 +64,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 56] = files![
+static OWN: [PageFile; 57] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -116,6 +116,7 @@ static OWN: [PageFile; 56] = files![
     "screens/newalert.js": "text/javascript",
     "screens/operations.js": "text/javascript",
     "screens/pairs.js": "text/javascript",
+    "screens/portfolios.js": "text/javascript",
     "screens/query.js": "text/javascript",
     "screens/record.js": "text/javascript",
     "screens/rentandreport.js": "text/javascript",
