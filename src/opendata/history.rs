@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use arrow::array::{Array, AsArray};
+use arrow::datatypes::Float64Type;
 use bytes::Bytes;
 use serde::Deserialize;
 
@@ -42,6 +43,8 @@ use toise_lake::schema::TableSchema;
 /// Maximum addresses or parcels through which records are linked to a place; the first ones in the order of their
 /// identifiers count.
 pub const LINKS_MAX: usize = 1_000;
+/// Maximum addresses of a place whose positions are returned.
+pub const POSITIONS_MAX: usize = 50;
 /// The contract's name of a sale in a history.
 pub const SALE: &str = "SALE";
 /// The contract's name of a diagnostic in a history.
@@ -129,12 +132,14 @@ pub struct PlaceFacts {
     pub former_parcels: Vec<String>,
     /// Parcels that were made from that of the place, directly or not.
     pub later_parcels: Vec<String>,
+    /// Latitude and longitude of the addresses of the place, at most [`POSITIONS_MAX`].
+    pub positions: Vec<(f64, f64)>,
 }
 
 impl PlaceFacts {
-    /// Returns whether nothing is known.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+    /// Returns whether no register knows the place. An address may be on a parcel that does not exist any more.
+    pub fn is_unknown(&self) -> bool {
+        self.buildings.is_empty() && self.former_parcels.is_empty() && self.later_parcels.is_empty()
     }
 }
 
@@ -290,8 +295,10 @@ impl OpenData {
         }
         let on_it = self.texts(addresses::schema(), PARCELS_OF_ADDRESS, named, "id")?;
         let parcel = vec![today];
+        let buildings = self.buildings(rnb::PARCELS, &parcel, LINKS_MAX)?;
         let place = PlaceFacts {
-            buildings: self.buildings(rnb::PARCELS, &parcel, LINKS_MAX)?,
+            positions: self.positions(&on_it)?,
+            buildings,
             former_parcels: self.followed(&parcel, dfi::LATER, dfi::FORMER)?,
             later_parcels: self.followed(&parcel, dfi::FORMER, dfi::LATER)?,
         };
@@ -319,9 +326,11 @@ impl OpenData {
             attached = self.without_building(scores.keys().cloned().collect())?;
             parcels.clone_from(&building.parcel_ids);
         }
+        let dpe = Dataset::Dpe.schema();
+        let mut addressed = self.texts(dpe, BUILDING, named.clone(), ADDRESS_OF_DIAGNOSTIC)?;
+        addressed.extend(buildings.iter().flat_map(|one| one.address_ids.clone()));
         if parcels.is_empty() {
             link = Link::Address;
-            let dpe = Dataset::Dpe.schema();
             let mut ids = self.texts(dpe, BUILDING, named.clone(), ADDRESS_OF_DIAGNOSTIC)?;
             ids.extend(scores.keys().cloned());
             let found = self.texts(addresses::schema(), "id", ids, PARCELS_OF_ADDRESS)?;
@@ -334,6 +343,7 @@ impl OpenData {
             former_parcels: self.followed(&parcels, dfi::LATER, dfi::FORMER)?,
             buildings,
             later_parcels: Vec::new(),
+            positions: self.positions(&addressed)?,
         };
         let links = Links::Buildings {
             ids: named.iter().cloned().collect(),
@@ -361,6 +371,37 @@ impl OpenData {
         }
         let found = known.into_iter().filter(|id| !parcels.contains(id));
         Ok(found.take(LINKS_MAX).collect())
+    }
+
+    /// Returns the positions of addresses.
+    fn positions(&self, ids: &[String]) -> Result<Vec<(f64, f64)>, Error> {
+        let schema = addresses::schema();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let view = self.engine().view(schema)?;
+        let ids = ids.iter().take(POSITIONS_MAX).cloned().collect();
+        let predicate = Predicate::compile(schema, &vec![one_of(schema.id, ids)])?;
+        let [lat, lon] = ["lat", "lon"].map(|name| schema.column(name).map(|(index, _)| index));
+        let Some((lat, lon)) = lat.zip(lon) else {
+            return Err(Error::UnknownTable(format!("{}.lat", schema.name)));
+        };
+        let parts = self.engine().scan(
+            &view,
+            &predicate,
+            self.interrupt(),
+            Vec::new,
+            |found: &mut Vec<(f64, f64)>, visited| {
+                let (lats, lons) = (visited.column(lat)?, visited.column(lon)?);
+                let lats = lats.values.as_primitive::<Float64Type>();
+                let lons = lons.values.as_primitive::<Float64Type>();
+                visited
+                    .selected
+                    .for_each(|row| found.push((lats.value(row), lons.value(row))));
+                Ok(())
+            },
+        )?;
+        Ok(parts.into_iter().flatten().collect())
     }
 
     /// Returns the numbers of the diagnostics at addresses that name no building, at most [`LINKS_MAX`].

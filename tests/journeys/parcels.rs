@@ -39,6 +39,11 @@ const REGISTER: &str = r#"rnb_id;point;shape;status;ext_ids;addresses;plots;vali
 8XBEW7VVWG49;"SRID=4326;POINT(-1.3203 46.3301)";"SRID=4326;POLYGON((-1.3204 46.3301,-1.3203 46.3301,-1.3203 46.3302,-1.3204 46.3302,-1.3204 46.3301))";constructed;[];"[{""cle_interop_ban"": ""85001_0100_00005""}]";;[]
 "#;
 
+/// Adverts of a flat with its address, and of another with only its town.
+const ADVERTS: &str = r#"{"url": "https://portail.example/annonce/1", "source": "portail.example", "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 150000}, "location": {"address": "5 rue du Port", "postalCode": "85460", "city": "L'Aiguillon-la-Presqu'île"}, "habitation": {"surface": {"total": 45}}}
+{"url": "https://portail.example/annonce/2", "source": "portail.example", "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 250000}, "location": {"postalCode": "85460", "city": "L'Aiguillon-la-Presqu'île"}, "habitation": {"surface": {"total": 75}}}
+"#;
+
 /// A parcel that was made from its neighbour.
 const CHANGES: &str = "850;001;000;0000012;1;20220601;XXXXXXXX;XNUMX;00001;1;CD0001;\n\
 850;001;000;0000012;1;20220601;XXXXXXXX;XNUMX;00001;2;CD0002;CD0003;\n";
@@ -79,6 +84,10 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
     let folder = tempfile::tempdir().unwrap();
     let data = &folder.path().join("data");
     import(data, folder.path());
+    let adverts = folder.path().join("adverts.ndjson");
+    std::fs::write(&adverts, ADVERTS).unwrap();
+    let report = run(data, &["ingest", adverts.to_str().unwrap()]);
+    assert_eq!(report["created"], 2, "{report}");
     let key = run(data, &["keys", "create"]);
     let key = key["key"].as_str().unwrap();
     let server = Server::start(data, "serve");
@@ -176,6 +185,15 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
             (&json!(6), &json!(false))
         );
         assert!(history.get("cursor").is_none());
+    }
+    for place in [format!("parcels/{PARCEL}"), format!("buildings/{BUILDING}")] {
+        let (_, answer) = json_of(&place).await;
+        let properties = &answer["data"]["properties"];
+        assert_eq!(properties["count"], 1, "{place}: {answer}");
+        assert_eq!(
+            properties["items"][0]["price"]["latest"]["value"], 150_000,
+            "{properties}"
+        );
     }
     let (mut read, mut query) = (Vec::new(), String::new());
     let mut pages = 0;

@@ -10,15 +10,21 @@ use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
 use crate::openapi::Operation;
 use crate::openapi::admin::data_of;
+use crate::resources::properties::write_lite;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::cursor::CursorKey;
+use toise_contract::enums::EnumSearchRequestSortBy;
 use toise_contract::fields::schema::parameters;
+use toise_contract::filter::{Clause, ClauseTest, POSITION};
+use toise_contract::listings::filters::{ListingSearch, PropertySearchRequest};
 use toise_contract::query::pairs;
+use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 use toise_opendata::history::{History, LINKS_MAX, Place};
 use toise_opendata::request::history::PAGE;
 use toise_opendata::request::parse_history;
+use toise_service::App;
 use toise_service::error::ApiError;
 
 /// The endpoints of parcels and buildings.
@@ -70,6 +76,10 @@ pub const ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
+/// Maximum properties of a response.
+const PROPERTIES: usize = 20;
+/// Maximum difference between two positions of one address, degrees: about a metre.
+const SAME_DEG: f64 = 0.000_01;
 /// Bytes of a response in addition to its events.
 const ENVELOPE_BYTES: usize = 512;
 /// Bytes of an event in addition to its record.
@@ -106,15 +116,68 @@ async fn history(
     call.on_pool(Load::Single, move |app, _, interrupt| {
         let found = app.data.open_data.history(&request, interrupt);
         let found = found.map_err(ApiError::internal)?;
-        if found.total == 0 && found.place.is_empty() {
+        let properties = properties_at(app, &found.place.positions, interrupt)?;
+        if found.total == 0 && found.place.is_unknown() && properties.is_none() {
             return Err(ApiError::NotFound(what));
         }
-        page(&request.place, &found, &app.cursors)
+        page(&request.place, &found, properties, &app.cursors)
     })
     .await
 }
 
-fn page(place: &Place, found: &History, cursors: &CursorKey) -> Result<Bytes, ApiError> {
+/// Returns the properties that were located at an address of the place, as JSON; `None` if there are none. An advert that
+/// names an address has exactly its position.
+fn properties_at(
+    app: &App,
+    positions: &[(f64, f64)],
+    interrupt: &Interrupt,
+) -> Result<Option<Vec<u8>>, ApiError> {
+    if positions.is_empty() {
+        return Ok(None);
+    }
+    let boxes = positions.iter().map(|(lat, lon)| {
+        let around = ClauseTest::InBox {
+            top: lat + SAME_DEG,
+            left: lon - SAME_DEG,
+            bottom: lat - SAME_DEG,
+            right: lon + SAME_DEG,
+        };
+        vec![Clause::new(POSITION, around)]
+    });
+    let request = PropertySearchRequest {
+        search: ListingSearch {
+            filter: Clause::any(boxes.collect()),
+            keywords: Vec::new(),
+            full_texts: Vec::new(),
+        },
+        sort_by: EnumSearchRequestSortBy::FirstSeenAt,
+        descending: false,
+        size: PROPERTIES,
+        after: None,
+    };
+    let page = app.data.properties.search(&request, interrupt)?;
+    if page.count == 0 {
+        return Ok(None);
+    }
+    let keys: Vec<_> = page.items.iter().map(|found| found.key).collect();
+    let records = app.data.properties.listings().properties_by_key(&keys)?;
+    let mut bytes = Vec::from(br#"{"items":["#);
+    for (nth, record) in records.into_iter().enumerate() {
+        if nth > 0 {
+            bytes.push(b',');
+        }
+        write_lite(&record, &mut bytes)?;
+    }
+    bytes.extend_from_slice(format!(r#"],"count":{}}}"#, page.count).as_bytes());
+    Ok(Some(bytes))
+}
+
+fn page(
+    place: &Place,
+    found: &History,
+    properties: Option<Vec<u8>>,
+    cursors: &CursorKey,
+) -> Result<Bytes, ApiError> {
     let events = found.events.iter();
     let length: usize = events.map(|event| event.record.len() + EVENT_BYTES).sum();
     let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
@@ -138,6 +201,11 @@ fn page(place: &Place, found: &History, cursors: &CursorKey) -> Result<Bytes, Ap
             bytes.put_slice(&list);
             bytes.put_u8(b',');
         }
+    }
+    if let Some(properties) = properties {
+        bytes.put_slice(br#""properties":"#);
+        bytes.put_slice(&properties);
+        bytes.put_u8(b',');
     }
     bytes.put_slice(br#""events":["#);
     for (nth, event) in found.events.iter().enumerate() {
