@@ -19,6 +19,7 @@ use toise_contract::listings::filters::ListingKind;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::{Budget, Engine};
 use toise_lake::Lake;
+use toise_layers::Layers;
 use toise_listings::Listings;
 use toise_listings::columns::properties;
 use toise_listings::search::projection::sql_tables;
@@ -37,7 +38,8 @@ Examples:
   toise market --level commune --department 48 --type flat --output lozere.parquet
   toise market --level department --by month --plot prices.svg
   toise market --level cell --around 48.8566,2.3522,3000 --offer buy --json
-  toise market --level commune --area quarter.geojson --by quarter")]
+  toise market --level commune --area quarter.geojson --by quarter
+  toise market --level commune --layer schools,500")]
 pub struct MarketArgs {
     /// Kind of place that each row describes; a cell is a square of 1 km
     #[arg(long, value_enum)]
@@ -69,6 +71,9 @@ pub struct MarketArgs {
     /// In a polygon only: a GeoJSON file with one Polygon or MultiPolygon, as a geometry or as a feature
     #[arg(long, value_name = "FILE", value_parser = area)]
     area: Option<Value>,
+    /// In a layer only; `NAME,outside` for outside of it, `NAME,METRES` for within a distance of its features
+    #[arg(long, value_name = "NAME", value_parser = layer)]
+    layer: Option<Value>,
     /// Write the rows to a file: .parquet, .arrow, .csv, .json or .ndjson
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -129,6 +134,20 @@ fn area(path: &str) -> Result<Value, String> {
     })
 }
 
+/// Parses `NAME`, `NAME,outside` or `NAME,METRES`.
+fn layer(text: &str) -> Result<Value, String> {
+    let Some((name, relation)) = text.split_once(',') else {
+        return Ok(json!({"name": text, "relation": "inside"}));
+    };
+    if relation == "outside" {
+        return Ok(json!({"name": name, "relation": "outside"}));
+    }
+    let metres: f64 = relation.parse().map_err(|_| {
+        "expected NAME, NAME,outside or NAME,METRES, such as schools,500".to_owned()
+    })?;
+    Ok(json!({"name": name, "relation": "within", "meters": metres}))
+}
+
 impl MarketArgs {
     /// Returns the body of the same request over HTTP, so that one parser reads both.
     fn body(&self) -> Value {
@@ -180,6 +199,9 @@ impl MarketArgs {
         if let Some(area) = &self.area {
             location.insert("area".into(), area.clone());
         }
+        if let Some(layer) = &self.layer {
+            location.insert("layer".into(), layer.clone());
+        }
         if !location.is_empty() {
             body.insert("location".into(), Value::Object(location));
         }
@@ -189,7 +211,11 @@ impl MarketArgs {
 
 /// Runs `market`.
 pub fn run(common: &Common, arguments: &MarketArgs) -> CommandResult {
-    let request = parse_market(&arguments.body())?;
+    let mut request = parse_market(&arguments.body())?;
+    if let Some(test) = &mut request.layer {
+        test.resolve(&Layers::of(&common.data))
+            .map_err(|error| error.to_string())?;
+    }
     let config = common.configuration(Vec::new())?.config;
     let report = open(common, &config)?.report(&request, &Interrupt::default())?;
     for note in &report.notes {

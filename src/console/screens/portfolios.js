@@ -32,7 +32,7 @@ export function Portfolios({ parameters, set }) {
     ${list.length > 0 && html`<div class=${chosen ? "split chosen" : "split"}>
       <ul class="choices" aria-label=${word("portfolios")}>${list.map((one) => html`<li key=${one.name}><button type="button" class="choice" aria-pressed=${String(one === chosen)} onClick=${() => open(one.name)}>
         <span class="row spread"><b>${one.name}</b><${Status} of=${one} /></span>
-        <span class="quiet">${number(one.home_count)} ${word("homes")}</span><span class="quiet">${one.valued_at ? `${word("valuedAt")} ${ago(one.valued_at)}` : ""}</span></button></li>`)}</ul>
+        <span class="quiet">${number(one.home_count)} ${word("homes").toLowerCase()}</span><span class="quiet">${one.valued_at ? `${word("valuedAt")} ${ago(one.valued_at)}` : ""}</span></button></li>`)}</ul>
       ${chosen ? html`<${Portfolio} key=${chosen.name} name=${chosen.name} isChanged=${Boolean(parameters.changed)} set=${set} onChange=${listed.again} />`
         : html`<div class="card placeholder"><${Empty} icon="portfolios" title=${word("choosePortfolio")} /></div>`}
     </div>`}

@@ -347,6 +347,7 @@ __all__ = [
     "PlaceHistory",
     "PlaceHistoryBuildingsItem",
     "PlaceHistoryEventsItem",
+    "PlaceHistoryProperties",
     "PlaceMarket",
     "Polygons",
     "PolygonsObject",
@@ -1455,6 +1456,8 @@ class PlaceHistory(TypedDict):
     """The building, or those on the parcel, as the register of buildings has them; absent if it was not imported or has
     none.
     """
+    properties: NotRequired[PlaceHistoryProperties]
+    """Properties whose adverts name an address of the place, the first seen first; absent if there are none."""
     formerParcels: NotRequired[list[str]]
     """Parcels that it was made from, directly or not, by the documents of filiation; absent if there are none."""
     laterParcels: NotRequired[list[str]]
@@ -1484,6 +1487,15 @@ class PlaceHistoryBuildingsItem(TypedDict):
     """Identifiers of its addresses in the national address base."""
     parcel_ids: list[str]
     """Parcels that it stands on, the one with most of it first."""
+
+
+class PlaceHistoryProperties(TypedDict):
+    """Properties whose adverts name an address of the place, the first seen first; absent if there are none."""
+
+    items: list[LiteProperty]
+    """At most 20 of them."""
+    count: int
+    """Number of all of them."""
 
 
 class PlaceHistoryEventsItem(TypedDict):
