@@ -270,7 +270,7 @@ export const WORDS = {
   homes: ["Homes", "Biens"],
   stored: ["stored", "enregistré"],
   row: ["Row", "Ligne"],
-  before: ["Before", "Précédents"],
+  previous: ["Previous", "Précédents"],
   optional: ["optional", "facultatif"],
   isRemoved: ["Deleted", "Supprimé"],
   all: ["All", "Tous"],

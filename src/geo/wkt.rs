@@ -89,7 +89,10 @@ impl<'t> Reader<'t> {
             .find(|sign: char| sign.is_whitespace() || matches!(sign, ',' | '(' | ')'))
             .unwrap_or(rest.len());
         let (number, after) = rest.split_at(end);
-        let number = number.parse().ok()?;
+        let number = number
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite())?;
         self.rest = after;
         Some(number)
     }
@@ -207,6 +210,7 @@ mod tests {
         for (text, expected) in [
             ("Paris", "WKT: PARIS is not read"),
             ("POINT(2)", "WKT: expected two numbers"),
+            ("POINT(2 inf)", "WKT: expected two numbers"),
             ("POINT(2,5 48,5)", "WKT: expected two numbers"),
             ("POLYGON((2 48, 3 49)", "WKT: expected ')'"),
             ("POINT(2 48) x", "WKT: expected the end"),

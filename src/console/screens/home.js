@@ -87,7 +87,7 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
   const asked = useLoaded(async (signal) => {
     const { data } = await call("POST", "/v2/protected/estimate/property/lite", body, { signal });
     const places = await placed(data.metadata.comparables ?? [], at, signal);
-    return { ...data, places, surface: body.habitation.surface.total };
+    return { ...data, places, body, surface: body.habitation.surface.total };
   }, [JSON.stringify(body)]);
   const value = asked.value;
   useEffect(() => {
@@ -116,7 +116,7 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
         ${value.metadata.warning && html`<${Note} kind="warn">${word(`warning.${value.metadata.warning}`)}${value.metadata.nearest_sale_m > 0 ? ` ${word("nearestSale", { distance: distance(value.metadata.nearest_sale_m) })}` : ""}<//>`}
         ${silent.length > 0 && html`<${Note}>${word("unfelt", { names: silent.map((name) => word(name).toLowerCase()).join(", ") })}<//>`}
         ${!parameters.surface && html`<${Note}>${word("assumed", { surface: squareMetres(USUAL.surface), rooms: USUAL.rooms })}<//>`}
-        <${RentAndReport} body=${body} price=${value.price} />`}
+        <${RentAndReport} body=${value.body} price=${value.price} />`}
     </section>
     ${value && html`<section class="card"><h2>${word("contributions")}</h2>
       <${Waterfall} show=${euros} total=${[word("value"), value.price]} parts=${parts.map(([name, amount]) => [nameOf(name), amount])} /></section>`}</div>

@@ -2,7 +2,7 @@
 
 import { call, upload } from "../api.js";
 import { ago, day, distance, euros, moment, number, word } from "../language.js";
-import { Badge, Empty, Field, Head, Icon, Note, Segments, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { Badge, Empty, Field, Head, Icon, Note, Segments, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 import { attempt } from "../toasts.js";
 
 const PATH = "/v2/protected/portfolios";
@@ -19,7 +19,10 @@ const CHANGE_KIND = { value: "accent", diagnostic: "warn", comparable: "" };
 
 export function Portfolios({ parameters, set }) {
   const listed = useLoaded((signal) => call("GET", PATH, undefined, { signal }), []);
-  const list = listed.value?.data ?? [];
+  // A refresh that fails leaves the list as it was.
+  const known = useRef([]);
+  if (listed.value) known.current = listed.value.data;
+  const list = known.current;
   const chosen = list.find(({ name }) => name === parameters.name);
   const open = (name) => set({ name, new: "", changed: "" }, true);
   const create = () => set({ new: 1, name: "" }, true);
@@ -54,10 +57,10 @@ function Portfolio({ name, isChanged, set, onChange }) {
   const found = asked.value?.data;
   const isWaiting = found?.status === "waiting";
   useEffect(() => {
-    if (!isWaiting) return undefined;
+    if (!isWaiting && !asked.error) return undefined;
     const timer = setTimeout(() => { asked.again(); onChange(); }, AGAIN_MS);
     return () => clearTimeout(timer);
-  }, [found]);
+  }, [found, asked.error]);
   const show = (changed) => { setCursors([]); set({ changed: changed ? 1 : "" }); };
   const remove = () => confirm(word("portfolioRemoveAsk", { name })) && attempt(async () => {
     await call("DELETE", path);
@@ -80,7 +83,7 @@ function Portfolio({ name, isChanged, set, onChange }) {
     ${found && !isWaiting && html`<section class="card"><div class="row spread"><h2>${word("homes")}</h2>
         <${Segments} label=${word("homes")} value=${isChanged} onChange=${show} values=${[[false, word("all")], [true, word("changedOnly", { days: CHANGED_DAYS })]]} /></div>
       <${Table} rows=${found.homes} empty=${word("nothingChanged")} columns=${COLUMNS()} />
-      <div class="row">${cursors.length > 0 && html`<button type="button" onClick=${() => setCursors(cursors.slice(0, -1))}><${Icon} name="back" small />${word("before")}</button>`}
+      <div class="row">${cursors.length > 0 && html`<button type="button" onClick=${() => setCursors(cursors.slice(0, -1))}><${Icon} name="back" small />${word("previous")}</button>`}
         ${found.hasMore && html`<button type="button" onClick=${() => setCursors([...cursors, found.cursor])}>${word("more")}</button>`}</div></section>`}
   </div>`;
 }
@@ -129,7 +132,7 @@ function NewPortfolio({ onMade, onLeave }) {
       <${Field} label=${word("name")}><input name="name" required /><//>
       <${Field} label=${word("portfolioFile")}><input type="file" name="file" required accept=".csv,.tsv,.json,.ndjson,.parquet,.gz,.zip" /><//>
       <p class="quiet"><small>${word("portfolioColumns")} <code>key, type, surface_m2, address, postcode, city</code></small></p>
-      <${Field} label=${word("movedPercent")}><input type="number" name="moved" min="0" max="1000" step="any" defaultValue=${MOVED_PERCENT} required /><//>
+      <${Field} label=${word("movedPercent")}><input type="number" name="moved" min="0.1" max="100" step="any" defaultValue=${MOVED_PERCENT} required /><//>
       <${Field} label=${`${word("webhook")} (${word("optional")})`}><input type="url" name="webhook" placeholder="https://…" /><//>
       ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}
       <div class="row"><button class="primary" disabled=${isBusy} aria-busy=${String(isBusy)}>${word("storePortfolio")}</button><button type="button" class="quiet" onClick=${onLeave}>${word("cancel")}</button></div></form>`;

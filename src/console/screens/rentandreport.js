@@ -4,20 +4,24 @@ import { call, callRaw } from "../api.js";
 import { rentOf, reportOf } from "../dwelling.js";
 import { saveFile } from "../files.js";
 import { euros, language, number, word } from "../language.js";
-import { Icon, Note, html, useEffect, useState } from "../parts.js";
+import { Icon, Note, html, useState } from "../parts.js";
 import { attempt } from "../toasts.js";
 
 export function RentAndReport({ body, price }) {
-  const [rent, setRent] = useState(null);
+  // A rent and the home that it was asked for: another home does not have it.
+  const [answered, setAnswered] = useState(null);
   const [busy, setBusy] = useState("");
-  // A rent is that of the home that it was asked for.
-  useEffect(() => setRent(null), [JSON.stringify(body)]);
+  const home = JSON.stringify(rentOf(body, price));
+  const rent = answered?.home === home ? answered.data : null;
   const during = (name, act, done) => async () => {
     setBusy(name);
     await attempt(act, done);
     setBusy("");
   };
-  const askRent = during("rent", async () => setRent((await call("POST", "/v2/protected/estimate/rent", rentOf(body, price))).data));
+  const askRent = during("rent", async () => {
+    const { data } = await call("POST", "/v2/protected/estimate/rent", rentOf(body, price));
+    setAnswered({ home, data });
+  });
   const name = `${word("reportName")}.pdf`;
   const saveReport = during("report", async () => {
     const answer = await callRaw("GET", `/v2/protected/reports/home?${reportOf(body, language)}`);

@@ -76,6 +76,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
+/// Endpoint that a key without the scope must be granted to see properties.
+const PROPERTIES_SEARCH: &str = "properties.search.lite";
 /// Maximum properties of a response.
 const PROPERTIES: usize = 20;
 /// Maximum difference between two positions of one address, degrees: about a metre.
@@ -113,10 +115,15 @@ async fn history(
     what: &'static str,
 ) -> Result<ApiResponse, ApiError> {
     let request = parse_history(place, &pairs(call.query)?, &call.app.cursors)?;
+    let may_search = call.key()?.allows(Scope::Search, PROPERTIES_SEARCH);
     call.on_pool(Load::Single, move |app, _, interrupt| {
         let found = app.data.open_data.history(&request, interrupt);
         let found = found.map_err(ApiError::internal)?;
-        let properties = properties_at(app, &found.place.positions, interrupt)?;
+        let positions = &found.place.positions;
+        let properties = match may_search {
+            true => properties_at(app, positions, interrupt)?,
+            false => None,
+        };
         if found.total == 0 && found.place.is_unknown() && properties.is_none() {
             return Err(ApiError::NotFound(what));
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Date32Builder, ListBuilder, RecordBatch, StringBuilder};
 use arrow::datatypes::{DataType, Field};
 use arrow::error::ArrowError;
-use chrono::{Datelike, NaiveDate};
+use chrono::NaiveDate;
 
 use crate::dvf::place::parcel_today;
 use crate::report::{ConversionFindings, Converted};
@@ -49,7 +49,8 @@ pub fn convert(block: &Block, file: &str, wanted: &DfiSelection) -> Result<Conve
         let published = cell(DfiField::Department).get(..2).unwrap_or_default();
         let published = format!("{published}{}", cell(DfiField::Commune));
         let commune = record_place(&published).map(|place| place.code);
-        let department = commune.and_then(departments::for_commune);
+        // That of the file, from which an edition replaces it: today, the commune may be in another one.
+        let department = departments::for_commune(&published);
         let Some((commune, department)) = commune.zip(department) else {
             findings.reject("commune unknown", &place(DfiField::Commune), &published);
             continue;
@@ -94,7 +95,7 @@ pub fn convert(block: &Block, file: &str, wanted: &DfiSelection) -> Result<Conve
             [commune, department],
         );
         rows.push_parcels([&former, &later]);
-        places.insert((commune.to_owned(), date_year(date)));
+        places.insert((published, 0));
     }
     let batch = rows.finish()?;
     Ok(Converted {
@@ -111,10 +112,6 @@ pub fn convert(block: &Block, file: &str, wanted: &DfiSelection) -> Result<Conve
 fn date(text: &str) -> Option<i32> {
     let date = NaiveDate::parse_from_str(text, "%Y%m%d").ok()?;
     day(&date.to_string())
-}
-
-fn date_year(day: i32) -> i32 {
-    crate::source::cell::date_of(day).year()
 }
 
 /// Returns the identifier of a parcel from its section and number, such as `A0297`. Blanks may stand for zeros.
@@ -258,6 +255,8 @@ mod tests {
         );
         let dates = batch.column_by_name("date").unwrap();
         assert_eq!(dates.as_primitive::<Date32Type>().value(0), 7_368);
+        let published = ["14001", "85307", "97401"].map(|code| (code.to_owned(), 0));
+        assert_eq!(all.places, BTreeSet::from(published));
         let rejected: Vec<_> = all.findings.rejected.keys().copied().collect();
         assert_eq!(
             rejected,
@@ -274,6 +273,22 @@ mod tests {
             departments: vec!["85".into()],
         };
         assert_eq!(converted(FILE, &wanted).rows_kept, 1);
+    }
+
+    #[test]
+    fn a_commune_that_changed_its_department_stays_in_that_of_its_file() {
+        // Freigné, now in Vallons-de-l'Erdre.
+        let file = "490;144;000;0000001;5;20200101;X;X;00002;1;;\n490;144;000;0000001;5;20200101;X;X;00002;2;AB0001;\n";
+        let freigne = converted(file, &DfiSelection::default());
+        let text = |name: &str| {
+            let column = freigne.batch.column_by_name(name).unwrap();
+            column.as_string::<i32>().value(0).to_owned()
+        };
+        assert_eq!(
+            (text("insee_code"), text("departement_code")),
+            ("44180".into(), "49".into())
+        );
+        assert_eq!(freigne.places, BTreeSet::from([("49144".to_owned(), 0)]));
     }
 
     #[test]

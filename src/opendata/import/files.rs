@@ -11,7 +11,7 @@ use super::ImportInput;
 use crate::dataset::{Dataset, ImportTable};
 use crate::report::SkippedFile;
 use crate::source::files::expand;
-use crate::source::filiation::is_line;
+use crate::source::filiation::is_header;
 use crate::source::{Error, Header, SourceFormat, SourceLocation, read_header};
 use crate::{ban, dpe, dvf, rnb};
 
@@ -100,8 +100,7 @@ fn is_json(path: &Path) -> bool {
 
 /// Returns the table that a file with these columns is imported into; `None` if its columns are of no known kind.
 fn kind_of(header: &Header) -> Option<ImportTable> {
-    // The first line of such a file is no header.
-    if is_line(&header.names) {
+    if is_header(header) {
         return Some(ImportTable::Dfi);
     }
     // Sales have the fewest columns in common with the others, addresses the most.
@@ -177,7 +176,7 @@ mod tests {
         "id_mutation,date_mutation,nature_mutation,valeur_fonciere,code_commune,type_local\n";
     const DPE: &str = "numero_dpe;etiquette_dpe\n1;A\n";
     const BAN: &str = "id;nom_voie;code_insee\n";
-    const DFI: &str = "140;001;000;0000299;1;19900305;X;00001;2;A0297;\n";
+    const DFI: &str = "140;001;000;0000299;1;19900305;X;00001;1;A0120;\n140;001;000;0000299;1;19900305;X;00001;2;A0297;A0298;\n";
     const RNB: &str = "rnb_id;point;shape;status;ext_ids;addresses;plots\n";
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {

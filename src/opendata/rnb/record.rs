@@ -5,7 +5,7 @@
 //! from different surveys, so a building often touches the parcel of its neighbour. A list that cannot be read is left
 //! out and reported; the building stays.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Builder, ListBuilder, RecordBatch, StringBuilder};
@@ -89,6 +89,7 @@ pub fn convert(
     let mut findings = ConversionFindings::default();
     let mut rows_not_asked_for = 0;
     let mut places = BTreeSet::new();
+    let mut departments_met: BTreeMap<&str, usize> = BTreeMap::new();
     let mut rows = BuildingRows::default();
     for row in 0..block.len() {
         let cell = |field| {
@@ -106,9 +107,16 @@ pub fn convert(
             rows_not_asked_for += 1;
             continue;
         }
+        *departments_met.entry(building.department).or_default() += 1;
         places.insert((building.commune.to_owned(), 0));
         rows.push(building);
     }
+    // A file of a department has a few buildings whose parcel is in the next one, which it does not cover.
+    let count: usize = departments_met.values().sum();
+    places.retain(|(commune, _): &(String, i32)| {
+        let department = departments::for_commune(commune).unwrap_or_default();
+        2 * departments_met.get(department).copied().unwrap_or_default() > count
+    });
     let batch = rows.finish()?;
     Ok(Converted {
         rows_kept: batch.num_rows() as u64,
@@ -236,7 +244,7 @@ fn ground_m2(text: &str, lat: f64) -> Result<Option<f64>, String> {
     let surface = square_degrees
         .map(|degrees| degrees * metres * metres * lat.to_radians().cos())
         .map(|surface| (surface * 10.0).round() / 10.0);
-    Ok(surface.filter(|surface| *surface > 0.0))
+    Ok(surface.filter(|surface| *surface > 0.0 && surface.is_finite()))
 }
 
 /// Builders of the table's columns.
@@ -352,7 +360,7 @@ mod tests {
         ["8XBEW7VVWG49", "POINT(-0.1276 51.5072)", "", "", "", "", ""],
     ];
 
-    fn converted(wanted: &RnbSelection) -> Converted {
+    fn converted(rows: &[[&str; 7]], wanted: &RnbSelection) -> Converted {
         let names = [
             "rnb_id",
             "point",
@@ -369,7 +377,7 @@ mod tests {
         let columns = RnbColumns::find(&header, "f").unwrap();
         assert_eq!(columns.unknown, ["validated_by"]);
         let mut block = Block::new(header);
-        for (row, line) in ROWS.iter().zip(2..) {
+        for (row, line) in rows.iter().zip(2..) {
             block.start_row(line);
             row.iter().for_each(|cell| block.push_cell(cell));
             block.push_cell("[]");
@@ -398,7 +406,7 @@ mod tests {
 
     #[test]
     fn published_rows_are_stored_and_faults_are_reported() {
-        let converted = converted(&RnbSelection::default());
+        let converted = converted(&ROWS, &RnbSelection::default());
         let batch = &converted.batch;
         let ids = [
             "WHN8D9K38QNG",
@@ -444,11 +452,21 @@ mod tests {
     }
 
     #[test]
+    fn an_edition_covers_the_department_of_most_rows() {
+        let wanted = RnbSelection::default();
+        // Two buildings of each department: neither has most.
+        assert!(converted(&ROWS, &wanted).places.is_empty());
+        let places = converted(&ROWS[..3], &wanted).places;
+        let communes: Vec<&str> = places.iter().map(|(commune, _)| commune.as_str()).collect();
+        assert_eq!(communes, ["09124", "09140"]);
+    }
+
+    #[test]
     fn only_the_wanted_departments_are_kept() {
         let wanted = RnbSelection {
             departments: vec!["48".into()],
         };
-        let converted = converted(&wanted);
+        let converted = converted(&ROWS, &wanted);
         assert_eq!(
             texts(&converted.batch, "id_rnb"),
             ["8XBEW7VVWG47", "8XBEW7VVWG48"]

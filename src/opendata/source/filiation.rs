@@ -57,9 +57,21 @@ impl DfiField {
     }
 }
 
-/// Returns whether the cells are those of a line of such a file.
-pub(crate) fn is_line<'c>(cells: &[impl AsRef<str> + 'c]) -> bool {
-    Line::of(cells).is_some()
+/// Returns whether a file begins with a line of this form.
+pub(crate) fn is_file(probe: &[u8]) -> bool {
+    let line = probe
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let cells: Option<Vec<&str>> = std::str::from_utf8(line)
+        .ok()
+        .map(|line| line.split(';').collect());
+    cells.is_some_and(|cells| Line::of(&cells).is_some())
+}
+
+/// Returns whether the columns are those of [`DfiReader`].
+pub(crate) fn is_header(header: &Header) -> bool {
+    header.names == NAMES
 }
 
 /// The parts of a line.
@@ -73,8 +85,8 @@ struct Line {
 }
 
 impl Line {
-    fn of(cells: &[impl AsRef<str>]) -> Option<Self> {
-        let cell = |at: usize| cells.get(at).map_or("", |cell| cell.as_ref().trim());
+    fn of(cells: &[&str]) -> Option<Self> {
+        let cell = |at: usize| cells.get(at).map_or("", |cell| cell.trim());
         let is_number = |text: &str, digits| {
             text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit())
         };

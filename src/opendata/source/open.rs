@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::filiation::DfiReader;
+use super::filiation::{self, DfiReader};
 use super::{Block, Error, Header, SourceLocation, columnar, delimited, json};
 use toise_input::{SharedForm, TextConversion};
 
@@ -30,7 +30,7 @@ pub enum SourceFormat {
     JsonPage,
     /// Parquet, or Arrow as file or stream.
     Columnar,
-    /// Lines of a document of filiation of parcels (DFI), without a header; never detected.
+    /// Lines of a document of filiation of parcels (DFI), without a header.
     Filiation,
 }
 
@@ -146,6 +146,7 @@ fn open_as<'r>(
     }
     let format = match format {
         SourceFormat::Detect if is_parquet => SourceFormat::Columnar,
+        SourceFormat::Detect if filiation::is_file(&probe) => SourceFormat::Filiation,
         SourceFormat::Detect => detect(&probe, name)?,
         given => given,
     };

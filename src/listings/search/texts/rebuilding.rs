@@ -41,8 +41,8 @@ pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Resu
     publish(&folder, latest(&folder)?.unwrap_or(0) + 1)
 }
 
-/// Rebuilds the index as [`rebuild`] does, and deletes its predecessors, also one that was set aside, once a running server has switched to the new
-/// one, or after [`SWITCH_WAIT_MAX`].
+/// Rebuilds the index as [`rebuild`] does, and deletes its predecessors, also one that was set aside, once a running
+/// server has switched to the new one, or after three seconds.
 ///
 /// # Errors
 /// As for [`rebuild`].
