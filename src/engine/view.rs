@@ -19,8 +19,8 @@ use toise_lake::schema::{ColumnKind, TableSchema};
 use toise_lake::snapshot::Snapshot;
 use toise_lake::{Error, Lake, bloom, id_index};
 
-/// Minimum interval between two checks for a newer snapshot.
-const REFRESH_EVERY: Duration = Duration::from_millis(200);
+/// Minimum interval between two checks for a newer snapshot, which take some microseconds each.
+const REFRESH_EVERY: Duration = Duration::from_millis(20);
 /// Attempts to open the files when a publication deletes some of them in the meantime.
 const OPEN_ATTEMPTS: usize = 5;
 

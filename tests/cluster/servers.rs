@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -139,8 +138,6 @@ fn a_server_answers_by_itself_when_its_workers_are_behind_or_dead() {
     );
     let sales = files.path().join("dvf-synth.csv");
     run(&served.data(), &["import", "dvf", sales.to_str().unwrap()]);
-    // A server looks for imports of other processes at most every 200 ms.
-    std::thread::sleep(Duration::from_secs(1));
     served.compare();
     // The workers still have the former sales.
     assert!(served.said("refuses: its table dvf is") >= 2);

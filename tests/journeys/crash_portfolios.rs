@@ -18,8 +18,8 @@ use crate::support::process::{Server, run};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::rows::{self, Record};
 
-/// Homes: five blocks of a valuation, so that a kill at its beginning interrupts it.
-const HOMES: usize = 20_000;
+/// Homes: ten blocks of a valuation, so that a kill at its beginning interrupts it.
+const HOMES: usize = 40_000;
 /// Classes of the diagnostics, one after the other.
 const CLASSES: [&str; 2] = ["D", "C"];
 /// Maximum wait for a valuation and its deliveries.

@@ -133,7 +133,7 @@ fn what_does_not_exist_is_answered_with_what_does() {
         ("select price from dvf", "there is price_eur"),
         (
             "select 1 from dfv",
-            "the tables are adverts, ban, dpe, dvf, market, properties",
+            "the tables are adverts, ban, dfi, dpe, dvf, market, properties, rnb",
         ),
         ("select medan(1)", "there is median"),
         ("select 1 +", "line 1, column 11"),
