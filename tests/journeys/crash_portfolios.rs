@@ -18,8 +18,8 @@ use crate::support::process::{Server, run};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::rows::{self, Record};
 
-/// Homes: ten blocks of a valuation, so that a kill at its beginning interrupts it.
-const HOMES: usize = 40_000;
+/// Homes: five blocks of a valuation, so that a kill at its beginning interrupts it.
+const HOMES: usize = 20_000;
 /// Classes of the diagnostics, one after the other.
 const CLASSES: [&str; 2] = ["D", "C"];
 /// Maximum wait for a valuation and its deliveries.
@@ -104,7 +104,11 @@ fn wait(what: &str, mut found: impl FnMut() -> bool) {
 /// Waits until a valuation is being written, which nothing refers to yet, and kills the server. Returns whether the
 /// valuation was interrupted.
 fn kill_in_valuation(server: Server, data: &Path, next: i64) -> bool {
-    wait("a valuation begins", || values(data, next).exists());
+    let complete = values(data, next);
+    let partial = complete.with_extension("parquet.part");
+    wait("a valuation begins", || {
+        partial.exists() || complete.exists()
+    });
     drop(server);
     state(data).is_some_and(|state| state[0] < next)
 }
