@@ -481,7 +481,8 @@ with sync_playwright() as playwright:
     hall.get_by_role("button", name="Open the console").click()
     expect(hall.get_by_role("navigation").get_by_role("link")).to_have_text(["Map", "Usage"])
     expect(hall.get_by_role("region", name="results").get_by_role("listitem").first).to_be_visible()
-    for screen in ("home", "alerts", "query", "pairs", "portfolios", "map?dataset=properties", "map?dataset=dpe", "operations"):
+    hidden = ("home", "alerts", "query", "pairs", "portfolios")
+    for screen in (*hidden, "map?dataset=properties", "map?dataset=dpe", "operations"):
         hall.goto(f"{address}/console/#/{screen}")
         hall.wait_for_timeout(700)
     expect(hall.get_by_role("heading", name="Usage")).to_be_visible()

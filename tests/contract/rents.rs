@@ -197,7 +197,7 @@ async fn the_map_gives_rents_where_there_is_no_advert() {
     let service = Service::start().await;
     let nothing = asked(&service, &body(IN_CIVRAY, "CLASS_FLAT", 52.0)).await;
     let (status, _, message) = error_of(nothing).await;
-    assert_eq!(status, 503);
+    assert_eq!(status, 422);
     assert!(message.contains("toise import rents"), "{message}");
 
     with_map(&service, MAP_ROWS);
@@ -234,7 +234,7 @@ async fn the_map_gives_rents_where_there_is_no_advert() {
             "coordinates_swapped?",
         ),
         // The map of houses was not imported.
-        (body(IN_CIVRAY, "CLASS_HOUSE", 90.0), 503, "0 of 30"),
+        (body(IN_CIVRAY, "CLASS_HOUSE", 90.0), 422, "0 of 30"),
         (
             body(IN_CIVRAY, "CLASS_FLAT", 0.0),
             422,

@@ -39,8 +39,6 @@ pub struct Operation {
 pub enum Failure {
     /// No model has been trained.
     NoModel,
-    /// No rent is known.
-    NoRents,
     /// The body names a record that does not exist.
     NoRecord,
     /// The record named is not in a state that allows this.

@@ -89,9 +89,6 @@ fn faults(endpoint: &Endpoint, described: &Operation) -> Vec<ApiError> {
     if described.failures.contains(&Failure::NoModel) {
         faults.push(ApiError::NoModel);
     }
-    if described.failures.contains(&Failure::NoRents) {
-        faults.push(ApiError::NoRents(String::new()));
-    }
     let may_conflict = described.failures.contains(&Failure::WrongState);
     if endpoint.takes_idempotency_key() || may_conflict {
         faults.push(ApiError::IdempotencyConflict);

@@ -106,6 +106,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             Operation::new("letterheadDelete", "Delete the letterhead of the account")
                 .with_answer(answer_schema())
+                .failing(Failure::NoRecord)
         }),
     },
 ];

@@ -8,14 +8,13 @@ use super::estimates::{estimate_permit, read_body};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::openapi::{Failure, Operation, enveloped, reference};
+use crate::openapi::{Operation, enveloped, reference};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_engine::pool::Load;
 use toise_estimate::request::rent::parse_rent;
 use toise_market::rents::RentError;
-use toise_market::rents::model::TooLittle;
 use toise_service::error::ApiError;
 
 /// Path of a fault about the place of a home.
@@ -41,12 +40,11 @@ fn operation() -> Operation {
              contains four rents in five, and the gross yield. The estimate is learned from the homes to rent that \
              adverts show, each once, and starts from the official map of rents if it was imported. Adverts mostly \
              state rents with charges; those of the map include them. The yield is the rent of a year over `price`, \
-             or over the estimated value of the home. 422 if too little is known of the place, 503 if no rent is \
-             known at all",
+             or over the estimated value of the home. 422 if too few \
+             rents are known",
         )
         .with_request(reference("RentRequest"))
         .with_answer(enveloped(reference("RentEstimate")))
-        .failing(Failure::NoRents)
 }
 
 /// `POST /v2/protected/estimate/rent`: estimates the rent of a home.
@@ -66,12 +64,7 @@ async fn rent(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 fn error_of(error: RentError) -> ApiError {
     match error {
         RentError::Invalid(fault) => fault.into(),
-        RentError::TooLittle(nothing @ TooLittle::Anywhere { .. }) => {
-            ApiError::NoRents(nothing.to_string())
-        }
-        RentError::TooLittle(here @ TooLittle::Here { .. }) => {
-            Fault::new(PLACE_PATH, here.to_string()).into()
-        }
+        RentError::TooLittle(known) => Fault::new(PLACE_PATH, known.to_string()).into(),
         other => ApiError::internal(other),
     }
 }

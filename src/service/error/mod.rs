@@ -107,9 +107,6 @@ pub enum ApiError {
         "no model to estimate with: train one with `toise train`; the service loads it automatically"
     )]
     NoModel,
-    /// Neither adverts nor the map of rents are enough to estimate any rent; the text says what is missing.
-    #[error("{0}")]
-    NoRents(String),
     /// A service that this one asks does not answer.
     #[error("the upstream {what} service gives no answer; retry after {retry_after_s} s")]
     UpstreamUnavailable {
@@ -204,7 +201,6 @@ impl ApiError {
             | ApiError::NotReady(_)
             | ApiError::TimedOut
             | ApiError::NoModel
-            | ApiError::NoRents(_)
             | ApiError::UpstreamUnavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, 10000),
             ApiError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 10000),
         }
