@@ -328,10 +328,9 @@ impl OpenData {
         }
         let dpe = Dataset::Dpe.schema();
         let mut addressed = self.texts(dpe, BUILDING, named.clone(), ADDRESS_OF_DIAGNOSTIC)?;
-        addressed.extend(buildings.iter().flat_map(|one| one.address_ids.clone()));
         if parcels.is_empty() {
             link = Link::Address;
-            let mut ids = self.texts(dpe, BUILDING, named.clone(), ADDRESS_OF_DIAGNOSTIC)?;
+            let mut ids = addressed.clone();
             ids.extend(scores.keys().cloned());
             let found = self.texts(addresses::schema(), "id", ids, PARCELS_OF_ADDRESS)?;
             let found = found.into_iter();
@@ -339,6 +338,7 @@ impl OpenData {
                 .map(|id| parcel_today(id.into()).into_owned())
                 .collect();
         }
+        addressed.extend(buildings.iter().flat_map(|one| one.address_ids.clone()));
         let place = PlaceFacts {
             former_parcels: self.followed(&parcels, dfi::LATER, dfi::FORMER)?,
             buildings,

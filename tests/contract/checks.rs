@@ -80,7 +80,7 @@ async fn a_check_is_answered_at_once_and_its_result_arrives_as_a_change() {
     portal.set("/1", Act::Status(403, ""));
     let refused = "SELECT count(*) FROM rejections WHERE reason LIKE 'refused: %'";
     until("the refusal", async || {
-        // A check that has not ended yet answers one that is asked meanwhile.
+        // While a check is running, a second request for it gets the result of the first.
         told(service.post(&check("adverts", advert_id), "").await, 200).await;
         service.stored(refused) != [0]
     })
