@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares toise with PostgreSQL and PostGIS on twelve queries of the same properties.
+# Compares toise with PostgreSQL and PostGIS on fourteen queries of the same properties.
 # Usage: benches/versus/postgres.sh [PROPERTIES]   (default 2000000; takes about 25 GB of disk at that size)
 # Further arguments go to postgres.py (--rounds N, --json FILE, ...). PostgreSQL runs on loopback while the script runs.
 set -eu

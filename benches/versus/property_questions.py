@@ -1,10 +1,12 @@
-"""Twelve queries of properties, as HTTP bodies and as SQL conditions over the same rows.
+"""Fourteen queries of properties, as HTTP bodies and as SQL conditions over the same rows.
 
 A query is drawn from a property, so that it has a result. A page has a hundred whole records in order, and the exact
 number of matching properties.
 """
 
+import json
 import math
+import random
 from dataclasses import dataclass
 
 EARTH_RADIUS_M = 6_371_008.8
@@ -93,12 +95,43 @@ def around(home, metres):
 
 
 def box(home, half):
-    north, south, west, east = home["lat"] + half, home["lat"] - half, home["lon"] - half, home["lon"] + half
+    return box_of(home["lat"] + half, home["lat"] - half, home["lon"] - half, home["lon"] + half)
+
+
+def box_of(north, south, west, east):
     told = {"geoBoundingBox": {"topLeft": {"lat": north, "lon": west}, "bottomRight": {"lat": south, "lon": east}}}
     return {"location": [{"locationCoordinate": {"location": told}}]}, (
         f"position && st_makeenvelope({west!r}, {south!r}, {east!r}, {north!r}, 4326) "
         f"and lat between {south!r} and {north!r} and lon between {west!r} and {east!r}"
     )
+
+
+# The vertices of a drawn area, and the least and the greatest distance of one from the centre, in degrees of latitude.
+AREA_VERTICES = 200
+AREA_RADII = (0.01, 0.03)
+
+
+def drawn(home):
+    """The vertices of a star around a home. The first one is repeated at the end."""
+    chance = random.Random(home["flx_id"])
+    wide = 1 / math.cos(math.radians(home["lat"]))
+    ring = []
+    for number in range(AREA_VERTICES):
+        turn, radius = math.tau * number / AREA_VERTICES, chance.uniform(*AREA_RADII)
+        ring.append([round(home["lon"] + radius * wide * math.cos(turn), 6), round(home["lat"] + radius * math.sin(turn), 6)])
+    return [*ring, ring[0]]
+
+
+def area(home):
+    polygon = {"type": "Polygon", "coordinates": [drawn(home)]}
+    shape = f"st_setsrid(st_geomfromgeojson({quoted(json.dumps(polygon))}), 4326)"
+    return {"location": [{"locationCoordinate": {"location": {"area": polygon}}}]}, f"st_covers({shape}, position)"
+
+
+def box_of_area(home):
+    """The smallest box around the area of a home."""
+    lons, lats = zip(*drawn(home))
+    return box_of(max(lats), min(lats), min(lons), max(lons))
 
 
 def merged(one, other):
@@ -126,7 +159,7 @@ def question(name, clauses, *, words=None, **rest):
 
 
 def draw(connection, rounds, seed):
-    """Returns `rounds` lists of twelve queries."""
+    """Returns `rounds` lists of fourteen queries."""
     columns = ("flx_id::text, type, offer_type, location_department, location_insee_code, location_postal_code, lat, lon, "
                "price_latest_value, habitation_surface_total, habitation_room_count")
     connection.execute(f"select setseed({seed % 1000 / 1000})")
@@ -156,6 +189,9 @@ def of_home(home):
                  [place("location_postal_code", "postalCode", home), kind_of(home), offer_of(home), ONLINE]),
         question("2 km around, price, by price", [around(home, 2000), price(asked * 0.6, asked * 1.6)], sort="PRICE"),
         question("a box of 0.1 degrees, rooms, newest first", [box(home, 0.05), room_count], sort="FIRST_SEEN_AT"),
+        question("a drawn area of 200 vertices, price, by price", [area(home), price(asked * 0.6, asked * 1.6)], sort="PRICE"),
+        question("the box around that area, price, by price",
+                 [box_of_area(home), price(asked * 0.6, asked * 1.6)], sort="PRICE"),
         question("a department, type, offer, by price",
                  [department, kind_of(home), offer_of(home)], sort="PRICE", descending=False),
         question("a department, online, page 11 by cursor", [department, ONLINE], sort="PRICE", pages_before=10),
