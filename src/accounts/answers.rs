@@ -12,8 +12,8 @@ use crate::signing::SigningSecret;
 use crate::sql_limits::SqlLimits;
 use crate::usage::{DayUsage, TypeUsage};
 
-/// Returns an account as JSON, with its values at the moment for which it was read ([`Account::at`]). `secret` is
-/// passed only after it was created or rotated.
+/// Returns an account as JSON, as of the time that the caller gave to [`Account::at`]. The caller passes `secret` only
+/// right after it was created or rotated.
 pub fn account_answer(account: &Account, secret: Option<&SigningSecret>) -> Value {
     let mut answer = json!({
         "account_id": account.account_id,
@@ -31,7 +31,7 @@ pub fn account_answer(account: &Account, secret: Option<&SigningSecret>) -> Valu
     answer
 }
 
-/// Returns a key as JSON. `key`, its text, is passed only when it was just created. Unset values are left out.
+/// Returns a key as JSON. The caller passes `key`, the text of the key, only right after it was created.
 pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
     let mut answer = json!({
         "key_id": record.key_id,
@@ -77,7 +77,7 @@ fn grant_names(grants: Grants) -> Vec<&'static str> {
     grants.iter().map(Grant::as_str).collect()
 }
 
-/// Returns total consumption, and its parts by type.
+/// Returns the total consumption, and the consumption of each type.
 pub fn consumption_answer(parts: &[TypeUsage]) -> Value {
     let total: u64 = parts.iter().map(|part| part.credits).sum();
     let by_type: Vec<Value> = parts
@@ -105,7 +105,7 @@ pub fn account_usage_answer(account: &Account, parts: &[TypeUsage]) -> Value {
     answer
 }
 
-/// Returns a moment in the format of the contract: ISO 8601, UTC, milliseconds.
+/// Returns a time in the format of the contract: ISO 8601, UTC, milliseconds.
 pub fn moment(moment: DateTime<Utc>) -> Value {
     Value::from(moment.to_rfc3339_opts(SecondsFormat::Millis, true))
 }

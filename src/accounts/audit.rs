@@ -36,12 +36,12 @@ pub struct AuditEntry {
 /// State of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditState {
-    /// Maximum number of entries.
+    /// Number of entries.
     pub entries: u64,
     /// Digest of the last entry, hexadecimal; empty without entries.
     pub head: String,
     /// Number of the first entry whose digest does not match or that follows a gap. If only entries at the end are
-    /// missing, the number of the first one.
+    /// missing, the number of the first missing one.
     pub broken_at: Option<i64>,
 }
 
@@ -79,7 +79,7 @@ pub fn append(store: &Store, clock: &Clock, act: Act) -> store::Result<()> {
     store.write(move |transaction| toise_store::audit::append(transaction, at_ms, act))
 }
 
-/// Performs an act of the command line, and writes an entry before and after it.
+/// Performs an act on the command line, and writes one entry before it and one after it.
 ///
 /// # Errors
 /// The act fails (the log records this), or the store cannot be written.
@@ -132,7 +132,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
     })
 }
 
-/// Returns the latest entries, or the latest before a number, newest first; at most [`ENTRIES_MAX`].
+/// Returns the latest entries, newest first, at most [`ENTRIES_MAX`]; with `before`, only those with a lower number.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -148,7 +148,7 @@ pub fn latest(store: &Store, before: Option<i64>, take: usize) -> store::Result<
     })
 }
 
-/// Returns the latest entry about an act of the command line that succeeded.
+/// Returns the latest entry of an action on the command line that succeeded.
 ///
 /// # Errors
 /// The store cannot be read.

@@ -1,13 +1,13 @@
 //! Removes responses stored under idempotency keys from the ledger, for the erasure of a person's contacts.
 //!
-//! Only the body is removed: the call stays remembered. A repeated call that only reads runs again; one that changed
-//! something is answered as a call whose response is no longer kept.
+//! Only the body is removed; the ledger still records that the call was made. If a call that only reads is repeated, it
+//! runs again. If a call that changed something is repeated, the answer says that its response is no longer kept.
 
 use rusqlite::{Connection, Row};
 
 use toise_store::{self as store, Database, is_intact_answer};
 
-/// Index of the decrypted body in the query.
+/// Index of the query's column with the decrypted body.
 const REVEALED_COLUMN: usize = 8;
 
 /// A stored response, by account and idempotency key.
@@ -18,8 +18,8 @@ pub struct ResponseName {
     pub idempotency_key: String,
 }
 
-/// Returns the stored responses whose body satisfies a condition. Reads all of them. Damaged ones are left out; they are
-/// never sent. Blocks.
+/// Returns the stored responses whose body satisfies a condition. Reads all stored responses. Leaves out damaged ones,
+/// which are never sent. Blocks.
 ///
 /// # Errors
 /// The ledger cannot be read.

@@ -11,13 +11,13 @@ use toise_store::{self as store, Store};
 /// The letterhead of an account, as it was stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredLetterhead {
-    /// Text.
+    /// The text.
     pub text: String,
-    /// Bytes of the logo, a file that was checked before it was stored.
+    /// Bytes of the logo file, which was checked before it was stored.
     pub logo: Option<Vec<u8>>,
 }
 
-/// Stores the letterhead of an account, in place of the one before. The caller has checked it.
+/// Stores the letterhead of an account and replaces the previous one. The caller has checked it.
 ///
 /// # Errors
 /// The store fails.

@@ -32,19 +32,19 @@ pub enum Consumption {
     AdvertsGetById,
     /// A search of diagnostics.
     OpendataDpeSearch,
-    /// A match of diagnostics.
+    /// A call that matches homes with diagnostics.
     OpendataDpeMatch,
     /// A search of sales.
     OpendataDvfSearch,
-    /// A match of sales.
+    /// A call that matches homes with sales.
     OpendataDvfMatch,
     /// The history of a parcel.
     ParcelsGetById,
     /// The history of a building.
     BuildingsGetById,
-    /// A geocoding.
+    /// Geocoding of an address.
     GeocodingSearch,
-    /// A reverse geocoding.
+    /// Reverse geocoding of a position.
     GeocodingReverse,
     /// Geocoding of a file.
     GeocodingCsv,
@@ -114,7 +114,7 @@ impl Consumption {
         WebhookPortfolios,
     ];
 
-    /// Returns the spelling of the contract.
+    /// Returns the name in the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             PropertiesGetById => "API_PROPERTIES_GET_BY_ID",
@@ -216,7 +216,7 @@ impl fmt::Display for Consumption {
     }
 }
 
-/// A text that is not a consumption type.
+/// The error for a text that is not a consumption type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown consumption type {0:?}; the types are: {types}", types = all_names())]
 pub struct UnknownConsumption(pub String);
@@ -247,7 +247,7 @@ impl Default for Prices {
 }
 
 impl From<&BTreeMap<String, u32>> for Prices {
-    /// Reads prices by name of type. Missing types keep their default, unknown names are ignored.
+    /// Reads prices by the name of their type. Types that are missing keep their default; unknown names are ignored.
     fn from(list: &BTreeMap<String, u32>) -> Self {
         let mut prices = Self::default();
         for consumption in Consumption::ALL {

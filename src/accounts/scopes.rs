@@ -24,7 +24,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// All scopes, in the order of lists.
+    /// All scopes, in the order in which lists show them.
     pub const ALL: [Scope; 8] = [
         Scope::Search,
         Scope::Refetch,
@@ -36,7 +36,7 @@ impl Scope {
         Scope::Admin,
     ];
 
-    /// Returns the spelling of the contract.
+    /// Returns the name in the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             Scope::Search => "search",
@@ -51,7 +51,7 @@ impl Scope {
     }
 }
 
-/// A text that is not a scope.
+/// The error for a text that is not a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown scope {0:?}; must be one of: search, refetch, analytics, ai, geocoding, alerts, sql, admin"

@@ -1,8 +1,8 @@
 //! The text of a key: a prefix that identifies toise, 256 random bits, and a checksum.
 //!
 //! `toise_live_` or `toise_test_`, then 43 random letters and digits, then 6 checksum characters. Scanners recognise
-//! leaked keys by the prefix, and the checksum rejects a mistyped key without reading the store. Only the SHA-256 is
-//! stored: 256 random bits do not need a slower hash.
+//! leaked keys by the prefix, and thanks to the checksum a mistyped key is rejected without a read of the store. Only
+//! the SHA-256 is stored: 256 random bits do not need a slower hash.
 
 use rand::distr::{Alphanumeric, SampleString};
 use sha2::{Digest, Sha256};

@@ -1,9 +1,9 @@
 //! The credentials of an account's deliveries: a webhook key that receivers compare, and a secret with which they
 //! verify signatures.
 //!
-//! Both must be readable to be used. Unlike keys, they are therefore stored in plain form, or sealed if there is a
-//! master key ([`toise_store::master_key`]), in a file that only its owner can read. Neither can be printed by
-//! accident.
+//! Both must be readable to be used, so they are not hashed as API keys are. They are stored in plain form, or
+//! encrypted if there is a master key ([`toise_store::master_key`]), in a file that only its owner can read. Neither
+//! can be printed by accident.
 
 use std::fmt;
 

@@ -70,7 +70,7 @@ pub struct TypeUsage {
 pub struct DayUsage {
     /// The day, UTC: `YYYY-MM-DD`.
     pub day: String,
-    /// Consumption of one type on it.
+    /// Consumption of one type on that day.
     pub usage: TypeUsage,
 }
 
@@ -166,7 +166,7 @@ fn usage(row: &Row<'_>) -> rusqlite::Result<Usage> {
     })
 }
 
-/// Returns sums by type, in the order of their names.
+/// Returns sums by type, sorted by the name of the type.
 pub fn by_type<'u>(usage: impl IntoIterator<Item = &'u Usage>) -> Vec<TypeUsage> {
     let mut types: Vec<TypeUsage> = Vec::new();
     for part in usage {

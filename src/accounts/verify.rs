@@ -1,13 +1,13 @@
-//! Verifies the API key of a request header; every protected request passes through here.
+//! Verifies the API key in a request's header. Every protected request passes through here.
 //!
-//! A cached key costs one SHA-256 and a memory lookup. Triggers of the store count the changes of keys, and a cached
-//! record is valid only for the count at which it was read: any change of any key makes all of them stale. The count is
-//! polled on demand, at most once per `CHANGE_CHECK_EVERY`, so a revocation by another process takes effect well within
-//! a second.
+//! A cached key costs one SHA-256 and a memory lookup. Triggers in the store count changes to keys. A cached record is
+//! valid only while the count is the same as when the record was read, so a change to any key makes all records stale.
+//! The count is polled on demand, at most once per `CHANGE_CHECK_EVERY`, so a revocation by another process takes
+//! effect well within a second.
 //!
-//! An unknown text in the format of a key costs no read of the key table: the beginnings of all digests are in memory,
-//! as of the current count. Because a key must work as soon as it is created, the count is polled after such a text has
-//! arrived. One poll serves all texts that wait for it.
+//! An unknown text in the format of a key costs no read of the key table, because the first bytes of all digests are in
+//! memory, as of the current count. A key must work as soon as it is created, so the count is polled after such a text
+//! has arrived. One poll serves all texts that wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -39,7 +39,7 @@ const STORE_READS_MAX: usize = 4;
 pub struct KeyVerifier {
     store: Store,
     clock: Clock,
-    /// Cached records, each with the count of key changes from before it was read.
+    /// Cached records, each with the count of key changes just before it was read.
     cached: moka::sync::Cache<KeyHash, (i64, Arc<KeyRecord>)>,
     known: Arc<RwLock<KnownDigests>>,
     watch: Arc<KeyChangeWatch>,
@@ -48,7 +48,7 @@ pub struct KeyVerifier {
 
 /// The digests of all keys, as of a count of key changes.
 struct KnownDigests {
-    /// The count from before the digests were read.
+    /// The count just before the digests were read.
     changes: i64,
     /// The first eight bytes of each digest, sorted; `None` if there are more than [`KNOWN_KEYS_MAX`].
     beginnings: Option<Vec<u64>>,
@@ -80,7 +80,7 @@ fn beginning_of(hash: &KeyHash) -> u64 {
     u64::from_be_bytes([first, second, third, fourth, fifth, sixth, seventh, eighth])
 }
 
-/// The reason why it could not be determined whether a key is valid.
+/// Why a key could not be verified.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The store could not be read.
@@ -335,8 +335,8 @@ impl KeyVerifier {
         Ok(self.if_valid(record, &hash))
     }
 
-    /// Returns the record if it is neither revoked nor expired. The record was found by its hash. Comparing the whole
-    /// hash again in constant time means that access does not depend on the lookup in the cache or the index.
+    /// Returns the record if its key is neither revoked nor expired. The record was found by its hash. The whole hash
+    /// is compared again in constant time, so that access does not depend on the lookup in the cache or the index.
     fn if_valid(&self, record: Arc<KeyRecord>, hash: &KeyHash) -> Option<Arc<KeyRecord>> {
         let same = bool::from(record.hash.ct_eq(hash));
         (same && record.is_valid_at(self.clock.now())).then_some(record)

@@ -53,8 +53,8 @@ impl WaitingRows {
         }
     }
 
-    /// Adds a row, or counts it as left out if the maximum is waiting. Logs the first row that waits and the first that
-    /// is left out.
+    /// Adds a row, or counts it as left out if the queue is full. Logs the first row that waits and the first that is
+    /// left out.
     pub(crate) fn add(&self, entry: LedgerEntry, reason: &dyn std::error::Error) {
         let mut state = self.state.lock();
         if state.rows.len() >= self.rows_max {
@@ -84,7 +84,7 @@ impl WaitingRows {
         state.rows.iter().take(count_max).cloned().collect()
     }
 
-    /// Removes the oldest `count` rows, because they are written.
+    /// Removes the oldest `count` rows after they were written.
     pub(crate) fn remove_oldest(&self, count: usize) {
         let mut state = self.state.lock();
         let count = count.min(state.rows.len());
@@ -120,7 +120,7 @@ impl WaitingRows {
         self.state.lock().left_out
     }
 
-    /// Returns the number of rows of a key that wait, of the month of `now`.
+    /// Returns the number of waiting rows of a key in the month of `now`.
     pub fn calls_of_month(&self, key_id: Uuid, now: DateTime<Utc>) -> u64 {
         let state = self.state.lock();
         state

@@ -12,9 +12,9 @@ use toise_contract::listings::scalars::Eur;
 /// Data that is stored about an advert in addition to its content.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdvertHistory {
-    /// The latest sighting, which the content comes from.
+    /// The latest sighting, from which the content comes.
     pub observed_at: Timestamp,
-    /// Whether this service gave that moment to the sighting.
+    /// Whether this service set that time, because the sender gave none.
     pub is_stamped: bool,
     /// The earliest sighting.
     pub first_seen_at: Timestamp,
@@ -37,7 +37,7 @@ pub struct AdvertHistory {
 pub struct Sighting {
     /// When the advert was seen.
     pub observed_at: Timestamp,
-    /// Whether this service gave that moment to the sighting.
+    /// Whether this service set that time, because the sender gave none.
     pub is_stamped: bool,
     /// The earliest sighting the sender knows of.
     pub first_seen_at: Timestamp,
@@ -102,8 +102,8 @@ impl AdvertHistory {
         self.observed_at > observed_at
     }
 
-    /// Returns the history with `first_seen_at` if it is earlier than the known first sighting. The publication moves
-    /// with it unless the advert was republished.
+    /// Returns the history with the first sighting moved back to `first_seen_at`, if that is earlier. `published_at`
+    /// moves with it, unless the advert was republished.
     fn with_earlier(self, first_seen_at: Timestamp) -> Self {
         let is_republished = self.published_at > self.first_seen_at;
         let first_seen_at = self.first_seen_at.min(first_seen_at);

@@ -3,7 +3,7 @@
 //! `toise_listings` runs the steps: [`incoming`] reads the advert, [`identity`] derives its key from the URL,
 //! [`prepare`] merges it into the stored record, completes it ([`complete`]), checks it for anomalies ([`anomaly`]) and
 //! reports what changed ([`change`]), or that only timestamps changed ([`restated`]). [`contacts`] removes contacts of
-//! persons who asked to be forgotten. All functions are pure: they read neither the store nor a clock.
+//! people who asked to be forgotten. All functions are pure: they read neither the store nor a clock.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
 //! Detects records that differ from the stored ones only in their timestamps, as after most sightings.
 //!
 //! Called for adverts and properties that are seen again, to decide which alerts to test. Compares the JSON texts byte
-//! by byte, because the same code wrote both in the same order of fields: parsing them would cost more than the rest of
-//! such a sighting.
+//! by byte, which is possible because the same code wrote both in the same order of fields. Parsing them would cost
+//! more than all other work for such a sighting.
 
 /// Format of a timestamp in records, with its quotes; `0` stands for any digit.
 const MOMENT: &[u8] = b"\"0000-00-00T00:00:00.000Z\"";
@@ -16,7 +16,7 @@ pub fn is_restated(former: &[u8], present: &[u8]) -> bool {
     let mut at = 0;
     while let Some(ahead) = first_difference(&former[at..], &present[at..]) {
         let different = at + ahead;
-        // Two moments differ within their quotes.
+        // If a timestamp differs, it begins at the last quote before the difference.
         let start = present[..different]
             .iter()
             .rposition(|byte| *byte == b'"')

@@ -1,12 +1,12 @@
 //! Mappings: rules that turn the rows of a file or of a request body into adverts.
 //!
 //! A mapping is a TOML file in the language of a portal's rules ([`crate::portals`]): the same fields, conversions and
-//! value maps, with a column or a JSON path in place of a selector. `toise ingest --mapping` and bodies sent over HTTP
-//! use it. Those in `data/mappings/` are compiled into the executable; a file of the same name in `<data>/mappings/`
-//! replaces one, others are added.
+//! value maps, with a column or a JSON path in place of a selector. `toise ingest --mapping` and ingestion over HTTP
+//! use mappings. Those in `data/mappings/` are compiled into the executable. A file in `<data>/mappings/` replaces the
+//! one of the same name, or adds another.
 //!
-//! If a file uses another name for a column, the column is found by its meaning (`names`); one table of names serves
-//! all mappings.
+//! If a file of adverts uses another name for a column, the column is found by its meaning (`names`). All mappings
+//! share one table of names.
 //!
 //! Rules are tried in the order of the file, and each field takes its value from the first rule that finds one. A value
 //! that the field does not accept is left out and reported; the advert stays.
@@ -75,7 +75,7 @@ pub struct Mapping {
     own: Vec<String>,
 }
 
-/// Warning about a code that got back its first digit.
+/// Warning that the leading zero of a code was restored.
 const ZERO_RESTORED: &str = "a code of four digits got back the zero that it begins with";
 
 /// The advert made from a row.
@@ -102,7 +102,7 @@ impl Mapping {
     /// Reads a mapping from the text of its file.
     ///
     /// # Errors
-    /// What is wrong, with the name of the file and the place in it.
+    /// The file is not a valid mapping; the message names the file and the place in it.
     pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
         let refuse = |fault: String| Error::new(file, fault);
         let written: MappingFile =
@@ -136,7 +136,7 @@ impl Mapping {
         Self::parse(&path.display().to_string(), &text)
     }
 
-    /// Creates the mapping of single columns, given as pairs of field and column.
+    /// Creates a mapping from pairs of a field and its column.
     ///
     /// # Errors
     /// A field does not exist in an advert, or a column is not a valid path.
@@ -160,8 +160,8 @@ impl Mapping {
         }
     }
 
-    /// Adds constants: rows that have no other value of a field get this one. `pairs` are fields and values, written as
-    /// in a cell.
+    /// Adds constants: a row without another value for a field gets the constant. `pairs` are fields and their
+    /// constants, written as in a cell.
     ///
     /// # Errors
     /// A field does not exist in an advert, or does not accept its value.
@@ -197,7 +197,7 @@ impl Mapping {
         }
     }
 
-    /// Returns whether it was read from a file.
+    /// Returns whether the mapping was read from a file.
     pub fn is_of_file(&self) -> bool {
         !self.file.is_empty()
     }
@@ -207,12 +207,12 @@ impl Mapping {
         self.rules.iter().any(|rule| rule.value.field.name == field)
     }
 
-    /// Returns the columns and paths that it reads.
+    /// Returns the columns and paths that the mapping reads.
     pub fn paths(&self) -> impl Iterator<Item = &RowPath> {
         self.rules.iter().flat_map(RowRule::paths)
     }
 
-    /// Returns the columns of a header that it reads, under any of their names.
+    /// Returns the columns of a header that the mapping reads, under any of their names.
     pub fn columns<'h>(&self, header: &'h [String]) -> Vec<&'h str> {
         let others = OtherNames::new(header.iter().map(String::as_str), &self.own);
         let mut read = Vec::new();
@@ -227,7 +227,7 @@ impl Mapping {
         read
     }
 
-    /// Returns the columns of a header that it reads, in their order, with their fields.
+    /// Returns the columns of a header that the mapping reads, in the order of the header, with their fields.
     pub fn columns_used(&self, header: &[String]) -> Vec<ColumnUse> {
         let others = OtherNames::new(header.iter().map(String::as_str), &self.own);
         let mut fields: Vec<Vec<&str>> = vec![Vec::new(); header.len()];
@@ -262,12 +262,12 @@ impl Mapping {
             .collect()
     }
 
-    /// Creates the evidence of how the columns of a file write numbers, for [`Mapping::observe`].
+    /// Creates an empty record of how the columns of a file write numbers, which [`Mapping::observe`] fills.
     pub fn decimals(&self, form: &FileForm) -> FileDecimals {
         FileDecimals::new(self.rules.len(), form)
     }
 
-    /// Takes the numbers of a row into account.
+    /// Adds the numbers of a row to `decimals`.
     pub fn observe(&self, row: &Row, decimals: &mut FileDecimals) {
         let row = NamedRow::new(row, &self.own);
         for (place, rule) in self.rules.iter().enumerate() {
@@ -275,7 +275,8 @@ impl Mapping {
         }
     }
 
-    /// Reads numbers as the columns of a file write them; with `is_text`, those that stay ambiguous are left out.
+    /// Makes the rules read numbers as the columns of a file write them. With `is_text`, numbers that stay ambiguous
+    /// are left out.
     pub fn set_decimals(&mut self, decimals: &FileDecimals, is_text: bool) {
         for (place, rule) in self.rules.iter_mut().enumerate() {
             let lone = decimals.lone_separator(place);
@@ -361,7 +362,7 @@ impl Mapping {
     /// Converts a row of a body to an advert, like [`Mapping::read`].
     ///
     /// # Errors
-    /// The row is no object, or an essential value was left out, without which the row would mean another advert or
+    /// The row is not an object, or an essential value was left out, without which the row would mean another advert or
     /// another time.
     pub fn convert(&self, row: Value, portals: &Portals) -> Result<MappedAdvert, Fault> {
         let Value::Object(row) = row else {

@@ -98,7 +98,7 @@ impl Comparison {
         }
     }
 
-    /// Returns the bits without the odds before any comparison.
+    /// Returns the bits without the prior bits.
     pub fn evidence_bits(&self) -> f32 {
         self.bits - self.prior_bits
     }
@@ -111,9 +111,9 @@ impl Comparison {
         }
     }
 
-    /// Returns whether something other than the features of the home identifies it: pictures shown by two sellers, a
-    /// reference of one seller, or a number that is in both URLs. This outweighs a single contradiction. Pictures of
-    /// one seller do not count, because a seller shows the same pictures for several flats of a building.
+    /// Returns whether the home is identified by something other than its features: pictures shown by two sellers, a
+    /// reference of one seller, or a number in both URLs. This outweighs a single contradiction. Pictures of one seller
+    /// do not count, because a seller may show the same pictures for several flats of a building.
     pub fn is_identified(&self) -> bool {
         !self.programme
             && ((!self.one_seller && self.shares_pictures())
@@ -126,8 +126,8 @@ impl Comparison {
         !self.programme && self.is_at_most(ComparedField::Photos, 1)
     }
 
-    /// Returns whether both have the same text with the same figures at the same price: a mistake in the commune or the
-    /// energy class of one is then likelier than a second home.
+    /// Returns whether both have the same text, figures and price. A mistake in the commune or energy class of one
+    /// advert is then more likely than a second home.
     pub fn is_one_text(&self) -> bool {
         !self.programme
             && self.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
@@ -167,7 +167,7 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     compare_among(one, other, &Surroundings::default())
 }
 
-/// Compares an advert with another one around it: values that are common there are weaker evidence.
+/// Compares an advert with another one nearby. Values that are common in the surroundings are weaker evidence.
 pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundings) -> Comparison {
     let prior_bits = around.prior_bits() + around.portal_bits(other);
     let lookalike_bits = around.lookalike_bits(one, other);
@@ -233,7 +233,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
     comparison
 }
 
-/// Returns whether two adverts could be one asset, whatever is common around them.
+/// Returns whether two adverts could be the same asset, whichever values are common in their surroundings.
 pub fn may_be_same(one: &Fingerprint, other: &Fingerprint) -> bool {
     let comparison = compare(one, other);
     let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);
@@ -270,8 +270,9 @@ fn bar(comparison: &Comparison) -> Option<Veto> {
     None
 }
 
-/// Returns whether both are of a new-build programme, or lots of one sale. Texts, figures and pictures are then those
-/// of the programme, and only features of a single flat (price with area or floor) distinguish it from the others.
+/// Returns whether both adverts are of a new-build programme, or lots of one sale. Texts, figures and pictures are then
+/// those of the programme. Only the features of a single flat (price with area or floor) distinguish it from the
+/// others.
 pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     let is = |advert: &Fingerprint| advert.new_build || advert.class == Class::Program;
     let is_series = one.lot_series.is_some() && one.lot_series == other.lot_series;
@@ -280,8 +281,8 @@ pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     is_series || is_lot || (is(one) && is(other))
 }
 
-/// Returns whether one portal shows two homes at once with one text, at different prices and surfaces: lots of a
-/// seller.
+/// Returns whether two adverts are lots of one seller: one portal shows both at the same time, with the same text but
+/// different prices and surfaces.
 fn shown_as_lots(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
     let level = |wanted: ComparedField| {
         let found = levels.iter().find(|(field, _)| *field == wanted);

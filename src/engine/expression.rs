@@ -1,8 +1,8 @@
-//! Translates a filter to a logical expression, which defines its meaning everywhere.
+//! Translates a filter into a logical expression, which defines the meaning of the filter everywhere.
 //!
 //! Queries, SQL and alerts over arriving batches all evaluate this expression, or a kernel that property tests compare
-//! with it ([`super::predicate`]). Columns are named as in the table; inside a condition on the items of a list, they
-//! are named like the fields of its structs.
+//! with it ([`super::predicate`]). Columns have the names of the table. Inside a condition on the items of a list, they
+//! have the names of the fields of its structs.
 
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Column, ScalarValue};

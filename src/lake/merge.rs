@@ -1,4 +1,5 @@
-//! Merges sorted streams of rows into one. Memory is bounded: one batch per stream and one of output.
+//! Merges sorted streams of rows into one. Memory is bounded: the current batch of each stream, the batches that the
+//! next output is built from, and the output.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,10 +10,10 @@ use arrow::compute::interleave_record_batch;
 use super::Error;
 use super::write::SortedBatch;
 
-/// Sorted batches, in sequence.
+/// A sequence of sorted batches, in order.
 pub type SortedStream = Box<dyn Iterator<Item = Result<SortedBatch, Error>> + Send>;
 
-/// Merges streams; rows with equal keys keep the order of the streams.
+/// Merges sorted streams. Rows with equal keys keep the order of their streams.
 pub struct Merge {
     streams: Vec<SortedStream>,
     /// Batches that the next output is built from; a stream's current one is `current[stream]`.

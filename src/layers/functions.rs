@@ -1,5 +1,5 @@
 //! SQL functions over layers: `within(lon, lat, 'layer')`, `nearest(lon, lat, 'layer')` and `distance_to(lon, lat,
-//! 'layer')`. Null if a coordinate or the name is null.
+//! 'layer')`. They return null if an argument is null.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
@@ -37,7 +37,7 @@ pub fn scalar_functions(layers: &Layers) -> Vec<ScalarUDF> {
         .into()
 }
 
-/// What a function asks of a layer.
+/// What a function computes from a layer and a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Relation {
     Within,
@@ -67,7 +67,7 @@ impl Hash for LayerFunction {
 }
 
 impl LayerFunction {
-    /// Asks the layers for each row. Null where an argument is null.
+    /// Calls `ask` with the layer and the position of each row. A row with a null argument gives `None`.
     fn rows<T>(
         &self,
         arguments: &[ArrayRef],

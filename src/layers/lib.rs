@@ -1,13 +1,13 @@
-//! Layers: geodata that other people publish, such as flood zones, planning zones, schools or stations, under a name.
+//! Layers: named geodata that others publish, such as flood zones, planning zones, schools or stations.
 //!
 //! `toise import layer` reads a file ([`import`], `read/`), checks every geometry and converts it to degrees
 //! (`prepare`), and writes one GeoParquet file in the order of a space-filling curve (`write`) into a folder per layer
-//! ([`folder`]). Queries read the attributes as the table `layer_NAME` ([`table`]) and ask the geometries through the
-//! functions `within`, `nearest` and `distance_to` ([`functions`]), which use a packed R-tree in memory ([`index`]).
-//! Filters of searches and alerts use the same tree (`filter`).
+//! ([`folder`]). SQL queries read the attributes as the table `layer_NAME` ([`table`]). They query the geometries with
+//! the functions `within`, `nearest` and `distance_to` ([`functions`]), which use a packed R-tree in memory
+//! ([`index`]). Filters of searches and alerts use the same tree (`filter`).
 //!
-//! A position is in a layer by the rule of areas (`toise_geo::area`): borders, those of holes included, are inside.
-//! Distances are planar, as everywhere (`toise_geo::distance`).
+//! As for areas (`toise_geo::area`), a position on a border is inside a layer, even on the border of a hole. Distances
+//! are planar, as everywhere (`toise_geo::distance`).
 
 #![forbid(unsafe_code)]
 

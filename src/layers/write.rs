@@ -1,5 +1,5 @@
-//! The data file of a layer: GeoParquet 1.1 with the number of each feature, its attributes, its geometry as WKB and its
-//! box, by which other programs skip row groups.
+//! Writes the data file of a layer: GeoParquet 1.1 with the number of each feature, its attributes, its geometry as WKB
+//! and its bounding box, which lets other programs skip row groups.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use crate::metadata::Attribute;
 use crate::prepare::{Feature, Prepared};
 use crate::wkb;
 
-/// Column of the number of a feature: its place in the file it was read from, from 1.
+/// Column of the number of a feature: its position in the source file, counted from 1.
 pub(crate) const FEATURE: &str = "feature";
 /// Column of geometries.
 pub(crate) const GEOMETRY: &str = "geometry";
-/// Column of boxes.
+/// Column of bounding boxes.
 pub(crate) const BBOX: &str = "bbox";
 /// Columns that every layer has.
 pub(crate) const OWN_COLUMNS: [&str; 3] = [FEATURE, GEOMETRY, BBOX];
 /// Edges of a box, in the order of GeoParquet.
 const EDGES: [&str; 4] = ["xmin", "ymin", "xmax", "ymax"];
 const VERSION: &str = "1.1.0";
-/// Rows of a row group.
+/// Maximum number of rows in a row group.
 const GROUP_ROWS: usize = 16_384;
 
 /// Returns the columns of a layer with these attributes.
@@ -48,7 +48,7 @@ fn edges() -> Fields {
     EDGES.into_iter().map(edge).collect()
 }
 
-/// Writes the data file. `attributes` has a row for each feature of the file it was read from.
+/// Writes the data file. `attributes` has one row for each feature of the source file.
 ///
 /// # Errors
 /// The output cannot be written.
@@ -69,7 +69,7 @@ pub(crate) fn write(
     for features in prepared.features.chunks(GROUP_ROWS) {
         writer.write(&batch(&schema, features, attributes)?)?;
     }
-    // Without a reference system, coordinates are longitude and latitude on WGS 84.
+    // In GeoParquet, a missing reference system means longitude and latitude on WGS 84.
     let geo = json!({
         "version": VERSION,
         "primary_column": GEOMETRY,

@@ -113,13 +113,13 @@ pub static BODY: [Field; 7] = [
 /// A validated market request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MarketRequest {
-    /// The places that rows are about.
+    /// The kind of place that each row describes.
     pub level: Level,
     /// The class; both if absent.
     pub class: Option<HomeClass>,
-    /// Whether indicators of sale are wanted.
+    /// Whether indicators of sales are requested.
     pub has_sale: bool,
-    /// Whether indicators of rent are wanted.
+    /// Whether indicators of rents are requested.
     pub has_rent: bool,
     /// First day, days since 1970-01-01.
     pub from: Option<i32>,
@@ -202,7 +202,7 @@ impl MarketRequest {
 /// Parses the body of a market request.
 ///
 /// # Errors
-/// The first fault in document order; then days in the wrong order.
+/// The first invalid field in document order; otherwise `from` after `to`, or swapped coordinates in `around`.
 pub fn parse_market(body: &Value) -> Result<MarketRequest, Fault> {
     let at = JsonPath::Body;
     let mut values = fields::read(body, &BODY, at)?;

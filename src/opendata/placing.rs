@@ -1,10 +1,10 @@
-//! Places sales and diagnostics whose row has an address and no position.
+//! Finds positions for sales and diagnostics whose rows have an address but no position.
 //!
 //! A position is used only if it is certain: that of a house number, street or named place found with high confidence
-//! and under exactly the name given. Names that are merely similar often belong to other streets of the commune. The
-//! centre of a town is never used: it would put records where nothing is. A placed record has the field
+//! and under exactly the given name. Names that are merely similar often belong to other streets of the commune. The
+//! centre of a town is never used, because it would put records where no home is. A placed record has the field
 //! `location_precision`, which no source has. The first row without a position opens the index; without imported
-//! addresses nothing is placed.
+//! addresses, nothing is placed.
 
 use toise_geocode::address::Confidence;
 use toise_geocode::resolve::{LazyGeocoder, PostalAddress, Precision};
@@ -21,7 +21,7 @@ pub const LOCATION_PRECISION_ABOUT: &str = "Precision of a position that was fou
 pub struct PlacedCounts {
     /// Records of the departments that had no position.
     pub without_position: u64,
-    /// Those that have one now.
+    /// How many of them have a position now.
     pub placed: u64,
 }
 

@@ -51,7 +51,7 @@ enum Gather {
 }
 
 impl Figure {
-    /// Returns the figure of rows with these values; `None` without values.
+    /// Returns the figure of a group of rows with these values; `None` if there are no values.
     pub fn gathered(self, values: &mut [f32]) -> Option<f64> {
         if values.is_empty() {
             return None;
@@ -167,7 +167,7 @@ impl SourceView {
         }
     }
 
-    /// Visits the rows that a filter selects, with their commune of today and their figure; see [`Engine::scan`].
+    /// Visits the rows that a filter selects, with their current commune and their figure; see [`Engine::scan`].
     pub fn scan_areas<S: Send>(
         &self,
         source: &TileSource,
@@ -270,7 +270,7 @@ impl FigureColumn {
     }
 }
 
-/// The columns that areas are read from, by number.
+/// The columns that areas are read from, by index.
 struct AreaColumns {
     commune: usize,
     figure: FigureColumn,
@@ -297,7 +297,7 @@ impl AreaColumns {
     ) -> Result<(), Error> {
         let communes = read(self.commune)?;
         let figure = self.figure.reader(read(self.figure.number)?.values.clone());
-        // Each code of the category is looked up once.
+        // Each distinct code of the column is looked up once.
         let codes = communes.values.as_dictionary_opt::<Int32Type>();
         let texts = codes.and_then(|codes| codes.values().as_string_opt::<i32>());
         let (Some(codes), Some(texts)) = (codes, texts) else {
@@ -317,7 +317,7 @@ impl AreaColumns {
     }
 }
 
-/// The columns that spots are read from, by number.
+/// The columns that spots are read from, by index.
 struct SpotColumns {
     lat: usize,
     lon: usize,
@@ -364,7 +364,7 @@ fn number(values: &ArrayRef, row: usize) -> Option<f64> {
     values.is_valid(row).then(|| values.value(row))
 }
 
-/// Returns the number of the class behind each key of a category.
+/// Returns the number of the class for each key of a dictionary column.
 fn class_numbers(values: &ArrayRef) -> Option<Vec<Option<f64>>> {
     let categories = values.as_dictionary_opt::<Int32Type>()?.values();
     let numbers = categories.as_string_opt::<i32>()?.iter().map(|name| {

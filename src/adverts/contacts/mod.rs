@@ -1,10 +1,10 @@
-//! Contacts of persons who asked to be forgotten: recognises them in records and texts, and removes them.
+//! Finds and removes, in records and texts, the contacts of people who asked to be forgotten.
 //!
-//! [`ErasedContacts`] is a list of keyed digests, so that a copy of it does not show whom it is about. A contact is
-//! normalised first (`normal`): a telephone number, an email address or a name compares equal however a portal
-//! writes it. Ingestion applies the list to each advert before it is read (`toise_listings::load`), and an erasure to
-//! everything that is stored (`toise_erasure`). Checking a record costs a digest for each contact field and for each
-//! number and address in its texts: about a microsecond.
+//! [`ErasedContacts`] is a list of keyed digests, so that a copy of the list does not reveal anybody's contacts.
+//! Contacts are normalised first (`normal`), so that a telephone number, an email address or a name compares equal
+//! however a portal writes it. Ingestion applies the list to each advert before reading it (`toise_listings::load`). An
+//! erasure applies it to everything that is stored (`toise_erasure`). Checking a record costs a digest for each contact
+//! field and for each number and address in its texts: about a microsecond.
 
 mod normal;
 mod record;
@@ -48,7 +48,7 @@ impl ErasedContacts {
         }
     }
 
-    /// Returns a list of these contacts alone, under the same key.
+    /// Returns a list of only these contacts, under the same key.
     pub fn of<'c>(&self, contacts: impl IntoIterator<Item = &'c Contact>) -> Self {
         let digests = contacts.into_iter().map(|contact| self.digest(contact));
         Self::new(self.key, digests)
@@ -59,7 +59,7 @@ impl ErasedContacts {
         self.digests.iter()
     }
 
-    /// Returns a list of these digests, under the same key.
+    /// Returns a list of only these digests, under the same key.
     pub fn with(&self, digests: impl IntoIterator<Item = ContactDigest>) -> Self {
         Self::new(self.key, digests)
     }

@@ -1,4 +1,4 @@
-//! Destinations and credentials of deliveries, read once per turn.
+//! Destinations and credentials of deliveries, read at most once in each turn of the dispatcher.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use toise_contract::listings::codes::FlxId;
 /// The credentials that an account's deliveries carry.
 pub(super) struct Credentials {
     pub webhook_key: HeaderValue,
-    /// The key that is about to replace it.
+    /// The webhook key that will soon replace the current one.
     pub next_webhook_key: Option<HeaderValue>,
     pub secrets: Vec<ActiveSecret>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Destination {
     url: String,
 }
 
-/// Cache of the rows read in one turn.
+/// Cache of the rows read in one turn of the dispatcher.
 pub(super) struct DestinationCache<'c> {
     connection: &'c Connection,
     now: DateTime<Utc>,

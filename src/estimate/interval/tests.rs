@@ -5,15 +5,15 @@ use super::*;
 #[test]
 fn the_fewer_departments_are_known_the_less_they_tell_of_others() {
     let spread = |count: usize| {
-        // Deviations that alternate about their mean.
+        // Deviations that alternate around their mean.
         let deviations = (0..count).map(|at| if at % 2 == 0 { 0.45 } else { -0.45 });
         Regions::new(&deviations.collect::<Vec<_>>()).half_width
     };
     let (two, ten, ninety) = (spread(2), spread(10), spread(90));
     assert!(two > ten && ten > ninety, "{two} {ten} {ninety}");
-    // With many departments their spread is known, so the interval is that of the normal distribution.
+    // With many departments, the spread is known, so the interval is that of the normal distribution.
     assert!((ninety - NORMAL_90 * 0.45).abs() < 0.02, "{ninety}");
-    // A single department does not deviate from the mean, which is no evidence that places are alike.
+    // A single department does not deviate from its own mean, but this does not show that departments are alike.
     let one = Regions::new(&[0.0]).half_width;
     assert!(one > 1.5, "{one}");
 }

@@ -1,7 +1,7 @@
-//! A view of a segment's words for the alignment of streets.
+//! A view of a segment's words, for aligning the words of a query with those of street names.
 //!
-//! A query reads some thousand words and names of streets. Taking the slices of the mapped file once for all of them
-//! avoids locating the sections for each read.
+//! A query reads several thousand words and street names. The view locates the sections of the mapped file once instead
+//! of at each read.
 
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ impl<'s> WordsView<'s> {
     }
 }
 
-/// Returns the range of the item with an index.
+/// Returns the range of the item at an index.
 fn item(at: &[u32], index: usize) -> Option<Range<usize>> {
     let ends = at.get(index..index + 2)?;
     Some(ends[0] as usize..ends[1] as usize)

@@ -1,9 +1,9 @@
-//! Bounds the memory that a JSON body takes once it is parsed. A value takes about 100 bytes, however short its text
-//! is.
+//! Bounds the memory that a JSON body takes once it is parsed. A parsed value takes about 100 bytes, however short its
+//! text is.
 //!
-//! Usual bodies take up to eight times their length, which the budget of bodies allows for. A body that is nearly all
-//! brackets and commas takes fifty times its length: the difference counts against the budget before the body is
-//! parsed.
+//! Usual bodies take up to eight times their length when parsed, which the budget for bodies allows for. A body that is
+//! nearly all brackets and commas takes fifty times its length. The difference counts against the budget before the
+//! body is parsed.
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ pub async fn bounded(
         return Ok(body);
     }
     let counting = move |_: &_| {
-        // Every value but the first has a comma or a bracket before it; texts have some as well.
+        // Each value but the first follows a comma or a bracket. Texts have these too, so the count may be too high.
         let values = match surplus(&body, marks(&body)) {
             0 => 0,
             _ => values(&body),

@@ -1,4 +1,5 @@
-//! The columns of a table that hold its geometries: WKB, WKT or GeoJSON in one, or two with coordinates.
+//! Finds and reads the geometries of a table: one column of WKB, WKT or GeoJSON, one of `latitude, longitude`, or two
+//! of coordinates.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
@@ -10,7 +11,7 @@ use super::geojson;
 use crate::wkb;
 use toise_geo::wkt;
 
-/// Names of columns with a whole geometry, in lower case.
+/// Names of columns with a whole geometry in each cell, in lower case.
 const GEOMETRY: [&str; 12] = [
     "geometry",
     "geom",
@@ -25,7 +26,7 @@ const GEOMETRY: [&str; 12] = [
     "geometrie",
     "shape",
 ];
-/// Names of columns with longitudes or eastings, each with that of its latitudes or northings, in lower case.
+/// Names of pairs of columns, in lower case: longitudes or eastings, then latitudes or northings.
 const COORDINATES: [(&str, &str); 17] = [
     ("longitude", "latitude"),
     ("lon", "lat"),
@@ -56,19 +57,19 @@ const POSITION: [&str; 7] = [
     "coordonnees",
 ];
 
-/// The columns with geometries, by their places.
+/// The columns that hold the geometries, by index.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum GeometryColumns {
     /// WKB, or text.
     Whole(usize),
     /// `latitude, longitude` in one cell.
     Position(usize),
-    /// X and y.
+    /// X (longitude or easting) and y (latitude or northing).
     Coordinates(usize, usize),
 }
 
 impl GeometryColumns {
-    /// Returns the column of a name that the file gives.
+    /// Returns the geometry column that the metadata of a GeoParquet file names.
     ///
     /// # Errors
     /// There is no such column.
@@ -83,7 +84,7 @@ impl GeometryColumns {
     /// Finds the columns by their names.
     ///
     /// # Errors
-    /// There are none.
+    /// No column has one of the known names.
     pub fn find(schema: &Schema) -> Result<Self, String> {
         let names: Vec<String> = schema
             .fields()
@@ -120,7 +121,7 @@ impl GeometryColumns {
         Ok(batch)
     }
 
-    /// Appends the geometries of the rows of a batch.
+    /// Appends the geometry of each row of a batch to `geometries`.
     ///
     /// # Errors
     /// A cell cannot be read; the message names the feature.
@@ -168,7 +169,7 @@ impl GeometryColumns {
     }
 }
 
-/// Reads the geometry of a row.
+/// A function that reads the geometry of a row, given its index.
 type RowReader<'c> = Box<dyn Fn(usize) -> Result<Option<Geometry>, String> + 'c>;
 
 /// Returns the reader of a column of whole geometries.
@@ -206,7 +207,7 @@ fn text(column: &ArrayRef) -> Result<ArrayRef, String> {
     cast(column, &DataType::Utf8).map_err(|error| error.to_string())
 }
 
-/// Reads `latitude, longitude`, in any of the usual forms.
+/// Reads a latitude and a longitude, separated by a comma or a space, with or without brackets.
 fn position_of(cell: &str) -> Result<Coord, String> {
     let signs: &[char] = &['(', ')', '[', ']', ' '];
     let cell = cell.trim_matches(signs);

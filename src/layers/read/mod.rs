@@ -1,6 +1,6 @@
 //! Readers of files: GeoJSON, GeoParquet, FlatGeobuf, and tables with coordinates, WKT or GeoJSON in their columns.
 //!
-//! Every reader returns the same [`RawLayer`], with geometries as they are in the file. All of it is in memory.
+//! Every reader returns a [`RawLayer`], which is all in memory, with the geometries as they are in the file.
 
 mod attributes;
 mod columns;
@@ -41,7 +41,7 @@ pub(crate) struct RawLayer {
 /// Reads a file. Blocks.
 ///
 /// # Errors
-/// It cannot be read, is of another kind, or is damaged; the message names the feature.
+/// The file cannot be read, has another format, or is damaged; the message names the feature.
 pub(crate) fn read(path: &Path) -> Result<RawLayer> {
     let refused = |reason: String| Error::File {
         path: path.to_owned(),
@@ -52,7 +52,7 @@ pub(crate) fn read(path: &Path) -> Result<RawLayer> {
     let is_flatgeobuf = file.read_exact(&mut start).is_ok() && start == *FLATGEOBUF;
     file.rewind().map_err(Error::io(path))?;
     let layer = if is_flatgeobuf {
-        // The library panics at some damaged files.
+        // The library panics on some damaged files.
         let read = AssertUnwindSafe(|| flatgeobuf::read(file));
         catch_unwind(read).unwrap_or_else(|_| Err("damaged FlatGeobuf".to_owned()))
     } else {
@@ -90,7 +90,7 @@ fn read_other(path: &Path, file: File) -> Result<RawLayer, String> {
     tabular::read_text(again, &form)
 }
 
-/// Refuses a feature beyond the maximum.
+/// Refuses more features than the maximum.
 fn check_count(count: usize) -> Result<(), String> {
     if count > FEATURES_MAX {
         return Err(format!("more than {FEATURES_MAX} features; split the file"));

@@ -1,5 +1,6 @@
-//! How accurate estimated rents are: every home to rent is predicted from a model that does not know it, nor the other
-//! homes of its fifth, and held against its interval, which is calibrated on the other four fifths.
+//! Measures how accurate estimated rents are. The homes to rent are divided into fifths. The rent of each home is
+//! predicted by a model that was fitted without its fifth, and compared with an interval that was calibrated on the
+//! other four fifths.
 
 use serde::Serialize;
 
@@ -9,9 +10,9 @@ use super::map::RentMap;
 use super::model::{HeldOut, held_out};
 use toise_estimate::HomeClass;
 
-/// A deviation up to which a rent counts as well predicted.
+/// Maximum deviation at which a rent counts as well predicted.
 const CLOSE: f64 = 0.2;
-/// Numbers of local adverts at which the rows by adverts begin, with their names.
+/// Groups of homes by number of local adverts: the lowest number of each group, and its name.
 const BY_ADVERTS: [(usize, &str); 4] = [
     (0, "no advert in the commune or near"),
     (1, "1 to 4 adverts"),
@@ -51,13 +52,13 @@ pub struct RentReport {
     pub groups: Vec<RentErrors>,
 }
 
-/// A home, the logarithm of its rent over the estimate, and the half-width of its interval.
+/// A held-out home and the half-width of its interval.
 struct Judged<'h> {
     home: &'h HeldOut,
     half_width: Option<f64>,
 }
 
-/// Evaluates rents on homes to rent. Takes as long as five fits; uses the rayon pool.
+/// Evaluates estimated rents on homes to rent. Takes as long as fitting the model five times; uses the rayon pool.
 pub fn evaluate(homes: &[Rental], left_out: u64, map: &RentMap) -> RentReport {
     let all = held_out(homes, map);
     let intervals = |part: u64| {
@@ -105,7 +106,7 @@ fn errors(
     is: impl Fn(&Judged<'_>) -> bool,
 ) -> Option<RentErrors> {
     let of: Vec<&Judged<'_>> = judged.iter().filter(|one| is(one)).collect();
-    // The estimate over the rent, less one.
+    // Estimate divided by rent, minus one.
     let deviation = |log_error: f64| (-log_error).exp() - 1.0;
     let deviations = of.iter().map(|one| deviation(one.home.error.log_error));
     let deviations: Vec<f64> = deviations.collect();

@@ -1,12 +1,12 @@
-//! Queries of keys run in separate processes, so that no statement can take the memory or the threads of the server.
+//! Runs the queries of API keys in separate processes, so that no statement can take the server's memory or threads.
 //!
 //! The server starts its own executable again with a hidden command ([`Launch`]) and keeps a few such processes ready
-//! (`pool`). One process runs one query at a time: it receives the text, the parameters, the versions of the tables
-//! and the rows of listings that are not in their files yet, and sends the rows of the answer back (`messages`). The
-//! operating system bounds its memory and its time on the processor ([`child`]); the server bounds the time and the
-//! size of the answer and ends a process that exceeds them. Long pieces of an answer pass through shared memory
-//! (`shared`). Functions and tables that need a model, the index of
-//! addresses or caches are computed by the server, which the process calls for them ([`calls`]).
+//! (`pool`). One process runs one query at a time: it receives the text, the parameters, the versions of the tables and
+//! the rows of listings that are not in their files yet, and sends the rows of the answer back (`messages`). The
+//! operating system bounds its memory and its processor time ([`child`]). The server bounds the time and the size of
+//! the answer, and ends a process that exceeds them. Long pieces of an answer pass through shared memory (`shared`).
+//! For functions and tables that need a model, the index of addresses or caches, the process calls the server, which
+//! computes them ([`calls`]).
 
 pub mod calls;
 pub mod child;
@@ -20,7 +20,7 @@ mod shared;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Start of the names of the folders that processes spill to.
+/// Prefix of the names of the folders that processes spill to.
 pub const SPILL_PREFIX: &str = "toise-sql-";
 
 /// How the processes that run queries are started.
@@ -34,13 +34,13 @@ pub struct Launch {
     pub setup: serde_json::Value,
 }
 
-/// Returns the executable of this process, also if its file has been replaced since.
+/// Returns the executable of this process, even if its file has been replaced since.
 ///
 /// # Errors
-/// The operating system does not know it.
+/// The operating system cannot give its path.
 pub fn own_executable() -> std::io::Result<PathBuf> {
     if cfg!(target_os = "linux") {
-        // A path resolved now would name the new file, of another version.
+        // If the file was replaced, its path now names another version.
         return Ok(PathBuf::from("/proc/self/exe"));
     }
     std::env::current_exe()

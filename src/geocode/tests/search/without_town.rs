@@ -1,4 +1,4 @@
-//! Streets whose town is not named, or is part of their name.
+//! Tests of searches for streets without their town, or with a town in their name.
 
 use toise_geocode::Geocoder;
 use toise_geocode::index::builder::AddressRow;
@@ -111,7 +111,7 @@ fn streets_of_one_name_share_their_probability() {
     // The share does not depend on the number of results asked for.
     request.limit = 1;
     assert!(geocoder.search(&request)[0].probability <= 1.0 / 30.0);
-    // Streets beyond those that are kept count too.
+    // Streets that the search finds but does not keep count too.
     let all = Geocoder::new(vec![segment(&town_halls())]);
     assert!(all.search(&request)[0].probability <= 1.0 / 100.0);
     request.near = Some((rows[7].lat, rows[7].lon));
