@@ -146,7 +146,7 @@ def alert(number, departments):
             "departement_code": chance.choice(departments), "property_type": [chance.choice(["Appartement", "Maison"])],
             "price_eur": {"min": least, "max": least + 20_000}, "surface_m2": {"min": chance.randrange(20, 120)},
         }},
-        "match": ["ALERT_MATCH_CREATED"], "search_name": f"bench {number}", "webhook_url": "http://127.0.0.1:9/",
+        "match": ["ALERT_MATCH_CREATED"], "search_name": f"bench {number}", "webhook_url": "https://client.example/hook",
     }
 
 
