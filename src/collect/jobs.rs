@@ -51,8 +51,7 @@ pub struct NewJob {
     pub id: Uuid,
     /// Account that requested it.
     pub account: Uuid,
-    /// Whether the alerts of other accounts may match the advert of the page in any case; otherwise the settings
-    /// decide.
+    /// Whether alerts of other accounts may always match the advert of the page. If not, the settings decide.
     pub is_shared: bool,
     /// Reason for the collection.
     pub kind: JobKind,
@@ -221,8 +220,8 @@ pub fn lease(transaction: &Transaction<'_>, jobs: &[Job], until_ms: i64) -> rusq
     Ok(())
 }
 
-/// Corrects waits after the clock was set back: a wait that began in the future starts now with the same length, and
-/// an attempt that seems to run for longer than `lease_ms` from now is over.
+/// Corrects waits after the clock was set back: a wait that seems to begin in the future starts now with the same
+/// length, and a lease that seems to last longer than `lease_ms` from now is ended.
 pub fn bound_waits(
     transaction: &Transaction<'_>,
     now_ms: i64,
@@ -362,14 +361,14 @@ pub fn rejection(
             "SELECT reason, rejected_at_ms FROM rejections
              WHERE url_digest = ?1 AND until_ms > ?2 AND rejected_at_ms <= ?3",
         )?
-        // Ignores rejections from the future: a wrong clock dated them, and they would last until then.
+        // Ignores rejections from the future. A wrong clock dated them, and they would stay valid too long.
         .query_row((digest, now_ms, now_ms + CLOCK_DIFFERENCE_MS), |row| {
             Ok((Rejected::stored(row.get(0)?), row.get(1)?))
         })
         .optional()
 }
 
-/// Returns the digest that a URL leads to; its own if it is not an alias.
+/// Returns the digest that a URL leads to: its own, unless it is an alias.
 pub fn target(connection: &Connection, digest: &UrlDigest) -> rusqlite::Result<UrlDigest> {
     let found = connection
         .prepare_cached("SELECT target_digest FROM url_aliases WHERE url_digest = ?1")?
@@ -503,7 +502,8 @@ mod tests {
         let store = Store::open(folder.path()).unwrap();
         let (ahead_ms, lease_ms) = (NOW_MS + DAY_MS, 60_000);
         let jobs = store.write(move |transaction| {
-            // One is due, one waits for a minute after a failure, and one runs: all by a clock that is a day ahead.
+            // One is due, one waits for a minute after a failure, and one runs. All were written with a clock that was
+            // a day ahead.
             for number in 1..=3 {
                 assert!(insert(transaction, &new_job(number), ahead_ms, 10)?);
             }
@@ -536,7 +536,7 @@ mod tests {
             .map(|job| job.due_at_ms - NOW_MS)
             .collect();
         assert_eq!(due, [0, 60_000, 0]);
-        // Waits that began before now stay.
+        // Waits that began in the past are unchanged.
         let changed =
             store.write(move |transaction| bound_waits(transaction, NOW_MS + 10, lease_ms));
         assert_eq!(changed.unwrap(), 0);

@@ -1,11 +1,11 @@
 //! Collection on demand: fetches the page of a listing's URL and returns its advert and property.
 //!
 //! A call for a known and fresh URL is answered from the store. Any other call creates a job ([`jobs`]) and waits for
-//! it for a limited time; if the call goes away, the next call for the URL takes over its job. [`runner`] starts jobs
-//! in the order of [`queue`] and [`work`] runs them: [`toise_net::fetch`] fetches the page, [`extract`] reads it by the
-//! rules of its portal ([`portals`]), and [`toise_listings`] ingests the advert. Checks of known adverts are jobs too.
-//! [`mapping`] turns rows of files and bodies into adverts. [`reports`] stores the accounts' claims that a listing is
-//! wrong. [`evaluation`] measures extraction on saved pages.
+//! it for a limited time; if the client disconnects, the next call for the URL takes over its job. [`runner`] starts
+//! jobs in the order of [`queue`] and [`work`] runs them: [`toise_net::fetch`] fetches the page, [`extract`] reads it
+//! by the rules of its portal ([`portals`]), and [`toise_listings`] ingests the advert. Checks of known adverts are
+//! jobs too. [`mapping`] turns rows of files and bodies into adverts. [`reports`] stores the accounts' claims that a
+//! listing is wrong. [`evaluation`] measures extraction on saved pages.
 
 #![forbid(unsafe_code)]
 
@@ -98,14 +98,14 @@ pub enum Error {
 /// Result of an operation here.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Result of a call for a URL.
+/// Outcome of a call for a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollectOutcome {
     /// The advert, known before or just collected.
     Known(FlxId),
     /// The page is still being collected.
     Pending {
-        /// Seconds after which to repeat the call: an attempt is running, or the next one starts only then.
+        /// Seconds after which to repeat the call: an attempt is running, or the next one does not start before then.
         retry_after_s: u64,
     },
     /// The page is not a listing or is not collected; the code of the reason and its details.
@@ -130,7 +130,7 @@ impl CollectOutcome {
 enum Waited {
     /// How the job ended.
     Ended(JobOutcome),
-    /// The job has not ended; the time after which to ask again.
+    /// The job has not ended; ask again after this time.
     Until(Duration),
 }
 
@@ -162,11 +162,11 @@ pub struct Asker {
 }
 
 impl Collector {
-    /// Creates a collector over listings and their store. Its jobs run once a collector is started, in this or another
-    /// process.
+    /// Creates a collector over listings and their store. Its jobs run as soon as a collector is started, in this or
+    /// another process.
     ///
     /// # Errors
-    /// The file of a portal or a mapping is invalid, or there is no TLS on this machine.
+    /// The file of a portal or a mapping is invalid, or TLS cannot be set up on this machine.
     pub fn new(
         supervisor: &Supervisor,
         store: Store,
@@ -328,8 +328,8 @@ impl Collector {
         }
     }
 
-    /// Runs a query of the store on a blocking thread. The number of concurrent queries is limited: each takes a
-    /// connection with its memory, and hundreds of calls may wait for pages.
+    /// Runs a query of the store on a blocking thread. The number of concurrent queries is limited: each one uses a
+    /// connection and its memory, and hundreds of calls may be waiting for pages.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Self) -> Result<T> + Send + 'static,
@@ -351,7 +351,7 @@ impl Collector {
         })?;
         let known = self.listings.known(&target)?;
         let fresh_ms = self.settings.fresh_s as i64 * 1_000;
-        // An advert observed further in the future than the accepted clock skew was dated by a wrong clock.
+        // An advert observed later than the accepted clock skew allows was dated by a wrong clock.
         let latest_ms = now_ms + CLOCK_SKEW_MAX.num_milliseconds();
         let fresh = known.filter(|known| {
             now_ms - known.observed_at_ms < fresh_ms && known.observed_at_ms <= latest_ms
@@ -368,8 +368,8 @@ impl Collector {
         })
     }
 
-    /// Takes over a job whose caller went away, or creates a job for this call; `None` if the account has the maximum
-    /// number of waiting jobs. Blocks.
+    /// Takes over a job that nobody waits for any more, or creates a job for this call; `None` if the account has the
+    /// maximum number of waiting jobs. Blocks.
     fn begin(&self, job: NewJob) -> Result<Option<WaiterSlot>> {
         let left = self
             .store
@@ -377,8 +377,8 @@ impl Collector {
         if let Some(place) = left.into_iter().find_map(|left| self.waiting.take(left)) {
             return Ok(Some(place));
         }
-        // The place is taken before the job is inserted, so that the end of the job cannot be missed. The identifier is
-        // new, so the place is free.
+        // The slot is taken before the job is inserted, so that the end of the job cannot be missed. It is free,
+        // because the identifier is new.
         let place = self.waiting.take(job.id);
         Ok(if self.insert(job)? { place } else { None })
     }
@@ -394,8 +394,8 @@ impl Collector {
         Ok(inserted)
     }
 
-    /// Waits for the end of a job until the deadline. Returns at once if the portal cannot be reached or the next
-    /// attempt is due after the deadline.
+    /// Waits for the end of a job until the deadline. Returns early if the portal cannot be reached or the next attempt
+    /// is due after the deadline.
     async fn wait_for(
         &self,
         mut place: WaiterSlot,
@@ -435,9 +435,9 @@ impl Collector {
         }
     }
 
-    /// Queues checks of known adverts by their URLs. URLs that are not public or not covered are skipped, and checks
-    /// that already wait are counted but not queued again. Returns the number of checks; `None` if the account has the
-    /// maximum number of waiting jobs. Blocks.
+    /// Queues checks of known adverts by their URLs. URLs that are not public or not covered are skipped. Checks that
+    /// are already waiting are counted but not queued again. Returns the number of checks; `None` if the account has
+    /// the maximum number of waiting jobs. Blocks.
     ///
     /// # Errors
     /// The store fails.

@@ -9,7 +9,7 @@
 //! share one table of names.
 //!
 //! Rules are tried in the order of the file, and each field takes its value from the first rule that finds one. A value
-//! that the field does not accept is left out and reported; the advert stays.
+//! that the field does not accept is left out and reported; the advert is kept.
 
 pub mod copies;
 mod embedded;
@@ -62,7 +62,7 @@ struct MappingFile {
 pub struct Mapping {
     /// Name of its file; empty if it was made from single columns.
     pub file: String,
-    /// Path of the records in a JSON document; `None` for the document itself.
+    /// Path of the records in a JSON document; `None` if the document itself is the list.
     pub records: Option<RowPath>,
     /// Encoding of a file that is not UTF-8.
     pub encoding: Option<String>,
@@ -85,12 +85,12 @@ pub struct MappedAdvert {
     pub advert: Value,
     /// The values that were left out of it.
     pub left_out: Vec<LeftOut>,
-    /// What was corrected in it.
+    /// Corrections that were made to it.
     pub warnings: Vec<&'static str>,
 }
 
 impl MappedAdvert {
-    /// Returns the fault of an essential value that was left out: without it, the row would mean another advert or
+    /// Returns the fault of an essential value that was left out: without it, the row would describe another advert or
     /// another time.
     pub fn fault(&self) -> Option<Fault> {
         let essential = self.left_out.iter().find(|one| one.is_essential());
@@ -102,7 +102,7 @@ impl Mapping {
     /// Reads a mapping from the text of its file.
     ///
     /// # Errors
-    /// The file is not a valid mapping; the message names the file and the place in it.
+    /// The file is not a valid mapping; the message names the file and the position in it.
     pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
         let refuse = |fault: String| Error::new(file, fault);
         let written: MappingFile =
@@ -144,7 +144,7 @@ impl Mapping {
         pairs: impl IntoIterator<Item = (&'p str, &'p str)>,
     ) -> Result<Self, String> {
         let rules = pairs.into_iter().map(|(field, column)| {
-            // This fault lists the existing fields.
+            // Checked here because this fault lists the existing fields.
             AdvertField::parse(field).map_err(|fault| fault.to_string())?;
             RowRule::of_column(field, column)
         });
@@ -160,8 +160,8 @@ impl Mapping {
         }
     }
 
-    /// Adds constants: a row without another value for a field gets the constant. `pairs` are fields and their
-    /// constants, written as in a cell.
+    /// Adds constants, given to rows that have no other value for a field. `pairs` are fields and constants, written as
+    /// in a cell.
     ///
     /// # Errors
     /// A field does not exist in an advert, or does not accept its value.
@@ -186,7 +186,7 @@ impl Mapping {
         }
     }
 
-    /// Puts the rules of another mapping before its own.
+    /// Returns a mapping with the rules of another one before its own.
     pub fn after(mut self, mut first: Self) -> Self {
         first.rules.append(&mut self.rules);
         first.own.append(&mut self.own);
@@ -262,7 +262,7 @@ impl Mapping {
             .collect()
     }
 
-    /// Creates an empty record of how the columns of a file write numbers, which [`Mapping::observe`] fills.
+    /// Creates an empty record of how the columns of a file write numbers, to be filled by [`Mapping::observe`].
     pub fn decimals(&self, form: &FileForm) -> FileDecimals {
         FileDecimals::new(self.rules.len(), form)
     }
@@ -275,7 +275,7 @@ impl Mapping {
         }
     }
 
-    /// Makes the rules read numbers as the columns of a file write them. With `is_text`, numbers that stay ambiguous
+    /// Makes the rules read numbers in the notation of the file's columns. With `is_text`, numbers that stay ambiguous
     /// are left out.
     pub fn set_decimals(&mut self, decimals: &FileDecimals, is_text: bool) {
         for (place, rule) in self.rules.iter_mut().enumerate() {
@@ -286,14 +286,14 @@ impl Mapping {
         }
     }
 
-    /// Returns whether every cell of a row is empty, as in rows that only separate others.
+    /// Returns whether every cell of a row is empty, as in separator rows.
     pub fn is_blank(&self, row: &Row) -> bool {
         row.values().all(|value| rule::is_empty(value, &self.empty))
     }
 
     /// Converts a row to an advert. If the mapping comes from a file and has a rule for the price, a row without a
-    /// price means that the price is given on request. If no rule gives the source, it is the name in the mapping's
-    /// file, else the portal of the URL.
+    /// price means "price on request". If no rule gives the source, it is the one named in the mapping's file, else the
+    /// portal of the URL.
     pub fn read(&self, row: &Row, portals: &Portals) -> MappedAdvert {
         let row = NamedRow::new(row, &self.own);
         let mut advert = Value::Object(Map::new());
@@ -362,8 +362,8 @@ impl Mapping {
     /// Converts a row of a body to an advert, like [`Mapping::read`].
     ///
     /// # Errors
-    /// The row is not an object, or an essential value was left out, without which the row would mean another advert or
-    /// another time.
+    /// The row is not an object, or an essential value was left out, without which the row would describe another
+    /// advert or another time.
     pub fn convert(&self, row: Value, portals: &Portals) -> Result<MappedAdvert, Fault> {
         let Value::Object(row) = row else {
             return Err(Fault::new("", "must be an object"));

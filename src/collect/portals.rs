@@ -1,9 +1,10 @@
-//! Portals as data: one TOML file per portal, with its hosts, the identifying parts of its URLs, the selectors of
-//! fields, and the signs that a listing is offline.
+//! Loads the rules of portals: one TOML file per portal, with its hosts, the identifying parts of its URLs, the
+//! selectors of fields, and the signs that a listing is offline.
 //!
-//! The files in `data/portals/` are compiled into the executable; a file of the same name in `<data>/portals/` replaces
-//! one, others are added. Every file is validated when a command starts: a selector that cannot be parsed, an unknown
-//! field or a host claimed twice is an error that names the file. Pages of other hosts are read by the general rules.
+//! The files in `data/portals/` are compiled into the executable; a file in `<data>/portals/` replaces the one of the
+//! same name, or adds another. Every file is validated when a command starts: a selector that cannot be parsed, an
+//! unknown field or a host claimed twice is an error that names the file. Pages of other hosts are read by the general
+//! rules.
 
 mod dates;
 mod embedded;
@@ -280,8 +281,8 @@ impl Portals {
     }
 }
 
-/// Loads name, file and text of the rules compiled into the executable, and of those in a data folder, which replace
-/// files of the same name. `compiled_from` is the folder that the former were compiled from.
+/// Loads name, file and text of the rules in the executable and in a data folder; the latter replace files of the same
+/// name. `compiled_from` is the source folder of the compiled-in rules.
 ///
 /// # Errors
 /// A file or folder cannot be read, or a file is too large.

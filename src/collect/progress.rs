@@ -1,4 +1,4 @@
-//! Progress of a job, for the call that waits for it.
+//! Reads the progress of a job from the store, for the call that waits for it.
 
 use std::time::Duration;
 

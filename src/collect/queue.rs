@@ -1,11 +1,11 @@
-//! Decides which job starts next, with politeness to each host and fairness to each account. Reads no clock; callers
-//! pass the time.
+//! Decides which job starts next, with politeness to hosts and fairness between accounts. Reads no clock; callers pass
+//! the time.
 //!
 //! Each host has a limit of concurrent fetches and a pause between their starts, and is not contacted while it asks to
 //! cool down. Accounts take turns at each host, and among the free hosts the account with the fewest running jobs goes
 //! first: an account with ten thousand checks does not delay one with a single check. Within an account, jobs that a
-//! call waits for go before checks. Starting a job examines every host and account with work, which takes microseconds
-//! for hundreds.
+//! call waits for go before checks. Each start examines every host and account with work, which takes microseconds for
+//! hundreds of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct Politeness {
     pub host_delay: Duration,
 }
 
-/// The waiting jobs of an account at a host, ordered by key: the first one starts first.
+/// The waiting jobs of an account at a host, in the order in which they start.
 type WaitingJobs = BTreeMap<(bool, i64), Job>;
 
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ struct HostQueue {
     delay: Duration,
 }
 
-/// The waiting jobs, and the number of running ones.
+/// The waiting jobs, and the counts of running ones.
 #[derive(Debug)]
 pub struct JobQueue {
     politeness: Politeness,
@@ -118,7 +118,7 @@ impl JobQueue {
         Some(job)
     }
 
-    /// Records the end of a job or of its attempt. `crawl_delay` and `cool_down` are pauses that the host asks for.
+    /// Records the end of a job or of its attempt. `crawl_delay` and `cool_down` are pauses that the host asked for.
     pub fn end(
         &mut self,
         job: &Job,
@@ -151,8 +151,8 @@ impl JobQueue {
         });
     }
 
-    /// Returns the next time at which a waiting job may start; `None` if no job waits, or if that depends on the end of
-    /// another job.
+    /// Returns the next time at which a waiting job may start; `None` if no job waits, or if another job must end
+    /// first.
     pub fn next_at(&self, now: Duration) -> Option<Duration> {
         let ripe = self.later.first_key_value().map(|((at, _), _)| *at);
         if self.running >= self.politeness.running_max {

@@ -1,4 +1,4 @@
-//! The threads that read fetched pages and ingest their adverts, called by `work`.
+//! Runs the threads that read fetched pages and ingest their adverts, for `work`.
 //!
 //! The threads have a low priority, so that searches and other work that a client waits for come first. They are
 //! separate from the runtime's blocking threads, whose priority must stay normal.
@@ -23,8 +23,8 @@ type ReaderJob = Box<dyn FnOnce() + Send>;
 /// clone.
 #[derive(Clone, Debug)]
 pub struct ReaderPool {
-    // Fields are dropped in this order. Dropping the workers permits the threads to end, and dropping the sender makes
-    // them end. In the other order, the supervisor could take their end for a failure.
+    // Fields are dropped in this order. Dropping the workers allows the threads to end, and dropping the sender makes
+    // them end. In the other order, the supervisor could mistake their end for a failure.
     _workers: Arc<[Worker]>,
     queue: Sender<ReaderJob>,
 }
@@ -58,7 +58,7 @@ impl ReaderPool {
     ) -> Option<T> {
         let (result_sender, result) = oneshot::channel();
         let reading = move || {
-            // The caller may have gone away, so a send error is ignored.
+            // The caller may no longer be waiting, so a send error is ignored.
             let _ = result_sender.send(reading());
         };
         // Cannot fail: the threads, and with them the receiver, live as long as this sender.

@@ -1,4 +1,4 @@
-//! Rejections of URLs: a code and its details, as one text for the store and for responses.
+//! Rejections of URLs: a code and its details, written as one string in the store and in responses.
 
 use std::fmt;
 
@@ -19,9 +19,9 @@ pub enum RejectionCode {
     NotCovered,
     /// The page requires a login.
     LoginRequired,
-    /// The portal refuses the request, or keeps programs out.
+    /// The portal refuses the request or blocks programs.
     Refused,
-    /// Redirects form a loop, or are too many.
+    /// There is a redirect loop, or there are too many redirects.
     Redirects,
     /// The page is larger than any listing.
     TooLarge,

@@ -1,4 +1,4 @@
-//! Reports: accounts' claims that a listing is wrong, and how operators resolved them.
+//! Stores reports: accounts' claims that a listing is wrong, and how operators resolved them.
 
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! The thread that runs jobs: it starts those that may start, stores their outcomes, and notifies waiting calls.
+//! Runs jobs on a thread: starts those that may start, stores their outcomes, and notifies waiting calls.
 //!
 //! One process per data folder collects at a time: the one that holds the lease `collector` ([`toise_store::lease`]).
 //! It takes over all unfinished jobs. Each turn writes at most one transaction: the outcomes of the jobs that ended and
@@ -23,7 +23,8 @@ use toise_telemetry::{Gauge, Metric, Metrics};
 
 /// Name of the lease that the collecting process holds, and of its thread.
 const NAME: &str = "collector";
-/// Each tick looks for jobs that other processes created. Jobs that are running at a stop are left to the next start.
+/// Each tick looks for jobs that other processes created. Stopping does not wait for running jobs; they are resumed at
+/// the next start.
 const PACE: Pace = Pace {
     tick: Duration::from_millis(100),
     lead_every: Duration::from_secs(1),
@@ -145,7 +146,7 @@ impl LeaderTask for RunnerLoop {
         self.bound_waits()
     }
 
-    /// Forgets all jobs: the process that collects now runs them again.
+    /// Forgets all jobs after the lease was lost, because the process that collects now runs them.
     fn step_back(&mut self) {
         self.lease = None;
         self.queue = JobQueue::new(self.setup.politeness);
@@ -225,7 +226,7 @@ impl LeaderTask for RunnerLoop {
 }
 
 impl RunnerLoop {
-    /// Returns the fencing number of its lease.
+    /// Returns the fencing number of the lease.
     fn fence(&self) -> Option<i64> {
         self.lease.as_ref().map(Lease::fence)
     }
@@ -324,7 +325,7 @@ impl RunnerLoop {
                 crawl_delay: None,
                 cool_down: None,
             });
-            // After the end of the runner nothing receives this: the job is resumed at the next start.
+            // If the runner has ended, nothing receives this, and the job is resumed at the next start.
             back.notify(RunnerMessage::Done(fence, Box::new((job, done))));
         });
     }

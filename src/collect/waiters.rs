@@ -1,5 +1,5 @@
-//! Calls that wait for jobs, at most one per job. A job without a waiting call is taken over by the next call for its
-//! URL.
+//! Connects jobs with the calls that wait for them, at most one per job. A job without a waiting call is taken over by
+//! the next call for its URL.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Postponed {
     pub is_unreachable: bool,
 }
 
-/// News of a job for the call that waits for it.
+/// What the call that waits for a job is notified of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobNews {
     /// It ended.
@@ -33,7 +33,7 @@ pub enum JobNews {
 #[derive(Clone, Debug, Default)]
 pub struct JobWaiters(Arc<Mutex<HashMap<Uuid, watch::Sender<Option<JobNews>>>>>);
 
-/// The place of a waiting call; released when dropped.
+/// The slot of a waiting call; released when dropped.
 #[derive(Debug)]
 pub struct WaiterSlot {
     waiting: JobWaiters,
@@ -42,7 +42,7 @@ pub struct WaiterSlot {
 }
 
 impl JobWaiters {
-    /// Takes the place at a job; `None` if another call has it.
+    /// Takes the slot of a job; `None` if another call has it.
     pub fn take(&self, job: Uuid) -> Option<WaiterSlot> {
         let mut places = self.0.lock();
         if places.contains_key(&job) {
@@ -78,7 +78,7 @@ impl WaiterSlot {
         self.job
     }
 
-    /// Waits for news of the job; `None` if there will be none.
+    /// Waits for the next news of the job; `None` if there will be none.
     pub async fn news(&mut self) -> Option<JobNews> {
         self.news.changed().await.ok()?;
         self.news.borrow_and_update().clone()

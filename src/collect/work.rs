@@ -18,7 +18,7 @@ use toise_base::clock::Clock;
 use toise_listings::{self as listings, Listings};
 use toise_net::fetch::{FetchFailure, FetchedPage, Fetcher};
 
-/// Backoff between attempts at a page that may succeed later; after the last attempt it is rejected.
+/// Waits between attempts at a page that may succeed later; after the last attempt the page is rejected.
 const RETRY_AFTER: [Duration; 4] = [
     Duration::from_secs(5),
     Duration::from_secs(30),
@@ -28,7 +28,7 @@ const RETRY_AFTER: [Duration; 4] = [
 /// Pause after a failure of this service, such as a disk failure. Such an attempt does not count, so no page is
 /// rejected because of it.
 const OWN_FAILURE_PAUSE: Duration = Duration::from_secs(30);
-/// Number of unfinished attempts after which a page is given up: it may have crashed the process.
+/// Number of unfinished attempts after which a page is abandoned, because it may be crashing the process.
 const ATTEMPTS_MAX: u32 = 10;
 /// Maximum random extension of a wait, as a share, so that jobs that failed together are not retried together.
 const JITTER: f64 = 0.2;
@@ -139,8 +139,9 @@ impl PageWorker {
         }
     }
 
-    /// Ingests an advert under its known URL, else under the URL at which its page was found. If both are known they
-    /// are two listings, and the first one is gone: portals redirect from an ended listing to another one.
+    /// Ingests an advert under the requested URL if that is known, else under the URL at which the page was found. If
+    /// both are known, they are two listings and the requested one is gone: portals redirect from an ended listing to
+    /// another.
     fn ingest(&self, job: &Job, final_url: &str, extraction: &Extraction) -> AttemptOutcome {
         let is_known = |digest| Ok(self.listings.known(digest)?.is_some());
         let digest = |address: &str| self.listings.listing_url(address).map(|url| url.digest());
@@ -192,7 +193,7 @@ impl PageWorker {
     }
 
     /// Returns the listings to ingest into. Unless the page is shared, only alerts of the job's account can match its
-    /// advert: the holder of a test key may have written the page, unless it is on a portal.
+    /// advert, because the holder of a test key may have written the page. Pages on a portal can be trusted.
     fn listings_for(&self, job: &Job, address: &str) -> Cow<'_, Listings> {
         let is_of_portal = |address: &str| self.portals.find_by_url(address).is_some();
         let is_shared = job.what.is_shared
@@ -208,8 +209,8 @@ impl PageWorker {
         }
     }
 
-    /// Builds the advert of a page that was seen online at an address. Ingestion dates it, because its moments are in
-    /// the order of arrival even if the clock is set back.
+    /// Builds the advert of a page that was seen online at a URL. It has no time: ingestion sets one, which keeps the
+    /// order of arrival even if the clock is set back.
     fn advert(&self, address: &str, extraction: &Extraction) -> Map<String, Value> {
         let host = Url::parse(address)
             .ok()
@@ -274,8 +275,8 @@ impl PageWorker {
         self.postpone(job, reason, None, false)
     }
 
-    /// Schedules a retry after ingestion failed. If the store failed, retries are unlimited, because the page may be
-    /// fine.
+    /// Schedules a retry after ingestion failed. If the store failed, retries are unlimited, because the page is not at
+    /// fault.
     fn not_kept(&self, job: &Job, error: &listings::Error) -> AttemptOutcome {
         match error {
             listings::Error::Store(error) => {
@@ -328,7 +329,7 @@ impl PageWorker {
     }
 
     /// Stores a page as evidence in disputes, if the operator enabled it; a failure does not affect the collection. A
-    /// page with the contact of a person who asked to be forgotten is not stored.
+    /// page that contains an erased contact is not stored.
     fn archive_page(&self, job: &Job, page: &FetchedPage, now: DateTime<Utc>) {
         let Some(folder) = &self.pages else { return };
         let erased = match self.listings.erased_contacts() {

@@ -1,11 +1,11 @@
-//! Adjustments for what recorded sales do not record (balcony, lift, condition and the like): documented, bounded
+//! Adjusts estimates for what sales do not record (balcony, lift, condition and the like), by documented, bounded
 //! offsets on the logarithm of the price.
 //!
-//! A model trained on sales without these fields prices every home as if it had each characteristic as often as the
-//! average home. A characteristic that is worth `e` (in log price) and that a share `p` of homes has therefore adds
-//! `(1 - p) e` if the home has it, subtracts `p e` if it does not, and changes nothing if this is unknown. Only half of
-//! each published effect is applied ([`EFFECT_SHARE`]): the location, the sales of the building and the period of
-//! construction are correlated with it and already carry the other half. The sum is bounded by [`SUM_MAX`].
+//! A model trained on sales without these fields prices every home like an average home, which has each characteristic
+//! with some probability. A characteristic that is worth `e` (in log price) and that a share `p` of homes has therefore
+//! adds `(1 - p) e` if the home has it, subtracts `p e` if it does not, and changes nothing if this is unknown. Only
+//! half of each published effect is applied ([`EFFECT_SHARE`]): the location, the sales of the building and the period
+//! of construction are correlated with it and already carry the other half. The sum is bounded by [`SUM_MAX`].
 //!
 //! Sources:
 //! - MeilleursAgents, study of 17 February 2022 on 150,000 sales since 2019 in the 51 largest cities, all else equal: a
@@ -130,7 +130,7 @@ pub fn of(home: &Home) -> impl Iterator<Item = (&'static str, f64)> {
         .map(move |(name, offset)| (name, scale * offset))
 }
 
-/// Combines two amenities, where the greater replaces the lesser (a terrace replaces a balcony, a garage replaces a
+/// Combines two amenities of which the greater replaces the lesser (a terrace replaces a balcony, a garage replaces a
 /// parking space), so that the pair counts once. Returns both values with one of them cleared.
 fn once(lesser: Option<bool>, greater: Option<bool>) -> (Option<bool>, Option<bool>) {
     match (lesser, greater) {
@@ -148,9 +148,9 @@ fn lift_times(floor: Option<f64>) -> f64 {
     })
 }
 
-/// Returns the offset for the general condition, relative to the good condition in which most homes are sold. Orders of
-/// magnitude: about half of what agencies quote, because the period of construction and the diagnostic explain part of
-/// it.
+/// Returns the offset for the general condition, relative to the good condition in which most homes are sold. These are
+/// orders of magnitude, about half of what agencies quote, because the period of construction and the diagnostic
+/// explain part of it.
 fn condition_offset(condition: Condition) -> f64 {
     match condition {
         Condition::Decrepit => -0.15,

@@ -50,12 +50,12 @@ pub enum Fallback {
 /// The reason why an estimate is less certain than usual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EstimateWarning {
-    /// No sale of the class is known within reach: the price is that of an average place, and the interval reflects how
+    /// No sale of the class is known within reach: the price is that of an average place, and the interval covers how
     /// much places differ.
     NoSaleWithinReach,
     /// Fewer sales are within reach than a local estimate needs.
     FewSalesWithinReach,
-    /// The nearest sales are farther away than for nearly all homes the model was calibrated on: the price is that of
+    /// The nearest sales are farther away than for nearly all homes the model was calibrated on: the price comes from
     /// other towns or districts, and the interval is wider.
     SalesFarAway,
 }
@@ -78,7 +78,7 @@ pub struct Comparable {
 /// The contribution of one input to the price.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contribution {
-    /// The input, by its contract name where it has one.
+    /// The input, by its contract name if it has one.
     pub feature: &'static str,
     /// EUR it adds (positive) or subtracts (negative).
     pub eur: f64,

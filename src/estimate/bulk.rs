@@ -62,7 +62,7 @@ pub struct BulkEstimateOptions {
 }
 
 /// The description of a bulk estimate that is sent to other processes, which value its rows. Together with a model and
-/// an address index it determines every answer.
+/// an address index it determines every result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimateJob {
     /// Columns of the portfolio.
@@ -166,8 +166,8 @@ pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimat
     Ok(report.finish(&reading, started))
 }
 
-/// Like [`run`], but `answer` gets the answers to the blocks from other processes, where an [`EstimateRun`] of the
-/// given job values them. Opens neither the model nor the address index here.
+/// Like [`run`], but other processes value the blocks: `answer` gets their results for the given job, which they run as
+/// an [`EstimateRun`]. This process opens neither the model nor the address index.
 ///
 /// # Errors
 ///
@@ -210,8 +210,8 @@ pub fn run_remote(
 }
 
 impl EstimateColumns {
-    /// Assigns the columns found. The names of [`portfolio_of`] are the id, then the home fields in their order, then
-    /// the parts of an address.
+    /// Assigns the columns found. Their indices refer to the names of [`portfolio_of`]: the id, then the home fields in
+    /// order, then the parts of an address.
     fn new(found: &PortfolioColumns) -> Result<Self, Error> {
         let known: Vec<&'static HomeField> = columns().collect();
         let mut id = None;
@@ -257,7 +257,7 @@ impl EstimateRun {
         })
     }
 
-    /// Prepares a run that answers the blocks of a job.
+    /// Prepares a run that values the blocks of a job.
     ///
     /// # Errors
     /// The job's columns do not describe homes, or the address index cannot be read.
@@ -276,7 +276,7 @@ impl EstimateRun {
         Self::new(valuer, detail, job.today, columns, geocoder)
     }
 
-    /// Returns the schema of the answers.
+    /// Returns the schema of the results.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }

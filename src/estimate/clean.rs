@@ -1,4 +1,4 @@
-//! Selects the recorded sales to train on, rule by rule, and counts what each rule leaves.
+//! Selects the recorded sales to train on, rule by rule, and counts the sales that each rule keeps.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,17 @@ pub const PRICE_MIN: f64 = 15_000.0;
 pub const SURFACE: std::ops::RangeInclusive<f64> = 9.0..=1_000.0;
 /// Accepted prices per square metre, EUR.
 pub const PRICE_PER_M2: std::ops::RangeInclusive<f64> = 300.0..=30_000.0;
-/// Cell level at which prices per square metre are compared: 4 km, or the department where a cell has too few sales.
+/// Cell level at which prices per square metre are compared: 4 km. If a cell has too few sales, its department is used.
 const CELL_LEVEL: u32 = 8;
-/// Minimum sales in a cell to derive its usual price.
+/// Minimum sales in a cell for its usual price to be used.
 const USUAL_MIN: usize = 20;
-/// Maximum ratio, above or below, to the median price per square metre of the place and year; beyond it a sale is
-/// treated as an error.
+/// Maximum ratio, up or down, to the median price per square metre of the place and year; beyond it a sale is taken to
+/// be an error.
 const FACTOR_MAX: f64 = 4.0;
 /// Days in a year.
 const YEAR_DAYS: i32 = 365;
 
-/// One rule and the number of sales it left.
+/// One rule and the number of sales it kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FunnelStep {
     /// The condition sales had to meet.
@@ -39,7 +39,7 @@ pub struct Funnel {
 }
 
 impl Funnel {
-    /// Records the number of sales a rule left.
+    /// Records the number of sales a rule kept.
     pub fn note(&mut self, rule: &'static str, left: usize) {
         self.steps.push(FunnelStep {
             rule,

@@ -1,8 +1,8 @@
 //! Finds the recorded sales nearest to a home, of the same class and before a given day.
 //!
-//! Sales are sorted along a Morton curve, so a square of nine cells is nine ranges of rows. The search starts at the
-//! smallest cell size whose central cell holds enough sales. It doubles the cell size until enough earlier sales are
-//! nearer than any sale outside the nine cells could be, so the result depends on those sales alone. In towns this
+//! Sales are sorted along a Morton curve, so a square of nine cells consists of nine ranges of rows. The search starts
+//! at the smallest cell size whose central cell holds enough sales. It doubles the cell size until enough earlier sales
+//! are nearer than any sale outside the nine cells could be, so the result depends on those sales alone. In towns this
 //! examines about 1,000 sales and takes about 15 µs.
 
 use std::ops::Range;
@@ -13,14 +13,14 @@ use super::sale::SaleColumns;
 
 /// Maximum comparables per home.
 const NEIGHBOURS_MAX: usize = 128;
-/// Maximum comparables when the farthest one is beyond [`NEAR_M`]. More sales improve the estimate only where they are
+/// Maximum comparables if the farthest one is beyond [`NEAR_M`]. More sales improve the estimate only if they are
 /// close: in towns they add detail about the street, in villages they add nothing.
 const FAR_NEIGHBOURS_MAX: usize = 64;
 /// Maximum distance of comparables beyond the first [`FAR_NEIGHBOURS_MAX`], metres.
 const NEAR_M: f32 = 300.0;
 /// Maximum distance of a comparable, metres.
 pub const REACH_M: f32 = 7_000.0;
-/// Coarsest cell level: cells of 8 km, a tenth less in the north; nine of them cover [`REACH_M`].
+/// Coarsest cell level: cells of 8 km, a tenth smaller in the north. Nine of them cover [`REACH_M`].
 const COARSEST: u32 = 9;
 
 /// A sale near a home.

@@ -61,7 +61,7 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
-    /// The content of a file is not what was written.
+    /// The content of a file differs from what was written.
     #[error("{path}: damaged: {reason}; train again: toise train")]
     Damaged {
         /// The file.

@@ -1,8 +1,8 @@
-//! Feature vectors of the trees.
+//! Builds the feature vectors of the trees.
 //!
-//! The trees of own features see the home, the trees of place also its position, and the residual trees also its
-//! surroundings relative to the level assigned to it. Prices never fall with surface, land or a better energy class:
-//! the trees are constrained monotonically, and no surroundings feature depends on these three.
+//! The trees of own features use the home alone. The trees of place also use its position, and the residual trees also
+//! its surroundings relative to the level assigned to it. Prices never fall with surface, land or a better energy
+//! class, because the trees are constrained to be monotonic and no surroundings feature depends on these three.
 
 use std::f64::consts::{FRAC_PI_3, FRAC_PI_6};
 
@@ -68,8 +68,8 @@ pub const OWN: [(Topic, Direction); 6] = [
     (Topic::ConstructionYear, Direction::Free),
 ];
 
-/// Additional axes along which the position is measured, in radians from east: trees split perpendicular to the axes
-/// they are given, and towns are not aligned with meridians.
+/// Additional axes along which the position is measured, in radians from east: trees can only split perpendicular to
+/// the given axes, and towns are not aligned with meridians.
 const AXES: [f64; 4] = [FRAC_PI_6, FRAC_PI_3, -FRAC_PI_6, -FRAC_PI_3];
 /// Length of a degree of longitude relative to a degree of latitude, in the middle of France.
 const LONGITUDE_SHARE: f64 = 0.69;
@@ -87,7 +87,7 @@ pub fn placed_feature(feature: usize) -> (Topic, Direction) {
 }
 
 /// Topic and direction of the surroundings features, which follow the own and place features. The last one is the
-/// prediction of the trees of place, which grows with surface as those trees do.
+/// prediction of the trees of place, which increases with surface.
 const SURROUNDINGS: [(Topic, Direction); 18] = [
     (Topic::Location, Direction::Free),
     (Topic::Location, Direction::Free),
@@ -176,7 +176,7 @@ pub fn all(shown: &[f32; PLACED], around: &Surroundings, placed: f64) -> [f32; A
 }
 
 /// Returns the row of a home as of the day of the last known sale. The width of the error is learned and predicted from
-/// this row, so that the interval widens with the horizon only by the possible drift of the market.
+/// this row. The interval therefore widens with the horizon only by the possible drift of the market.
 pub fn at_last_sale(row: &[f32; ALL], around: &Surroundings) -> [f32; ALL] {
     let mut row = *row;
     row[PLACED + LEVEL] -= around.course as f32;

@@ -1,14 +1,14 @@
-//! The estimator, fitted to sales: trees explain a price by features and place, the market supplies what similar homes
-//! nearby cost beyond that, and residual trees correct both.
+//! Fits the estimator to sales. Trees explain a price by features and place, the market adds what similar homes nearby
+//! cost beyond that, and residual trees correct both.
 //!
 //! `ln price = slope · ln surface + hedonic trees + level + residual trees`. The hedonic trees are a mix of two kinds.
 //! Trees of own features leave the place to the market. Trees of features and place capture what the market's averages
-//! blur (large flats expensive in one street, small ones in the next). Trees that use the place are extra trees, split
-//! at random thresholds: towns have few straight borders, and on splits inside the training years these trees have
-//! lower errors. For each training sale the market is computed as of a day up to a year before the sale, because sales
-//! are published late and homes are valued under the same conditions. Only the price index uses all training sales:
-//! with the index as of that day, the trees would learn how prices moved in these particular years and predict the same
-//! again.
+//! blur (large flats are expensive in one street, small ones in the next). Trees that use the place are extra trees,
+//! which split at random thresholds: towns have few straight borders, and on splits within the training years these
+//! trees had lower errors. For each training sale, the market is computed as of a day up to a year before the sale,
+//! because sales are published late and homes will be valued under the same conditions. Only the price index uses all
+//! training sales: with the index as of that day, the trees would learn how prices moved in these particular years and
+//! predict the same movement again.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use super::market::{AsOf, Market, MarketQuery, SaleResiduals, Surroundings};
 use super::sale::SaleColumns;
 use super::trees::{BoostedTrees, TrainingMatrix, TreeSettings, Trees};
 
-/// The log-price slope over log surface when there are no trees, by class.
+/// Slope of log price over log surface if there are no trees, by class.
 const SLOPE_ALONE: [f64; 2] = [0.93, 0.65];
 /// Maximum time between the last known sale and a training sale, days.
 const HORIZON_MAX_DAYS: f64 = 365.0;
@@ -53,7 +53,7 @@ const LEAF_MIN: f64 = 40.0;
 pub const STEPS: u64 = 5;
 /// Surface of a typical home of a class without sales, square metres.
 const TYPICAL_SURFACE_M2: f64 = 75.0;
-/// Approximate sales needed per additional leaf: few sales give shallow trees.
+/// Approximate sales needed per additional leaf, so that few sales give shallow trees.
 const SALES_A_LEAF: usize = 60;
 
 /// The fitted estimator, without its interval.
@@ -176,7 +176,7 @@ impl TrainingRows {
         (-f64::from(self.end - market.sales.day[row]) / DECAY_DAYS).exp() as f32
     }
 
-    /// Returns the day as of which the market of a training row is computed, and which sales are known then.
+    /// Returns the day for which the market of a training row is computed, and which sales are known then.
     fn as_of(&self, market: &Market, (row, before): (usize, i32)) -> AsOf {
         AsOf::in_hindsight(market.sales.day[row], before, self.end)
     }
@@ -228,7 +228,8 @@ impl TrainingRows {
         BoostedTrees::grow(matrix, &settings)
     }
 
-    /// Grows the trees of features and place on residuals from the level of the country, leaving out fold `without`.
+    /// Grows the trees of features and place on residuals from the level of the country, without the sales of fold
+    /// `without`.
     fn place_trees(&self, market: &Market, without: usize) -> Result<BoostedTrees, Error> {
         let sales = &market.sales;
         let mut matrix = TrainingMatrix::default();
@@ -259,8 +260,7 @@ impl TrainingRows {
         BoostedTrees::grow(matrix, &settings)
     }
 
-    /// Grows the residual trees over all features, on the residuals from features and place less the level of the
-    /// place.
+    /// Grows the residual trees over all features, on what features, place and the level of the place do not explain.
     fn residual_trees(&self, market: &Market, hedonic: &Hedonic) -> Result<BoostedTrees, Error> {
         let shown: Vec<([f32; ALL], f64)> = self
             .rows
@@ -343,7 +343,7 @@ impl FittedEstimator {
     }
 
     /// Combines these trees with the market of other sales, all of them before `end`. The result can value homes as of
-    /// any day that these sales cover, with trees that were not trained on the later ones.
+    /// any day that these sales cover, with trees that were not trained on the later sales.
     ///
     /// # Errors
     /// Errors of the tree library.
@@ -452,7 +452,7 @@ impl FittedEstimator {
                 }
             }
         }
-        // Attributions are rounded to single precision; the location takes the remainder.
+        // Attributions are rounded to single precision; the location absorbs the remainder.
         let sum: f64 = typical + terms.values().sum::<f64>();
         *terms.entry(Topic::Location).or_default() += valued.log_price - sum;
         Ok((typical, terms.into_iter().collect()))

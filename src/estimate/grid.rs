@@ -1,4 +1,5 @@
-//! Positions on a grid: Morton codes whose prefixes are square cells with sides of 16 m, 32 m, 64 m and so on.
+//! Places positions on a grid: prefixes of their Morton codes are square cells with sides of 16 m, 32 m, 64 m and so
+//! on.
 //!
 //! Cells are square at the latitude of the middle of France and up to a third wider overseas. They only group sales;
 //! distances are measured on the ground ([`Ruler::squared_m2`]).
@@ -51,7 +52,7 @@ impl GridPosition {
         interleave(east, north)
     }
 
-    /// Returns the shorter side of a cell of a level at this latitude, in metres on the ground.
+    /// Returns the shorter side of a cell of this level at this latitude, in metres on the ground.
     pub fn least_side_m(self, level: u32) -> f32 {
         let narrowed = self.latitude().to_radians().cos() / MIDDLE_COSINE;
         (CELL_M * f64::from(1u32 << level) * narrowed.min(1.0)) as f32

@@ -1,5 +1,5 @@
-//! The part of a price that features and place explain without the market: a mix of trees of own features and trees of
-//! features and place.
+//! Predicts the part of a price that features and place explain without the market, with a mix of trees of own features
+//! and trees of features and place.
 
 use rayon::prelude::*;
 
@@ -9,14 +9,14 @@ use super::market::SaleResiduals;
 use super::sale::SaleColumns;
 use super::trees::{BoostedTrees, Trees};
 
-/// Part of the price's slope over surface that is subtracted before the trees, by class. The trees can only add to it,
-/// so they learn the rest.
+/// Slope of log price over log surface that is subtracted before the trees are trained, by class. It is lower than the
+/// real slope, because the trees can only add to it.
 pub(super) const SLOPE: [f64; 2] = [0.7, 0.4];
 /// Number of folds. Trees of place are grown once per fold without its sales, so the residual of each sale is out of
 /// fold.
 pub const FOLDS: usize = 2;
-/// Weight of the trees of place against the trees of own features. On sales inside the training years any value from
-/// one half to one performs equally well.
+/// Weight of the trees of place against the trees of own features. Within the training years, any value from one half
+/// to one performs equally well.
 const PLACE_SHARE: f64 = 0.65;
 
 /// Returns the log-price term in surface that is subtracted before the trees.

@@ -1,7 +1,7 @@
-//! The characteristics of a home to be valued.
+//! Describes a home to be valued by its characteristics.
 //!
 //! A [`Home`] is built by the callers (HTTP, a portfolio, SQL), which reject absurd values first; the estimator does
-//! not check again. An unknown value is `None`: no value is invented to fill a gap.
+//! not check them again. An unknown value is `None` and is never replaced by an invented one.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};

@@ -1,15 +1,15 @@
-//! The interval that contains four sales in five, by split conformal prediction (Vovk; Romano, Patterson and Candès
-//! 2019).
+//! Computes the interval that contains four sales in five, by split conformal prediction (Vovk; Romano, Patterson and
+//! Candès 2019).
 //!
-//! Trees predict the width of the error for each home; an error divided by that width is a score. Scores of sales later
-//! than all training sales determine how many widths to take on each side. Segments (place, surface, price level)
+//! Trees predict the width of the error for each home; an error divided by that width is a score. The scores of sales
+//! later than all training sales determine how many widths to use on each side. Segments (place, surface, price level)
 //! correct the width by their own scores, weighted by how many they have, so that coverage is 80 % within each segment
 //! and not only on average.
 //!
 //! The scores exclude the movement of the market (`AsOf::in_hindsight`): one year of sales shows how homes differ, but
-//! it is a single sample of how a market moves in a year. The possible drift of the market after the last known sale,
-//! the distance to known sales and the spread between departments widen the interval by amounts that were measured on
-//! many origins, left-out towns and departments (`drift`, [`Distances`], [`Regions`]).
+//! is only a single sample of how a market moves in a year. Three things widen the interval: the possible drift of the
+//! market after the last known sale, the distance to known sales, and the spread between departments. By how much was
+//! measured on many origins, held-out towns and departments (`drift`, [`Distances`], [`Regions`]).
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ use super::home::HomeClass;
 
 /// Target coverage: share of sales inside the interval.
 pub const COVERAGE: f64 = 0.8;
-/// Coverage added during calibration, because errors grow on future sales. With it, coverage is 79.8 % on average over
-/// six splits inside the training years of Paris, and 80.3 % over three in Toulon.
+/// Coverage added during calibration, because errors are larger on future sales. With it, coverage is 79.8 % on average
+/// over six splits within the training years of Paris, and 80.3 % over three in Toulon.
 const MARGIN: f64 = 0.005;
 /// Number of sales at which a segment's own scores weigh as much as the prior from all sales.
 const SEGMENT_PRIOR: f64 = 150.0;
@@ -45,17 +45,17 @@ const DRIFT_A_MONTH: f64 = 0.0037;
 const MONTH_DAYS: f64 = 30.436_875;
 /// Minimum half-width of an interval based on a fallback, in log price.
 const FALLBACK_MIN: f64 = 0.4;
-/// Standard deviation of the price level between departments, in log price, and its prior weight, in departments, when
-/// it is combined with the departments of the sales. The medians per square metre of 97 departments in 2024 deviate by
-/// 0.44 for flats and by 0.47 for houses.
+/// Standard deviation of the price level between departments, in log price, combined with the observed spread as if it
+/// came from one department. The medians per square metre of 97 departments in 2024 deviate by 0.44 for flats and by
+/// 0.47 for houses.
 const REGION_SPREAD: f64 = 0.45;
 const REGION_PRIOR: f64 = 1.0;
 /// 90 % quantiles of Student's distribution, for 1 to 10 degrees of freedom.
 const STUDENT_90: [f64; 10] = [
     3.078, 1.886, 1.638, 1.533, 1.476, 1.440, 1.415, 1.397, 1.383, 1.372,
 ];
-/// Additional half-width where comparables are far, in log price: `FAR_SCALE * ln(1 + distance / FAR_M)`. Fitted to 150
-/// towns of 2024, each valued from the sales of its neighbours alone: 0.12 at 300 m, 0.27 at 1 km, 0.47 at 3 km.
+/// Additional half-width if comparables are far, in log price: `FAR_SCALE * ln(1 + distance / FAR_M)`. Fitted to 150
+/// towns of 2024, each valued only from the sales of its neighbours: 0.12 at 300 m, 0.27 at 1 km, 0.47 at 3 km.
 const FAR_SCALE: f64 = 0.25;
 const FAR_M: f64 = 500.0;
 /// Share of the calibration sales whose comparables are within the usual distance.
@@ -143,8 +143,8 @@ pub struct Regions {
 
 impl Regions {
     /// Computes the predictive interval of one more department from the deviations of the known ones from their mean
-    /// (Student's distribution, with a prior that weighs as much as one department). With a single department it is a
-    /// factor of seven on each side: one place says next to nothing about another.
+    /// (Student's distribution, with a prior that weighs as much as one department). With a single department, the
+    /// interval spans a factor of seven on each side, because one place tells almost nothing about another.
     pub fn new(deviations: &[f64]) -> Self {
         let count = deviations.len() as f64;
         let freedom = REGION_PRIOR + (count - 1.0).max(0.0);
@@ -165,10 +165,10 @@ fn student_90(freedom: f64) -> f64 {
     STUDENT_90.get(row).copied().unwrap_or(beyond)
 }
 
-/// The distances of comparables that the widths were learned from.
+/// Distances of comparables in the sales that the widths were learned from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distances {
-    /// Distance within which the comparables of 95 in 100 sales are, metres.
+    /// Distance within which 95 % of sales have enough comparables, metres.
     pub usual_m: f64,
 }
 
@@ -187,10 +187,10 @@ fn drift(horizon_days: f64) -> f64 {
     NORMAL_90 * DRIFT_A_MONTH * horizon_days / MONTH_DAYS
 }
 
-/// The level that replaces local sales.
+/// The level that replaces local sales as a fallback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FallbackLevel {
-    /// The level of its department.
+    /// The level of the home's department.
     Department,
     /// The mean of the known departments.
     Country,
@@ -217,8 +217,8 @@ fn segments(placed: &SegmentFeatures, prices: &[Vec<f64>; 2]) -> Codes {
     codes
 }
 
-/// Returns the weighted quantile with the split conformal correction: computed as if there were one value more, so that
-/// coverage holds for new values (weights after Tibshirani and others 2019). NaN for an empty slice.
+/// Returns the weighted quantile with the split conformal correction: as if there were one more value, so that coverage
+/// holds for new values (weights after Tibshirani and others 2019). NaN for an empty slice.
 fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
     let total: f64 = sorted.iter().map(|(_, weight)| weight).sum();
     let wanted = share * total * (1.0 + 1.0 / sorted.len() as f64);
@@ -295,8 +295,8 @@ impl Interval {
             .map(|one| segments(&one.placed, &interval.prices))
             .collect();
         interval.segments = fit(scored, &codes, &|_| true);
-        // Corrections are overfitted to their own scores, so each half is evaluated with the corrections of the other
-        // half.
+        // Corrections overfit the scores they are fitted on, so each half is evaluated with the corrections of the
+        // other half.
         let halves = [false, true].map(|half| fit(scored, &codes, &|one| one.half != half));
         let scores = scored.iter().zip(&codes).map(|(one, codes)| {
             let own = corrections(&halves[usize::from(one.half)], codes);
@@ -336,7 +336,7 @@ impl Interval {
     }
 
     /// Returns the distance from the estimate to each end of the interval in log price, `horizon_days` after the last
-    /// known sale, if another level replaces local sales.
+    /// known sale, if a wider level replaces local sales.
     pub fn for_fallback(
         &self,
         class: HomeClass,
@@ -352,7 +352,7 @@ impl Interval {
 }
 
 impl CalibrationError {
-    /// Returns the error in widths, relative to the segment's own widths.
+    /// Returns the error as a multiple of the predicted width, relative to the segment's own widths.
     fn score(&self, own: IntervalSides) -> f64 {
         let side = if self.error < 0.0 {
             own.lower
@@ -363,7 +363,7 @@ impl CalibrationError {
     }
 }
 
-/// Fits the corrections of the segments factor by factor, on the sales for which `takes_part` is true.
+/// Fits the corrections of the segments, factor by factor, on the sales for which `takes_part` is true.
 fn fit(
     scored: &[CalibrationError],
     codes: &[Codes],

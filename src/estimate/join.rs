@@ -1,8 +1,8 @@
 //! Joins energy diagnostics to recorded sales.
 //!
-//! The two datasets share no key. A diagnostic is matched to a sale if it is for the same kind of dwelling, at the same
-//! place and of the same surface. The period of construction belongs to the building, so it is taken from the nearest
-//! diagnostic whatever its surface.
+//! The two datasets share no key. A diagnostic is matched to a sale if it has the same kind of dwelling, position and
+//! surface, within tolerances. The period of construction belongs to the building, so it is taken from the nearest
+//! diagnostic of any surface.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use toise_opendata::dpe;
 
 /// Maximum distance from a diagnostic's address to the centre of the sold parcel, metres.
 const REACH_M: f32 = 40.0;
-/// Maximum relative difference of the two surfaces: both are measured, by different rules.
+/// Maximum relative difference of the two surfaces: they are measured by different rules.
 const SURFACE_SHARE: f32 = 0.06;
 /// Cell level of the spatial index: cells of 64 m, nine of which cover the reach.
 const CELL_LEVEL: u32 = 2;
@@ -89,8 +89,8 @@ fn complete(sale: &mut HomeSale, diagnostics: &[Diagnostic]) {
                     sale.construction_year = one.year;
                 }
                 let share = (one.surface_m2 / sale.surface_m2 - 1.0).abs();
-                // Combines distance and surface difference on one scale: the full reach counts as much as the full
-                // allowed difference.
+                // Combines distance and surface difference on one scale: the maximum distance counts as much as the
+                // maximum difference.
                 let unlike = squared_m2.sqrt() / REACH_M + share / SURFACE_SHARE;
                 if share <= SURFACE_SHARE && unlike < alike && !one.energy.is_nan() {
                     alike = unlike;
@@ -164,8 +164,8 @@ fn diagnostic(columns: &[ArrayRef], row: usize) -> Option<Diagnostic> {
 
 #[cfg(test)]
 mod tests {
-    //! Synthetic rows: the official samples at hand are sales of Paris, Toulon and a village of Charente, and
-    //! diagnostics of Haute-Garonne, Lozère and Lyon, which share no commune.
+    //! Uses synthetic rows, because the available official samples share no commune: sales of Paris, Toulon and a
+    //! village in Charente, and diagnostics of Haute-Garonne, Lozère and Lyon.
 
     use super::*;
 

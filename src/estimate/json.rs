@@ -1,4 +1,4 @@
-//! Parts of an estimate as JSON, identical in HTTP responses and portfolio columns.
+//! Writes parts of an estimate as JSON, identically in HTTP responses and portfolio columns.
 
 use serde_json::{Map, Number, Value, json};
 
@@ -8,7 +8,7 @@ use super::{Comparable, Contribution, EstimateConfidence, EstimateWarning, Fallb
 const WHOLE_MAX: f64 = 9e15;
 
 impl EstimateConfidence {
-    /// The contract's spelling of the confidence.
+    /// Returns the name of the confidence in the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             EstimateConfidence::High => "HIGH",
@@ -19,7 +19,7 @@ impl EstimateConfidence {
 }
 
 impl Fallback {
-    /// The contract's spelling of the fallback.
+    /// Returns the name of the fallback in the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             Fallback::None => "none",
@@ -30,7 +30,7 @@ impl Fallback {
 }
 
 impl EstimateWarning {
-    /// The contract's spelling of the warning.
+    /// Returns the name of the warning in the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             EstimateWarning::NoSaleWithinReach => "no_sale_within_reach",

@@ -1,5 +1,4 @@
-//! Synthetic sales of one town whose prices follow a known formula, for the tests of the estimator and of its
-//! evaluation.
+//! Generates synthetic sales of one town whose prices follow a known formula, to test the estimator and its evaluation.
 
 use super::grid::GridPosition;
 use super::home::HomeClass;
@@ -8,11 +7,11 @@ use toise_base::splitmix::SplitMix64;
 
 /// First day of the synthetic sales: 2021-01-01, in days since 1970-01-01.
 pub const FIRST_DAY: i32 = 18_628;
-/// Days they cover: three years.
+/// Number of days they cover: three years.
 pub const DAYS: i32 = 1_095;
 pub const SALES: usize = 3_000;
 
-/// Logarithm of the price per square metre of a flat of 60 m2 at a place on a day.
+/// Logarithm of the price per square metre of a flat of 60 m2 at a position on a day.
 pub fn level(latitude: f64, longitude: f64, day: i32) -> f64 {
     let months = f64::from(day - FIRST_DAY) / 30.4;
     let turn = if months < 18.0 {
@@ -23,7 +22,7 @@ pub fn level(latitude: f64, longitude: f64, day: i32) -> f64 {
     3_500f64.ln() + 12.0 * (latitude - 43.12) - 5.0 * (longitude - 5.95) + turn
 }
 
-/// Generates sales of one town, priced by place, day, surface and energy class, with noise of about a fifth.
+/// Generates sales of one town, priced by position, day, surface and energy class, with noise of about a fifth.
 pub fn made(count: usize, seed: u64) -> Vec<HomeSale> {
     let mut draw = SplitMix64::new(seed);
     (0..count)

@@ -1,4 +1,4 @@
-//! The model a server uses, replaced automatically when a new one is trained.
+//! Holds the model that a server uses, and replaces it when a new one is trained.
 //!
 //! A thread reads the file that names the current model every second. If it names another model, that one is
 //! opened in the background and swapped in atomically. Requests in progress continue with the model they started with.
@@ -28,9 +28,9 @@ struct LiveModelInner {
     folder: PathBuf,
     adjustments: Adjustments,
     current: ArcSwapOption<ModelInUse>,
-    /// Completed once a model has been looked for.
+    /// Completed after the first attempt to open a model.
     first: Once,
-    /// Content of the file that named the model at the last attempt to open one.
+    /// Content of the file that names the model, at the last attempt to open one.
     seen: Mutex<Option<Vec<u8>>>,
 }
 
@@ -42,14 +42,14 @@ struct ModelInUse {
 }
 
 impl LiveModel {
-    /// Opens the current model of a data folder. Reads all of it: about a second for a million sales.
+    /// Opens the current model of a data folder. Reads the whole model, which takes about a second for a million sales.
     pub fn open(data: &Path, adjustments: Adjustments) -> Self {
         let live = Self::on_demand(data, adjustments);
         live.opened();
         live
     }
 
-    /// Returns the model of a data folder without opening it; the first use opens it.
+    /// Creates a handle that opens the model of a data folder on first use.
     pub fn on_demand(data: &Path, adjustments: Adjustments) -> Self {
         Self {
             shared: Arc::new(LiveModelInner {
@@ -73,7 +73,7 @@ impl LiveModel {
         current.as_ref().map(|current| Arc::clone(&current.valuer))
     }
 
-    /// Returns the content of the file that named the model in use; `None` without a model.
+    /// Returns the content of the file that names the model, as of the model in use; `None` without a model.
     pub fn named(&self) -> Option<Vec<u8>> {
         let current = self.opened();
         current.as_ref().map(|current| current.named.clone())

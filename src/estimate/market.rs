@@ -1,8 +1,8 @@
-//! The market around a home as known on a day: levels, price index and comparables combined.
+//! Describes the market around a home as known on a day, by combining levels, price index and comparables.
 //!
 //! The residual of a sale is its log price less what its features (surface, rooms, land, …) and its place explain, so
-//! sales of different homes can be averaged; the market describes these residuals. Nothing here depends on the surface
-//! of the home to be valued: a larger home has the same surroundings.
+//! residuals of different homes can be averaged. The market describes these residuals. Nothing here depends on the
+//! surface of the home to be valued, because a larger home has the same surroundings.
 
 mod levels;
 
@@ -15,14 +15,14 @@ use super::home::HomeClass;
 use super::price_index::{IndexAsOf, PriceIndex};
 use super::sale::SaleColumns;
 
-/// Prior weight of the wider scale when it is combined with a narrower one, in sales.
+/// Prior weight of the wider scale in each combination with a cell, in sales.
 const PRIORS: [f64; CELL_LEVELS.len()] = [30.0, 20.0, 15.0];
 /// Prior weight of the country when it is combined with a department, in sales.
 const DEPARTMENT_PRIOR: f64 = 30.0;
-/// Prior weights in sales: cells against the neighbourhood, neighbourhood against the nearest sales, nearest sales
-/// against the building.
+/// Prior weights of the wider level in each combination, in sales: cells with the neighbourhood, neighbourhood with the
+/// nearest sales, nearest sales with the building.
 const NEAR_PRIORS: [f64; 3] = [8.0, 6.0, 3.0];
-/// Maximum deviation that a single sale may contribute, in log price.
+/// Maximum deviation of a single sale from the level, in log price; larger ones are capped.
 const PULL_MAX: f64 = 0.45;
 /// Days in which the weight of a comparable falls to 1/e.
 const DECAY_DAYS: f64 = 3_000.0;
@@ -36,17 +36,17 @@ const NARROWEST_M: f64 = 30.0;
 const ROOM_MISMATCH_WEIGHT: f64 = 0.45;
 /// Minimum comparables within reach; below it the department is used as fallback.
 const COMPARABLES_MIN: usize = 5;
-/// Minimum weight of the sales of a department that counts as known, in sales.
+/// Minimum weight of a department's sales for its level to count as known, in sales.
 const DEPARTMENT_SALES_MIN: f64 = 10.0;
 /// Highest rank of a department.
 const DEPARTMENT_RANK_MAX: u8 = 101;
-/// An area counts as inhabited if any home was sold within this distance, metres.
+/// An area counts as inhabited if a home was sold within this distance, metres.
 const INHABITED_M: f32 = 1_000.0;
-/// Minimum number of sales that must all be to one side of a place before it is taken to be at sea or abroad; by chance
-/// this happens once in fifty times.
+/// Minimum number of nearest sales that must all be on one side of a position before it is taken to be at sea or
+/// abroad. By chance this happens once in fifty times.
 const ONE_SIDED_MIN: usize = 10;
 
-/// Residuals of sales: log price less what is explained without the market, one value per row.
+/// Residuals of sales: log price less what features and place explain without the market, one value per row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SaleResiduals {
     /// Residuals from own features alone.
@@ -56,7 +56,7 @@ pub struct SaleResiduals {
 }
 
 impl SaleResiduals {
-    /// Uses the same residuals for both, where the place explains nothing.
+    /// Uses the same residuals for both, because the place explains nothing.
     pub fn of_own(own: Vec<f32>) -> Self {
         let placed = own.clone();
         Self { own, placed }
@@ -87,7 +87,7 @@ pub struct MarketQuery {
     pub as_of: AsOf,
 }
 
-/// A valuation date and what is known then, in days since 1970-01-01.
+/// A valuation date, and which sales are known then; in days since 1970-01-01.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsOf {
     /// Valuation date.
@@ -108,9 +108,9 @@ impl AsOf {
         }
     }
 
-    /// Values on `day` with the comparables and levels from before `before`, but with the price index until
-    /// `index_before`. What is learned from such valuations describes homes and places, and not the market of the
-    /// training years, which does not repeat itself.
+    /// Values on `day` with comparables and levels from before `before`, but with the price index until `index_before`.
+    /// What is learned from such valuations describes homes and places, but not how the market moved in the training
+    /// years, which will not repeat.
     pub fn in_hindsight(day: i32, before: i32, index_before: i32) -> Self {
         Self {
             day,
@@ -123,17 +123,17 @@ impl AsOf {
 /// The surroundings of a home. Levels are mean residuals in log price on the valuation date.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Surroundings {
-    /// The level assigned to a home there: every scale combined with the wider ones.
+    /// The level assigned to a home at this position: every scale combined with the wider ones.
     pub level: f64,
     /// The level without comparables: cells combined with the department and the country.
     pub cells_level: f64,
-    /// Level of the country, from own features alone (as `department` and `fallback_level`).
+    /// Level of the country, from residuals of own features alone, like `department` and `fallback_level`.
     pub country: f64,
     /// Level of the department; NaN without sales.
     pub department: f64,
     /// Level used where too few sales are within reach: the department combined with the country. Without any sale
-    /// within reach it is the mean over the departments, each counted once, however many sales it has: an unknown place
-    /// is one more department.
+    /// within reach, it is the mean over the departments, each counted once however many sales it has, because an
+    /// unknown place is like one more department.
     pub fallback_level: f64,
     /// Levels of the cells, coarsest first; NaN without sales.
     pub cells: [f64; CELL_LEVELS.len()],
@@ -167,7 +167,7 @@ pub struct Surroundings {
     pub comparables: usize,
     /// Horizon: days from the last known sale to the valuation date.
     pub horizon: f64,
-    /// Movement of the price index over the horizon, in log price.
+    /// Change of the price index over the horizon, in log price.
     pub course: f64,
     /// Rank of the department; 0 if no sale is within reach.
     pub department_rank: u8,
@@ -197,7 +197,7 @@ impl WeightedMean {
         self.sum / self.weight
     }
 
-    /// Combines this mean with a wider level that weighs `prior` sales.
+    /// Combines this mean with a wider level that has the weight of `prior` sales.
     fn over(self, wider: f64, prior: f64) -> f64 {
         (self.sum + prior * wider) / (self.weight + prior)
     }
@@ -234,7 +234,7 @@ impl Market {
         &self.quality
     }
 
-    /// Returns the log price at equal features of a class in the country; `None` without any sale. Uses the price index
+    /// Returns the log price of a class at equal features in the country; `None` without any sale. Uses the price index
     /// of `department`.
     pub fn country(&self, class: HomeClass, department: u8, as_of: AsOf) -> Option<f64> {
         let path = self.index.before(as_of.index_before, class, department);
@@ -242,7 +242,7 @@ impl Market {
         Some(level.mean - path.at(level.day + 0.5) + path.at(f64::from(as_of.day) + 0.5))
     }
 
-    /// Returns the log price at equal features of a class in each department with enough sales, in the order of their
+    /// Returns the log price of a class at equal features in each department with enough sales, in the order of their
     /// ranks.
     fn departments(&self, class: HomeClass, as_of: AsOf) -> Vec<f64> {
         let levels = &self.levels[class as usize].own;
@@ -269,8 +269,9 @@ impl Market {
         self.levels[class as usize].first_day()
     }
 
-    /// Returns whether a place is in an inhabited area. Sales replace an outline of the country: a place is taken to be
-    /// at sea or abroad if no home was sold within a kilometre and the nearest sales are all to one side.
+    /// Returns whether a position is in an inhabited area. Instead of an outline of the country, this uses sales: a
+    /// position is taken to be at sea or abroad if no home was sold within a kilometre and the nearest sales are all on
+    /// one side.
     fn is_inhabited_area(&self, question: &MarketQuery, found: &[Neighbour]) -> bool {
         let is_near = |found: &[Neighbour]| {
             let nearest = found.first();
@@ -477,10 +478,11 @@ impl Market {
 
 /// Weight factor of sales outside the narrow kernel in the weighted median.
 const FAR_WEIGHT: f64 = 0.2;
-/// Shrinkage of the local slope towards zero, in sales times variance of log surface.
+/// Shrinkage of the local slope towards zero, in units of number of sales times variance of log surface.
 const SLOPE_PRIOR: f64 = 3.0;
 
-/// Returns the weighted median; NaN for an empty list. Halves the range that contains it at each step, without sorting.
+/// Returns the weighted median; NaN for an empty list. Works without sorting, by halving the range that contains it at
+/// each step.
 fn weighted_median(mut values: Vec<(f64, f64)>) -> f64 {
     let mut left = values.as_mut_slice();
     let mut wanted = left.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;

@@ -53,7 +53,7 @@ pub struct ModelMetadata {
 pub struct Model {
     pub(super) metadata: ModelMetadata,
     pub(super) fitted: FittedEstimator,
-    /// Trees that predict the width of errors; `None` if there were too few errors to train them.
+    /// Trees that predict the width of the error; `None` if there were too few errors to train them.
     pub(super) spread: Option<BoostedTrees>,
     pub(super) interval: Interval,
 }
@@ -206,7 +206,7 @@ impl Model {
         Ok(self.interval.around(&placed, width, horizon, near_m))
     }
 
-    /// Returns the warning of an estimate that rests on few sales, on distant ones, or on none nearby.
+    /// Returns the warning for an estimate based on few sales, on distant ones, or on none within reach.
     fn warning(&self, class: HomeClass, valued: &RawValuation) -> Option<EstimateWarning> {
         match fallback(valued) {
             Fallback::National => Some(EstimateWarning::NoSaleWithinReach),
@@ -218,7 +218,7 @@ impl Model {
         }
     }
 
-    /// Returns the nearest sales; among those of one place, similar surfaces come first.
+    /// Returns the nearest sales; at the same position, similar surfaces come first.
     fn comparables(&self, home: &Home, wanted: usize, found: &Scratch) -> Vec<Comparable> {
         if wanted == 0 {
             return Vec::new();
@@ -247,7 +247,7 @@ impl Model {
             .collect()
     }
 
-    /// Decomposes the difference between the price and that of a typical home of the class in the country.
+    /// Decomposes the difference between the price and that of a typical home of the class in the whole country.
     ///
     /// The log price is a sum of the country's level, the attributions of place, comparables and trees (exact
     /// attributions, Lundberg 2017), and the adjustments. The logarithmic mean of the typical price and the price
@@ -281,7 +281,7 @@ impl Model {
             feature,
             eur: mean * term,
         }));
-        // The base takes the rounding remainder, so that the sum equals the price to the last bit.
+        // The base absorbs the rounding error, so that the sum equals the price to the last bit.
         for _ in 0..3 {
             let sum: f64 = parts.iter().map(|part| part.eur).sum();
             parts[0].eur += price - sum;

@@ -34,9 +34,9 @@ const COLUMNS: [&str; 13] = [
     "insee_code",
 ];
 
-/// The rule about positions.
+/// Name of the rule about positions.
 const WITH_POSITION: &str = "with a position";
-/// A note is written if one home in this many, or more, has no position.
+/// A hint is given if at least one home in this many has no position.
 const WITHOUT_POSITION_SHARE: u64 = 10;
 
 /// Rules a record must meet, in order, to become a sale.
@@ -51,7 +51,7 @@ const RULES: [&str; 8] = [
     "at 300 to 30,000 EUR per m2",
 ];
 
-/// Reads the sales before day `end` that meet the rules about single records, and counts the records each rule left.
+/// Reads the sales before day `end` that meet the rules about single records, and counts the records each rule kept.
 /// `row` is called with the number of rows read.
 ///
 /// # Errors
@@ -89,7 +89,7 @@ pub fn sales(
     Ok((sales, funnel))
 }
 
-/// Says what to do about homes that are left out because they have no position; `None` if they are few.
+/// Advises what to do about homes that are skipped because they have no position; `None` if they are few.
 pub fn position_hint(funnel: &Funnel) -> Option<String> {
     let at = funnel
         .steps

@@ -1,5 +1,5 @@
-//! Recorded sales in columns, for training and comparables: about fifty bytes per sale, so that three million fit in a
-//! server's memory.
+//! Stores recorded sales in columns, for training and comparables, with about fifty bytes per sale, so that three
+//! million fit in a server's memory.
 //!
 //! They are sorted by class, then along a Morton curve of their position, then by day and id. A square cell of any
 //! power-of-two size is therefore one range of rows, and neighbours in space are neighbours in memory.

@@ -1,5 +1,5 @@
-//! Models on disk: `<data>/models/<version>/` holds the sales as Parquet, the trees as XGBoost JSON and the rest as
-//! `model.json`; `<data>/models/current.json` names the current model.
+//! Stores models on disk: `<data>/models/<version>/` holds the sales as Parquet, the trees as XGBoost JSON and the rest
+//! as `model.json`. `<data>/models/current.json` names the current model.
 //!
 //! A model is written to a temporary folder, flushed, renamed, and then made current by renaming `current.json`. If the
 //! process stops before that, the previous model stays in use. `model.json` holds the digest of every other file, and
@@ -125,8 +125,8 @@ impl Model {
         Self::read(&folder.join(current.version), description)
     }
 
-    /// Reads the description of the current model in a folder of models, not its sales or trees: a small file. `None` if
-    /// there is no model.
+    /// Reads the description of the current model in a folder of models, which is a small file; sales and trees are not
+    /// read. `None` if there is no model.
     ///
     /// # Errors
     /// The description cannot be read.
@@ -135,7 +135,7 @@ impl Model {
         Ok(described.transpose()?.map(|model| model.metadata))
     }
 
-    /// Reads the model in a folder, whose description was read.
+    /// Reads the model in a folder, given its description.
     fn read(folder: &Path, description: ModelManifest) -> Result<Self, Error> {
         let path = folder.join(DESCRIPTION);
         let file = |name: &str| -> Result<Option<Vec<u8>>, Error> {
@@ -223,7 +223,7 @@ impl Model {
         let text = write_json(&draft.join(DESCRIPTION), &description)?;
         let description = blake3::hash(&text).to_hex().to_string();
         sync(&draft)?;
-        // Models of the same version are equal, so overwriting one loses nothing.
+        // Models of the same version are identical, so overwriting one loses nothing.
         remove(&home)?;
         fs::rename(&draft, &home).map_err(io(&home))?;
         let next = folder.join("current.json.new");

@@ -1,4 +1,4 @@
-//! Guarantees that callers rely on, tested on a synthetic market with a known price formula.
+//! Tests guarantees that callers rely on, on a synthetic market with a known price formula.
 
 use std::sync::LazyLock;
 
@@ -65,7 +65,7 @@ fn prices_are_close_and_the_interval_covers_four_in_five() {
         errors.push((estimate.price / price - 1.0).abs());
         held += usize::from(estimate.lower <= price && price <= estimate.upper);
     }
-    // The noise of the formula alone gives a median error of 12.3 %.
+    // The noise in the formula alone causes a median error of 12.3 %.
     errors.sort_by(f64::total_cmp);
     let error = errors[errors.len() / 2];
     assert!(error < 0.135, "{error}");
@@ -119,7 +119,7 @@ fn a_better_energy_class_and_more_land_never_cost_less() {
 #[test]
 fn contributions_sum_to_the_price() {
     let near = homes(100);
-    // Nothing was sold there, so the fallback is the country.
+    // Nothing was sold at these positions, so the fallback is the country.
     let far = near.iter().take(5).map(|home| Home {
         latitude: home.latitude + 5.0,
         ..home.clone()
@@ -210,7 +210,7 @@ fn a_home_far_from_every_sale_falls_back_to_the_country() {
 
 #[test]
 fn the_interval_widens_with_the_months_after_the_last_known_sale() {
-    // Averaged over many homes: a single one may move to the next price band, whose homes vary less.
+    // Averages over many homes, because a single one may move to the next price band, whose homes vary less.
     let homes = homes(300);
     let width = |days: i32, north: f64| {
         let widths = homes.iter().map(|home| {
@@ -234,7 +234,7 @@ fn the_interval_widens_with_the_months_after_the_last_known_sale() {
 
 #[test]
 fn a_trend_is_followed_for_some_months_and_then_stands_still() {
-    // Averaged over many homes: a single one may move to another leaf of the trees.
+    // Averages over many homes, because a single one may move to another leaf of the trees.
     let homes = homes(100);
     let price = |days: i32| {
         let prices = homes.iter().map(|home| {
@@ -261,7 +261,7 @@ fn an_estimate_without_sales_around_says_so_and_its_interval_holds_other_towns()
     let near = MODEL.estimate(&home, ALL).unwrap();
     assert_eq!(near.warning, None);
     assert!(near.nearest_sale_m.unwrap() < 500.0);
-    // Inland, far from the town: one town says next to nothing about another's prices.
+    // Inland, far from the town: one town tells almost nothing about the prices of another.
     home.latitude += 3.0;
     let far = MODEL.estimate(&home, ALL).unwrap();
     assert_eq!(far.warning, Some(EstimateWarning::NoSaleWithinReach));

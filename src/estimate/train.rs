@@ -1,6 +1,6 @@
-//! Training. The estimator is fitted twice: first without the latest sales, whose errors calibrate the interval, then
-//! on all sales. Each of the latest sales is valued as of its own random day, up to a year earlier, so there are as
-//! many origins as sales. The trees of this first fit were trained on none of them.
+//! Trains the estimator. It is fitted twice: first without the latest sales, whose errors calibrate the interval, then
+//! on all sales. For calibration, each of the latest sales is valued as of a random day up to a year before the sale,
+//! so there are as many origins as sales. The trees of the first fit were not trained on any of them.
 //!
 //! The same sales give a bit-identical model, in any order and on any number of threads.
 
@@ -20,13 +20,13 @@ use super::trees::{BoostedTrees, Direction, TrainingMatrix, TreeSettings, Trees}
 /// Share of the covered period whose sales calibrate the interval, with its bounds in days.
 const CALIBRATION_SHARE: f64 = 0.33;
 const CALIBRATION_DAYS: (f64, f64) = (60.0, 365.0);
-/// Days in which the weight of a calibration error falls to 1/e: markets change.
+/// Days in which the weight of a calibration error falls to 1/e, because markets change.
 const DECAY_DAYS: f64 = 250.0;
 /// Factor on a sale's hash unit; the fractional part of the product sets its horizon.
 const HORIZON_DRAWS: f64 = 1_024.0;
 /// Minimum sales for training.
 pub const SALES_MIN: usize = 100;
-/// Minimum errors to train a width per home; below it all homes have the same width.
+/// Minimum errors to train trees of the width; below it, all homes have the same width.
 const WIDTHS_MIN: usize = 500;
 /// Trees of the width, with their depth and learning rate.
 const WIDTH_TREES: usize = 120;
@@ -115,7 +115,7 @@ pub fn train(
     step();
     let learned_inputs = learned_inputs(&sales);
     let count = sales.len() as u64;
-    // No sale is known after the last one, whatever `end` was requested.
+    // `end` may be later than the last sale, but nothing is known after that sale.
     let end = end.min(last + 1);
     let fitted = FittedEstimator::new(sales, end, step)?;
     let mut model = Model {
@@ -142,7 +142,8 @@ fn too_few(sales: usize) -> Error {
     }
 }
 
-/// Computes the errors on sales that the trees were not trained on, each valued as of a day up to a year before.
+/// Computes the errors on sales that the trees were not trained on, each valued as of a day up to a year before the
+/// sale.
 fn held_out_errors(
     fitted: &FittedEstimator,
     sales: &SaleColumns,
@@ -155,7 +156,7 @@ fn held_out_errors(
             let own = own_features_of(sales, row);
             let position = sales.position[row];
             let (id, day) = (sales.id[row], sales.day[row]);
-            // Uses other bits of the hash than `half`.
+            // Uses other bits of the hash than `half` does.
             let drawn = (hash_unit(&id) * HORIZON_DRAWS).fract();
             let before = day - (drawn * horizons.longest_days) as i32;
             let before = before.max(horizons.lead.min(day));
@@ -243,7 +244,7 @@ impl HeldOutError {
     }
 }
 
-/// Trains trees that predict the bound that four absolute errors in five do not exceed.
+/// Trains trees that predict the bound that four in five absolute errors do not exceed.
 fn widths(held_out_errors: &[&HeldOutError]) -> Result<BoostedTrees, Error> {
     let mut matrix = TrainingMatrix::default();
     for one in held_out_errors {
@@ -262,8 +263,8 @@ fn widths(held_out_errors: &[&HeldOutError]) -> Result<BoostedTrees, Error> {
     BoostedTrees::grow(matrix, &settings)
 }
 
-/// Returns the inputs whose effect is learned: location, class and surface, and those known for at least [`SALES_MIN`]
-/// sales.
+/// Returns the inputs whose effect is learned: location, class and surface, and other inputs known for at least
+/// [`SALES_MIN`] sales.
 fn learned_inputs(sales: &SaleColumns) -> Vec<String> {
     let varies =
         |column: &[f32]| column.iter().filter(|value| !value.is_nan()).count() >= SALES_MIN;

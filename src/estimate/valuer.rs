@@ -1,5 +1,5 @@
-//! The single entry point to a model: HTTP, the bulk command and SQL all call [`Valuer::value`], so they return the
-//! same numbers.
+//! Provides the single entry point to a model. HTTP, the bulk command and SQL all call [`Valuer::value`], so they
+//! return the same numbers.
 //!
 //! Prices are whole euros. Contributions are rounded so that they still sum to the price exactly.
 
@@ -56,7 +56,7 @@ impl Valuer {
     }
 }
 
-/// Rounds the estimate to whole euros; the largest contribution takes the rounding remainder.
+/// Rounds the estimate to whole euros; the largest contribution absorbs the rounding error.
 fn in_whole_euros(mut estimate: Estimate) -> Estimate {
     estimate.price = estimate.price.round();
     estimate.lower = estimate.lower.round().min(estimate.price);
@@ -66,7 +66,7 @@ fn in_whole_euros(mut estimate: Estimate) -> Estimate {
         part.eur = part.eur.round();
     }
     let sum: f64 = parts.iter().map(|part| part.eur).sum();
-    // At most a few euros, on a contribution of about a hundred thousand.
+    // The correction is at most a few euros, on a contribution of about a hundred thousand.
     let greatest = parts
         .iter_mut()
         .max_by(|one, other| one.eur.abs().total_cmp(&other.eur.abs()));

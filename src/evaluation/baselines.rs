@@ -1,4 +1,4 @@
-//! Baselines: simple estimators computed on the same sales in the same run, which the estimator has to beat.
+//! Computes baselines: simple estimators, run on the same sales, which the estimator has to beat.
 
 use std::collections::HashMap;
 
@@ -70,7 +70,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Values each sale at the median price per square metre of its commune and class over the last 12 months, or of its
-/// class if the commune has no sales.
+/// class anywhere if the commune has no sales.
 fn communes(known: &[SaleWithCommune], judged: &[SaleWithCommune], end: i32) -> Vec<f64> {
     let mut values: HashMap<(HomeClass, [u8; 5]), Vec<f64>> = HashMap::new();
     let mut of_class: HashMap<HomeClass, Vec<f64>> = HashMap::new();

@@ -66,7 +66,7 @@ pub fn draw(report: &ReportCard, path: &Path) -> DrawResult {
     Ok(())
 }
 
-/// Draws a bar for each error, the estimator's first, starting at a line.
+/// Draws a bar for each error, the estimator's first, starting at the vertical position `line`.
 fn draw_means(area: &Area<'_>, means: &[(&str, f64)], mut line: i32) -> DrawResult {
     let longest = means.iter().map(|(_, error)| *error).fold(1.0, f64::max);
     for (rank, (name, error)) in means.iter().enumerate() {
@@ -87,7 +87,8 @@ fn draw_means(area: &Area<'_>, means: &[(&str, f64)], mut line: i32) -> DrawResu
     Ok(())
 }
 
-/// Draws the coverage of each segment over its allowed range around the stated one, percent, starting at a line.
+/// Draws the coverage of each segment over the range allowed around the target, percent, starting at the vertical
+/// position `line`.
 fn draw_coverage(
     area: &Area<'_>,
     judged: &[&SegmentMetrics],

@@ -1,5 +1,5 @@
-//! Evaluates estimates in places left out: the estimator is trained without a whole department or city and judged
-//! there. This shows how good an estimate far from every known sale is, and whether its interval reflects that.
+//! Evaluates estimates in held-out places: the estimator is trained without a whole department or city and judged
+//! there. This shows how good estimates far from all known sales are, and whether their intervals reflect that.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use toise_estimate::model::Error;
 use toise_estimate::sale::SaleWithCommune;
 use toise_geo::departments;
 
-/// Number of days up to a place's last sale whose sales are judged, each valued as of its own day.
+/// Sales of a place are judged if they are at most this many days before its last one, each valued as of its own day.
 const JUDGED_DAYS: i32 = 365;
-/// Minimum sales of a place that is left out.
+/// Minimum sales of a place that can be held out.
 pub const PLACE_SALES_MIN: usize = 100;
 
-/// The kind of place that is left out.
+/// The kind of place that is held out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlaceKind {
@@ -31,7 +31,7 @@ pub enum PlaceKind {
 /// Errors in places that the estimator did not know.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeaveOutReport {
-    /// The kind of place that was left out.
+    /// The kind of place that was held out.
     pub kind: PlaceKind,
     /// Errors in each place, the place with the most sales first.
     pub places: Vec<PlaceMetrics>,

@@ -1,7 +1,7 @@
 //! Evaluates estimates on sales later than all sales the model was trained on: errors, bias and coverage by segment,
 //! compared with three baselines on the same sales. A paired bootstrap measures the difference from the best baseline.
 //!
-//! [`rolling`] does this from many origins and reports errors by horizon; [`leave_out`] evaluates places that were left
+//! [`rolling`] does this from many origins and reports errors by horizon; [`leave_out`] evaluates places that were held
 //! out of training.
 
 #![forbid(unsafe_code)]
@@ -39,7 +39,7 @@ pub struct ReportCard {
     pub test: [String; 2],
     /// The evaluated model.
     pub model: ModelMetadata,
-    /// Rules from all records to the training rows, with the number of sales each one left.
+    /// Rules that lead from all records to the training rows, with the number of sales that each one keeps.
     pub funnel: Funnel,
     /// Quality of the estimator on all sales.
     pub all: ErrorMetrics,
@@ -49,7 +49,7 @@ pub struct ReportCard {
     pub difference: Difference,
     /// Quality by class, department, price, surface and quarter.
     pub segments: Vec<SegmentMetrics>,
-    /// Quality by months after the last known sale: over many origins if they were evaluated, otherwise over this one.
+    /// Quality by months after the last known sale: over many origins if those were evaluated, otherwise for this one.
     pub horizon: HorizonReport,
     /// Target coverage of the interval, 0 to 1.
     pub coverage: f64,

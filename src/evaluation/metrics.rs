@@ -1,7 +1,7 @@
-//! Errors of estimates over all sales and by segment.
+//! Measures the errors of estimates over all sales and by segment.
 //!
 //! Segments are formed from what is known before the sale: place, class, surface, estimated price, season. The sale
-//! price is never used, because it would sort errors by their sign.
+//! price is never used, because segments by it would sort errors by their sign.
 
 use std::collections::BTreeMap;
 
@@ -148,7 +148,7 @@ pub fn segments(judged: &[SaleWithCommune], estimates: &[Estimate]) -> Vec<Segme
             quality,
         }
     });
-    // Communes with few sales are left out, to keep the report short.
+    // Communes with few sales are omitted to keep the report short.
     segments
         .filter(|segment| segment.factor != "commune" || segment.quality.sales >= SEGMENT_MIN)
         .collect()

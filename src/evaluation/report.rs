@@ -219,7 +219,7 @@ impl LeaveOutReport {
     }
 }
 
-/// Formats MdAPE, share within 20 %, share held and median width as table cells.
+/// Formats MdAPE, share within 20 %, coverage and median width as table cells.
 fn held(quality: &ErrorMetrics) -> String {
     format!(
         "{:.2} | {:.1} | {:.1} | {:.1}",

@@ -1,7 +1,7 @@
 //! Evaluates estimates from rolling origins: the estimator is trained on the sales before each of several days and
 //! judged on the twelve months after it, which gives the errors by time since the last known sale.
 //!
-//! A single test year is only one sample of what a market does in a year. Each origin costs one training.
+//! A single test year is only one sample of how a market can move in a year. Each origin costs one training.
 
 use chrono::{Datelike, Months, NaiveDate};
 use rayon::prelude::*;
@@ -18,8 +18,8 @@ use toise_estimate::train;
 
 /// Maximum horizon, months.
 pub const HORIZON_MONTHS: u32 = 12;
-/// Months of known sales before the first origin. If the sales cover fewer than twice as many months, half of the
-/// covered months.
+/// Months of known sales before the first origin; half of the covered months if the sales cover fewer than twice as
+/// many.
 const KNOWN_MONTHS: u32 = 12;
 /// Maximum sales judged at one origin; if there are more, those with the lowest digests are taken.
 pub const JUDGED_MAX: usize = 100_000;
@@ -55,7 +55,7 @@ pub struct HorizonMetrics {
     pub month: u32,
     /// Number of origins with at least 20 sales in that month.
     pub origins: usize,
-    /// Mean of these origins' biases, percent: each is the median of estimate over price, minus one.
+    /// Mean of the biases at these origins, percent; each bias is the median of estimate over price, minus one.
     pub bias: f64,
     /// Mean of the absolute values of these biases, percent.
     pub bias_size: f64,
@@ -112,8 +112,9 @@ fn months_after(origin: NaiveDate, date: NaiveDate) -> i32 {
     (date.year() - origin.year()) * 12 + date.month0() as i32 - origin.month0() as i32 + 1
 }
 
-/// Returns at most `most` origins: first days of months with enough known sales before them and a month to judge after
-/// them. They are evenly spaced and include the first and the last possible one; a single origin is the middle one.
+/// Returns at most `most` origins: first days of months that have enough months of sales before them and a month to
+/// judge after them. They are evenly spaced from the first possible one to the last; if only one is wanted, it is the
+/// middle one.
 pub fn origins(recorded: &[SaleWithCommune], most: usize) -> Vec<NaiveDate> {
     let days = || recorded.iter().map(|one| one.sale.day);
     let (Some(first), Some(last)) = (days().min(), days().max()) else {

@@ -1,4 +1,4 @@
-//! The evaluation, tested on a synthetic market with a known price formula.
+//! Tests the evaluation on a synthetic market with a known price formula.
 
 use super::leave_out::PlaceKind;
 use super::*;

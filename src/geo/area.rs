@@ -1,8 +1,8 @@
-//! Areas: polygons drawn on a map, tested for positions and for boxes.
+//! Areas: polygons drawn on a map, with tests whether they contain a position or meet a box.
 //!
 //! An area is a GeoJSON Polygon or MultiPolygon. Its edges are straight in longitude and latitude. A position is in the
-//! area if it is in one of its polygons and in none of the polygon's holes; a position on a border, that of a hole
-//! included, is in the area. The test is exact: the side of an edge is decided with robust predicates, as `geo` does.
+//! area if it is in one of its polygons and in none of the polygon's holes; a position on a border, even that of a
+//! hole, is in the area. The test is exact: the side of an edge is decided with robust predicates, as `geo` does.
 //!
 //! Edges are sorted into bands of latitude, so that a test looks only at the edges near the latitude of the position.
 
@@ -17,11 +17,11 @@ use super::plausible::{PositionFault, is_swapped};
 
 mod distance;
 
-/// Maximum vertices of an area, over all its rings; the last position of a ring, which repeats the first, does not count.
+/// Maximum vertices of an area, over all its rings, not counting the last position of a ring, which repeats the first.
 pub const VERTICES_MAX: usize = 2_000;
 /// Minimum vertices of a ring.
 const RING_VERTICES_MIN: usize = 3;
-/// Maximum entries of the bands for each edge: with more bands, long edges would be in too many of them.
+/// Maximum average number of bands per edge. With more bands, long edges would be in too many of them.
 const ENTRIES_PER_EDGE_MAX: usize = 8;
 
 /// The reason that a GeoJSON value is not a valid area.
@@ -64,8 +64,8 @@ impl Area {
     ///
     /// # Errors
     /// It is not a Polygon or MultiPolygon of at most [`VERTICES_MAX`] vertices; a ring is not closed, has fewer than
-    /// three vertices, touches or crosses itself or another ring of its polygon along a line; a hole is outside its polygon; or
-    /// latitude and longitude seem to be swapped. The faulty position is named.
+    /// three vertices, touches or crosses itself, or crosses or runs along another ring of its polygon; a hole is
+    /// outside its polygon; or latitude and longitude seem to be swapped. The fault names the position.
     pub fn from_geojson(value: &Value) -> Result<Self, AreaFault> {
         let polygons = read_geometry(value)?;
         let is_multiple = value["type"] == "MultiPolygon";
@@ -90,12 +90,13 @@ impl Area {
         Self::from_geojson(&value)
     }
 
-    /// Makes an area of the rings of polygons, the outer ring of each first, and checks it as [`Self::from_geojson`] does.
-    /// The last position of a ring may repeat the first. There is no maximum of vertices; memory: about 90 bytes for each.
+    /// Makes an area of the rings of polygons, the outer ring of each first, and checks it as [`Self::from_geojson`]
+    /// does. The last position of a ring may repeat the first. The number of vertices is not limited; each takes about
+    /// 90 bytes of memory.
     ///
     /// # Errors
-    /// There is no polygon, a ring has fewer than three vertices, touches or crosses itself or another ring of its polygon
-    /// along a line, or a hole is outside its polygon.
+    /// There is no polygon; a ring has fewer than three vertices, touches or crosses itself, or crosses or runs along
+    /// another ring of its polygon; or a hole is outside its polygon.
     pub fn from_rings(mut polygons: Vec<Vec<Vec<Coord>>>) -> Result<Self, AreaFault> {
         let is_multiple = polygons.len() > 1;
         if polygons.is_empty() || polygons.iter().any(Vec::is_empty) {
@@ -183,7 +184,7 @@ impl Area {
     fn band_of(&self, lat: f64, bands: usize) -> usize {
         let height = self.max.y - self.min.y;
         let share = (lat - self.min.y) / height;
-        // The conversion saturates; an area without height has one band.
+        // The conversion saturates for positions outside; an area without height has one band.
         ((share * bands as f64) as usize).min(bands - 1)
     }
 
@@ -192,7 +193,7 @@ impl Area {
         [self.min.y, self.max.y, self.min.x, self.max.x]
     }
 
-    /// Returns whether a position in degrees is in the area; its border is.
+    /// Returns whether a position in degrees is in the area, border included.
     pub fn contains(&self, lat: f64, lon: f64) -> bool {
         let inside_box =
             lat >= self.min.y && lat <= self.max.y && lon >= self.min.x && lon <= self.max.x;
@@ -225,7 +226,7 @@ impl Area {
         if south > self.max.y || north < self.min.y || west > self.max.x || east < self.min.x {
             return false;
         }
-        // Without an edge in the box, the box is inside or outside as a whole.
+        // If no edge passes through the box, it is entirely inside or outside, so testing one corner is enough.
         if self.contains(south, west) {
             return true;
         }
@@ -235,7 +236,7 @@ impl Area {
         edges.any(|edge| edge.meets(south, north, west, east))
     }
 
-    /// Returns the area as the text of a GeoJSON MultiPolygon, which [`Self::parse`] reads. Equal areas have equal texts.
+    /// Returns the area as GeoJSON text of a MultiPolygon, which [`Self::parse`] reads. Equal areas have equal texts.
     pub fn to_geojson(&self) -> String {
         let ring = |ring: &Ring| -> Vec<[f64; 2]> {
             let closed = ring.iter().chain(ring.first());
@@ -261,7 +262,7 @@ impl fmt::Debug for Area {
     }
 }
 
-/// Where an edge passes a position.
+/// Where an edge is relative to a position.
 enum Passing {
     /// East of it, so that a ray to the east crosses the edge.
     East,
@@ -409,7 +410,7 @@ fn items<'v>(value: &'v Value, path: &str) -> Result<&'v [Value], AreaFault> {
     }
 }
 
-/// An edge of a polygon that is checked, from vertex `nth` of a ring.
+/// An edge of a polygon being checked, which starts at vertex `nth` of a ring.
 #[derive(Clone, Copy)]
 struct Side {
     ring: usize,
@@ -495,7 +496,7 @@ impl Side {
         }
         let follows = |one: usize, next: usize| (one + 1) % length == next;
         if is_same_ring && (follows(self.nth, other.nth) || follows(other.nth, self.nth)) {
-            // Neighbours share a vertex.
+            // Neighbouring sides share a vertex.
             return None;
         }
         let meets = turns[0] != turns[1] && turns[2] != turns[3];
@@ -503,14 +504,14 @@ impl Side {
         match (meets, touches) {
             (false, _) => None,
             (true, false) => Some("the border crosses itself after this vertex"),
-            // A hole may touch the outer ring in a vertex.
+            // Different rings may touch at a point.
             (true, true) => is_same_ring.then_some("the border touches itself after this vertex"),
         }
     }
 
     /// Returns whether two sides on one line have more than a position in common.
     fn runs_along(&self, other: &Self) -> bool {
-        // The longer extent tells positions on the line apart.
+        // Compares positions along the axis in which the line extends farther.
         let key = |position: Coord| {
             let (width, height) = (self.to.x - self.from.x, self.to.y - self.from.y);
             if width.abs() >= height.abs() {

@@ -20,7 +20,7 @@ const LISTED_MAX: usize = 3;
 const ONE_EDIT_MIN: usize = 4;
 /// Minimum length of a name in which two edits are tolerated, in bytes.
 const TWO_EDITS_MIN: usize = 6;
-/// Articles that people leave out before a name.
+/// Articles that people often omit before a name.
 const ARTICLES: [&str; 4] = ["la ", "le ", "les ", "l "];
 
 /// A kind of code that a request requires.
@@ -34,8 +34,8 @@ pub enum PlaceCode {
     Department,
 }
 
-/// Returns the code of the place that a text names, as a clause that follows the rule for the code; `None` if the text
-/// is not close to the name of any place.
+/// Returns the code of the place that a text names, as a clause to append to the rule that the code breaks; `None` if
+/// the text is not close to the name of any place.
 ///
 /// Places that share a name are listed by population, at most three. Names of departments and regions are recognised
 /// too.
@@ -169,8 +169,8 @@ fn today(place: &'static Place) -> &'static Place {
     }
 }
 
-/// Formats the code of a place with the other code in brackets, and with its department if several places share the
-/// name.
+/// Formats the wanted code of a place with its other code in brackets, and with the department if several places share
+/// the name.
 fn codes(place: &'static Place, wanted: PlaceCode, several: bool) -> String {
     let commune = today(place);
     let shown = place.postal_codes.len().min(LISTED_MAX);
@@ -255,7 +255,7 @@ fn signature(name: &str) -> u32 {
     letters.fold(0, |bits, letter| bits | 1 << (letter - b'a'))
 }
 
-/// Returns the name with the fewest edits from a text, the most populous of several; `None` if none is near.
+/// Returns the name with the fewest edits from a text, the most populous one if several; `None` if none is near enough.
 fn nearest(folded: &str, wanted: PlaceCode) -> Option<&'static str> {
     let edits_max = match folded.len() {
         _ if folded.bytes().any(|byte| byte.is_ascii_digit()) => return None,
@@ -279,7 +279,7 @@ fn nearest(folded: &str, wanted: PlaceCode) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-/// Ranks how likely a name is meant: by population, with departments and regions first where a department is wanted.
+/// Ranks how likely a name is meant: by population, but departments and regions first if a department code is wanted.
 fn weight(folded: &'static str, wanted: PlaceCode) -> u32 {
     let is_area = || {
         let areas = &AREA_NAMES;

@@ -1,8 +1,8 @@
 //! Finds the commune for a code, a postal code, a name or a position, in the table of [`Places`].
 //!
-//! Serves input from users and adverts: all functions return nothing rather than guess, so that data derived from a
-//! place is right. Communes of overseas collectivities that belong to no department are not found. A former commune is
-//! found by its own code; its name gives the current commune. Every lookup of a code or a name is by hash.
+//! For input from users and adverts. All functions return nothing rather than guess, so that data derived from a place
+//! is right. Communes of overseas collectivities that belong to no department are not found. A former commune is found
+//! by its own code; its name gives the current commune. Every lookup of a code or a name is by hash.
 
 use super::contours::commune_at;
 use super::departments;
@@ -10,14 +10,14 @@ use super::distance::planar_distance_m;
 use super::place_names::{city_of, fold, index};
 use super::places::{CITY_POSTAL_CODES, DIVIDED_CITIES, Place, PlaceKind, Places};
 
-/// Distance around a position within which there must be only one department, in metres. Contours are simplified to
-/// 100 m.
+/// A position has a known department only if there is no other department within this distance, in metres. Contours are
+/// simplified to 100 m.
 const BORDER_M: f64 = 200.0;
 /// Maximum distance of a position from the centre of the commune named with it, metres. Communes with the same name are
 /// farther apart than the largest commune extends.
 pub const NEAR_M: f64 = 30_000.0;
-/// Former and current code of communes that changed their code without a merger: Saint-Barthélemy and Saint-Martin,
-/// which left Guadeloupe. The registers of property use either code.
+/// Previous and current code of communes that changed their code without a merger: Saint-Barthélemy and Saint-Martin,
+/// which left Guadeloupe. Property registers use either code.
 const RECODED: [(&str, &str); 2] = [("97123", "97701"), ("97127", "97801")];
 /// Metres of one degree of latitude.
 const DEGREE_M: f64 = 111_195.0;
@@ -43,8 +43,8 @@ pub fn today_of_code(insee_code: &str) -> Option<&'static Place> {
     (!commune.department.is_empty()).then_some(commune)
 }
 
-/// Returns the place under which records of a code are kept today: the current commune for a former one; an
-/// arrondissement stays what it is. Saint-Martin and Saint-Barthélemy are found under the codes that they had in
+/// Returns the place under which records with an INSEE code are kept now: for a former commune the current one; an
+/// arrondissement stays itself. Saint-Martin and Saint-Barthélemy are also found by the codes that they had in
 /// Guadeloupe. `None` for an unknown code.
 pub fn record_place(insee_code: &str) -> Option<&'static Place> {
     let recoded = RECODED.iter().find(|(former, _)| *former == insee_code);
@@ -57,7 +57,7 @@ pub fn record_place(insee_code: &str) -> Option<&'static Place> {
     }
 }
 
-/// Returns whether a commune has another code today without having merged.
+/// Returns whether this is the previous code of a commune that changed its code without a merger.
 pub fn is_recoded(insee_code: &str) -> bool {
     RECODED.iter().any(|(former, _)| *former == insee_code)
 }
@@ -75,7 +75,7 @@ pub fn codes_within(insee_code: &str) -> Vec<String> {
 }
 
 /// Returns the postal codes of the records that a filter by postal code finds: the code itself and, for 75000, 69000
-/// and 13000, those of the arrondissements. The post assigns these three to no commune.
+/// and 13000, those of the arrondissements. The post does not assign these three to any commune.
 pub fn postal_codes_within(postal_code: &str) -> Vec<String> {
     let mut cities = DIVIDED_CITIES.iter().zip(CITY_POSTAL_CODES);
     let city = cities.find_map(|(city, code)| (code == postal_code).then_some(city));
@@ -125,7 +125,7 @@ pub fn named_near(name: &str, latitude: f64, longitude: f64) -> Option<&'static 
     })
 }
 
-/// Returns Paris, Lyon or Marseille by name, as a whole city, because the name does not say which arrondissement is
+/// Returns Paris, Lyon or Marseille by name, as a whole city, because the name does not tell which arrondissement is
 /// meant.
 pub fn divided_city(name: &str) -> Option<&'static Place> {
     let name = fold(name);
@@ -143,7 +143,7 @@ pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'s
     let found = only_of_name(city_of(&name), |place| {
         place.postal_codes.contains(&postal_code)
     });
-    // For example Herblay, which has been called Herblay-sur-Seine since 2018.
+    // Also tries previous names, such as Herblay, which became Herblay-sur-Seine in 2018.
     found.or_else(|| {
         let is_longer = |place: &&Place| {
             let longer = fold(place.name);
@@ -173,8 +173,8 @@ pub fn department_at(latitude: f64, longitude: f64) -> Option<&'static str> {
         .then_some(department)
 }
 
-/// Returns the only current commune with a folded name, or else the one that all former communes of that name belong
-/// to.
+/// Returns the only current commune with a folded name, or else the one commune to which all former communes of that
+/// name belong.
 fn only_of_name(folded: &str, is: impl Fn(&Place) -> bool) -> Option<&'static Place> {
     let mut found = index().today(folded).filter(|place| is(place));
     if let Some(first) = found.next() {

@@ -1,4 +1,4 @@
-//! Finds the commune of a position from simplified contours (to 100 m) of the communes of 2018.
+//! Finds the commune of a position from contours of the communes of 2018, simplified to 100 m.
 //!
 //! The contours are compiled in (`data/contours_1.bin.gz`, `data/contours_2.bin.gz`; format in `data/contours.py`).
 //! Communes merged since 2018 keep their contour, so the answer may be a former commune, which
@@ -18,7 +18,7 @@ use super::varint;
 /// Units per degree in the files.
 const SCALE: f64 = 5_000.0;
 const MAGIC: &[u8] = b"TCT1";
-/// Maximum distance from a contour at which a position still counts as inside France, in metres: contours are
+/// Maximum distance from a contour at which a position still counts as inside France, in metres: because contours are
 /// simplified, and quays and islets are outside them.
 const SHORE_M: f64 = 3_000.0;
 /// Metres of one degree of latitude.

@@ -144,7 +144,7 @@ pub fn for_commune(insee_code: &str) -> Option<&'static str> {
     CODES.iter().find(|known| **known == prefix).copied()
 }
 
-/// Returns the department of a postal code. Wrong for a few border communes whose post is delivered from the
+/// Returns the department of a postal code. It is wrong for a few border communes whose post is delivered from the
 /// neighbouring department.
 pub fn for_postal_code(postal_code: &str) -> Option<&'static str> {
     let department = match postal_code.get(..3)? {

@@ -1,7 +1,7 @@
-//! Planar distance, as the interface specification requires. Every filter, score and SQL function uses it.
+//! Computes planar distances, as the interface specification requires. Every filter, score and SQL function uses them.
 //!
-//! It is measured on a local equirectangular plane at the pin. The deviation from the great-circle distance stays below
-//! 0.1 % within 100 km at French latitudes.
+//! They are measured on a local equirectangular plane at the pin, the queried position. The deviation from the
+//! great-circle distance stays below 0.1 % within 100 km at French latitudes.
 
 use geo::Coord;
 
@@ -21,7 +21,7 @@ pub fn planar_distance_m(pin_lat: f64, pin_lon: f64, lat: f64, lon: f64) -> f64 
 pub struct Plane {
     lat: f64,
     lon: f64,
-    /// Cosine of the latitude.
+    /// Cosine of the latitude, by which degrees of longitude shrink.
     narrowing: f64,
 }
 
@@ -40,7 +40,7 @@ impl Plane {
         EARTH_RADIUS_M * degrees.to_radians()
     }
 
-    /// Returns the offset of a position, in metres to the east and to the north.
+    /// Returns the offset of a position from that of the plane, in metres to the east and to the north.
     pub fn offset_m(&self, position: Coord) -> Coord {
         Coord {
             x: EARTH_RADIUS_M * (position.x - self.lon).to_radians() * self.narrowing,
@@ -48,7 +48,7 @@ impl Plane {
         }
     }
 
-    /// Returns the distance in metres to the nearest position of a straight line between two positions in degrees.
+    /// Returns the distance in metres to the nearest point of the straight line between two positions in degrees.
     pub fn segment_distance_m(&self, from: Coord, to: Coord) -> f64 {
         let (from, to) = (self.offset_m(from), self.offset_m(to));
         let along = to - from;
@@ -62,8 +62,8 @@ impl Plane {
         nearest.x.hypot(nearest.y)
     }
 
-    /// Returns the distance in metres to the nearest position of a box; 0 inside. The box is given by its western, southern,
-    /// eastern and northern edge, in degrees.
+    /// Returns the distance in metres to the nearest point of a box; 0 inside. The box is given by its western,
+    /// southern, eastern and northern edge, in degrees.
     pub fn box_distance_m(&self, [west, south, east, north]: [f64; 4]) -> f64 {
         let nearest = Coord {
             x: self.lon.clamp(west, east),

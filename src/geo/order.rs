@@ -1,11 +1,11 @@
-//! The order of rows in files: by department, then along the Hilbert curve of the position, so that the rows of one
-//! place are contiguous.
+//! Sorts rows in files: by department, then along the Hilbert curve of the position, so that the rows of one place are
+//! contiguous.
 
 use std::ops::Range;
 
 use super::departments;
 
-/// Bits of a key below the department's rank.
+/// Number of bits of a key below the department's rank.
 const PLACE_BITS: u32 = 40;
 /// Bits per axis of the curve: 2^16 cells over the covered box, about 20 m over mainland France.
 const CURVE_BITS: u32 = 16;

@@ -87,7 +87,7 @@ fn found(names: &HashMap<String, Vec<u32>>, folded: &str) -> impl Iterator<Item 
         .filter_map(|number| Places::get().place(*number))
 }
 
-/// Removes the arrondissement from the folded names of Paris, Lyon and Marseille; returns other names unchanged.
+/// Removes the arrondissement from a folded name of Paris, Lyon or Marseille; returns other names unchanged.
 pub(crate) fn city_of(folded: &str) -> &str {
     ["paris", "lyon", "marseille"]
         .into_iter()

@@ -1,5 +1,5 @@
-//! Every place of France that an address may name: communes, municipal arrondissements, former communes, with their
-//! postal codes, populations and centres.
+//! The table of all places of France that an address may name: communes, municipal arrondissements, former communes,
+//! with their postal codes, populations and centres.
 //!
 //! The table is compiled in (`data/places.csv.gz`, see `data/README.md`), so that towns are known before anything is
 //! imported. It is read on first use, which takes about 30 ms. A former commune points at the commune it belongs to;
@@ -58,7 +58,7 @@ static PLACES: LazyLock<Places> = LazyLock::new(Places::read);
 
 /// INSEE codes of Paris, Lyon and Marseille, whose arrondissements are places too.
 pub const DIVIDED_CITIES: [&str; 3] = ["75056", "69123", "13055"];
-/// Postal codes that people write for [`DIVIDED_CITIES`] as a whole; the post uses those of the arrondissements.
+/// Postal codes that people write for [`DIVIDED_CITIES`] as a whole; the post only uses those of the arrondissements.
 pub const CITY_POSTAL_CODES: [&str; 3] = ["75000", "69000", "13000"];
 
 impl Places {
@@ -79,7 +79,7 @@ impl Places {
         let rows: Vec<Row> = text.lines().skip(1).filter_map(Row::parse).collect();
         let mut by_code = HashMap::with_capacity(rows.len());
         for (index, row) in rows.iter().enumerate() {
-            // A delegated commune may share its commune's code; the commune comes first.
+            // A delegated commune may share its commune's code. The commune comes first in the file and is kept.
             if !row.code.is_empty() {
                 by_code.entry(row.code).or_insert(index as u32);
             }
@@ -112,7 +112,7 @@ impl Places {
         self.all.get(index as usize)
     }
 
-    /// Returns the index of the place with an INSEE code: the commune, where a delegated commune has the same code.
+    /// Returns the index of the place with an INSEE code; if a delegated commune shares the code, that of the commune.
     pub fn find(&self, code: &str) -> Option<u32> {
         self.by_code.get(code).copied()
     }

@@ -1,11 +1,11 @@
 //! Checks that a position can be that of a home in France: not abroad, not at sea, latitude and longitude not swapped.
 //!
 //! Every entry point that takes the position of a home calls [`check_position`]: requests, portfolios, SQL and adverts.
-//! France is the area that the contours of its communes cover, overseas departments included, with a tolerance: some
-//! kilometres at a coast, where quays and islets are outside the simplified contours, and only the contours' inaccuracy
-//! at a border with another country. The overseas collectivities have no contours: there, the surroundings of a
-//! commune's centre count as France. Monaco is abroad. A check takes about a microsecond; the contours are read on
-//! first use, which takes about 50 ms.
+//! France is the area that the contours of its communes cover, overseas departments included, with a tolerance. At a
+//! coast this is some kilometres, because quays and islets are outside the simplified contours. At a border with
+//! another country, it is only the inaccuracy of the contours. The overseas collectivities have no contours: there, the
+//! surroundings of a commune's centre count as France. Monaco is abroad. A check takes about a microsecond; the
+//! contours are read on first use, which takes about 50 ms.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,8 @@ pub const SHORE_M: f64 = 3_000.0;
 /// Maximum distance from a border with another country at which a position counts as in France, metres.
 pub const BORDER_M: f64 = 400.0;
 
-/// Boxes in which borders of communes are borders with another country: latitude from, to, longitude from, to, degrees.
+/// Boxes in which outer borders of communes are borders with another country: latitude from, to, longitude from, to,
+/// degrees.
 const LAND_BORDERS: [[f64; 4]; 4] = [
     // From Bray-Dunes to Menton: the coast is west or south of it.
     [43.79, 51.2, 2.55, 8.3],
@@ -30,7 +31,7 @@ const LAND_BORDERS: [[f64; 4]; 4] = [
     [43.72, 43.753, 7.408, 7.44],
 ];
 
-/// Maximum distance from the centre of a commune at which a position is in an overseas collectivity, metres, by the
+/// Maximum distance of a position from the centre of a commune to count as in an overseas collectivity, metres, by the
 /// first characters of the commune's code.
 const COLLECTIVITIES: [(&str, f64); 6] = [
     ("975", 25_000.0),
@@ -203,7 +204,7 @@ mod tests {
         let outside =
             communes.filter(|place| check_position(place.centre.0, place.centre.1).is_err());
         let outside: Vec<&str> = outside.map(|place| place.name).collect();
-        // Its official centre lies in the sea between its islands.
+        // The official centre of La Désirade is in the sea between its islands.
         assert_eq!(outside, ["La Désirade"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Compact integers: LEB128 varints, and zigzag coding for signed numbers.
+//! Encodes integers compactly: LEB128 varints, and zigzag coding for signed numbers.
 
 /// Appends a number.
 pub fn push(mut value: u32, out: &mut Vec<u8>) {
@@ -9,7 +9,7 @@ pub fn push(mut value: u32, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Takes a number from the beginning of `bytes`; `None` if the bytes end within it or it has more than 32 bits.
+/// Takes a number from the beginning of `bytes`; `None` if the bytes end early or the number has more than 32 bits.
 pub fn take(bytes: &mut &[u8]) -> Option<u32> {
     let mut value = 0_u64;
     for shift in (0..35).step_by(7) {

@@ -1,4 +1,4 @@
-//! Well-known text (WKT), as databases and spreadsheets export geometries, without heights.
+//! Reads well-known text (WKT), in which databases and spreadsheets export geometries. Heights are ignored.
 
 use geo::{
     Coord, Geometry, GeometryCollection, LineString, MultiLineString, MultiPoint, MultiPolygon,
@@ -8,7 +8,7 @@ use geo::{
 /// Maximum depth of nested collections.
 pub const DEPTH_MAX: usize = 8;
 
-/// Makes a polygon of its rings, the outer one first; `None` if there is none.
+/// Makes a polygon from its rings, the outer one first; `None` if there is none.
 pub fn polygon_of(rings: Vec<LineString>) -> Option<Polygon> {
     let mut rings = rings.into_iter();
     let outer = rings.next()?;
@@ -18,7 +18,7 @@ pub fn polygon_of(rings: Vec<LineString>) -> Option<Polygon> {
 /// Reads a geometry, with or without `SRID=…;` in front; `None` for an empty one.
 ///
 /// # Errors
-/// The text is not WKT, or of a type that is not read.
+/// The text is not WKT, or its type is not supported.
 pub fn read(text: &str) -> Result<Option<Geometry>, String> {
     let text = text.trim();
     let text = match text.get(..5) {
@@ -45,7 +45,7 @@ impl<'t> Reader<'t> {
         format!("WKT: expected {expected}, found {rest:?}")
     }
 
-    /// Takes a sign if it comes next.
+    /// Takes a character if it comes next.
     fn takes(&mut self, sign: char) -> bool {
         match self.rest.trim_start().strip_prefix(sign) {
             Some(rest) => {
@@ -101,7 +101,7 @@ impl<'t> Reader<'t> {
         let (Some(x), Some(y)) = (self.number(), self.number()) else {
             return Err(self.fault("two numbers"));
         };
-        // A height, a measure.
+        // Skips a height and a measure.
         let _ = self.number().and_then(|_| self.number());
         Ok(Coord { x, y })
     }

@@ -17,8 +17,7 @@ use toise_geo::{departments, projection, regions};
 const HIGH_FROM: f32 = 0.9;
 /// Minimum probability of a result with medium confidence.
 const MEDIUM_FROM: f32 = 0.6;
-/// Maximum uncertainty of a result with high confidence, metres: the right house number may be at most this far from
-/// it.
+/// Maximum uncertainty of a result with high confidence, metres: how far the right house number may be from it.
 const HIGH_UNCERTAINTY_M: f64 = 500.0;
 /// Maximum distance at which the nearest address has high confidence, metres.
 const HIGH_WITHIN_M: f64 = 25.0;
@@ -27,7 +26,7 @@ const MEDIUM_WITHIN_M: f64 = 100.0;
 /// Distance at which the score of a reverse search reaches 0, metres: as the public service computes it.
 const REVERSE_SCORE_M: f64 = 10_000.0;
 
-/// Level of trust in a result.
+/// How far a result can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Confidence {
@@ -148,11 +147,11 @@ pub struct AddressProperties<'g> {
     /// Distance from the queried position, whole metres; reverse searches only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u64>,
-    /// How far the right address may be from the position, whole metres: for a street or named place, and for a result
+    /// How far the right address may be from the position, whole metres; only for streets, named places, and results
     /// far from the requested position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uncertainty_m: Option<u64>,
-    /// Level of trust in the result.
+    /// How far the result can be trusted.
     pub confidence: Confidence,
     /// How its parts agree with the query; forward searches only.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -226,8 +225,8 @@ impl Geocoder {
         let properties = &mut address.properties;
         properties.score = rounded(f64::from(found.probability), 1e5);
         properties.confidence = Confidence::of_probability(found.probability);
-        // A street other than the requested one never has high confidence, whatever its probability. Neither has a
-        // result that stands for a house number some distance away, or that is far from the requested position.
+        // A street other than the requested one never has high confidence, whatever its probability. The same holds for
+        // a result that stands in for a house number some distance away, or that is far from the requested position.
         let sure_m = match found.number {
             NumberMatch::Missing => HIGH_UNCERTAINTY_M,
             _ => FAR_M,
@@ -256,7 +255,7 @@ impl Geocoder {
                 let metres =
                     toise_geo::distance::planar_distance_m(lat, lon, address.lat, address.lon);
                 set_distance(&mut address.properties, metres);
-                // Only the commune is known here, however near its centre is.
+                // Only the commune is known, so confidence is low even if its centre is near.
                 address.properties.confidence = Confidence::Low;
                 address
             }
@@ -372,8 +371,8 @@ fn of_street<'g>(
     address
 }
 
-/// Returns whether another part of the commune has a street of the same name; the former commune then distinguishes
-/// them.
+/// Returns whether another part of the commune has a street of the same name. If so, the former commune tells them
+/// apart.
 fn has_twin(segment: &Segment, street: u32, area: &Area<'_>) -> bool {
     if area.former_name.is_empty() {
         return false;
@@ -402,7 +401,7 @@ fn of_place(index: u32, (lat, lon): (f64, f64)) -> Address<'static> {
         return empty(lat, lon);
     };
     let parent = place.parent.and_then(|parent| places.place(parent));
-    // For a former commune, the answer gives the current commune and adds the former one.
+    // For a former commune, the result names the current commune and adds the former one.
     let is_former = matches!(place.kind, PlaceKind::Former | PlaceKind::FormerCode);
     let commune: &Place = parent.filter(|_| is_former).unwrap_or(place);
     let city = match place.kind {
@@ -437,7 +436,7 @@ fn of_place(index: u32, (lat, lon): (f64, f64)) -> Address<'static> {
     address
 }
 
-/// Returns an address of which only the position is known.
+/// Returns an address with only a position.
 pub(crate) fn empty(lat: f64, lon: f64) -> Address<'static> {
     Address {
         lat,

@@ -76,7 +76,7 @@ pub enum Error {
     Lake(#[from] lake::Error),
 }
 
-/// The segments of an edition.
+/// Lists the segments of an edition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Number of the format.
@@ -96,7 +96,7 @@ impl Manifest {
             checksum: String::new(),
             ..self.clone()
         };
-        // Numbers, texts and maps of texts always have a JSON form.
+        // Numbers, strings and maps of strings can always be written as JSON.
         let text = serde_json::to_vec(&undigested).unwrap_or_default();
         blake3::hash(&text).to_hex().to_string()
     }
@@ -152,7 +152,7 @@ pub fn manifest(data: &Path) -> Result<Manifest, Error> {
     Ok(manifest)
 }
 
-/// Opens the current edition. Segments are mapped; only their communes and the communes' postal codes are read at once.
+/// Opens the current edition. Segments are memory-mapped; only their communes and postal codes are read now.
 ///
 /// # Errors
 /// The list cannot be read, or a segment is missing, truncated or of another format.
@@ -166,7 +166,7 @@ pub fn open(data: &Path) -> Result<Geocoder, Error> {
     Ok(Geocoder::new(segments))
 }
 
-/// Opens what can be opened of the current edition. Also returns the names of the files that cannot be opened.
+/// Opens the segments of the current edition that can be opened, and returns the names of the files that cannot.
 pub fn open_intact(data: &Path) -> (Geocoder, Vec<String>) {
     let Ok(manifest) = manifest(data) else {
         return (Geocoder::new(Vec::new()), vec![CURRENT.to_owned()]);
@@ -183,7 +183,7 @@ pub fn open_intact(data: &Path) -> (Geocoder, Vec<String>) {
         (Geocoder::new(segments), damaged)
     };
     let entries = manifest.segments.values();
-    // Reading damaged bytes may panic: then every file is verified first.
+    // Reading damaged bytes may panic. In that case, opens only the files that pass verification.
     catch_unwind(|| open_all(entries.clone().collect())).unwrap_or_else(|_| {
         let (intact, damaged): (Vec<_>, Vec<_>) =
             entries.partition(|entry| is_intact(&folder, entry));
@@ -206,14 +206,14 @@ pub fn verify(data: &Path) -> Vec<String> {
     damaged.map(|entry| entry.file).collect()
 }
 
-/// Whether there is a segment in a folder.
+/// Returns whether a folder has a segment.
 fn has_segments(folder: &Path) -> bool {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names = files.map(|file| file.file_name());
     names.any(|name| name.to_string_lossy().ends_with(SEGMENT))
 }
 
-/// Whether a segment's file is the one that was written.
+/// Returns whether a segment's file is still as it was written.
 fn is_intact(folder: &Path, entry: &SegmentEntry) -> bool {
     let digest = || {
         let mut file = File::open(folder.join(&entry.file))?;
@@ -385,7 +385,7 @@ fn address(columns: &[ArrayRef], row: usize) -> AddressRow {
     }
 }
 
-/// Returns a text or category; empty where it is null.
+/// Returns a string or category; empty if it is null.
 fn text(column: &ArrayRef, row: usize) -> &str {
     if let Some(values) = column.as_dictionary_opt::<Int32Type>() {
         let code = values.key(row);

@@ -1,7 +1,7 @@
-//! The parts of an address that a structured search gives one by one.
+//! Compares results with the parts of an address that a structured search gives one by one.
 //!
-//! The parts are searched as one text, in which a word may be read in several ways. Here a result is compared with the
-//! parts themselves, so that `matched` is true of each.
+//! The parts are searched as one text, in which a word may be read in several ways. This module compares a result with
+//! the parts themselves, so that `matched` is right for each part.
 
 use crate::places;
 use crate::search::{Matched, PartMatch};
@@ -21,8 +21,8 @@ pub struct GivenParts {
 }
 
 impl GivenParts {
-    /// Corrects how the parts of a result agree with those given; `number` is its house number, and `towns` are the
-    /// names of its commune, of the former one and of its district.
+    /// Corrects how the parts of a result agree with those given. `number` is the house number of the result, and
+    /// `towns` are the names of its commune, former commune and district.
     pub fn correct(&self, matched: &mut Matched, number: Option<&str>, towns: &[&str]) {
         if let (Some(given), Some(found)) = (self.house_number.as_deref(), number) {
             matched.house_number = number_match(given, found);
@@ -33,7 +33,7 @@ impl GivenParts {
         let best = towns.iter().map(|name| city_match(city, name));
         match best.min_by_key(|one| *one as u8) {
             Some(best @ (PartMatch::Exact | PartMatch::Fuzzy)) => matched.city = best,
-            // A name that the text did not show may be another name of the commune.
+            // The search did match a commune, so the given name may be another name of it.
             _ if matched.city != PartMatch::Missing => {}
             _ => matched.city = PartMatch::Conflict,
         }

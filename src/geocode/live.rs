@@ -2,7 +2,7 @@
 //!
 //! A thread reads the list of segments every second. If the list has changed, the new segments are mapped in the
 //! background and swapped in at once; requests in progress continue with the edition they started with. Segments that
-//! cannot be opened are left out. The thread verifies every edition and rebuilds what is damaged from the table of
+//! cannot be opened are skipped. The thread verifies every edition and rebuilds what is damaged from the table of
 //! addresses; the other segments stay in use in the meantime.
 
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ impl LiveGeocoder {
                 "files of the address index are damaged; rebuilding them"
             );
             match folder::rebuild(&shared.data, &|_| {}) {
-                // The list may be the same as before.
+                // Opens the list even if it is unchanged, because its files were rebuilt.
                 Ok(_) => self.open_again(named.clone()),
                 Err(error) => tracing::error!(
                     %error,

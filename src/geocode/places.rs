@@ -2,8 +2,9 @@
 //! name, with one letter wrong, or by postal code.
 //!
 //! Names are looked up without blanks, so `saintetienne` and `Saint-Étienne` are one key. `Saint`, `Sainte` and `sur`
-//! may be abbreviated, and a leading article may be left out. Names of at least five letters are also found with one
-//! edit, by symmetric deletion: the name and the text have a form in common when up to one letter of each is left out.
+//! may be abbreviated, and a leading article may be omitted. Names of at least five letters are also found with one
+//! edit, by symmetric deletion: name and query are one edit apart only if dropping at most one letter of each gives the
+//! same string.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,17 +14,17 @@ use super::text::fold;
 use super::text::likeness::distance;
 use toise_geo::places::{DIVIDED_CITIES, PlaceKind, Places};
 
-/// Minimum length of a name that is found with an edit, in bytes.
+/// Minimum length of a name that is found despite one edit, in bytes.
 const FUZZY_MIN: usize = 5;
-/// Maximum number of places found for the beginning of a name, the most populous first.
+/// Maximum number of places found by a name prefix, the most populous first.
 const PREFIX_PLACES_MAX: usize = 24;
-/// Number of names sharing a beginning above which its most populous places are listed in advance.
+/// If more names than this share a prefix, its most populous places are precomputed.
 const SHARED_NAMES: usize = 64;
-/// Quality of a name with one edit, before the share of one letter is subtracted.
+/// Quality of a name with one edit, before subtracting the share of one letter in its length.
 const EDITED: f32 = 1.0;
-/// Quality of a name whose article was left out or added.
+/// Quality of a name whose article was omitted or added.
 const WITHOUT_ARTICLE: f32 = 0.97;
-/// Quality of the shortest beginning of a name; longer ones are better.
+/// Quality of the shortest prefix of a name; longer ones are better.
 const PREFIX: f32 = 0.8;
 
 /// A place that a text may name.
@@ -33,16 +34,16 @@ pub struct NamedPlace {
     pub place: u32,
     /// How well the text fits the name, 0 to 1.
     pub quality: f32,
-    /// Whether the text is only the beginning of the name.
+    /// Whether the text is only a prefix of the name.
     pub is_begun: bool,
 }
 
 struct NameIndex {
     exact: HashMap<String, Vec<NamedPlace>, foldhash::fast::FixedState>,
     deletions: Deletions,
-    /// Names in ascending order, for beginnings.
+    /// Names in ascending order, to look up prefixes.
     names: Vec<(String, u32)>,
-    /// The most populous places of beginnings that many names share.
+    /// The most populous places of prefixes that many names share.
     beginnings: HashMap<String, Vec<NamedPlace>, foldhash::fast::FixedState>,
     /// Bytes of the longest name.
     bytes_max: usize,
@@ -149,13 +150,13 @@ fn most_populous(names: &[(String, u32)], key: &str) -> Vec<NamedPlace> {
     found.into_iter().map(|(_, named)| named).collect()
 }
 
-/// Returns the beginnings that more than [`SHARED_NAMES`] names share, with their most populous places.
+/// Returns the prefixes that more than [`SHARED_NAMES`] names share, with their most populous places.
 fn shared_beginnings(
     names: &[(String, u32)],
 ) -> HashMap<String, Vec<NamedPlace>, foldhash::fast::FixedState> {
     let mut shared = HashMap::default();
     for pair in names.chunks(SHARED_NAMES).map(|chunk| &chunk[0].0) {
-        // A beginning of more names than a chunk holds is also a beginning of the first name of some chunk.
+        // A prefix of more names than a chunk holds is also a prefix of the first name of some chunk.
         for length in 1..pair.len() {
             let Some(key) = pair.get(..length) else {
                 continue;
@@ -185,7 +186,7 @@ pub struct OtherNames {
     exact: HashMap<String, Vec<NamedPlace>, foldhash::fast::FixedState>,
     /// `None` if there are no names, so that nothing is looked up.
     deletions: Option<Deletions>,
-    /// Ascending, for beginnings.
+    /// Names in ascending order, to look up prefixes.
     names: Vec<(String, u32)>,
 }
 

@@ -1,8 +1,7 @@
 //! Parameters of searches and reverse searches, parsed in one way for the query string, batches and files.
 //!
-//! As in the public service, unknown parameters are ignored. An empty text
-//! counts as absent, but an empty filter is refused: if it counted as absent, the search would silently cover all of
-//! France.
+//! As in the public service, unknown parameters are ignored. An empty parameter counts as absent, but an empty filter
+//! is refused: otherwise the search would silently cover all of France.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -158,7 +157,7 @@ pub fn parse_search(parameters: &Parameters) -> Result<SearchCall, Fault> {
         request.postal_code = filter.postal_code;
         request.within = city.map(communes_named).transpose()?;
     } else {
-        // Parts are evidence, not conditions: a wrong postal code lowers the score, it does not hide the street.
+        // Parts are evidence, not conditions: a wrong postal code lowers the score but does not exclude the street.
         let postal_code = filter.postal_code.as_deref();
         request.text = structured_text([number, street, postal_code, city])?;
     }
@@ -235,7 +234,7 @@ pub fn structured_text(parts: [Option<&str>; 4]) -> Result<String, Fault> {
     }
 }
 
-/// Checks a text to search, and returns it without the blanks around it.
+/// Checks a search text and returns it trimmed.
 ///
 /// # Errors
 /// It is too short or too long, or does not begin with a letter or digit.

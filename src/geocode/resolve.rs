@@ -1,10 +1,10 @@
-//! Finds positions for addresses given where a position is needed: homes to value, records to match, adverts, sales and
+//! Finds the position of an address that is given in place of one: homes to value, records to match, adverts, sales and
 //! diagnostics.
 //!
 //! All code outside geocoding uses this module, so that an address means the same place everywhere and is refused by
-//! the same rule: a result of low confidence is never used. [`Geocoder::resolve`] returns the place that an address
-//! most probably means, [`Geocoder::locate`] also the reason why it cannot be used. A call costs one search, and a
-//! second one for the town if the street is not sure; it does no I/O.
+//! the same rule: a result of low confidence is never used. [`Geocoder::resolve`] returns the most probable place,
+//! [`Geocoder::locate`] returns it only if it is sure enough, else the reason. A call costs one search, and a second
+//! one for the town if the street is not sure; it does no I/O.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -87,8 +87,8 @@ impl<'a> PostalAddress<'a> {
             .all(|part| part.trim().is_empty())
     }
 
-    /// Returns the text to search. Parts that the address line already contains are not repeated: repeated words look
-    /// like words that match nothing.
+    /// Returns the text to search. Parts that the address line already contains are not repeated: repeated words would
+    /// count as words that match nothing.
     fn text(&self) -> Result<String, Unlocated> {
         let given = |text: &'a str| Some(text.trim()).filter(|text| !text.is_empty());
         let address = given(self.address);
@@ -192,7 +192,7 @@ pub struct AddressSummary<'r> {
     pub precision: Precision,
 }
 
-/// Reason that an address gives no position. The text continues after the name of the field.
+/// Reason that an address gives no position. The message is to be read after the name of the field.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Unlocated {
     /// It is longer than any address.
@@ -228,8 +228,8 @@ impl Geocoder {
         self.resolve_text(asked.text().ok()?, asked.insee_code)
     }
 
-    /// Returns the position of an address, or that of its town if the street is not sure but the town was given
-    /// separately.
+    /// Returns the position of an address. If the street is not sure but the town was given separately, returns the
+    /// position of the town.
     ///
     /// # Errors
     /// It is too long or not found, or the best result is of low confidence.
@@ -303,7 +303,8 @@ impl<'g, 'a> RepeatedAddresses<'g, 'a> {
     }
 }
 
-/// The index of a data folder, opened when the first address is looked up: most files need none. Cheap to clone.
+/// The index of a data folder, opened when the first address is looked up, because most files need none. Cheap to
+/// clone.
 #[derive(Clone, Debug, Default)]
 pub struct LazyGeocoder {
     shared: Arc<LazyGeocoderInner>,
@@ -355,7 +356,7 @@ impl LazyGeocoder {
     /// it knows only the communes.
     ///
     /// # Errors
-    /// The index cannot be read; the text says why.
+    /// The index cannot be read; the message says why.
     pub fn get(&self) -> Result<&Arc<Geocoder>, String> {
         let opened = self.shared.opened.get_or_init(|| match &self.shared.data {
             Some(data) => match folder::open(data) {

@@ -1,7 +1,7 @@
 //! Reverse search: finds the addresses nearest to a position.
 //!
-//! Every department's tree is searched for its nearest house numbers and places. A position inside France that has none
-//! within reach falls back to its commune by contour, so an unfiltered result is never empty there.
+//! Every department's tree is searched for its nearest house numbers and places. For a position inside France without
+//! any within reach, the result is its commune, by contour, so an unfiltered result is never empty there.
 
 use crate::index::segment::Neighbour;
 use crate::request::{AddressFilter, ReverseCall};
@@ -21,7 +21,7 @@ pub enum Near {
     Commune(u32),
 }
 
-/// Neighbours examined for each requested result if results are filtered.
+/// Neighbours examined per requested result if there is a filter.
 const FILTERED_SHARE: usize = 20;
 /// Maximum number of neighbours examined.
 const NEIGHBOURS_MAX: usize = 1_000;
@@ -41,8 +41,8 @@ impl Geocoder {
     }
 
     /// Searches like [`Self::reverse`], but returns only results that meet a filter: each street once, communes by
-    /// their contour. If no address within `metres_max` meets it and it names no kind, returns the commune around the
-    /// position if that one meets it.
+    /// their contour. If no address within `metres_max` meets it and the filter names no kind, returns the commune
+    /// around the position, provided it meets the filter.
     pub fn reverse_filtered(&self, call: &ReverseCall) -> Vec<Near> {
         let filter = &call.filter;
         let metres_max = call.metres_max.unwrap_or(METRES_MAX);
@@ -86,7 +86,7 @@ impl Geocoder {
                 continue;
             }
             if filter.kind == Some(ResultKind::Street) {
-                // A street is as near as its nearest house number.
+                // The distance of a street is that of its nearest house number.
                 neighbour.number = None;
             }
             let is_known = wanted.iter().any(|other| {

@@ -1,4 +1,4 @@
-//! Answers searches and reverse searches from the current index and, if it is set, the upstream service. Adds optional
+//! Answers searches and reverse searches from the current index and, if configured, the upstream service. Adds optional
 //! data to each address on request.
 
 use std::path::{Path, PathBuf};
@@ -95,7 +95,8 @@ impl GeocodingService {
         }
     }
 
-    /// Adds an upstream service, which is asked for what the index does not hold, or instead of it.
+    /// Adds an upstream service. Depending on its mode, it is asked for what the index does not hold, or instead of the
+    /// index.
     pub fn with_upstream(self, upstream: Upstream) -> Self {
         Self {
             upstream: Some(upstream),
@@ -120,9 +121,9 @@ impl GeocodingService {
         self.upstream.is_some() && !is_any_trusted(addresses)
     }
 
-    /// Asks the upstream service, beginning by `deadline` or not at all. `has_own` says whether the index has an
-    /// answer. Returns `None` if that answer stands, because upstream has none above low confidence, or if there is no
-    /// upstream service.
+    /// Asks the upstream service; the request starts before `deadline` or not at all. `has_own` tells whether the index
+    /// has an answer. Returns `None` if that answer stands because upstream has none above low confidence, or if there
+    /// is no upstream service.
     ///
     /// # Errors
     /// The upstream service gives no answer. Without an upstream service there is no error.
@@ -198,7 +199,8 @@ impl GeocodingService {
         Ok(addresses)
     }
 
-    /// Answers a search and explains the result, with runners-up even if one result is requested.
+    /// Answers a search and explains the result. The explanation includes runners-up even if only one result is
+    /// requested.
     ///
     /// # Errors
     /// The same as those of [`Self::search`].
@@ -287,7 +289,7 @@ impl LazyIris {
                 "iris is not available: import sales or diagnostics with --iris CONTOURS first";
             return Err(Fault::new("with", reason).into());
         };
-        // Two first requests at once may both read the file; one of the results is kept.
+        // If two first requests arrive at once, both may read the file; one of the results is kept.
         let index = IrisIndex::open(path)?;
         Ok(self.index.get_or_init(|| index))
     }

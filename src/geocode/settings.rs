@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// When the upstream service is asked.
+/// When to ask the upstream service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UpstreamMode {
-    /// Where the index finds nothing, or nothing better than a result of low confidence.
+    /// If the index finds nothing, or only results of low confidence.
     #[default]
     Fallback,
-    /// Always, and the index never.
+    /// Always; the index is not used.
     Only,
 }
 
@@ -45,8 +45,8 @@ impl Default for GeocodingSettings {
 }
 
 impl GeocodingSettings {
-    /// Returns the base address of the upstream service without a slash at its end; `None` if there is none. The text
-    /// was checked when the settings were read.
+    /// Returns the base address of the upstream service without a slash at its end; `None` if there is none. It was
+    /// validated when the settings were read.
     pub fn upstream_base(&self) -> Option<&str> {
         let base = self.upstream.trim_end_matches('/');
         (!base.is_empty()).then_some(base)

@@ -1,7 +1,8 @@
 //! Opens the one table in a zip archive.
 //!
-//! Publishers and portals pack a table with a notice or pictures. A member is the table if its name ends like one; if
-//! there are several, the archive must be unpacked, because nothing says which of them is wanted.
+//! Publishers and portals often pack a table together with a notice or pictures. A member is the table if its name has
+//! the ending of one. If there are several, the user must unpack the archive, because it is unclear which one is
+//! wanted.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -21,7 +22,7 @@ const TABLES: [&str; 15] = [
 const NOTICES: [&str; 5] = ["readme", "lisez", "licen", "notice", "config.txt"];
 /// Maximum members that an error message names.
 const NAMES_SHOWN: usize = 5;
-/// Maximum members of an archive that are looked at; a portal's archive holds a picture of each home.
+/// Maximum members of an archive; a portal's archive may hold a picture of each home.
 const MEMBERS_MAX: usize = 1_000_000;
 /// Size of read buffers, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -40,7 +41,7 @@ pub(crate) enum Workbook {
 pub(crate) enum Archive {
     /// A workbook.
     Spreadsheet(Workbook),
-    /// A document that is no table; the text names it.
+    /// A document that is not a table; the text names its kind.
     Other(&'static str),
     /// Files, the table among them.
     Files,
@@ -64,7 +65,7 @@ fn names(archive: &ZipArchive<BufReader<File>>) -> Result<Vec<String>, Error> {
     archive.file_names().map(index).collect()
 }
 
-/// Opens an archive and says what it is.
+/// Opens an archive and determines what it is.
 pub(crate) fn examine(file: &File) -> Result<(ZipArchive<BufReader<File>>, Archive), Error> {
     let file = BufReader::with_capacity(BUFFER_BYTES, file.try_clone()?);
     let archive = ZipArchive::new(file).map_err(failed)?;
@@ -86,10 +87,10 @@ pub(crate) fn examine(file: &File) -> Result<(ZipArchive<BufReader<File>>, Archi
     Ok((archive, kind))
 }
 
-/// Opens the table of an archive; returns its name and a reader of its content, which does not expand endlessly.
+/// Opens the table of an archive; returns its name and a reader of its content, which bounds how far it expands.
 ///
 /// # Errors
-/// No member or several are tables, or the member is encrypted or packed in a way that is not read.
+/// Not exactly one member is a table, or that member is encrypted or packed in an unsupported way.
 pub(crate) fn table(
     mut archive: ZipArchive<BufReader<File>>,
 ) -> Result<(String, Box<dyn Read + Send>), Error> {
@@ -163,8 +164,8 @@ pub(crate) fn table(
     Ok((name, content))
 }
 
-/// Returns the bytes to which the members of an archive expand that `counts` accepts, counted by expanding them, because
-/// an archive may claim anything; stops at `bytes_max`.
+/// Returns the total size of those members of an archive that `counts` accepts, up to just above `bytes_max`. It is
+/// counted by expanding them, because the sizes in an archive may be wrong.
 pub(crate) fn expanded_bytes(
     archive: &mut ZipArchive<BufReader<File>>,
     counts: impl Fn(&str) -> bool,

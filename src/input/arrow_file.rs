@@ -1,4 +1,4 @@
-//! Converts Arrow, as file or as stream, to Parquet, so that callers read columns in one way.
+//! Converts Arrow files and streams to Parquet, so that callers read columns in only one way.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -15,7 +15,7 @@ use crate::error::Error;
 /// First bytes of the file format; the stream format has none.
 const FILE_MAGIC: &[u8] = b"ARROW1";
 
-/// Converts a file; returns a temporary file, at its beginning.
+/// Converts a file; returns a temporary file, positioned at its beginning.
 ///
 /// # Errors
 /// The file is damaged, or has a column that Parquet cannot hold.

@@ -1,17 +1,17 @@
-//! Bounds on what is read of a source, for callers that read files of strangers.
+//! Bounds on how much of a source is read, for callers that read files from untrusted people.
 
 use std::io::{self, Read};
 
-/// What is read of a source.
+/// How much of a source is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Maximum bytes that a container expands to, besides 150 times its size.
+    /// Maximum bytes that a container expands to. The general limit of 150 times its size also applies.
     pub expanded_bytes: u64,
-    /// Maximum bytes of a workbook that are held in memory: its shared texts, or the whole of it unless it is XLSX. As
-    /// values they take about three times as much.
+    /// Maximum bytes of a workbook that are held in memory: the shared strings of an XLSX file, or the whole of any
+    /// other. Once parsed, they take about three times as much.
     pub held_bytes: u64,
-    /// Whether formats are read whose readers take memory that the size of a file does not bound: Parquet, Arrow, XLS and
-    /// XLSB.
+    /// Whether formats are read whose readers may take memory out of proportion to the size of the file: Parquet,
+    /// Arrow, XLS and XLSB.
     pub has_unbounded: bool,
 }
 
@@ -25,7 +25,7 @@ impl Default for Bounds {
     }
 }
 
-/// Reads the content of a container up to a bound, beyond which reading fails.
+/// Reads the content of a container; fails beyond a bound.
 pub(crate) struct AtMost<R> {
     content: R,
     bytes_max: u64,

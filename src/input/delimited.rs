@@ -1,12 +1,12 @@
-//! How delimited text is split into cells.
+//! Configures how delimited text is split into cells.
 
 use toise_base::delimiter::detect_delimiter;
 
 use crate::form::SharedForm;
 
-/// Returns a reader of delimited text that begins with `start`, and notes its delimiter in `form`. The delimiter is the
-/// given one, else the one of the header. A text with vertical bars has no quotation marks: the tax office writes it, and a
-/// street's name may contain one.
+/// Returns a reader of delimited text that begins with `start`, and records its delimiter in `form`. The delimiter is
+/// the given one, else the one detected in the header. In a text with vertical bars, quotation marks have no special
+/// meaning: the tax office writes such files without quoting, and street names may contain quotation marks.
 pub fn builder(start: &[u8], delimiter: Option<u8>, form: &SharedForm) -> csv::ReaderBuilder {
     let delimiter = delimiter.unwrap_or_else(|| detect_delimiter(start));
     form.set_delimiter(delimiter);

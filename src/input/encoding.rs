@@ -1,9 +1,9 @@
 //! Converts text to UTF-8 while it is read, by the evidence of its bytes.
 //!
-//! A byte order mark decides. Without one, zero bytes at every other place mean UTF-16. Otherwise text is UTF-8 until a
-//! byte says that it is not; from the first such byte on, a file without any letter of UTF-8 before it is Windows-1252 or
-//! Mac Roman, whichever makes more French letters of what follows. In a file that has letters of UTF-8, single bytes that
-//! are not UTF-8 are read as Windows-1252 and counted, because parts of such files were pasted from elsewhere.
+//! A byte order mark decides. Without one, zero bytes in every second position mean UTF-16. Otherwise text is taken for
+//! UTF-8 until a byte is found that is not. If the file had no non-ASCII characters before that byte, the rest is
+//! Windows-1252 or Mac Roman, whichever gives more French letters. If it had some, single bytes that are not UTF-8 are
+//! read as Windows-1252 and counted, because parts of such files were pasted from elsewhere.
 
 use std::io::{self, Read};
 
@@ -17,10 +17,11 @@ const CHUNK_BYTES: usize = 128 << 10;
 const UTF_16_PROBE_BYTES: usize = 4_096;
 /// Byte order mark of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Bytes of Mac Roman that are common French letters, and that Windows-1252 uses for signs that no French text has:
-/// à â é è ê ç ù É.
+/// Bytes of Mac Roman that are common French letters, and that stand in Windows-1252 for characters that no French text
+/// has: à â é è ê ç ù É.
 const MAC_LETTERS: [u8; 8] = [0x88, 0x89, 0x8e, 0x8f, 0x90, 0x8d, 0x9d, 0x83];
-/// Bytes of Windows-1252 that are common French letters, and that Mac Roman uses for capitals with rare accents and signs.
+/// Bytes of Windows-1252 that are common French letters, and that stand in Mac Roman for capitals with rare accents and
+/// for signs.
 const WINDOWS_LETTERS: [u8; 14] = [
     0xe0, 0xe2, 0xe7, 0xe8, 0xe9, 0xea, 0xeb, 0xee, 0xef, 0xf4, 0xf9, 0xfb, 0xc9, 0xc8,
 ];
@@ -39,7 +40,7 @@ pub fn utf16_of(start: &[u8]) -> Option<&'static Encoding> {
         zeros[0] += usize::from(pair[0] == 0);
         zeros[1] += usize::from(pair[1] == 0);
     }
-    // Nearly all letters of a table are ASCII; a binary file has zero bytes at both places.
+    // Nearly all letters of a table are ASCII; a binary file has zero bytes in both positions.
     let pairs = probe.len() / 2;
     let is_mostly =
         |place: usize| pairs >= 4 && zeros[place] * 10 >= pairs * 7 && zeros[1 - place] == 0;
@@ -64,7 +65,7 @@ pub fn by_name(name: &str) -> Option<&'static Encoding> {
     Encoding::for_label(label.as_bytes())
 }
 
-/// Chooses the single-byte encoding, Windows-1252 or Mac Roman, that makes more French letters of a text.
+/// Chooses the single-byte encoding, Windows-1252 or Mac Roman, that gives more French letters for a text.
 pub fn single_byte_of(text: &[u8]) -> &'static Encoding {
     let count = |letters: &[u8]| text.iter().filter(|byte| letters.contains(byte)).count();
     if count(&MAC_LETTERS) > count(&WINDOWS_LETTERS) {
@@ -91,7 +92,7 @@ pub struct Utf8Reader<R> {
     source: R,
     form: SharedForm,
     state: State,
-    /// Bytes that were read but not converted: the beginning of a character that was cut off.
+    /// Bytes that were read but not yet converted: the start of a character that was cut off.
     pending: Vec<u8>,
     /// Converted text and how much of it has been returned.
     text: Vec<u8>,
@@ -100,7 +101,7 @@ pub struct Utf8Reader<R> {
 }
 
 impl<R: Read> Utf8Reader<R> {
-    /// Converts a source. With `encoding`, nothing is guessed.
+    /// Converts a source. If `encoding` is given, nothing is guessed.
     pub fn new(source: R, encoding: Option<&'static Encoding>, form: SharedForm) -> Self {
         let state = match encoding {
             Some(encoding) if encoding != UTF_8 => {
@@ -181,7 +182,7 @@ impl<R: Read> Utf8Reader<R> {
         self.state = State::Decided(Box::new(encoding.new_decoder_with_bom_removal()));
     }
 
-    /// Appends bytes in the encoding that was decided; what it lacks becomes U+FFFD.
+    /// Decodes bytes with the chosen encoding and appends them; invalid ones become U+FFFD.
     fn decode(&mut self, bytes: &[u8]) {
         let State::Decided(decoder) = &mut self.state else {
             return;

@@ -8,7 +8,7 @@ pub enum Error {
     /// The source cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The source is no table, or cannot be unpacked; the text says what it is and what to do.
+    /// The source is not a table, or cannot be unpacked; the message says what it is and what to do.
     #[error("{0}")]
     Refused(String),
 }

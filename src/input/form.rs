@@ -1,4 +1,4 @@
-//! What was understood of a file's form: its containers, its encoding, its delimiter and its decimal mark.
+//! The form of a file, as detected: its containers, encoding, delimiter and decimal mark.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct FileForm {
     /// Delimiter of the cells of a text; `None` for files that are not delimited text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<char>,
-    /// Sign before the decimals of its numbers, as far as they tell; `None` if they do not, or tell both.
+    /// Decimal mark of its numbers; `None` if they do not show it, or show both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decimal_mark: Option<char>,
     /// Bytes of a UTF-8 text that are not UTF-8 and were read as Windows-1252.
@@ -29,7 +29,7 @@ pub struct FileForm {
 }
 
 impl FileForm {
-    /// Returns whether a conversion was needed that a person would want to hear of.
+    /// Returns whether a conversion was needed that the user should know about.
     pub fn is_notable(&self) -> bool {
         let is_usual = |delimiter: char| matches!(delimiter, ',' | ';');
         let is_plain = self.delimiter.is_none_or(is_usual)
@@ -39,7 +39,7 @@ impl FileForm {
         !is_plain
     }
 
-    /// Returns whether the file is a spreadsheet, whose numbers were not written by a person.
+    /// Returns whether the file is a spreadsheet, so that a program wrote its numbers as text, not a person.
     pub fn is_spreadsheet(&self) -> bool {
         let is_spreadsheet = |container: &String| container.starts_with(SPREADSHEET);
         self.containers.iter().any(is_spreadsheet)
@@ -94,7 +94,7 @@ impl SharedForm {
         self.0.lock().encoding = Some(name.to_owned());
     }
 
-    /// Notes the delimiter of a text. A spreadsheet that was converted to text has none.
+    /// Records the delimiter of a text. A spreadsheet that was converted to text has none.
     pub(crate) fn set_delimiter(&self, delimiter: u8) {
         let mut form = self.0.lock();
         if !form.is_spreadsheet() {
@@ -102,7 +102,7 @@ impl SharedForm {
         }
     }
 
-    /// Notes the sign before decimals.
+    /// Records the decimal mark.
     pub fn set_decimal_mark(&self, mark: Option<char>) {
         self.0.lock().decimal_mark = mark;
     }

@@ -1,12 +1,12 @@
-//! JSON as some languages write it: with `NaN` and `Infinity`, which JSON does not have.
+//! Reads JSON as some languages write it: with `NaN` and `Infinity`, which JSON does not have.
 
 /// Values that some languages write instead of JSON numbers.
 const NON_JSON_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
 
-/// Reads a JSON text, in which values that are not numbers are null.
+/// Reads JSON text; `NaN` and `Infinity` become null.
 ///
 /// # Errors
-/// It is not JSON even so.
+/// It is still not JSON.
 pub fn read<T: serde::de::DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(text).or_else(|error| match with_nulls(text) {
         Some(written) => serde_json::from_slice(&written),

@@ -1,12 +1,12 @@
-//! Reads the files that other people write, in one way for every command.
+//! Reads the files that other people write, in the same way for every command.
 //!
-//! [`open`] unpacks a source (gzip, zip, zstd), converts a spreadsheet to CSV, Arrow to Parquet, and text to UTF-8. What it
-//! returns is plain: delimited text, JSON or Parquet, for the reader of the caller. [`missing`] knows the texts
-//! that stand for an empty cell, [`delimited`] how to split text into cells, [`number`] and [`quantity`] the ways to write a number and an amount, and [`words`]
-//! yes and no, storeys and classes of homes. [`typed`] converts delimited text to Parquet with types. [`xml`] reads the records of XML. [`reading`] says what was understood, for
-//! reports.
+//! [`open`] unpacks a source (gzip, zip, zstd) and converts a spreadsheet to CSV, Arrow to Parquet, and text to UTF-8.
+//! It returns delimited text, JSON or Parquet for the caller's reader. [`missing`] knows the markers for empty cells,
+//! [`delimited`] splits text into cells, [`number`] and [`quantity`] read numbers and amounts, and [`words`] reads yes
+//! and no, storeys and classes of homes. [`typed`] converts delimited text to Parquet with types. [`xml`] reads the
+//! records of XML. [`reading`] reports how a file was interpreted.
 //!
-//! The cost for text that is UTF-8 already: one validation, far below the cost of splitting it into cells.
+//! Text that is already UTF-8 costs only one validation, far less than splitting it into cells.
 
 mod archive;
 mod arrow_file;

@@ -15,13 +15,13 @@ pub enum Magic {
     Parquet,
     /// Arrow, as file or as stream.
     Arrow,
-    /// A kind of file that is not read; the text names it.
+    /// A kind of file that is not supported; the text names it.
     Refused(&'static str),
     /// Anything else, presumably text.
     Text,
 }
 
-/// First bytes of files that are not read.
+/// First bytes of files that are not supported.
 const REFUSED: [(&[u8], &str); 14] = [
     (b"%PDF", "a PDF: export the table as CSV or XLSX"),
     (b"\x89PNG", "a PNG image"),

@@ -1,9 +1,9 @@
-//! Texts that stand for an empty cell: what R, pandas, SQL and French forms write where they have no value, and those that
+//! Recognises markers for missing values: what R, pandas, SQL and French forms write in an empty cell, and markers that
 //! the command line adds.
 
 use std::sync::OnceLock;
 
-/// The texts, in lower case. Compared without regard to case.
+/// The markers, in lower case; they are compared without regard to case.
 pub const TEXTS: [&str; 20] = [
     "na",
     "n/a",
@@ -27,20 +27,20 @@ pub const TEXTS: [&str; 20] = [
     "non renseigné",
 ];
 
-/// Maximum bytes of a text of [`TEXTS`].
+/// Maximum bytes of a marker.
 const BYTES_MAX: usize = 16;
 
-/// Maximum texts that [`add`] takes.
+/// Maximum markers that [`add`] takes.
 const ADDED_MAX: usize = 32;
 
-/// The texts of [`add`], in lower case.
+/// The markers added by [`add`], in lower case.
 static ADDED: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Adds texts for all files that this process reads. To be called once, before the first file is read; compared like
-/// [`TEXTS`], without regard to case.
+/// Adds markers for all files that this process reads. To be called once, before the first file is read. They are
+/// compared without regard to case, like [`TEXTS`].
 ///
 /// # Errors
-/// A text is empty, there are more than 32, or texts were added before.
+/// A marker is empty, there are more than 32, or markers were already added.
 pub fn add(texts: &[String]) -> Result<(), String> {
     let texts: Vec<String> = texts
         .iter()
@@ -58,17 +58,17 @@ pub fn add(texts: &[String]) -> Result<(), String> {
     ADDED.set(texts).map_err(|_| "can be given once".to_owned())
 }
 
-/// Returns whether a cell says that it has no value. An empty cell is not counted among them.
+/// Returns whether a cell is a marker for a missing value. An empty cell is not one.
 pub fn is_missing(cell: &str) -> bool {
     position(cell).is_some()
 }
 
-/// Returns the cell, or an empty text if it says that it has no value.
+/// Returns the cell, or an empty string if it is a marker for a missing value.
 pub fn or_empty(cell: &str) -> &str {
     if is_missing(cell) { "" } else { cell }
 }
 
-/// Returns the cell like [`or_empty`], and counts the text.
+/// Returns the cell like [`or_empty`], and counts markers.
 pub fn counted_or_empty<'c>(cell: &'c str, counts: &mut MissingCounts) -> &'c str {
     match position(cell) {
         None => cell,
@@ -79,7 +79,7 @@ pub fn counted_or_empty<'c>(cell: &'c str, counts: &mut MissingCounts) -> &'c st
     }
 }
 
-/// Returns the index of a cell's text in [`TEXTS`]; added texts follow.
+/// Returns the index of a cell's marker in [`TEXTS`]; added markers follow.
 pub fn position(cell: &str) -> Option<usize> {
     usual_position(cell).or_else(|| {
         let added = ADDED.get()?;
@@ -106,8 +106,8 @@ fn usual_position(cell: &str) -> Option<usize> {
     })
 }
 
-/// Returns whether a column holds codes that look like missing texts: the sections of the cadastre run from A to ZZ, and
-/// both `NA` and `NC` are among them.
+/// Returns whether a column may hold cadastral sections, which run from A to ZZ and include `NA` and `NC`: these are
+/// not missing values.
 pub fn may_name_section(column: &str) -> bool {
     let name = column.trim().to_ascii_lowercase();
     name == "section"
@@ -116,7 +116,7 @@ pub fn may_name_section(column: &str) -> bool {
         || name == "code section"
 }
 
-/// How often each text was met in place of a value.
+/// How often each marker for a missing value was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingCounts([u32; TEXTS.len() + ADDED_MAX]);
 
@@ -127,7 +127,7 @@ impl Default for MissingCounts {
 }
 
 impl MissingCounts {
-    /// Counts a text by its [`position`].
+    /// Counts a marker by its [`position`].
     pub fn count(&mut self, position: usize) {
         if let Some(count) = self.0.get_mut(position) {
             *count = count.saturating_add(1);
@@ -141,7 +141,7 @@ impl MissingCounts {
         }
     }
 
-    /// Returns the texts that were met, with their numbers.
+    /// Returns the markers that were found, with their counts.
     pub fn met(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
         let added = ADDED.get().into_iter().flatten().map(String::as_str);
         let counts = TEXTS.into_iter().chain(added).zip(self.0);

@@ -1,7 +1,7 @@
 //! Reads numbers as people and programs write them: `1 234,5`, `1.234,50`, `1 234.5`, `245'000`.
 //!
 //! A single comma or point may mark decimals or thousands. It marks decimals, unless exactly three digits follow it and
-//! the caller says that the column writes its decimals with the other sign, or that its values have no third decimal.
+//! the caller knows that the column uses the other sign for decimals, or that its values have no third decimal.
 
 use crate::form::FileForm;
 
@@ -20,22 +20,22 @@ pub enum LoneSeparator {
     Unknown,
 }
 
-/// Reads a cell that is one number; `None` for any other text, and for a number that can be read in two ways.
+/// Reads a cell that is one number; `None` for any other text, and for a number that remains ambiguous.
 ///
-/// Blanks of all kinds and apostrophes may group thousands. Units are not read; see the caller.
+/// Blanks of all kinds and apostrophes may group thousands. Units are not accepted; callers remove them.
 pub fn read(cell: &str, lone: LoneSeparator) -> Option<f64> {
     let cell = cell.trim();
     let text = normalised(cell, lone)?;
     text.parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
-/// Returns a cell in the notation of programs, with a point for decimals and without groups of thousands; `None` if it is
-/// not a number, or is one in two ways.
+/// Returns a cell in the notation of programs, with a point for decimals and without groups of thousands; `None` if it
+/// is not a number or is ambiguous.
 pub fn normalised(cell: &str, lone: LoneSeparator) -> Option<String> {
     let cell = cell.trim();
     let (mut commas, mut points, mut digits) = (0, 0, 0);
     let mut last = None;
-    // Digits since the last blank, which must come to three.
+    // Number of digits since the last blank; there must be three.
     let mut group: Option<usize> = None;
     let mut text = String::with_capacity(cell.len());
     for sign in cell.chars() {
@@ -76,11 +76,11 @@ pub fn normalised(cell: &str, lone: LoneSeparator) -> Option<String> {
     };
     let after = text[at + 1..].len();
     let decimal = match (commas, points) {
-        // Both: the last one marks decimals, and must occur once.
+        // If both signs occur, the last one marks decimals and must occur once.
         (1, 1) => Some(sign),
         (1, _) if sign == ',' && points > 1 => Some(','),
         (_, 1) if sign == '.' && commas > 1 => Some('.'),
-        // Several of one kind group thousands.
+        // Several separators of one kind group thousands.
         (0, 2..) | (2.., 0) => None,
         (1, 0) | (0, 1) => {
             let is_group = after == 3 && text[at + 1..].bytes().all(|byte| byte.is_ascii_digit());
@@ -134,8 +134,8 @@ pub struct DecimalEvidence {
 }
 
 impl DecimalEvidence {
-    /// Takes a cell into account: one that begins with a number, whose last separator cannot mark thousands, or whose
-    /// separators can mark nothing else.
+    /// Adds a cell as evidence if it begins with a number whose last separator certainly marks decimals, or certainly
+    /// marks thousands.
     pub fn observe(&mut self, cell: &str) {
         let cell = cell.trim();
         let Some(at) = cell.rfind([',', '.']) else {
@@ -155,7 +155,7 @@ impl DecimalEvidence {
         if repeats && (digits != 3 || !is_grouped(before)) {
             return;
         }
-        // A zero is no group of thousands, and neither are more than three digits.
+        // A zero or more than three digits cannot precede a group of thousands.
         let is_certain = digits != 3
             || before.is_empty()
             || before.starts_with('0')
@@ -164,7 +164,7 @@ impl DecimalEvidence {
         if !is_certain {
             return;
         }
-        // A sign that repeats marks thousands, and the other one decimals.
+        // A sign that repeats marks thousands, so the other one marks decimals.
         if (sign == b',') != repeats {
             self.commas += 1;
         } else {
@@ -172,7 +172,7 @@ impl DecimalEvidence {
         }
     }
 
-    /// Returns the sign before decimals; `None` if no cell told it, or cells told both.
+    /// Returns the decimal mark; `None` if there is no evidence or evidence for both.
     pub fn mark(self) -> Option<char> {
         match self.lone_separator() {
             LoneSeparator::French => Some(','),
@@ -200,8 +200,8 @@ pub struct FileDecimals {
 }
 
 impl FileDecimals {
-    /// Creates the evidence for a number of columns. In a spreadsheet, a point tells nothing: numbers that are no text
-    /// have it however people write theirs.
+    /// Creates the evidence for a number of columns. In a spreadsheet, a point is not evidence: numeric cells are
+    /// always written with one, however people write numbers.
     pub fn new(columns: usize, form: &FileForm) -> Self {
         Self {
             columns: vec![DecimalEvidence::default(); columns],
@@ -209,7 +209,7 @@ impl FileDecimals {
         }
     }
 
-    /// Takes a cell of a column into account.
+    /// Adds a cell of a column as evidence.
     pub fn observe(&mut self, column: usize, cell: &str) {
         if self.is_spreadsheet && !cell.contains(',') {
             return;
@@ -219,8 +219,8 @@ impl FileDecimals {
         }
     }
 
-    /// Returns what a lone separator before three digits means in a column: what the column tells, else what the whole
-    /// file tells.
+    /// Returns what a lone separator before three digits means in a column, from the evidence of the column, else of
+    /// the whole file.
     pub fn lone_separator(&self, column: usize) -> LoneSeparator {
         match self.columns.get(column) {
             Some(own) if *own != DecimalEvidence::default() => own.lone_separator(),
@@ -228,7 +228,7 @@ impl FileDecimals {
         }
     }
 
-    /// Returns the sign before decimals in the file; `None` if it does not tell, or tells both.
+    /// Returns the decimal mark in the file; `None` if there is no evidence or evidence for both.
     pub fn mark(&self) -> Option<char> {
         self.of_file().mark()
     }

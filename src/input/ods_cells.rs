@@ -12,16 +12,16 @@ use crate::error::Error;
 /// Member of the archive with the sheets.
 const CONTENT: &str = "content.xml";
 
-/// The cells of one sheet, as far as it is read.
+/// The size of one sheet, as far as it was read.
 #[derive(Default)]
 struct SheetSize {
-    /// Rows up to the last that is not empty.
+    /// Rows up to the last non-empty one.
     rows: u64,
     /// Empty rows after it.
     empty_rows: u64,
-    /// Columns up to the last that is not empty in any row.
+    /// Columns up to the last one that is non-empty in some row.
     width: u64,
-    /// How often the current row repeats, its columns so far, and those up to the last that is not empty.
+    /// How often the current row repeats; its columns so far; its columns up to the last non-empty one.
     repeats: u64,
     columns: u64,
     used: u64,
@@ -60,7 +60,7 @@ impl SheetSize {
     }
 }
 
-/// Returns whether a sheet of a file has more cells than this, with all that repeat.
+/// Returns whether a sheet of a file has more cells than this, repeated cells included.
 ///
 /// # Errors
 /// The archive or the document in it is damaged.

@@ -1,4 +1,5 @@
-//! Opens a source: unpacks containers, converts spreadsheets to CSV and text to UTF-8, and refuses what is no table.
+//! Opens a source: unpacks containers, converts spreadsheets to CSV and text to UTF-8, and refuses anything that is not
+//! a table.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -16,11 +17,11 @@ use crate::magic::Magic;
 use crate::poliris::{self, FeedReader};
 use crate::spreadsheet;
 
-/// Size of the read buffers, bytes; also how much of a source is looked at.
+/// Size of the read buffers, bytes; also how much of a source is inspected to detect its kind.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Maximum containers inside one another: a gzip file in a zip archive, for example.
+/// Maximum depth of nested containers, such as a gzip file in a zip archive.
 const NESTED_MAX: usize = 3;
-/// Longest distance that zstd may refer back, as a power of two: 128 MiB, which its command line uses at most by default.
+/// Maximum zstd window, as a power of two: 128 MiB, the maximum of its command line by default.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 
 /// Why a format that takes too much memory is refused.
@@ -29,12 +30,12 @@ const NOT_FROM_STRANGERS: &str = "this is Parquet, Arrow, XLS or XLSB: send CSV,
 /// What happens to the text of a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum TextConversion {
-    /// Converted to UTF-8; the encoding is found by evidence.
+    /// Converted to UTF-8; the encoding is detected.
     #[default]
     Utf8,
     /// Converted to UTF-8 from this encoding.
     From(&'static Encoding),
-    /// Only UTF-16 is converted to UTF-8; all else stays as it is, for callers that keep the bytes of cells.
+    /// Only UTF-16 is converted to UTF-8. Everything else stays as it is, for callers that keep the bytes of cells.
     Utf16Only,
 }
 
@@ -42,7 +43,7 @@ pub enum TextConversion {
 pub struct Input<'r> {
     /// Its content, from the first byte on; text has no byte order mark if it was converted.
     pub reader: Box<dyn BufRead + Send + 'r>,
-    /// What was understood of its form.
+    /// Its form, as detected.
     pub form: SharedForm,
     /// Whether the content is Parquet, and text otherwise.
     pub is_parquet: bool,
@@ -60,7 +61,7 @@ impl<'r> Input<'r> {
     /// Copies the content to a temporary file, for readers that begin at the end of a file. Blocks.
     ///
     /// # Errors
-    /// The source cannot be read, or the copy not be written.
+    /// The source cannot be read, or the copy cannot be written.
     pub fn into_file(self) -> io::Result<File> {
         spool(self.reader).map_err(io::Error::from)
     }
@@ -78,10 +79,10 @@ pub fn open<'r>(
     open_within(source, conversion, Bounds::default())
 }
 
-/// Opens a source, of which no more is read than `bounds` allows.
+/// Opens a source, and reads no more of it than `bounds` allows.
 ///
 /// # Errors
-/// As for [`open`]; the source exceeds a bound, perhaps only while its content is read.
+/// As for [`open`]; or the source exceeds a bound. Some bounds are only detected while the content is read.
 pub fn open_within<'r>(
     source: impl Read + Send + 'r,
     conversion: TextConversion,
@@ -156,7 +157,7 @@ fn buffered<'r>(reader: impl Read + Send + 'r) -> Box<dyn BufRead + Send + 'r> {
     Box::new(BufReader::with_capacity(BUFFER_BYTES, reader))
 }
 
-/// Returns the first bytes of a source, at least as many as a decompressor gives at once.
+/// Returns the first bytes of a source: as many as its reader provides at once.
 fn peek<'b>(reader: &'b mut Box<dyn BufRead + Send + '_>) -> Result<&'b [u8], Error> {
     reader.fill_buf().map_err(Error::from)
 }

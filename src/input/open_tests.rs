@@ -136,7 +136,7 @@ fn what_a_caller_bounds_is_refused_beyond_the_bound() {
     assert!(refused.contains("more than 1048576 bytes"), "{refused}");
     let columns = read(b"PAR1 and more").unwrap_err().to_string();
     assert!(columns.contains("send CSV"), "{columns}");
-    // A hundred bytes that come to a billion cells.
+    // A hundred bytes that expand to a billion cells.
     let cell = r#"<table:table-cell office:value-type="string" table:number-columns-repeated="1000"><text:p>x</text:p></table:table-cell>"#;
     let sheet = format!(
         r#"<a><table:table table:name="B"><table:table-row table:number-rows-repeated="1000000">{cell}</table:table-row></table:table></a>"#
@@ -156,7 +156,7 @@ fn what_a_caller_bounds_is_refused_beyond_the_bound() {
     }
 }
 
-/// A workbook with inline texts, numbers and a date.
+/// A workbook with inline strings, numbers and a date.
 fn workbook(rows: &str) -> Vec<u8> {
     let types = r#"<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.styles+xml"/></Types>"#;
     let relations = r#"<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>"#;

@@ -1,8 +1,8 @@
 //! Converts the feed format of French agencies (Poliris, the portals' `Annonces.csv`) to CSV with a header.
 //!
-//! A line is an advert: up to 334 cells in quotation marks, separated by `!#`, whose order alone says what they are. Later
-//! versions of the format only append cells. The columns with a meaning for adverts get names here; the others, such as
-//! the owner's address and the agent's private notes, are left out. `<BR>` stands for a line break.
+//! A line is an advert: up to 334 cells in quotation marks, separated by `!#`, and identified only by their order.
+//! Later versions of the format only append cells. Columns that matter for adverts get names here; the others, such as
+//! the owner's address and the agent's private notes, are dropped. `<BR>` stands for a line break.
 //!
 //! Source of the ranks: SeLoger, « Spécifications techniques d'exportation », version 4.09 of 31 May 2021.
 
@@ -10,9 +10,9 @@ use std::io::{self, BufRead, Read};
 
 /// Separator of cells.
 const SEPARATOR: &str = "!#";
-/// Least separators of a line; the description, which every advert has, is cell 21.
+/// Minimum separators of a line; the description, which every advert has, is cell 21.
 const SEPARATORS_MIN: usize = 20;
-/// Maximum bytes of an advert: the longest text has 4,000 letters.
+/// Maximum bytes of an advert; its longest text has 4,000 characters.
 const ADVERT_BYTES_MAX: usize = 1 << 20;
 
 /// Rank of a cell, from 1, and the name of its column.
@@ -113,7 +113,8 @@ impl<R: BufRead> FeedReader<R> {
         }
     }
 
-    /// Reads the next advert; a description with a line break goes on until a line ends with a quotation mark.
+    /// Reads the next advert; if a description has a line break, the advert continues until a line ends with a
+    /// quotation mark.
     fn next_advert(&mut self) -> io::Result<Option<String>> {
         let mut advert = String::new();
         loop {

@@ -1,10 +1,10 @@
-//! Reads a number with its unit, where the cell holds nothing else: amounts of money and areas.
+//! Reads cells that hold only a number and its unit: amounts of money and areas.
 
 use std::borrow::Cow;
 
 use crate::number::{self, LoneSeparator};
 
-/// What the numbers of a column are.
+/// What the numbers of a column measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
     /// Amounts of money.
@@ -32,15 +32,16 @@ impl NumberKind {
     }
 }
 
-/// A cell that can be read as two numbers.
+/// Error of a cell that can be read as two different numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TwoReadings;
 
-/// Returns a cell of a column of numbers in the notation of programs, or as it is if it is no number. `lone` says what a
-/// lone separator before three digits means in the column; an amount has no third decimal.
+/// Returns a cell of a number column in the notation of programs, or unchanged if it is not a number. `lone` is the
+/// meaning of a lone separator before three digits in the column. It is not used for amounts, which have no third
+/// decimal.
 ///
 /// # Errors
-/// The cell can be read in two ways, and the column does not tell which is meant.
+/// The cell can be read in two ways, and the column does not show which is meant.
 pub fn plain(
     cell: &str,
     kind: NumberKind,
@@ -69,8 +70,8 @@ const HECTARE: f64 = 10_000.0;
 
 /// Reads an amount in euros: `245 000 €`, `€245,000`, `245k`, `0,245 M€`, `245.000 EUR`; `None` for any other text.
 ///
-/// A lone separator before three digits groups thousands, because amounts have no third decimal, unless `lone` says
-/// otherwise; before `k` and `M` it marks decimals.
+/// Without `lone`, a lone separator before three digits groups thousands, because amounts have no third decimal. Before
+/// `k` and `M` it always marks decimals.
 pub fn euros(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
     let cell = trimmed(cell);
     let lower = cell.to_lowercase();
@@ -96,8 +97,8 @@ pub fn euros(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
 /// Reads an area in square metres: `65,5 m²`, `1 ha 20 a 35 ca`, `1,2 ha`, `3 ares`, `1 200 m² env.`; `None` for any other
 /// text.
 ///
-/// Without a unit, a lone point before three digits marks decimals, as programs write them. With a unit, a lone separator
-/// before three digits is read as `lone` says; without `lone` it can be read in two ways, so there is no area.
+/// Without a unit, a lone point before three digits marks decimals, as programs write them. With a unit, a lone
+/// separator before three digits has the meaning `lone`; without `lone` it is ambiguous, so there is no area.
 pub fn square_metres(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
     let lower = trimmed(cell).to_lowercase();
     let text = ["environ", "env.", "env", "approx.", "ca."]

@@ -1,5 +1,5 @@
-//! What was understood of a file of rows: its form, its columns, the texts for missing values in it and the values that
-//! were left out. All commands that read files report it in this shape, as JSON and on the terminal.
+//! Reports how a file of rows was interpreted: its form, its columns, the markers for missing values in it, and the
+//! values that were left out. All commands that read files report this in the same shape, as JSON and on the terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::form::FileForm;
 use crate::missing::MissingCounts;
 
-/// Maximum examples of a reason.
+/// Maximum examples per reason.
 pub const EXAMPLES_MAX: usize = 3;
 /// Maximum different reasons; further ones are counted together.
 const REASONS_MAX: usize = 200;
@@ -75,7 +75,7 @@ impl LeftOutValues {
         }
     }
 
-    /// Adds those of a later part of the file.
+    /// Adds the values of a later part of the file.
     pub fn append(&mut self, later: Self) {
         for (reason, more) in later.0 {
             let found = self.of(&reason);
@@ -92,13 +92,13 @@ impl LeftOutValues {
     }
 }
 
-/// What was understood of a file.
+/// How a file was interpreted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FileReading {
     /// Its containers, its encoding, its delimiter and its decimal mark.
     pub form: FileForm,
-    /// Texts that stand for a missing value, such as `na`, in lower case: cells by text.
+    /// Number of cells by marker for a missing value, such as `na`, in lower case.
     pub missing_texts: BTreeMap<String, u64>,
     /// Columns that are read, in the order of the file, and the field of each.
     pub columns_used: Vec<ColumnUse>,
@@ -109,7 +109,7 @@ pub struct FileReading {
 }
 
 impl FileReading {
-    /// Counts the texts for missing values of a part of the file.
+    /// Counts the markers for missing values in a part of the file.
     pub fn add_missing(&mut self, counts: &MissingCounts) {
         for (text, count) in counts.met() {
             *self.missing_texts.entry(text.to_owned()).or_default() += u64::from(count);
@@ -138,12 +138,12 @@ pub struct ReadFile {
     pub name: String,
     /// Number of rows read.
     pub rows: u64,
-    /// What was understood of it.
+    /// How it was interpreted.
     #[serde(flatten)]
     pub reading: FileReading,
 }
 
-/// Formats what was understood of files. Files that were understood alike are named together.
+/// Formats how files were interpreted. Files that were interpreted alike are named together.
 pub fn to_text<'f>(files: impl Iterator<Item = &'f ReadFile>) -> String {
     let mut groups: Vec<Vec<&ReadFile>> = Vec::new();
     for file in files {
@@ -160,7 +160,7 @@ pub fn to_text<'f>(files: impl Iterator<Item = &'f ReadFile>) -> String {
     text
 }
 
-/// Writes what was understood of files that were understood alike.
+/// Writes how files were interpreted that were all interpreted alike.
 fn write_group(text: &mut String, group: &[&ReadFile]) {
     let (name, first) = (&group[0].name, &group[0].reading);
     let others = match group.len() {

@@ -1,4 +1,4 @@
-//! What is understood of a file while its rows are read: how its columns of numbers are written, and what was found.
+//! Tracks how a file is interpreted while its rows are read, and how its number columns are written.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -13,7 +13,7 @@ use crate::number::FileDecimals;
 use crate::quantity::{self, NumberKind, TwoReadings};
 use crate::reading::{ColumnUse, FileReading, LeftOutValues, ReadFile};
 
-/// What is understood of a file while it is read. Clones share it.
+/// The interpretation of a file while it is read. Clones share it.
 #[derive(Clone)]
 pub struct SharedReading {
     /// Name of the file.
@@ -33,7 +33,7 @@ struct RowsRead {
 }
 
 impl SharedReading {
-    /// Begins to read a file in this form, of which some columns are used and others are not.
+    /// Starts the record of a file with this form and its used and unused columns.
     pub fn new(
         name: &str,
         form: SharedForm,
@@ -49,8 +49,8 @@ impl SharedReading {
         }
     }
 
-    /// Returns what is known so far; complete once all rows are read. `left_out` are the rows that could be read, but
-    /// were not processed.
+    /// Returns what is known so far; it is complete once all rows are read. `left_out` are rows that could be read but
+    /// not processed.
     pub fn found(&self, left_out: LeftOutValues) -> ReadFile {
         let read = self.rows.lock();
         let mut all = read.left_out.clone();
@@ -70,7 +70,7 @@ impl SharedReading {
         }
     }
 
-    /// Counts rows and the texts for missing values in them.
+    /// Counts rows and the markers for missing values in them.
     pub fn count(&self, rows: u64, missing: &MissingCounts) {
         let mut read = self.rows.lock();
         read.rows += rows;
@@ -83,15 +83,15 @@ impl SharedReading {
     }
 }
 
-/// How the columns of numbers of a delimited text are read.
+/// How the number columns of a delimited text are read.
 pub struct NumberColumns {
-    /// What the numbers of each column are; `None` for other columns.
+    /// Kind of the numbers in each column; `None` for other columns.
     kinds: Vec<Option<NumberKind>>,
     decimals: FileDecimals,
 }
 
 impl NumberColumns {
-    /// Reads all rows, to see how the columns of these kinds write numbers, and notes the decimal mark in `form`.
+    /// Reads all rows to find out how the columns of these kinds write numbers, and records the decimal mark in `form`.
     ///
     /// # Errors
     /// A row cannot be read.
@@ -117,7 +117,7 @@ impl NumberColumns {
     /// Returns a cell in the notation of programs if its column holds numbers.
     ///
     /// # Errors
-    /// The cell can be read in two ways, and nothing tells which is meant.
+    /// The cell can be read in two ways, and nothing in the file shows which is meant.
     pub fn plain<'c>(&self, column: usize, cell: &'c str) -> Result<Cow<'c, str>, TwoReadings> {
         match self.kinds.get(column) {
             Some(Some(kind)) if !missing::is_missing(cell) => {

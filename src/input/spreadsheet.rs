@@ -1,8 +1,8 @@
 //! Converts a sheet of a workbook (XLSX, XLSM, XLSB, XLS, ODS) to CSV.
 //!
-//! The first visible sheet with two rows is taken. Dates become ISO dates, whole numbers lose their decimals. The rows of an
-//! XLSX file are read one after the other; other kinds are held in memory, so the size they expand to is bounded. The CSV
-//! goes to a temporary file, because readers of it look at the beginning twice.
+//! The first visible sheet with two rows is taken. Dates become ISO dates, and whole numbers lose their decimals. The
+//! rows of an XLSX file are streamed; other kinds are held in memory, so the size they expand to is bounded. The CSV
+//! goes to a temporary file, because its readers read the beginning twice.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
@@ -28,19 +28,19 @@ fn damaged(error: impl std::fmt::Display) -> Error {
 pub(crate) struct Sheet {
     /// Its name.
     pub name: String,
-    /// Its rows, separated by commas; read from the beginning.
+    /// Its rows as CSV with commas, to be read from the beginning.
     pub csv: File,
 }
 
 /// Converts the workbook in a file.
 ///
 /// # Errors
-/// The file is damaged, not a workbook, has no sheet with rows, or expands to more than is read.
+/// The file is damaged, is not a workbook, has no sheet with rows, or expands beyond the bounds.
 pub(crate) fn convert(file: &File, format: Workbook, bounds: Bounds) -> Result<Sheet, Error> {
     let packed = file.metadata()?.len();
     let held = match format {
         Workbook::Xls => packed,
-        // The sheets of an XLSX file are streamed; all else of it is held.
+        // The sheets of an XLSX file are streamed; everything else in it is held in memory.
         Workbook::Xlsx => held_bytes(file, bounds.held_bytes, |name| {
             !name.starts_with("xl/worksheets/") && !name.starts_with("xl/media/")
         })?,
@@ -103,7 +103,7 @@ fn stream<R: Read + Seek>(
     rows: &mut Rows,
 ) -> Result<(), Error> {
     let Ok(mut cells) = workbook.worksheet_cells_reader(name) else {
-        // A sheet that is a chart has no cells.
+        // A chart sheet has no cells.
         return Ok(());
     };
     while let Some(cell) = cells.next_cell().map_err(damaged)? {
@@ -147,7 +147,8 @@ where
     Ok(())
 }
 
-/// Returns a moment as ISO date, with its time unless that is midnight; a time without a date as it is counted in days.
+/// Returns a timestamp as an ISO date, with its time unless that is midnight. A time without a date stays a number of
+/// days.
 fn moment_text(moment: &ExcelDateTime) -> String {
     if moment.is_duration() || moment.as_f64() < 1.0 {
         return moment.as_f64().to_string();
@@ -160,7 +161,7 @@ fn moment_text(moment: &ExcelDateTime) -> String {
     }
 }
 
-/// Returns a number with decimals as a text that cannot be read with its point marking thousands: `1.2` as it is, and
+/// Returns a decimal number as text whose point cannot be mistaken for a thousands separator: `1.2` as it is, but
 /// `1.234` as `1.2340`.
 fn float_text(number: f64) -> String {
     let text = number.to_string();
@@ -170,7 +171,7 @@ fn float_text(number: f64) -> String {
     if decimals == 3 { text + "0" } else { text }
 }
 
-/// Writes cells, which arrive row by row, as CSV. Rows without cells are left out; the first row is the header, and its
+/// Writes cells, which arrive row by row, as CSV. Rows without cells are omitted. The first row is the header, and its
 /// last cell bounds the width of the table.
 struct Rows {
     out: csv::Writer<BufWriter<File>>,

@@ -1,8 +1,8 @@
-//! Converts delimited text to a Parquet file whose types are decided over all rows.
+//! Converts delimited text to a Parquet file whose column types are decided from all rows.
 //!
-//! The text is read twice: once to see what the cells of each column have in common, once to write them. A column is of
-//! whole numbers, numbers, days or moments if all its cells are; otherwise it is text. Codes stay text: a column whose
-//! name says that it holds codes, and one in which a number begins with a zero or has more digits than an integer.
+//! The text is read twice: once to see what the cells of each column have in common, once to write them. A column has
+//! whole numbers, numbers, days or timestamps if all its cells are such; otherwise it is text. Codes stay text: columns
+//! named like codes, and columns in which a number starts with a zero or has more digits than fit an integer.
 
 use std::io::{BufRead, Read};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::words;
 pub const NO_ROWS: &str = "no rows: check that it is the right file, and has rows after its header";
 /// Rows per batch.
 const BATCH_ROWS: usize = 8_192;
-/// Most digits of a whole number that every integer of 64 bits can hold.
+/// Maximum digits for which every whole number fits into 64 bits.
 const INTEGER_DIGITS_MAX: usize = 18;
 /// Words in the name of a column that holds codes, in lower case.
 const CODE_WORDS: [&str; 21] = [
@@ -55,15 +55,15 @@ const CODE_WORDS: [&str; 21] = [
 ];
 const MILLISECOND_NANOS: i64 = 1_000_000;
 
-/// Columns that are text whatever their cells look like.
+/// Columns that stay text whatever their cells look like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TextColumns {
-    /// Those named like codes.
+    /// Columns named like codes.
     #[default]
     Codes,
-    /// Those named like codes, and these.
+    /// Columns named like codes, and these.
     Named(Vec<String>),
-    /// All.
+    /// All columns.
     All,
 }
 
@@ -82,7 +82,7 @@ impl std::str::FromStr for TextColumns {
     }
 }
 
-/// Creates an empty temporary file whose name ends so.
+/// Creates an empty temporary file with this suffix.
 ///
 /// # Errors
 /// It cannot be created.
@@ -100,7 +100,7 @@ enum ColumnKind {
     Integer,
     Number(LoneSeparator),
     Day,
-    /// A moment, with or without a time zone.
+    /// A timestamp, with or without a time zone.
     Moment {
         is_utc: bool,
     },
@@ -119,7 +119,7 @@ struct ColumnEvidence {
     days: u64,
     moments: u64,
     zoned: u64,
-    /// Cells that are a number only if a lone separator is read in one of two ways.
+    /// Whether there is a cell whose lone separator can be read in two ways.
     is_ambiguous: bool,
     decimals: DecimalEvidence,
 }
@@ -200,7 +200,8 @@ impl ColumnEvidence {
             ColumnKind::Integer
         } else if all(self.numbers) {
             let lone = match self.decimals.lone_separator() {
-                // Only points before three digits: programs write decimals so.
+                // All separators are followed by three digits, so nothing shows what they mean. Assumes decimals, as
+                // programs write them.
                 LoneSeparator::Unknown if self.decimals == DecimalEvidence::default() => {
                     LoneSeparator::Decimals
                 }
@@ -231,7 +232,7 @@ fn day(cell: &str) -> Option<i32> {
     Date32Type::parse(&iso)
 }
 
-/// Parses a moment as milliseconds since 1970-01-01.
+/// Parses a timestamp as milliseconds since 1970-01-01.
 fn moment(cell: &str) -> Option<i64> {
     let begins_with_day = cell.len() >= 10 && cell.as_bytes()[4] == b'-';
     begins_with_day
@@ -265,7 +266,7 @@ impl Rows {
             if name.is_empty() {
                 name = format!("column_{}", place + 1);
             }
-            // A second column of a name gets its place as ending.
+            // A repeated name gets the number of its column as suffix.
             if header.contains(&name) {
                 name = format!("{name}_{}", place + 1);
             }
@@ -295,11 +296,11 @@ fn explain(error: csv::Error) -> String {
     }
 }
 
-/// Converts a text. `open` opens it and is called twice; the delimiter is recorded in `form`. Returns the Parquet file,
+/// Converts a text. `open` opens it and is called twice; the delimiter is recorded in `form`. Returns the Parquet file
 /// and notes for the user.
 ///
 /// # Errors
-/// The text cannot be read, has no rows, or has rows of another width than its header.
+/// The text cannot be read, has no rows, or has rows whose width differs from the header's.
 pub fn convert(
     open: impl Fn() -> Result<Box<dyn BufRead + Send>, String>,
     text_columns: &TextColumns,
@@ -337,7 +338,7 @@ pub fn convert(
     Ok((copy, note(&header, &evidence)))
 }
 
-/// Says which columns are codes, and which have decimal commas.
+/// Names the columns that are codes, and those with decimal commas.
 fn note(header: &[String], evidence: &[ColumnEvidence]) -> Option<String> {
     let named = |what: &str, is: &dyn Fn(&ColumnEvidence) -> bool| {
         let names = header.iter().zip(evidence);

@@ -1,4 +1,4 @@
-//! Reads words that people write in tables in place of values: yes and no, storeys, classes of homes, days.
+//! Reads values that people write as words in tables: yes and no, storeys, classes of homes, days.
 
 /// Spellings of yes, in lower case.
 const YES: [&str; 9] = ["1", "1.0", "true", "t", "yes", "y", "oui", "vrai", "o"];
@@ -79,8 +79,8 @@ pub fn home_class(cell: &str) -> Option<HomeClass> {
     }
 }
 
-/// Returns a day as `yyyy-mm-dd`, if it is written so or as `dd/mm/yyyy`, with or without a time of day. The day is not
-/// checked against the calendar. Two digits of a year are not read, because they name two centuries.
+/// Returns a day as `yyyy-mm-dd` if it is written like that or as `dd/mm/yyyy`, with or without a time of day. The day
+/// is not checked against the calendar. Years of two digits are not read, because their century is ambiguous.
 pub fn iso_day(cell: &str) -> Option<String> {
     let cell = cell.trim();
     let day = cell.get(..10)?;

@@ -1,9 +1,10 @@
-//! Reads the records of an XML document: the elements that repeat, each as a JSON object.
+//! Reads the records of an XML document: the repeated elements, each as a JSON object.
 //!
-//! The record is the element that occurs most often at the smallest depth at which an element repeats: `<annonce>` in
-//! `<annonces><annonce>…`. The document is read twice, to find that element and to read it, one record at a time. In an
-//! object, an attribute is a field, a child is a field, a child that repeats is a list, and a leaf is its text; the text of
-//! an element with attributes or children is the field `text`. Entities of a document's own are not expanded.
+//! The record is the most frequent of the repeated elements at the smallest depth that has any: `<annonce>` in
+//! `<annonces><annonce>…`. The document is read twice: to find that element, and to read its occurrences one at a time.
+//! In the JSON object, attributes and children become fields, a child that repeats becomes a list, and a leaf becomes
+//! its text. The text of an element with attributes or children becomes the field `text`. Entities defined by the
+//! document are not expanded.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -14,11 +15,11 @@ use quick_xml::events::{BytesStart, Event};
 use serde_json::{Map, Value};
 use toise_base::bounded::{RecordBound, RecordEnds};
 
-/// Depth to which the record is looked for; the root has depth 1.
+/// Maximum depth at which the record is searched; the root has depth 1.
 const RECORD_DEPTH_MAX: usize = 6;
-/// Depth of elements that are read.
+/// Maximum depth of elements that are read.
 const DEPTH_MAX: usize = 64;
-/// Maximum different elements that are looked at to find the record.
+/// Maximum different elements that are considered to find the record.
 const PATHS_MAX: usize = 10_000;
 /// Field of the text of an element that has other fields.
 const TEXT: &str = "text";
@@ -26,7 +27,7 @@ const TEXT: &str = "text";
 /// Returns the path of the element that is the record, from the root; `None` if no element repeats.
 ///
 /// # Errors
-/// The text is not XML, with the place.
+/// The text is not XML; the message gives the position.
 pub fn record_path(text: impl BufRead) -> Result<Option<Vec<String>>, String> {
     let mut counts: HashMap<Vec<String>, (u64, bool)> = HashMap::new();
     let mut path: Vec<String> = Vec::new();
@@ -70,7 +71,7 @@ pub fn record_path(text: impl BufRead) -> Result<Option<Vec<String>>, String> {
     let repeated = counts
         .into_iter()
         .filter(|(path, (count, has_fields))| path.len() > 1 && *count > 1 && *has_fields);
-    // The shallowest; among those the most frequent.
+    // Takes the shallowest, and among those the most frequent.
     let best = repeated
         .min_by_key(|(path, (count, _))| (path.len(), std::cmp::Reverse(*count), path.clone()));
     Ok(best.map(|(path, _)| path))
@@ -85,7 +86,7 @@ pub struct XmlRecords<R> {
 }
 
 impl<R: BufRead> XmlRecords<R> {
-    /// Reads the elements at a path, which [`record_path`] found.
+    /// Reads the elements at a path found by [`record_path`].
     pub fn new(text: R, path: Vec<String>) -> Self {
         Self {
             events: Events::new(text),
@@ -132,7 +133,7 @@ impl<R: BufRead> Iterator for XmlRecords<R> {
     }
 }
 
-/// What a document consists of.
+/// A part of a document.
 enum Node {
     Start {
         name: String,

@@ -1,4 +1,4 @@
-//! The attributes of one feature, read from the data file of its layer.
+//! Reads the attributes of one feature from the data file of its layer.
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
@@ -11,11 +11,10 @@ use serde_json::{Map, Value};
 use crate::metadata::LayerMetadata;
 use crate::write::FEATURE;
 
-/// Returns the attributes of a feature, in the order of the file, without those that are null; `None` if no feature has
-/// this number.
+/// Returns the attributes of a feature, in the order of the file, without nulls; `None` if no feature has this number.
 ///
 /// # Errors
-/// It is not the data file of the layer.
+/// The data is not a data file of this layer.
 pub(crate) fn read(
     data: Bytes,
     layer: &LayerMetadata,

@@ -17,7 +17,7 @@ pub enum Error {
         /// The operating system's error.
         source: io::Error,
     },
-    /// A file of others cannot become a layer.
+    /// A source file cannot become a layer.
     #[error("{}: {reason}", path.display())]
     File {
         /// Path of the file.

@@ -1,4 +1,4 @@
-//! Layers as filters of searches and alerts ask them: the traits of `toise_contract::filter`.
+//! Implements the traits of `toise_contract::filter`, through which filters of searches and alerts query layers.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl LayerShape for LayerIndex {
     }
 }
 
-/// Returns what to do about a layer that does not exist, for clients and operators.
+/// Returns a message about a layer that does not exist, with what clients and operators can do.
 fn unknown(error: &Error) -> String {
     match error {
         Error::Unknown { known, .. } if !known.is_empty() => {

@@ -1,7 +1,7 @@
-//! The folders of layers: `layers/NAME/layer.json` and the data file that it names.
+//! Stores layers in folders: `layers/NAME/layer.json` and the data file that it names.
 //!
-//! A data file is named by its checksum and never changes. A layer is replaced by replacing `layer.json`; the data file
-//! before it stays until the next replacement, for queries that still read it.
+//! A data file is named by its checksum and never changes. A layer is replaced by replacing `layer.json`; the previous
+//! data file is kept until the next replacement, for queries that still read it.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -46,7 +46,7 @@ pub(crate) fn data_file(data: &Path, layer: &LayerMetadata) -> PathBuf {
 pub fn list(data: &Path) -> Result<Vec<LayerMetadata>> {
     let mut layers = Vec::new();
     for name in names(data)? {
-        // A layer may be removed while the folder is read.
+        // A layer may be removed while the folder is read, so it may be absent here.
         layers.extend(find(data, &name)?);
     }
     Ok(layers)
@@ -142,10 +142,10 @@ fn lock(data: &Path) -> Result<File> {
     Ok(staging::lock(data, LOCK_FILE)?)
 }
 
-/// Starts a data file in the folder of a layer, and locks the layers until it is dropped.
+/// Creates a draft of a data file in the folder of a layer, and locks the layers until the returned lock is dropped.
 ///
 /// # Errors
-/// Another process stores or removes a layer, there are [`LAYERS_MAX`] other layers, or a file cannot be created.
+/// Another process is storing or removing a layer, there are [`LAYERS_MAX`] other layers, or a file cannot be created.
 pub(crate) fn draft(data: &Path, name: &LayerName) -> Result<(NamedTempFile, File)> {
     let folder = folder(data, name);
     fs::create_dir_all(data).map_err(Error::io(data))?;
@@ -164,7 +164,7 @@ fn new_draft(folder: &Path) -> Result<NamedTempFile> {
     draft.map_err(Error::io(folder))
 }
 
-/// Stores a layer, in place of one of the same name. Its data file is the draft. Returns once it is durable.
+/// Stores a layer, replacing any of the same name. The draft becomes its data file. Returns once it is durable.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -199,7 +199,7 @@ pub(crate) fn store(
     Ok(layer)
 }
 
-/// Removes the data files that are not kept, and what killed processes left.
+/// Removes the data files that are not kept, and drafts that killed processes left behind.
 fn remove_others(folder: &Path, kept: &[Option<&str>]) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let entry = entry.map_err(Error::io(folder))?;
@@ -217,7 +217,7 @@ fn remove_others(folder: &Path, kept: &[Option<&str>]) -> Result<()> {
 /// Removes a layer. Returns whether there was one. Blocks.
 ///
 /// # Errors
-/// Another process stores or removes a layer, or a file cannot be removed.
+/// Another process is storing or removing a layer, or a file cannot be removed.
 pub fn remove(data: &Path, name: &LayerName) -> Result<bool> {
     let folder = folder(data, name);
     let _lock = lock(data)?;

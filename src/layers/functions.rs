@@ -1,5 +1,5 @@
-//! SQL functions over layers: `within(lon, lat, 'layer')`, `nearest(lon, lat, 'layer')` and `distance_to(lon, lat,
-//! 'layer')`. They return null if an argument is null.
+//! Provides SQL functions over layers: `within(lon, lat, 'layer')`, `nearest(lon, lat, 'layer')` and `distance_to(lon,
+//! lat, 'layer')`. They return null if an argument is null.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
@@ -67,7 +67,7 @@ impl Hash for LayerFunction {
 }
 
 impl LayerFunction {
-    /// Calls `ask` with the layer and the position of each row. A row with a null argument gives `None`.
+    /// Calls `ask` with the layer and position of each row; a row with a null argument gives `None`.
     fn rows<T>(
         &self,
         arguments: &[ArrayRef],

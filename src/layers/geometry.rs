@@ -1,4 +1,5 @@
-//! Geometries in memory: the parts of one, its type, its size, and their construction from a stream of coordinates.
+//! Helpers for geometries in memory: visits their parts, names their type, and builds them from a stream of
+//! coordinates.
 
 use flatgeobuf::geozero::GeomProcessor;
 use flatgeobuf::geozero::error::{GeozeroError, Result as GeozeroResult};
@@ -51,7 +52,7 @@ pub(crate) fn each_part<'g>(
             }
             Ok(())
         }
-        // No reader makes these.
+        // No reader produces these.
         Geometry::Line(_) | Geometry::Rect(_) | Geometry::Triangle(_) => {
             Err("the type is not read".to_owned())
         }
@@ -78,7 +79,7 @@ pub(crate) struct GeometryBuilder {
     rings: Vec<LineString>,
     lines: Vec<LineString>,
     polygons: Vec<Polygon>,
-    /// Geometries that are complete, for each collection that is open; the first is the result.
+    /// Completed geometries of each open collection; the first list holds the result.
     open: Vec<Vec<Geometry>>,
     is_multiple: bool,
 }

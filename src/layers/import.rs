@@ -18,12 +18,12 @@ use crate::prepare::prepare;
 use crate::read::read;
 use crate::write::{OWN_COLUMNS, write};
 
-/// Licence of a layer for which none was given.
+/// Licence of a layer if none was given.
 pub const UNKNOWN_LICENCE: &str = "not stated";
 /// Bytes read at once.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// What is imported.
+/// Options of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
     /// Licence of the file.
@@ -34,12 +34,12 @@ pub struct ImportOptions {
     pub invalid: InvalidFeatures,
 }
 
-/// Reads a file and stores it as a layer, in place of one of the same name. Queries that are running keep the layer they
-/// began with. Returns once the layer is durable. Blocks, and uses all cores.
+/// Reads a file and stores it as a layer, replacing any of the same name. Running queries keep the layer they started
+/// with. Returns once the layer is durable. Blocks, and uses all cores.
 ///
 /// # Errors
-/// The file cannot be read or has a geometry that is not valid, or the layer cannot be written. The layer of before, if there
-/// is one, then stays.
+/// The file cannot be read or has a geometry that is not valid, or the layer cannot be written. A layer of the same
+/// name then stays unchanged.
 pub fn import(
     data: &Path,
     name: &LayerName,
@@ -104,8 +104,9 @@ pub fn import(
     folder::store(data, draft, layer)
 }
 
-/// Returns the attributes. Names are in lower case, so that SQL needs no quotation marks; a name that is empty, taken or one
-/// of the layer's own columns gets its place as ending.
+/// Returns the attributes. Names are in lower case, so that they need no quotation marks in SQL. A name that is taken
+/// or is one of the layer's own columns gets the number of its column as suffix; an empty name becomes `column_` and
+/// that number.
 fn columns<'n>(fields: impl Iterator<Item = (&'n str, AttributeKind)>) -> Vec<Attribute> {
     let mut columns: Vec<Attribute> = Vec::new();
     for (place, (name, kind)) in fields.enumerate() {

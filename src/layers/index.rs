@@ -1,7 +1,7 @@
-//! A layer in memory: its geometries with a packed R-tree over the boxes of their parts.
+//! Holds a layer in memory: its geometries, with a packed R-tree over the boxes of their parts.
 //!
-//! Polygons are areas (`toise_geo::area`), whose edges are sorted by latitude, so that a test looks at few of them. Lines are
-//! cut into pieces. Memory: about 90 bytes for a vertex of a polygon, 16 for one of a line.
+//! Polygons are areas (`toise_geo::area`), whose edges are sorted by latitude, so that a test looks at only a few of
+//! them. Lines are cut into pieces. Memory: about 90 bytes for a vertex of a polygon, 16 for one of a line.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -24,11 +24,11 @@ use crate::prepare::area_of;
 use crate::wkb;
 use crate::write::{FEATURE, GEOMETRY};
 
-/// Maximum segments of a piece of a line.
+/// Maximum segments per piece of a line.
 const PIECE_SEGMENTS_MAX: usize = 32;
-/// Numbers of a box in the tree.
+/// Numbers per box in the tree.
 const BOX_NUMBERS: usize = 4;
-/// How much rounding may make the distance to a box exceed that to a part in it, metres.
+/// Maximum amount by which rounding may make the distance to a box exceed the distance to a part in it, metres.
 const BOX_SLACK_M: f64 = 1e-3;
 
 /// A part of a feature.
@@ -102,10 +102,10 @@ pub struct Nearest {
 #[derive(Debug)]
 pub struct LayerIndex {
     parts: Vec<Part>,
-    /// Number of the feature of each part.
+    /// Number of the feature that each part belongs to.
     features: Vec<i64>,
     tree: RTree<f64>,
-    /// Whether a part is a polygon.
+    /// Whether any part is a polygon.
     has_polygons: bool,
     /// Checksum of the data file.
     version: String,
@@ -115,11 +115,11 @@ pub struct LayerIndex {
 enum Below {
     /// A part, by its index.
     Part(usize),
-    /// Nodes, by their places among the boxes.
+    /// Nodes, by their offsets in the array of boxes.
     Nodes(Range<usize>),
 }
 
-/// A node of the tree that may hold something near: its distance, and its place among the boxes.
+/// A node of the tree that may hold something near: its distance, and its offset in the array of boxes.
 #[derive(Clone, Copy, PartialEq)]
 struct Candidate {
     distance_m: f64,
@@ -145,7 +145,7 @@ impl LayerIndex {
     /// Reads the geometries of a data file with this checksum, on all cores.
     ///
     /// # Errors
-    /// It is not the data file of a layer.
+    /// The data is not a data file of a layer.
     pub(crate) fn read(data: Bytes, checksum: &str) -> Result<Self, String> {
         let failed = |error: parquet::errors::ParquetError| error.to_string();
         let builder = ParquetRecordBatchReaderBuilder::try_new(data).map_err(failed)?;
@@ -229,7 +229,7 @@ impl LayerIndex {
         false
     }
 
-    /// Returns whether the box of a part has a position in common with a box, given by its western, southern, eastern and
+    /// Returns whether the box of any part overlaps or touches a box, given by its western, southern, eastern and
     /// northern edge.
     pub fn may_meet(&self, bounds: [f64; BOX_NUMBERS]) -> bool {
         self.any_part(bounds, |_| true)
@@ -240,7 +240,7 @@ impl LayerIndex {
         self.edges(self.root())
     }
 
-    /// Returns whether a part is a polygon.
+    /// Returns whether any part is a polygon.
     pub fn has_polygons(&self) -> bool {
         self.has_polygons
     }
@@ -250,7 +250,7 @@ impl LayerIndex {
         &self.version
     }
 
-    /// Returns whether a test holds for a part whose box has a position in common with a box. Ends with the first such part.
+    /// Returns whether a test holds for any part whose box overlaps or touches a box. Stops at the first such part.
     fn any_part(&self, bounds: [f64; BOX_NUMBERS], test: impl Fn(&Part) -> bool) -> bool {
         let [west, south, east, north] = bounds;
         let meets = |place: usize| {
@@ -274,7 +274,7 @@ impl LayerIndex {
         false
     }
 
-    /// Returns the place of the root of the tree among the boxes.
+    /// Returns the offset of the root of the tree in the array of boxes.
     fn root(&self) -> usize {
         self.tree.boxes().len() - BOX_NUMBERS
     }
@@ -297,7 +297,7 @@ impl LayerIndex {
         })
     }
 
-    /// Returns what is below a node.
+    /// Returns the part or the child nodes of a node.
     fn below(&self, place: usize) -> Below {
         let below = self.tree.indices().get(place / BOX_NUMBERS);
         if place < self.parts.len() * BOX_NUMBERS {
@@ -352,7 +352,7 @@ fn parts_of(bytes: &[u8]) -> Result<Vec<Part>, String> {
         match part {
             PartRef::Point(position) => parts.push(Part::Point(position)),
             PartRef::Line(line) => {
-                // A piece begins where the one before ends.
+                // Each piece begins where the previous one ends.
                 let positions = &line.0;
                 let starts = (0..positions.len().saturating_sub(1)).step_by(PIECE_SEGMENTS_MAX);
                 parts.extend(starts.map(|start| {

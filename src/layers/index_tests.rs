@@ -1,4 +1,4 @@
-//! The index compared with `geo` over all features, on random layers and positions.
+//! Compares the index with `geo` over all features, on random layers and positions.
 
 use geo::{Distance, Euclidean, Geometry, Intersects, MapCoords, Point};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! The layers of a data folder, as they are now. Those that were asked last stay in memory.
+//! Provides the current layers of a data folder. The most recently used ones stay in memory.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use crate::folder;
 use crate::index::LayerIndex;
 use crate::metadata::LayerMetadata;
 
-/// Maximum vertices of the layers in memory, which bounds them to about 1 GB. The layer that is asked is always in memory.
+/// Maximum vertices of the layers in memory, which bounds them to about 1 GB. The layer in use always stays in memory,
+/// even if it is larger.
 const OPEN_VERTICES_MAX: u64 = 12_000_000;
 
 /// The layers of a data folder. Another process may import and remove them at any time. Cheap to clone.
@@ -22,7 +23,7 @@ pub struct Layers(Arc<Inner>);
 
 struct Inner {
     data: PathBuf,
-    /// Layers in memory, the one asked last first.
+    /// Layers in memory, the most recently used first.
     open: Mutex<Vec<OpenLayer>>,
 }
 
@@ -60,8 +61,8 @@ impl Layers {
         folder::list(&self.0.data)
     }
 
-    /// Returns the attributes of a feature of a layer, in the order of the file it was read from, without those that are
-    /// null; empty if it has none. Blocks: reads the data file.
+    /// Returns the attributes of a feature of a layer, in the order of the source file, without nulls; empty if it has
+    /// none. Blocks: reads the data file.
     ///
     /// # Errors
     /// The data file cannot be read, or is damaged.
@@ -91,8 +92,8 @@ impl Layers {
         Ok(hasher.finalize().to_hex().to_string())
     }
 
-    /// Returns the index of a layer as it is now. Blocks: the first call after an import reads the layer, for a second per
-    /// million vertices, and other calls wait.
+    /// Returns the current index of a layer. Blocks: the first call after an import reads the layer, which takes a
+    /// second per million vertices; other calls wait for it.
     ///
     /// # Errors
     /// There is no such layer, or it is damaged.

@@ -1,4 +1,4 @@
-//! What is known of a layer without reading it: `layer.json` in its folder.
+//! The description of a layer, as `layer.json` in its folder stores it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use toise_lake::Provenance;
 
 /// Maximum characters of a name.
 const NAME_CHARS_MAX: usize = 40;
-/// What the names of tables begin with.
+/// Prefix of the names of tables.
 pub const TABLE_PREFIX: &str = "layer_";
 
 /// The name of a layer: lower-case letters, digits and `_`, a letter first, at most 40 characters.
@@ -83,9 +83,9 @@ pub enum AttributeKind {
     Flag,
     /// A day.
     Day,
-    /// A moment without a time zone.
+    /// A timestamp without a time zone.
     Moment,
-    /// A moment in UTC.
+    /// A timestamp in UTC.
     UtcMoment,
 }
 
@@ -143,7 +143,7 @@ impl Attribute {
 pub struct LayerMetadata {
     /// Name.
     pub name: LayerName,
-    /// The file it was read from: address or name, checksum, licence, and when.
+    /// The source file: address or name, checksum, licence, and time of the import.
     pub provenance: Provenance,
     /// Format of that file: `GeoJSON`, `GeoParquet`, `FlatGeobuf` or `table`.
     pub format: String,
@@ -151,7 +151,7 @@ pub struct LayerMetadata {
     pub reference_system: String,
     /// Number of features.
     pub features: u64,
-    /// Features of the file that have no geometry and were left out.
+    /// Features of the file that have no geometry and were skipped.
     pub without_geometry: u64,
     /// Features of the file whose polygons were not valid and were mended, as was asked for.
     pub mended: u64,

@@ -1,4 +1,4 @@
-//! Features ready to be written: in degrees, checked, in the order of a space-filling curve.
+//! Prepares features to be written: converts them to degrees, checks them, and sorts them along a space-filling curve.
 
 use geo::{BooleanOps, BoundingRect, CoordsIter, Geometry, MultiPolygon, Polygon};
 use rayon::prelude::*;
@@ -15,7 +15,7 @@ pub(crate) const VERTICES_MAX: u64 = 8_000_000;
 /// A feature with a valid geometry.
 #[derive(Debug)]
 pub(crate) struct Feature {
-    /// Place in the file, from 0.
+    /// Index in the file, from 0.
     pub place: usize,
     /// Its geometry in degrees.
     pub geometry: Geometry,
@@ -28,7 +28,7 @@ pub(crate) struct Feature {
 pub enum InvalidFeatures {
     /// The file is refused.
     Refused,
-    /// Polygons are mended: what their borders enclose is kept. Features that cannot be mended are left out and counted.
+    /// Polygons are mended: what their borders enclose is kept. Features that cannot be mended are skipped and counted.
     Mended,
 }
 
@@ -48,8 +48,8 @@ pub(crate) struct Prepared {
 /// Converts, checks and sorts the geometries of a file, on all cores.
 ///
 /// # Errors
-/// The reference system is not known, a geometry is not valid, there are too many vertices, or latitude and longitude seem
-/// to be swapped. The message names the feature.
+/// The reference system is unknown, a geometry is not valid, there are too many vertices, or latitude and longitude
+/// seem to be swapped. The message names the feature.
 pub(crate) fn prepare(
     geometries: Vec<Option<Geometry>>,
     named: Option<ReferenceSystem>,
@@ -130,7 +130,7 @@ pub(crate) fn prepare(
     })
 }
 
-/// Returns the box around two.
+/// Returns the box around two boxes.
 fn around(one: [f64; 4], other: [f64; 4]) -> [f64; 4] {
     [
         one[0].min(other[0]),
@@ -140,7 +140,7 @@ fn around(one: [f64; 4], other: [f64; 4]) -> [f64; 4] {
     ]
 }
 
-/// Decides the reference system: the one that the file names, unless its coordinates cannot be degrees.
+/// Decides the reference system: the projection that the file names, else the system that the coordinates suggest.
 fn system(
     geometries: &[Option<Geometry>],
     named: Option<ReferenceSystem>,
@@ -162,7 +162,7 @@ fn bounds(geometry: &Geometry) -> Option<[f64; 4]> {
     Some([min.x, min.y, max.x, max.y])
 }
 
-/// Converts a geometry to degrees and checks it. Returns its box, too.
+/// Converts a geometry to degrees and checks it. Also returns its box.
 fn checked(geometry: Geometry, system: ReferenceSystem) -> Result<(Geometry, [f64; 4]), String> {
     if let Some(position) = geometry
         .coords_iter()
@@ -195,7 +195,7 @@ fn checked(geometry: Geometry, system: ReferenceSystem) -> Result<(Geometry, [f6
 fn mended(geometry: Geometry) -> Geometry {
     let mend = |polygon: Polygon| match area_of(&polygon) {
         Ok(_) => vec![polygon],
-        // A union with nothing keeps what an odd number of borders surrounds.
+        // A union with nothing keeps what is inside an odd number of borders.
         Err(_) => polygon.union(&MultiPolygon::empty()).0,
     };
     match geometry {

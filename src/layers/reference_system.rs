@@ -1,4 +1,4 @@
-//! Reference systems of files: degrees stay, the official projections of France are converted, others are refused.
+//! Handles the reference systems of files: keeps degrees, converts the official projections of France, refuses others.
 
 use geo::{Coord, Geometry, MapCoords};
 use serde_json::Value;
@@ -22,7 +22,7 @@ const PROJECTED: [(u32, &str); 10] = [
 /// Eastings and northings of mainland France in Lambert-93, metres.
 const LAMBERT_93_X: std::ops::RangeInclusive<f64> = 0.0..=1_300_000.0;
 const LAMBERT_93_Y: std::ops::RangeInclusive<f64> = 6_000_000.0..=7_200_000.0;
-/// How another program converts a file.
+/// How to convert a file with another program.
 const HINT: &str = "convert it first: ogr2ogr -t_srs EPSG:4326 out.geojson FILE";
 
 /// The reference system of coordinates.
@@ -35,7 +35,7 @@ pub(crate) enum ReferenceSystem {
 }
 
 impl ReferenceSystem {
-    /// Returns the system of a code of the EPSG register.
+    /// Returns the system with an EPSG code.
     ///
     /// # Errors
     /// It is neither in degrees nor an official projection of France.
@@ -68,7 +68,8 @@ impl ReferenceSystem {
         }
     }
 
-    /// Reads the `crs` of a GeoJSON collection of the old form; `None` if it names none.
+    /// Reads the `crs` of a GeoJSON collection, a member that the current standard no longer has; `None` if it names
+    /// none.
     ///
     /// # Errors
     /// As for [`Self::of_name`].

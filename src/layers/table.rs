@@ -1,4 +1,5 @@
-//! A layer as the table `layer_NAME` of SQL: the number of each feature, its attributes, its geometry and its box.
+//! Presents a layer as the SQL table `layer_NAME`: the number of each feature, its attributes, its geometry and its
+//! box.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Well-known binary: reads the forms of OGC, ISO and PostGIS in both byte orders, without heights; writes the form of
-//! GeoParquet.
+//! Reads and writes well-known binary (WKB). Reads the forms of OGC, ISO and PostGIS in both byte orders, and ignores
+//! heights. Writes the form that GeoParquet requires.
 
 use geo::{
     Coord, Geometry, GeometryCollection, LineString, MultiLineString, MultiPoint, MultiPolygon,
@@ -21,7 +21,7 @@ const MIXED: &str = "a part of the WKB has another type than the geometry";
 /// Reads a geometry; `None` for a point without coordinates.
 ///
 /// # Errors
-/// It is cut off, or of a type that is not read.
+/// It is truncated, or its type is not supported.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<Geometry>, String> {
     let mut reader = Reader { bytes, depth: 0 };
     let geometry = reader.geometry()?;
@@ -74,7 +74,7 @@ impl Reader<'_> {
         Ok(Coord { x, y })
     }
 
-    /// Reads a count of items that have at least `bytes_least` bytes each.
+    /// Reads a number of items that have at least `bytes_least` bytes each.
     fn count(&mut self, form: Form, bytes_least: usize) -> Result<usize, String> {
         let count = self.number(form)? as usize;
         if count > self.bytes.len() / bytes_least {

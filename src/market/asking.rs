@@ -1,7 +1,7 @@
-//! Properties on offer, grouped by place, class and period. A property counts once, however many adverts show it.
+//! Groups the properties on offer by place, class and period. A property counts once, however many adverts show it.
 //!
 //! A property belongs to every period in which it was online for at least one day. Prices are the latest known ones,
-//! because columns do not keep what an advert asked in between.
+//! because the columns do not keep earlier prices.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,14 +54,14 @@ pub struct AskingGroup {
     pub to_rent: u64,
     /// Properties to rent online at the end.
     pub rent_stock: u64,
-    /// Properties for sale whose price fell.
+    /// Properties for sale whose price was cut.
     cuts: u64,
     prices: Vec<f64>,
     /// Prices by energy band.
     by_energy: [Vec<f64>; 3],
     /// Depths of price cuts, percent.
     depths: Vec<f64>,
-    /// Days from the first sighting until going offline, of properties for sale that went offline in the period.
+    /// Days online of properties for sale that went offline in the period, counted from the first sighting.
     days: Vec<f64>,
     rents: Vec<f64>,
 }
@@ -139,8 +139,8 @@ pub struct AskingFigures {
 
 type Groups = HashMap<GroupKey, AskingGroup>;
 
-/// Groups the properties that match a request; `today` is the last day that counts as known. Uses CPU on the calling
-/// thread and its rayon pool.
+/// Groups the properties that match a request; `today` is the last day for which the state is known. Uses CPU on the
+/// calling thread and its rayon pool.
 ///
 /// # Errors
 /// A column cannot be read, or the query is cancelled.

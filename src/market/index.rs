@@ -1,4 +1,5 @@
-//! The hedonic price index: the estimator's price path of a department and class, relative to the first period.
+//! Computes the hedonic price index: the estimator's price path of a department and class, relative to the first
+//! period.
 
 use crate::period::Division;
 use crate::report::IndexValue;
@@ -6,11 +7,11 @@ use toise_estimate::{HomeClass, PricePaths};
 
 /// Value of the index in its first period.
 const BASE: f64 = 100.0;
-/// Standard errors between the value and each end of its interval of 80 %, the coverage of the estimator's intervals.
+/// Half-width of the 80 % interval in standard errors; 80 % is the coverage of the estimator's intervals.
 const INTERVAL: f64 = 1.281_551_6;
 
-/// Returns the index of a period relative to a base period, from the middle of one to the middle of the other. `None`
-/// if all days are one period, or if the model does not know the department in both periods.
+/// Returns the index of a period relative to a base period, measured between the middles of both. `None` if all days
+/// form one period, or if the model does not know the department in both.
 pub(crate) fn value(
     paths: &PricePaths<'_>,
     class: HomeClass,

@@ -4,8 +4,8 @@
 //! ([`sales`]) and of properties ([`asking`]), groups both by place, class and period, and joins them ([`report`]). The
 //! definition of every indicator is in `docs/market.md`.
 //!
-//! Reports are cached by the versions of their inputs. Grouped sales are also cached by themselves, because listings
-//! change all the time and sales only a few times a year.
+//! Reports are cached by the versions of their inputs. Grouped sales have a cache of their own, because listings change
+//! all the time and sales only a few times a year.
 
 #![forbid(unsafe_code)]
 
@@ -50,7 +50,8 @@ const CACHE_BYTES: u64 = 128 << 20;
 /// Why a report cannot be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The report would have more than [`ROWS_MAX`] rows, or the answer has no place or too many rows of cells.
+    /// The report would have more than [`ROWS_MAX`] rows, or the request for cells has no condition on the place or too
+    /// many rows.
     #[error(transparent)]
     Invalid(#[from] Fault),
     /// A table cannot be read, or the query was cancelled.
@@ -102,11 +103,11 @@ impl Market {
         }
     }
 
-    /// Computes the indicators of a request as [`Self::report`] does, for an answer over HTTP: cells need a condition on the
-    /// place, and there are at most [`CELL_ROWS_MAX`] rows of them.
+    /// Computes the indicators of a request like [`Self::report`], for a response over HTTP: cells need a condition on
+    /// the place, and at most [`CELL_ROWS_MAX`] rows of them are allowed.
     ///
     /// # Errors
-    /// As for [`Self::report`], or there is no condition on the place, or there are too many rows.
+    /// As for [`Self::report`], or a request for cells has no condition on the place or too many rows.
     pub fn answer(
         &self,
         request: &MarketRequest,

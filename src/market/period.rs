@@ -1,4 +1,4 @@
-//! Periods of a report: months, quarters, or all requested days as one period.
+//! Divides the days of a report into periods: months, quarters, or all requested days as one period.
 
 use chrono::{Datelike, NaiveDate};
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ fn date(day: i32) -> NaiveDate {
     toise_estimate::model::date(day)
 }
 
-/// Returns the day (days since 1970-01-01) of a moment in milliseconds since 1970-01-01 UTC.
+/// Returns the day (days since 1970-01-01) of a time in milliseconds since 1970-01-01 UTC.
 pub fn day_of(moment_ms: i64) -> i32 {
     i32::try_from(moment_ms.div_euclid(DAY_MS)).unwrap_or_default()
 }

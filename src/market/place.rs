@@ -1,4 +1,4 @@
-//! Places: departments, communes, IRIS and square cells, each packed into a number that sorts as its code does.
+//! Packs places (departments, communes, IRIS and square cells) into numbers that sort like their codes.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use toise_geo::projection::from_degrees;
 pub const CELL_M: f64 = 1_000.0;
 /// Length of the longest code, that of an IRIS, characters.
 const CODE_CHARS: usize = 9;
-/// Number of symbols in codes: digits, capital letters, and none.
+/// Number of symbols in codes: digits, capital letters, and the absence of a symbol.
 const SYMBOLS: u64 = 37;
 /// Bits of one coordinate of a cell; coordinates count cells.
 const COORDINATE_BITS: u32 = 16;
@@ -49,7 +49,7 @@ impl Level {
         levels.get(known).copied()
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Level::Department => "department",
@@ -60,7 +60,7 @@ impl Level {
     }
 }
 
-/// A place of a level, packed. Keys of one level sort as its codes.
+/// A place of a level, packed. Keys of one level sort like its codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PlaceKey(u64);
 

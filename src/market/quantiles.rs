@@ -1,7 +1,7 @@
-//! Quantiles of samples, withheld if a sample is too small to be shown.
+//! Computes quantiles of samples, unless a sample is too small to be published.
 
-/// Minimum number of values behind a published median. A smaller sample would show single transactions, and say little
-/// about the market.
+/// Minimum number of values behind a published median. A smaller sample would reveal single transactions and tell
+/// little about the market.
 pub const SAMPLE_MIN: usize = 5;
 
 /// Sorts the values and returns their quartiles (25, 50 and 75 %), interpolated between neighbours (Hyndman and Fan

@@ -1,5 +1,5 @@
-//! The report: one row per place, class and period, as an Arrow batch that HTTP, the command line and SQL each format
-//! in their own way.
+//! Builds the report: one row per place, class and period, as an Arrow batch that HTTP, the command line and SQL each
+//! format in their own way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -215,7 +215,7 @@ static INDICATORS: [Indicator; 21] = [
     ),
 ];
 
-/// The columns that say what a row is about, with their meaning.
+/// The columns that identify the subject of a row, with their descriptions.
 const SUBJECT: [(&str, &str); 4] = [
     ("place", "Code of the department, commune, IRIS or cell"),
     ("name", "Name of the department or commune"),
@@ -286,7 +286,7 @@ pub struct MarketReport {
 pub(crate) type IndexOf<'a> = &'a dyn Fn(u8, u8, [i32; 2]) -> Option<IndexValue>;
 
 impl MarketReport {
-    /// Joins sales and properties; without `asking`, its columns are null.
+    /// Joins sales and properties; without `asking`, the columns of properties are null.
     ///
     /// # Errors
     /// Arrow refuses a column, which cannot happen for columns made here.

@@ -1,4 +1,4 @@
-//! Market requests: the fields of a body, used by HTTP and the command line, and the validated request.
+//! Parses market requests, for HTTP and the command line: the fields of a body, and the validated request.
 
 use std::sync::Arc;
 

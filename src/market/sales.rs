@@ -1,4 +1,4 @@
-//! Recorded sales: one scan over decoded columns of `dvf`, then groups by place, class and period.
+//! Groups recorded sales by place, class and period, in one scan over decoded columns of `dvf`.
 //!
 //! A sale costs 40 bytes until it is grouped. Five million sales take about half a second on two cores, once the
 //! columns are decoded.
@@ -39,7 +39,7 @@ pub type GroupKey = (PlaceKey, u8, i32);
 /// A sale that is not grouped yet.
 struct Sale {
     key: GroupKey,
-    /// Price per square metre in EUR; NaN if the sale gives no plausible price of a single home.
+    /// Price per square metre in EUR; NaN if the sale does not give a plausible price of a single home.
     price_per_m2: f64,
     /// The record's part of the price of its sale, EUR.
     value: f64,
@@ -53,9 +53,9 @@ pub struct SalesGroup {
     pub key: GroupKey,
     /// Rank of the department of its first sale; 0 if unknown.
     pub department: u8,
-    /// Sales on the open market of homes of the class.
+    /// Number of sales of homes of the class on the open market.
     pub sales: u64,
-    /// Sales that give the price of a single home.
+    /// Number of sales that give the price of a single home.
     pub priced: u64,
     /// Amount paid, EUR: every sale counts once over all classes.
     pub volume: f64,
@@ -87,7 +87,7 @@ pub fn groups(
         read_chunk(sales, chunk, request)
     })?;
     let mut sales: Vec<Sale> = read.into_iter().flatten().collect();
-    // Sums must not depend on the order in which threads read rows.
+    // Sorts so that sums do not depend on the order in which threads read rows.
     sales.par_sort_unstable_by(|one, other| {
         (one.key.cmp(&other.key))
             .then(one.price_per_m2.total_cmp(&other.price_per_m2))
@@ -175,7 +175,7 @@ fn read_chunk(
     Ok(())
 }
 
-/// Returns whether a sale is within the bounds that the estimator learns from.
+/// Returns whether a sale is within the bounds that the estimator uses for training.
 fn is_plausible_price(price: f64, per_m2: f64, surface: f64) -> bool {
     price >= clean::PRICE_MIN
         && clean::SURFACE.contains(&surface)

@@ -42,7 +42,7 @@ const PERIOD_TYPES: [(&str, Division); 3] = [
     ("quarter", Division::Quarter),
 ];
 
-/// A function that computes the rows of one part of the table in another process: it takes the part as JSON. Blocks.
+/// Function that computes the rows of one part of the table in another process; it takes the part as JSON. Blocks.
 pub type ComputedElsewhere = Arc<dyn Fn(&str) -> Result<RecordBatch> + Send + Sync>;
 
 /// The table. It computes reports on separate threads of low priority, or lets another process compute them.
@@ -88,7 +88,7 @@ impl MarketTable {
     /// Computes the rows of one part for another process. Blocks.
     ///
     /// # Errors
-    /// `part` is not one, or the report cannot be computed.
+    /// `part` is invalid, or the report cannot be computed.
     pub fn part(&self, part: &str, interrupt: &Interrupt) -> Result<RecordBatch> {
         let part: Part =
             serde_json::from_str(part).map_err(|error| DataFusionError::External(error.into()))?;
@@ -142,7 +142,8 @@ impl TableProvider for MarketTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        // DataFusion applies every filter again; the filters read here only leave out reports and places.
+        // DataFusion applies every filter again; the filters read here only reduce the reports and places that are
+        // computed.
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
     }
 
@@ -264,8 +265,8 @@ impl PushedFilters {
     }
 }
 
-/// Returns the column and texts of `column = 'text'`, `column in ('text', …)`, or several of these on one column joined
-/// by `or`.
+/// Returns the column and strings of `column = 'text'`, `column in ('text', …)`, or several of these on one column
+/// joined by `or`.
 fn listed(filter: &Expr) -> Option<(&str, BTreeSet<String>)> {
     match filter {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::Eq => {
@@ -317,7 +318,7 @@ impl Part {
     /// Returns the request for the report; `None` if no place can match.
     fn request(&self) -> Option<MarketRequest> {
         let is_empty = |codes: &Option<Vec<String>>| codes.as_ref().is_some_and(Vec::is_empty);
-        // A cell has no department here, because it may be in two.
+        // A cell has no department, because it may be in two, so a condition on the department excludes all cells.
         let is_excluded = self.level == Level::Cell && self.departments.is_some();
         if is_excluded || is_empty(&self.departments) || is_empty(&self.communes) {
             return None;
@@ -363,7 +364,7 @@ impl Part {
     }
 }
 
-/// Stream that computes a report when it is read, on other threads than those that run the query.
+/// Stream that computes a report when it is polled, on other threads than those of the query.
 #[derive(Debug)]
 struct ReportStream {
     table: MarketTable,

@@ -1,4 +1,4 @@
-//! Geocoding as SQL scalar functions, with the same results as the HTTP routes and as geocoded files.
+//! Geocoding as SQL scalar functions, with the same results as the HTTP routes and bulk geocoding.
 //!
 //! `geocode(text)` returns the best address as a struct, `reverse_geocode(lat, lon)` the nearest address, and
 //! `commune_at(lat, lon)` the INSEE code of the commune around a position. A row without a result, or with arguments

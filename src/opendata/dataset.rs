@@ -1,11 +1,11 @@
-//! The tables of open data, by name: those that are searched and matched, and all that are imported.
+//! Names of the open-data tables: those that can be searched and matched, and all that can be imported.
 
 use super::{dfi, dpe, dvf, rnb};
 use serde::{Deserialize, Serialize};
 
 use toise_lake::schema::TableSchema;
 
-/// An open-data table that is searched and matched.
+/// An open-data table that can be searched and matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dataset {

@@ -2,8 +2,8 @@
 //!
 //! `dpe_match_score(body, …)` and `dvf_match_score(body, …)` take a match body as JSON text, then the record's values
 //! in the order of the score table, then surface, latitude and longitude. The body is validated as at the endpoint,
-//! once per batch if it is constant. Its filters do not restrict the rows: they only contribute nearness to the score;
-//! use `where` to restrict the rows.
+//! once per batch if it is constant. Its filters do not restrict the rows: they only add to the score how near a row
+//! is. Use `where` to restrict the rows.
 
 use std::sync::Arc;
 

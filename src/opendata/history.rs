@@ -1,7 +1,8 @@
-//! What is known of one place, in time order: the sales and diagnostics of a cadastral parcel or of a building.
+//! The history of one place: the sales and diagnostics of a cadastral parcel or a building, in time order.
 //!
-//! A record belongs to a place if it names the place, if the register of buildings (RNB) links the two, or through an
-//! address of the national address base (BAN) that names parcels. Nothing is linked by distance or by likeness:
+//! A record belongs to a place if it names the place, if the register of buildings (RNB) links the two, or if an
+//! address of the national address base (BAN) that names parcels links the two. Nothing is linked by distance or
+//! similarity:
 //!
 //! - parcel: the sales that name it or a parcel that it was made from, by the documents of filiation (DFI), the
 //!   diagnostics of the addresses on it, and those of the buildings on it;
@@ -9,10 +10,10 @@
 //!   ([`addresses_won`]), and the sales of its parcels. Without the register, its parcels are those on which the
 //!   addresses of its diagnostics are.
 //!
-//! A page is cut from two searches, of sales and of diagnostics, each sorted by date. Identifiers of parcels and
-//! addresses begin with the code of their commune, so footer statistics leave the row groups of one department. Of 20
-//! million sales these are at most about ten row groups, whose parcels take 2 MB each once decoded. A building is found
-//! through bloom filters: of 15 million diagnostics, 230 filters of at most 64 KiB are read.
+//! A page is cut from two searches, one of sales and one of diagnostics, each sorted by date. Identifiers of parcels
+//! and addresses begin with the code of their commune, so footer statistics exclude all row groups but those of one
+//! department. Of 20 million sales these are at most about ten row groups, whose parcels take 2 MB each once decoded. A
+//! building is found through bloom filters: for 15 million diagnostics, 230 filters of at most 64 KiB are read.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -40,20 +41,20 @@ use toise_geocode::table as addresses;
 use toise_lake as lake;
 use toise_lake::schema::TableSchema;
 
-/// Maximum addresses or parcels through which records are linked to a place; the first ones in the order of their
-/// identifiers count.
+/// Maximum addresses or parcels through which records are linked to a place. If there are more, the first ones by
+/// identifier are used.
 pub const LINKS_MAX: usize = 1_000;
 /// Maximum addresses of a place whose positions are returned.
 pub const POSITIONS_MAX: usize = 50;
-/// The contract's name of a sale in a history.
+/// Name of a sale in a history, in the API contract.
 pub const SALE: &str = "SALE";
-/// The contract's name of a diagnostic in a history.
+/// Name of a diagnostic in a history, in the API contract.
 pub const DIAGNOSTIC: &str = "DIAGNOSTIC";
 /// Column with the address of a diagnostic.
 const ADDRESS_OF_DIAGNOSTIC: &str = "identifiant_ban";
 /// Column with the parcels of an address.
 const PARCELS_OF_ADDRESS: &str = "parcel_ids";
-/// An identifier after those of all records.
+/// An identifier that sorts after all others.
 const AFTER_ALL: &str = "\u{10ffff}";
 
 /// A place.
@@ -75,7 +76,7 @@ pub enum Link {
     /// The record names the building, or a building on the parcel.
     Building,
     /// The record names an address, or a parcel of an address, that the national address base or the register of
-    /// buildings puts there.
+    /// buildings locates there.
     Address,
 }
 
@@ -113,7 +114,7 @@ pub struct HistoryRequest {
 /// A page of the history of a place, oldest event first; events without a date come last.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// What other registers say of the place.
+    /// What other registers know about the place.
     pub place: PlaceFacts,
     /// The events.
     pub events: Vec<Event>,
@@ -123,21 +124,21 @@ pub struct History {
     pub next: Option<CursorPosition>,
 }
 
-/// What is known of a place besides its records. Empty without the registers.
+/// What other registers know about a place. Empty if they were not imported.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlaceFacts {
     /// The building, or the buildings on the parcel, by the register of buildings.
     pub buildings: Vec<RegisteredBuilding>,
-    /// Parcels from which that of the place was made, directly or not, by the documents of filiation.
+    /// Parcels that this parcel was made from, directly or not, by the documents of filiation.
     pub former_parcels: Vec<String>,
-    /// Parcels that were made from that of the place, directly or not.
+    /// Parcels that were made from this parcel, directly or not.
     pub later_parcels: Vec<String>,
     /// Latitude and longitude of the addresses of the place, at most [`POSITIONS_MAX`].
     pub positions: Vec<(f64, f64)>,
 }
 
 impl PlaceFacts {
-    /// Returns whether no register knows the place. An address may be on a parcel that does not exist any more.
+    /// Returns whether no register knows the place. An address may still name a parcel that no longer exists.
     pub fn is_unknown(&self) -> bool {
         self.buildings.is_empty() && self.former_parcels.is_empty() && self.later_parcels.is_empty()
     }
@@ -152,8 +153,8 @@ pub struct Event {
     pub day: Option<i32>,
     /// Why it belongs to the place.
     pub link: Link,
-    /// How likely a diagnostic that names no building is of this one, 0 to 1, to two decimals; only for such a
-    /// diagnostic in the history of a building.
+    /// How likely it is that a diagnostic that names no building belongs to this one, 0 to 1, two decimals. `None` for
+    /// any other event.
     pub score: Option<f64>,
     /// Identifier of the record.
     pub id: String,
@@ -181,7 +182,7 @@ struct EventKey<'r> {
     identifiant_ban: Option<Cow<'r, str>>,
 }
 
-/// The records of one table that belong to a place.
+/// The records to find in one table, because they belong to a place.
 struct Sought {
     dataset: Dataset,
     filter: Filter,
@@ -190,10 +191,10 @@ struct Sought {
 
 /// Why the records that a filter selects belong to a place.
 enum Links {
-    /// Those that name one of these parcels for this reason; others name a former parcel.
+    /// Records that name one of these parcels have this link; others name a former parcel.
     Parcels { ids: BTreeSet<String>, link: Link },
-    /// Those that name one of these buildings for that; others for their address, which has this score if the place is
-    /// a building.
+    /// Records that name one of these buildings are linked by it; others by their address. If the place is a building,
+    /// the address gives the score.
     Buildings {
         ids: BTreeSet<String>,
         scores: BTreeMap<String, f64>,
@@ -355,8 +356,8 @@ impl OpenData {
         Ok((place, [sales, diagnostics].into_iter().flatten().collect()))
     }
 
-    /// Follows changes of parcels: returns those that changes with a known parcel on the side `from` have on the side
-    /// `to`, and so on, without the given ones; about [`LINKS_MAX`] at most.
+    /// Follows changes of parcels from the given ones, step by step: from the column `from` to the column `to`. Returns
+    /// the parcels met without the given ones; about [`LINKS_MAX`] at most.
     fn followed(
         &self,
         parcels: &[String],
@@ -404,7 +405,7 @@ impl OpenData {
         Ok(parts.into_iter().flatten().collect())
     }
 
-    /// Returns the numbers of the diagnostics at addresses that name no building, at most [`LINKS_MAX`].
+    /// Returns the numbers of the diagnostics at these addresses that name no building, at most [`LINKS_MAX`].
     fn without_building(&self, addresses: Vec<String>) -> Result<Vec<String>, Error> {
         let dpe = Dataset::Dpe.schema();
         self.texts_without(
@@ -416,8 +417,8 @@ impl OpenData {
         )
     }
 
-    /// Returns the distinct texts of a column in the rows in which another column has one of `ids`, in order; at most
-    /// [`LINKS_MAX`].
+    /// Returns the distinct values of a text column, in order, from the rows where another column has one of `ids`; at
+    /// most [`LINKS_MAX`].
     fn texts(
         &self,
         schema: &'static TableSchema,
@@ -428,7 +429,7 @@ impl OpenData {
         self.texts_without(schema, by, ids, column, None)
     }
 
-    /// As [`Self::texts`], of the rows in which the column `absent`, if any, has no value.
+    /// Like [`Self::texts`], but only for rows where the column `absent`, if given, has no value.
     fn texts_without(
         &self,
         schema: &'static TableSchema,
@@ -480,7 +481,7 @@ impl OpenData {
 }
 
 impl Sought {
-    /// Selects the sales of parcels, for this reason, and of the parcels that they were made from.
+    /// Selects the sales of parcels, with this link, and the sales of the parcels they were made from.
     fn sales(parcels: Vec<String>, former: &[String], link: Link) -> Option<Self> {
         let links = Links::Parcels {
             ids: parcels.iter().cloned().collect(),
@@ -490,7 +491,8 @@ impl Sought {
         Self::new(Dataset::Dvf, vec![(PARCELS, all.collect())], links)
     }
 
-    /// Selects the records of a table in which one of these columns has one of its texts; `None` if there are no texts.
+    /// Selects the records of a table where one of these columns has one of its given values; `None` if there are no
+    /// values.
     fn new(
         dataset: Dataset,
         texts: Vec<(&'static str, Vec<String>)>,
@@ -523,7 +525,7 @@ impl Event {
         })
     }
 
-    /// Returns the contract's name of the kind of event.
+    /// Returns the kind of event, as the API contract names it.
     pub fn kind(&self) -> &'static str {
         match self.dataset {
             Dataset::Dvf => SALE,
@@ -531,13 +533,13 @@ impl Event {
         }
     }
 
-    /// Returns the date as the contract writes dates.
+    /// Returns the date in the contract's format.
     pub fn date(&self) -> Option<String> {
         self.day
             .map(|day| format!("{}T00:00:00.000Z", date_of(day)))
     }
 
-    /// Returns the place in the order: by day, then sales before diagnostics, then by identifier.
+    /// Returns the sort key: by day, then sales before diagnostics, then by identifier.
     fn order(&self) -> (bool, Option<i32>, u8, &str) {
         (self.day.is_none(), self.day, rank(self.dataset), &self.id)
     }
@@ -552,7 +554,7 @@ impl Event {
     }
 }
 
-/// Returns the place of a table's records among the events of a day.
+/// Returns the rank of a table's records among the events of one day.
 fn rank(dataset: Dataset) -> u8 {
     match dataset {
         Dataset::Dvf => 0,
@@ -560,7 +562,7 @@ fn rank(dataset: Dataset) -> u8 {
     }
 }
 
-/// Returns the position in the records of a table after which the events after another event continue.
+/// Returns the position in a table's records after which its events later than `event` start.
 fn after_in(dataset: Dataset, event: &CursorPosition) -> CursorPosition {
     let (of_last, id) = event.id.split_at_checked(1).unwrap_or_default();
     let own = rank(dataset).to_string();

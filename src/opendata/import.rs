@@ -1,9 +1,9 @@
 //! Imports files into a table: one thread reads and splits them, rayon converts the blocks, and the calling thread
 //! writes to the sink in source order.
 //!
-//! Memory holds about [`BLOCKS_WAITING`] + [`BLOCKS_CONVERTING`] blocks of 2 MB of text, whatever the file size. JSON
-//! pages are the exception. Files whose mutations are scattered are grouped on disk, a 64th at a time in memory. Must not be called from a rayon worker,
-//! because it waits for conversions.
+//! Memory holds about [`BLOCKS_WAITING`] + [`BLOCKS_CONVERTING`] blocks of 2 MB of text, whatever the file size, except
+//! for JSON pages, which are held whole. Files whose mutations are scattered are grouped on disk, with 1/64 of the file
+//! in memory at a time. Must not be called from a rayon worker, because it waits for conversions.
 
 mod files;
 mod pipeline;
@@ -49,10 +49,10 @@ pub struct ImportOptions {
     pub edition: Option<String>,
     /// IRIS contours that fill `iris_code` and `iris_type` of sales.
     pub iris: Option<Arc<IrisIndex>>,
-    /// Places rows that have an address and no position; the default places none.
+    /// Locates rows that have an address but no position; the default locates none.
     pub geocoder: LazyGeocoder,
-    /// Whether the sources give every column of the register and leave out only columns without a value. If not, a
-    /// column that is absent stays as it is stored.
+    /// Whether the sources give every column of the register and omit only columns without a value. If not, a stored
+    /// record keeps its values of absent columns.
     pub has_all_columns: bool,
     /// Whether a file with few columns also adds diagnostics that are not stored.
     pub allow_partial: bool,
@@ -215,7 +215,7 @@ pub fn import_reader(
     report: &mut ImportReport,
 ) -> Result<ImportedSource, Error> {
     let table = table.into();
-    // Documents of filiation have no header by which they could be told.
+    // Documents of filiation have no header to detect them by.
     let format = match table {
         ImportTable::Dfi => SourceFormat::Filiation,
         _ => format,
@@ -235,7 +235,7 @@ pub fn import_reader(
             };
             while let Some(block) = rows.next_block().transpose() {
                 let failed = block.is_err();
-                // If the consumer has gone away, it has reported its own error.
+                // If the consumer has ended, it has already reported its own error.
                 if sender.send(block).is_err() || failed {
                     return;
                 }

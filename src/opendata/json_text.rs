@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-/// A JSON object being written; null fields are left out.
+/// A JSON object being written; null fields are omitted.
 #[derive(Debug, Default)]
 pub struct JsonObject {
     text: String,
 }
 
 impl JsonObject {
-    /// Starts an object and reuses the allocation of an earlier text.
+    /// Starts an object that reuses the allocation of an earlier string.
     pub fn reuse(mut text: String) -> Self {
         text.clear();
         text.push('{');
@@ -38,7 +38,7 @@ impl JsonObject {
         }
     }
 
-    /// Adds a number, unless it is `None`, infinite or not a number, which JSON cannot say; whole numbers have no
+    /// Adds a number, unless it is `None`, infinite or NaN, which JSON cannot represent; whole numbers have no
     /// decimals.
     pub fn number(&mut self, key: &str, value: Option<f64>) {
         if let Some(value) = value.filter(|value| value.is_finite()) {

@@ -1,7 +1,8 @@
-//! Open data: search and matching of recorded sales (DVF) and energy diagnostics (DPE).
+//! Imports, searches and matches open data: recorded sales (DVF), energy diagnostics (DPE), and the registers they
+//! refer to.
 //!
-//! A validated request becomes one engine query; the response contains the JSON texts that are stored next to the
-//! columns of the matching rows. Everything here is CPU-bound: callers run it on the engine's pool, never on a reactor.
+//! A validated request becomes one engine query; the response contains the JSON records stored next to the columns of
+//! the matching rows. Everything here is CPU-bound: callers run it on the engine's pool, never on a reactor.
 
 #![forbid(unsafe_code)]
 

@@ -44,7 +44,7 @@ impl Ranking {
         }
     }
 
-    /// Returns the confidence of the candidate at a rank.
+    /// Returns the confidence of the candidate at a rank, counted from 0.
     pub fn confidence(&self, rank: usize) -> super::MatchConfidence {
         let score = |nth: usize| self.best.get(nth).map(|ranked| ranked.score);
         let first = score(0).unwrap_or(0.0);

@@ -1,4 +1,4 @@
-//! Finds positions for sales and diagnostics whose rows have an address but no position.
+//! Finds the positions of sales and diagnostics that have an address but no position.
 //!
 //! A position is used only if it is certain: that of a house number, street or named place found with high confidence
 //! and under exactly the given name. Names that are merely similar often belong to other streets of the commune. The
@@ -16,7 +16,7 @@ pub const LOCATION_PRECISION_ABOUT: &str = "Precision of a position that was fou
                                             house number, or a street or named place; absent if the source gives the \
                                             position";
 
-/// How many stored records were placed.
+/// Counts of stored records that were placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlacedCounts {
     /// Records of the departments that had no position.

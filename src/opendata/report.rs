@@ -1,4 +1,4 @@
-//! The report of an import, for people and programs: everything that was read but not used is counted here.
+//! The report of an import, for people and programs. It counts everything that was read but not used.
 //!
 //! Converters fill [`ConversionFindings`] per block of rows; the import merges them in source order into an
 //! [`ImportReport`].
@@ -81,9 +81,9 @@ pub struct ConversionFindings {
     pub dropped: LeftOutValues,
     /// Values outside the official list of their column, imported as published.
     pub unlisted: UnlistedValues,
-    /// Sales that their rows do not tell apart, by what was done.
+    /// Sales that cannot be told apart by their rows, by how they were counted.
     pub unclear: Tallies,
-    /// Rows that say in every cell what another row of their sale says.
+    /// Rows that equal another row of their sale in every cell.
     pub repeated_rows: u64,
 }
 
@@ -99,7 +99,7 @@ impl ConversionFindings {
         count_values(&mut self.unlisted, column, value, 1);
     }
 
-    /// Counts a case in which rows do not tell sales apart.
+    /// Counts a case in which sales cannot be told apart by their rows.
     pub fn count_unclear(&mut self, what: &'static str, place: &SourceLocation, value: &str) {
         tally(&mut self.unclear, what, place, value);
     }
@@ -185,18 +185,18 @@ pub struct ImportReport {
     pub rows_kept: u64,
     /// Number of source rows outside the requested departments, years or dates.
     pub rows_not_asked_for: u64,
-    /// Number of source rows that say in every cell what another row of their sale says.
+    /// Number of source rows that equal another row of their sale in every cell.
     pub rows_repeated: u64,
     /// Number of records created.
     pub records: u64,
-    /// Number of records without a position in their source that were placed by their address.
+    /// Number of records without a position in their source that were located by their address.
     pub placed: u64,
     /// Sales without a position, by department.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub without_position: BTreeMap<String, u64>,
     /// Rejected rows, by reason.
     pub rejected: Tallies,
-    /// Sales that their rows do not tell apart, by what was done.
+    /// Sales that cannot be told apart by their rows, by how they were counted.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unclear_sales: Tallies,
     /// Values outside the official list of their column, imported as published: rows by column and value.
@@ -252,7 +252,7 @@ impl ImportReport {
         }
     }
 
-    /// Says what to do about sales without a position; `None` if nearly all have one.
+    /// Advises what to do about sales without a position; `None` if nearly all have one.
     fn position_hint(&self) -> Option<String> {
         let missing: u64 = self.without_position.values().sum();
         if missing * WITHOUT_POSITION_SHARE < self.records || missing == 0 {

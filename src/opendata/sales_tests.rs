@@ -226,7 +226,7 @@ fn a_sale_in_a_merged_commune_is_one_sale_before_and_after_the_merger() {
         outcomes(&[&before, &after, &from_geo]),
         [[1, 0, 0, 1], [0, 0, 1, 1], [0, 1, 0, 1]]
     );
-    // The same parcel number in the part that gave the commune its code is another parcel.
+    // The same parcel number in the former commune that kept its code is another parcel.
     let (other, _) = read(&before.replace("|307||AB", "|1||AB"));
     assert_ne!(ids(&other), ids(&records));
 }
@@ -450,7 +450,8 @@ fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
         let unchanged = [0, 0, records.len() as u64, records.len() as u64];
         assert_eq!(outcomes(&[&published, &text])[1], unchanged, "{form}");
     }
-    // Without numbers, the order of rows tells sales apart; without either, equal values do not.
+    // Without numbers, the order of rows tells sales apart. Without numbers and order, sales with equal values cannot
+    // be told apart.
     for (form, text, missing_max) in [
         ("raw", rows.raw(), 10),
         ("raw shuffled", in_any_order.raw(), 40),

@@ -1,10 +1,10 @@
 //! Match scoring: the single table of scales, weights and thresholds, published in the API reference.
 //!
 //! Each target gives a similarity in [0, 1]; the score is 100 × their weighted mean, rounded to one decimal. A missing
-//! value in the record is neutral (0.5). Numbers: `exp(-d²·ln 2/scale²)`, 0.5 at one scale. Classes A–G: by difference
-//! in rank. Categories: 1 or 0, adjacent construction periods 0.5. A surface range or a position among the filters
-//! contributes its nearness to the middle of the range or to the pin, with a smaller weight, so that a request without
-//! targets is still ranked.
+//! value in the record is neutral (0.5). Numbers: `exp(-d²·ln 2/scale²)`, 0.5 at one scale. Classes A–G are compared by
+//! difference in rank. Categories: 1 or 0, adjacent construction periods 0.5. A surface range or a position among the
+//! filters contributes its nearness to the middle of the range or to the pin, with a smaller weight, so that a request
+//! without targets is still ranked.
 //!
 //! Calibrated with `toise-lab match` on real diagnostics and sales, with two findings. First, scales have to be
 //! wide (12 kWh/m², 3 kgCO2/m²): exact values rank correctly at any scale, but only wide scales find the record when
@@ -47,15 +47,15 @@ pub struct ScoringRule {
     pub measure: Measure,
     /// Weight in the score, relative to the other targets.
     pub weight: f64,
-    /// Subject: of two targets with the same subject (a consumption and its class) only the stronger counts as
-    /// evidence.
+    /// Subject of the target. Of two targets with the same subject (a consumption and its class), only the stronger
+    /// counts as evidence.
     pub about: &'static str,
     /// Evidence it carries, in bits: with b bits, about one in 2^b unrelated records agrees by chance.
     pub bits: f64,
-    /// Relative error of the requested value that HIGH must tolerate, as a share of the record's value.
+    /// Error of the requested value that HIGH must tolerate, as a share of the record's value.
     pub error: f64,
-    /// Relative error of the requested value, as a share of the record's value: HIGH requires that no second record is
-    /// within it. 0 allows any number of records.
+    /// Error of the requested value, as a share of the record's value, within which HIGH allows only one record. 0
+    /// allows any number.
     pub rival_error: f64,
 }
 
@@ -83,7 +83,7 @@ impl ScoringRule {
         Self { error, ..self }
     }
 
-    /// Returns the same rule with an error within which no second record may be.
+    /// Returns the same rule with an error within which HIGH allows only one record.
     const fn alone_within(self, rival_error: f64) -> Self {
         Self {
             rival_error,
@@ -124,9 +124,9 @@ pub const DPE_RULES: [ScoringRule; 8] = [
     rule("nombre_niveau_logement", number(1.0), 0.4, "storeys", 0.5),
 ];
 
-/// Error of a sale's price up to which HIGH is right at least 95 times in 100. Scores cannot distinguish such prices:
-/// from an error of a tenth on, all scores are at their minimum. If an error of this size explains k sales, each of
-/// them is equally likely to be the closest to the requested price by chance; HIGH therefore allows only one.
+/// Error of a sale's price up to which HIGH is right at least 95 times in 100. Scores cannot distinguish such prices,
+/// because they are all at their minimum for errors from 10 % on. If k sales lie within this error, each of them is
+/// equally likely to be the closest to the requested price by chance; HIGH therefore allows only one.
 const SALE_PRICE_ERROR: f64 = 0.20;
 
 /// Targets of a sale match, in the order of the SQL function's arguments.
@@ -182,14 +182,14 @@ pub struct TargetEvidence {
     pub bits: f64,
     /// Points that the correct record loses if every value has the maximum tolerated error.
     pub error_points: f64,
-    /// Number of candidates, including the correct record, that an error of the size HIGH is calibrated for explains; 0
-    /// if no target has such an error.
+    /// Number of candidates, including the correct record, within the error that HIGH is calibrated for; 0 if no target
+    /// has such an error.
     pub rivals: u64,
 }
 
 impl TargetEvidence {
-    /// Returns the evidence left after singling out one of all candidates that passed the filters (subtracts log2 of
-    /// their number).
+    /// Returns the evidence left after picking one of the candidates that passed the filters (subtracts log2 of their
+    /// number).
     pub fn among(self, candidates: u64) -> Self {
         let bits = self.bits - (candidates.max(1) as f64).log2();
         Self { bits, ..self }
@@ -226,9 +226,10 @@ pub const LOW_SCORE: f64 = 40.0;
 /// evidence. That of the others depends on their own score, capped by the gap to the best. `evidence` is the remainder
 /// [`TargetEvidence::among`] the candidates.
 ///
-/// If the requested values are inexact, a wrong record may fit best, and the correct one may follow at a distance that
-/// the error explains: 5 % of 450 kWh/m² costs far more points than 5 % of 100. HIGH therefore requires a gap that no
-/// tolerated error explains. For sales, it also requires that no other candidate has a price that an error explains.
+/// If the requested values are inexact, a wrong record may fit best and the correct one second best. The gap between
+/// them may be explained by the error alone: 5 % of 450 kWh/m² costs far more points than 5 % of 100. HIGH therefore
+/// requires a gap larger than any tolerated error causes. For sales, it also requires that no other candidate's price
+/// is within the error.
 pub fn confidence(
     rank: usize,
     score: f64,

@@ -1,4 +1,5 @@
-//! The scorer of one request, prepared once and run over columns. The endpoint, bulk matching and SQL all use it.
+//! Scores candidates: a scorer is prepared once per request and run over columns. The endpoint, bulk matching and SQL
+//! all use it.
 //!
 //! Scales and weights come from [`super::score`]. Terms are added column by column, so a row costs one pass per target
 //! (1–10 ns each) without allocation. All callers share this code, so their scores are bit-identical.
@@ -46,7 +47,7 @@ pub struct Scorer {
     rivals: Option<Rivals>,
 }
 
-/// Range of a column's values that an error of the requested value explains.
+/// Range of a column's values within the error of the requested value.
 #[derive(Clone, Debug)]
 struct Rivals {
     column: &'static str,
@@ -174,7 +175,7 @@ impl Scorer {
     }
 
     /// Scores the given rows. `column` returns a column named by [`Scorer::columns`]; `None` counts as missing values.
-    /// Without any term every row scores 50.
+    /// Without targets and filters to score by, every row scores 50.
     pub fn score(&self, column: impl Fn(&str) -> Option<ArrayRef>, rows: &[usize]) -> Vec<f64> {
         let mut sums = vec![0.0; rows.len()];
         for term in &self.terms {

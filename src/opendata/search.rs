@@ -1,4 +1,4 @@
-//! Search: the rows that a filter selects, sorted and paged, with their exact number.
+//! Search: the rows that a filter selects, sorted and paged, with their exact count.
 
 use arrow::array::AsArray;
 

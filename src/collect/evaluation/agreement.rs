@@ -1,5 +1,5 @@
-//! Compares values found on a page with the values that the page states. They must be equal, except for areas,
-//! positions, names of towns and titles, where small differences are tolerated.
+//! Decides whether a value found on a page agrees with the value that a person read on it. They must be equal, except
+//! for areas, positions, names of towns and titles, where small differences are tolerated.
 
 use std::collections::HashSet;
 
@@ -14,10 +14,10 @@ const AREA_TOLERANCE_M2: f64 = 1.0;
 const AREA_TOLERANCE_SHARE: f64 = 0.01;
 /// Tolerated distance of positions, metres.
 const POSITION_TOLERANCE_M: f64 = 100.0;
-/// Share of the words of the shorter title that the other must have.
+/// Minimum share of the words of the shorter title that the longer one must have.
 const TITLE_SHARE_MIN: f64 = 0.6;
 
-/// Returns whether a found value is the true one.
+/// Returns whether a found value agrees with the true one.
 pub fn agree(field: &str, truth: &Value, found: &Value) -> bool {
     match field {
         "habitation.surface.total" | "land.surface" => both(truth, found, |truth, found| {
@@ -63,7 +63,7 @@ fn same_title(truth: &Value, found: &Value) -> bool {
     shorter > 0 && common as f64 >= TITLE_SHARE_MIN * shorter as f64
 }
 
-/// Returns the words and numbers of a text without case and accents.
+/// Returns the words and numbers of a text, without case and accents.
 fn words(value: &Value) -> Vec<String> {
     let tokens = tokens(value.as_str().unwrap_or_default());
     let words = tokens.into_iter().filter_map(|token| match token {

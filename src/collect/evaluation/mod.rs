@@ -1,9 +1,9 @@
 //! Evaluates extraction: reads saved listing pages with [`extract`], as collected pages are read, and compares every
 //! field with what a person read on the page.
 //!
-//! The pages and their truth stay outside this repository: a folder of files and one truth file ([`truth`]). Sites are
-//! split into two halves by the digest of their name, so that rules are developed on one half and judged on the other.
-//! A page takes about ten milliseconds.
+//! The pages and the truth are kept outside this repository: a folder of files and one truth file ([`truth`]). Sites
+//! are split into two halves by the digest of their name, so that rules are developed on one half and judged on the
+//! other. A page takes about ten milliseconds.
 
 mod agreement;
 #[cfg(test)]
@@ -91,15 +91,15 @@ pub struct ExtractionOptions {
 pub struct FieldScore {
     /// Path of the field in an advert.
     pub field: String,
-    /// Pages that state it.
+    /// Number of pages that state it.
     pub stated: usize,
-    /// Values found on the pages that are judged for it.
+    /// Number of values found, on the pages that are judged for it.
     pub found: usize,
     /// Found values that agree with the page.
     pub right: usize,
-    /// Found values where the page states another one.
+    /// Found values that differ from the stated one.
     pub wrong: usize,
-    /// Found values where the page states none.
+    /// Found values of fields that the page does not state.
     pub invented: usize,
     /// Share of the stated values that were found correctly.
     pub recall: Option<f64>,

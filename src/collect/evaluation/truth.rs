@@ -1,8 +1,8 @@
-//! Truth files: what a person read on saved pages, one JSON object per line.
+//! Reads truth files, which hold what a person read on saved pages, one JSON object per line.
 //!
-//! `{"file": "a/12.html", "url": "https://portail.fr/annonce/12", "site": "portail.fr", "truth":
-//! {"currentPrice.value": 350000, "habitation.floor": null}}`. The keys of `truth` are paths of an advert, as in a
-//! portal's rules; null means that the page does not state the field, and a field that is left out is not judged.
+//! `{"file": "a/12.html", "url": "https://portail.fr/annonce/12", "site": "portail.fr", "truth": {"currentPrice.value":
+//! 350000, "habitation.floor": null}}`. The keys of `truth` are paths of an advert, as in a portal's rules; null means
+//! that the page does not state the field, and a field that is omitted is not judged.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};

@@ -30,7 +30,7 @@ const CARDS_OF_A_LIST: usize = 2;
 const CARDS_OF_A_LONG_LIST: usize = 6;
 /// Minimum number of labels of details, such as the diagnostic and the fees, on the page of one listing.
 const DETAILS_OF_A_LISTING: usize = 3;
-/// Minimum number of such labels on the page of a listing that its title does not name.
+/// Minimum number of such labels if the title of the page does not name a listing.
 const DETAILS_MIN: usize = 2;
 /// Minimum price that means a sale for an asset other than a dwelling, EUR; parking spaces cost a few thousand.
 const OTHER_SALE_MIN: f64 = 1_500.0;
@@ -171,20 +171,20 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
     Extraction { verdict, findings }
 }
 
-/// What a page says about itself besides its findings.
+/// What is known about a page besides its findings.
 #[derive(Clone, Copy, Debug)]
 struct PageSummary {
     /// Whether its listing is offline.
     is_offline: bool,
     /// Whether it holds several listings.
     are_many: bool,
-    /// Whether nothing says that it is about one listing: an article may name a class, a price and a place too.
+    /// Whether nothing shows that it is about one listing. An article may also name a class, a price and a place.
     is_vague: bool,
     /// Whether its title, description or structured data has a price or an area.
     is_described: bool,
 }
 
-/// Reads what depends on the offer, and removes what the page contradicts.
+/// Reads the charges, which depend on the offer, and removes values that contradict others.
 fn complete(document: &PageDocument, is_french: bool, findings: &mut PageFindings) {
     if is_french {
         let description = findings.get("description").and_then(Value::as_str);
@@ -246,8 +246,8 @@ fn is_french(document: &PageDocument) -> bool {
     }
 }
 
-/// Returns whether the price is unknown or too low to be surely that of a sale. An offer of schema.org is a sale unless
-/// it says otherwise, but portals leave this out for rentals too.
+/// Returns whether the price is unknown or too low to be certainly that of a sale. By schema.org an offer is a sale
+/// unless it says otherwise, but portals often omit this for rentals.
 fn says_rent_by_price(findings: &PageFindings) -> bool {
     let price = findings.get(PRICE).and_then(Value::as_f64);
     let sale_min = if french::is_dwelling(findings) || !findings.has("type") {
@@ -334,8 +334,8 @@ fn is_measured(findings: &PageFindings) -> bool {
     .any(|path| findings.has(path))
 }
 
-/// Returns whether a page is a list of listings, or the front page of a site. `is_own` says that its title, description
-/// or structured data describe one listing, and `is_detailed` that its text has the details of one.
+/// Returns whether a page is a list of listings, or the front page of a site. `is_own`: its title, description or
+/// structured data describe one listing. `is_detailed`: its text has the details of one.
 fn is_list(document: &PageDocument, url: &str, is_own: bool, is_detailed: bool) -> bool {
     let cards = document.cards.count();
     let names_many = page_kind::names_many(document);
@@ -395,7 +395,7 @@ fn verdict(
     }
     match page_kind::obstacle(document, source) {
         Some(Obstacle::Missing) => return PageVerdict::Offline,
-        // A page that describes listings may also have a login form.
+        // A login form is ignored on a page that describes listings.
         Some(Obstacle::Login) if summary.is_described || summary.are_many => {}
         Some(Obstacle::Login) => return PageVerdict::Rejected(Rejection::LoginRequired),
         Some(Obstacle::Wall) => return PageVerdict::Rejected(Rejection::BotWall),

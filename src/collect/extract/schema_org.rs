@@ -1,8 +1,9 @@
 //! Reads the schema.org data of a page, from JSON-LD or microdata.
 //!
 //! One node is the listing: the one with the URL of the page unless it is an offer, else a `RealEstateListing`, else a
-//! product, else a dwelling, else an offer. If several nodes of the best type have different names, none is used. The
-//! asset and the offer may be nested in the listing, separate nodes of the graph, or referenced by `@id`.
+//! product, else a dwelling, else an offer. If several nodes of the best type have different names, only one named in
+//! the title or heading of the page is used. The asset and the offer may be nested in the listing, separate nodes of
+//! the graph, or referenced by `@id`.
 
 mod graph;
 
@@ -36,9 +37,9 @@ const CLASSES: [(&str, &str); 12] = [
 pub struct GraphSummary {
     /// Whether one of them is a listing.
     pub is_listing: bool,
-    /// Whether several are listings and none is of the page.
+    /// Whether several are listings and none can be recognised as that of the page.
     pub are_many: bool,
-    /// Whether one offer stands for several.
+    /// Whether an offer is an aggregate of several.
     pub is_aggregate: bool,
     /// Whether the listing is described by an area, a number of rooms or an address.
     pub is_described: bool,
@@ -48,7 +49,7 @@ pub struct GraphSummary {
     pub plain_offer: bool,
 }
 
-/// What the rest of a page says about its listing.
+/// The rest of a page, used to recognise its listing.
 #[derive(Clone, Copy, Debug)]
 pub struct PageContext<'p> {
     /// Address of the page.
@@ -117,7 +118,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
                 .filter_map(|offer| graph.follow(offer, "itemOffered"))
                 .collect::<Vec<_>>(),
         );
-        // Offers elsewhere in the graph that refer to the listing by `@id`.
+        // Uses offers elsewhere in the graph that refer to the listing by `@id`.
         if offers.is_empty() {
             let of_graph = graph
                 .nodes
@@ -129,7 +130,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
             };
             offers.extend(of_graph.map(|(node, _)| *node).filter(|node| offered(node)));
         }
-        // A dwelling next to the listing in the same graph, if there is only one.
+        // Uses a dwelling elsewhere in the same graph, if there is only one.
         if !nodes.iter().any(|node| rank(node) == Some(2)) {
             let mut dwellings = graph
                 .nodes
@@ -197,7 +198,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         self.seller(offer);
     }
 
-    /// Returns whether the price of an offer may be a rent: portals mark rentals as sales.
+    /// Returns whether the price of an offer may be a rent: portals often mark rentals as sales.
     fn is_low(&self, offer: &'v Node) -> bool {
         let specification = self.graph.follow(offer, "priceSpecification");
         let price = offer
@@ -275,7 +276,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         let category = energy
             .and_then(|node| node.get("hasEnergyEfficiencyCategory"))
             .and_then(text);
-        // The letter alone, or at the end of the name of the vocabulary; `NC` is not a class.
+        // The class is a letter alone, or at the end of a schema.org name; `NC` is not a class.
         let class = category.as_deref().and_then(|category| {
             let letter = category.rsplit("Category").next()?.trim();
             let mut letters = letter.chars();

@@ -1,4 +1,4 @@
-//! Tests extraction on pages in `pages/`, written by hand after the kinds of faults that pages of real sites showed.
+//! Tests extraction on handwritten pages in `pages/`, which imitate faults seen on pages of real sites.
 
 use super::*;
 

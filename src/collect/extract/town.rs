@@ -1,10 +1,10 @@
 //! Decides which town a listing is in, from the sources that name it: title, heading, address of the page, breadcrumb,
 //! structured data of the offer, and the text.
 //!
-//! A town is *written* where it has a postal code, a department or an arrondissement, and *named* where it is a name
-//! only. A written town in the title or heading overrides structured data. A name is a town if the page confirms it by
-//! a postal code or a department, or if it is the only commune of its name and no everyday word. The address of the
-//! agency confirms a name, but never gives the town itself.
+//! A town is *written* if it comes with a postal code, a department or an arrondissement, and *named* if only its name
+//! is given. A written town in the title or heading overrides structured data. A name counts as a town if the page
+//! confirms it by a postal code or a department, or if it is not an everyday word and means one commune by far larger
+//! than any other of that name. The address of the agency can confirm a name, but it is never used as the town itself.
 
 use serde_json::Value;
 
@@ -26,23 +26,23 @@ const POSITION: &str = "location.locationCoordinate.location";
 const POSTAL_CODE_DIGITS: usize = 5;
 /// Minimum population of a commune that its name alone identifies.
 const POPULATION_MIN: u32 = 1_000;
-/// If several communes have one name, the name alone means the largest only if its population is at least this many
-/// times that of the next.
+/// If several communes have the same name, it means the largest only if that has at least this many times the
+/// population of the next.
 const POPULATION_RATIO_MIN: u32 = 5;
-/// Minimum length of a name that is one word.
+/// Minimum length of a town's name, bytes.
 const NAME_BYTES_MIN: usize = 3;
-/// Maximum number of words of a line of the text that may be the name of the town.
+/// Maximum number of words of a line in which a town's name may be read.
 const LINE_WORDS_MAX: usize = 8;
-/// Maximum number of words of a line that names the town without any confirmation.
+/// Maximum number of words of such a line if nothing on the page confirms the name.
 const NAME_LINE_WORDS_MAX: usize = 4;
-/// Minimum population of a town that a line of the text names without any confirmation.
+/// Minimum population of a town that is read from a line without confirmation.
 const NAME_LINE_POPULATION_MIN: u32 = 10_000;
 /// Maximum number of lines of the text that are read for a name.
 const LINES_MAX: usize = 200;
-/// Number of lines after a word for the agency whose addresses are the agency's.
+/// Number of lines after a word for the agency in which addresses are taken to be the agency's.
 const AGENCY_LINES: usize = 4;
 
-/// Words of advertisements that are also names of communes, without an article.
+/// Common words in adverts that are also names of communes, without an article.
 const EVERYDAY: [&str; 56] = [
     "mer", "vue", "ville", "jardin", "jardins", "bois", "grand", "grande", "parc", "port", "pont",
     "calme", "maisons", "plage", "terrasse", "lac", "chateau", "belle", "bel", "beau", "neuf",
@@ -91,7 +91,7 @@ const AGENCY_LABELS: [&str; 12] = [
     "contact",
     "carte",
 ];
-/// Words before a town that the listing is near, not in.
+/// Words before a town that say the listing is near it, not in it.
 const NEAR: [&str; 12] = [
     "proche",
     "pres",
@@ -330,7 +330,7 @@ fn in_path(path: &str) -> Option<TextPlace> {
         .or_else(|| segments.find_map(places::of_url_segment))
 }
 
-/// Returns the commune of a name and a postal or INSEE code.
+/// Returns the commune with a name and a postal or INSEE code.
 fn of_code(code: &str, name: &str) -> Option<TextPlace> {
     if let Some(commune) = communes::find_by_postal_code_and_name(code, name) {
         return Some(TextPlace {
@@ -387,7 +387,7 @@ fn named_at(tokens: &[Token], start: usize, evidence: &PlaceEvidence) -> Option<
         .find_map(|length| town(&words[..length].join(" "), evidence, is_in))
 }
 
-/// Returns the commune of a name that the page confirms, or that no other place or word has.
+/// Returns the commune with a name if the page confirms it, or if the name alone is unambiguous.
 fn town(name: &str, evidence: &PlaceEvidence, is_in: bool) -> Option<&'static Place> {
     if name.len() < NAME_BYTES_MIN {
         return None;
@@ -405,7 +405,7 @@ fn town(name: &str, evidence: &PlaceEvidence, is_in: bool) -> Option<&'static Pl
         .find_map(|article| name.strip_prefix(article));
     let is_everyday = EVERYDAY.contains(&bare.unwrap_or(name));
     if let Some(place) = all.iter().find(is_of_code) {
-        // A word such as `Port` needs more than an address somewhere on the page.
+        // A word such as `Port` needs more confirmation than an address somewhere on the page.
         return (is_in || !is_everyday).then_some(*place);
     }
     if is_everyday {
@@ -437,7 +437,7 @@ fn whole(commune: &Place) -> TextPlace {
     }
 }
 
-/// Returns the first written place of a text that is not part of the agency's address.
+/// Returns the first written town in a text that is not part of the agency's address.
 fn in_text(text: &str) -> Option<TextPlace> {
     let all = tokens(text);
     if let Some(place) = places::labelled(&all) {

@@ -1,8 +1,8 @@
-//! Finds columns that look copied from another one, such as a storey that equals the number of rooms in nearly every
+//! Finds fields that look copied from another one, such as a storey that equals the number of rooms in nearly every
 //! row.
 //!
 //! A scraper that misses a value often takes the one next to it. Such a storey would keep adverts of one home apart and
-//! join adverts of different homes, so it is reported; the rows are still read.
+//! join adverts of different homes, so it is reported. The rows are used all the same.
 
 use serde_json::Value;
 
@@ -41,7 +41,8 @@ struct PairCount {
     rows: u64,
     equal: u64,
     first: Option<f64>,
-    /// Whether the equal values differ between rows: in a file of studios, every row has one room.
+    /// Whether the equal values vary between rows. If they never do, they prove nothing: in a file of studios, every
+    /// row has one room.
     is_varied: bool,
 }
 

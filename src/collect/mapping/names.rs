@@ -1,9 +1,9 @@
-//! Finds the column that a mapping means if the file uses another name for it: `Prix` for `prix`, `PostalCode` for
+//! Finds the column that a mapping means if the file names it differently: `Prix` for `prix`, `PostalCode` for
 //! `code_postal`.
 //!
-//! A column with exactly the wanted name is always used, and a column that the mapping names anywhere is never used for
-//! another one. Names are folded once per row, and only for rows that lack a column of the mapping; this takes a tenth
-//! of a microsecond per column.
+//! A column with exactly the wanted name is always preferred. A column that the mapping names anywhere never stands in
+//! for another one. Names are folded once per row, and only for rows that lack a column of the mapping; this takes a
+//! tenth of a microsecond per column.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::row::{FoldedName, Row, RowPath};
 
-/// Columns under other names than those of a mapping.
+/// Columns whose names do not appear in a mapping.
 pub(super) struct OtherNames<'c>(Vec<(&'c str, FoldedName)>);
 
 impl<'c> OtherNames<'c> {
@@ -76,7 +76,7 @@ impl<'r> NamedRow<'r> {
             .get_or_init(|| OtherNames::new(self.row.keys().map(String::as_str), self.own));
         let column = others.find(path);
         let value = column.and_then(|column| self.row.get_key_value(column));
-        // An object with such a name is part of a document, not a column.
+        // An object is a part of a JSON document, not a column.
         let value = value.filter(|(_, value)| !value.is_object());
         value
             .map(|(column, value)| (column.as_str(), Cow::Borrowed(value)))

@@ -1,7 +1,6 @@
 //! Finds the records of a JSON document at a path; a list gives one record per item.
 //!
-//! Records stay slices of the document's text, because a document that is parsed into values takes several times the
-//! memory.
+//! Records stay slices of the document's text, because a parsed document takes several times the memory.
 
 use std::borrow::Cow;
 
@@ -17,13 +16,13 @@ use toise_base::items::{RawFields, RawItems, check_count};
 pub enum Record<'t> {
     /// A slice of the document.
     Text(&'t RawValue),
-    /// A value parsed from a string in the document that holds JSON.
+    /// A value parsed from a string that holds JSON.
     Read(Box<Value>),
 }
 
 impl RowPath {
-    /// Returns the records of a document, in order; `None` if the document has nothing at the path. An empty list there
-    /// gives no records instead.
+    /// Returns the records of a document, in order; `None` if the document has nothing at the path. An empty list gives
+    /// an empty result instead.
     ///
     /// # Errors
     /// There are more than [`ITEMS_MAX`](toise_base::items::ITEMS_MAX) records, or more items in a list on the path.
@@ -71,7 +70,7 @@ fn follow<'t>(
                 follow(item, rest, found)?;
             }
         }
-        // A list in place of an object: the key is read from each item.
+        // If there is a list instead of an object, the key is read from each item.
         (Some(b'['), RowStep::Key(key)) => {
             for item in items(value)? {
                 if let Some(inner) = field(item, key)? {

@@ -1,7 +1,7 @@
-//! Paths by which a rule finds its value in a row: a column, or a path into JSON.
+//! Parses and follows the paths by which a rule finds its value in a row: a column, or a path into JSON.
 //!
 //! A row is a JSON object; the values of CSV files are strings. A column whose name equals the whole path comes first,
-//! so names with points need no escape. Paths continue into strings that hold JSON.
+//! so column names with dots need no escape. Paths continue into strings that hold JSON.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ pub(super) struct FoldedName {
 impl FoldedName {
     pub fn new(name: &str) -> Self {
         let name = folded(name);
-        // Identifiers are not matched by meaning: another identifier would name another advert.
+        // Identifiers are not matched by meaning, because a different identifier column would identify other adverts.
         let meaning = meaning(&name).filter(|meaning| meaning.field != IDENTIFIER);
         Self { name, meaning }
     }
@@ -90,7 +90,7 @@ impl RowPath {
         })
     }
 
-    /// Returns whether the path begins in a column.
+    /// Returns whether the path starts at a column.
     pub fn uses(&self, column: &str) -> bool {
         let first = self.steps.first();
         column == self.name
@@ -100,14 +100,14 @@ impl RowPath {
             || matches!(first, Some(RowStep::Key(key)) if key == column)
     }
 
-    /// Returns the prefix of the columns that the path stands for; `None` if it is a single column or a path into JSON.
+    /// Returns the prefix of the columns that the path matches; `None` for a single column or a path into JSON.
     fn prefix(&self) -> Option<&str> {
         self.name
             .strip_suffix(EVERY)
             .filter(|prefix| !prefix.ends_with(['[', '.']))
     }
 
-    /// Returns the values at the path, in order, with the columns they begin in.
+    /// Returns the values at the path, in order, with the columns they come from.
     pub fn find<'r>(&'r self, row: &'r Row) -> Vec<(&'r str, Cow<'r, Value>)> {
         if let Some(value) = row.get(&self.name) {
             return vec![(self.name.as_str(), Cow::Borrowed(value))];
@@ -160,7 +160,7 @@ pub(super) fn walk<'v>(value: Cow<'v, Value>, steps: &[RowStep], found: &mut Vec
     }
 }
 
-/// Returns whether a value is the text, or is written like this in JSON: `3`, `true`.
+/// Returns whether a value equals the text, or is written so in JSON: `3`, `true`.
 pub(super) fn is_written(value: &Value, wanted: &str) -> bool {
     match value {
         Value::String(text) => text == wanted,
@@ -174,7 +174,7 @@ fn inner<'v>(value: &'v Value, step: &RowStep) -> Vec<&'v Value> {
     };
     match (step, value) {
         (RowStep::Key(key), Value::Object(fields)) => fields.get(key).into_iter().collect(),
-        // A list in place of an object: the key is read from each item.
+        // If there is a list instead of an object, the key is read from each item.
         (RowStep::Key(key), Value::Array(items)) => {
             items.iter().filter_map(|item| item.get(key)).collect()
         }

@@ -1,4 +1,4 @@
-//! A rule of a mapping: where a row holds the value of a field, and how the value is read.
+//! A rule of a mapping: where to find the value of a field in a row, and how to read it.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ use toise_contract::listings::advert_field::AdvertFieldKind;
 use toise_input::missing;
 use toise_input::number::FileDecimals;
 
-/// Texts that stand for no value in exports of programs, besides those of `toise_input::missing`.
+/// Markers for missing values in exports of programs, besides those of `toise_input::missing`.
 const EMPTY: [&str; 2] = ["", "undefined"];
 /// Fields of codes with five digits.
 const CODES: [&str; 2] = ["location.postalCode", "location.inseeCode"];
-/// Name that stands for the digest of the whole row in a template.
+/// Placeholder for the digest of the whole row in a template.
 const DIGEST: &str = "digest";
 /// Length of such a digest, in hexadecimal digits.
 const DIGEST_DIGITS: usize = 24;
@@ -32,7 +32,7 @@ enum RowSource {
         latitude: RowPath,
         longitude: RowPath,
     },
-    /// A text made of columns.
+    /// A string composed of columns.
     Template(Vec<TemplatePart>),
     /// The same value for every row.
     Constant(Value),
@@ -72,9 +72,9 @@ pub(super) enum RowFinding {
     Nothing,
     /// A value that the field accepts.
     Value(Value),
-    /// A code that had lost the zero it begins with.
+    /// A code whose leading zero was restored.
     ZeroRestored(Value),
-    /// A list that the field accepts without some items of the column.
+    /// A list that the field accepts after some items of the column were dropped.
     WithoutItems {
         column: String,
         value: Value,
@@ -108,7 +108,7 @@ impl RowRule {
         })
     }
 
-    /// Creates the rule that gives every row the same value, written as in a cell.
+    /// Creates a rule that gives every row the same value, written as in a cell.
     pub fn of_constant(field: &str, text: &str) -> Result<Self, String> {
         let written = RuleSpec {
             path: field.into(),
@@ -125,7 +125,7 @@ impl RowRule {
         })
     }
 
-    /// Returns the value that it gives every row, if it is such a rule.
+    /// Returns the value of a rule that gives every row the same value; `None` for other rules.
     pub fn constant(&self) -> Option<&Value> {
         match &self.source {
             RowSource::Constant(value) => Some(value),
@@ -149,7 +149,8 @@ impl RowRule {
         paths
     }
 
-    /// Takes the numbers of a row into account, as the evidence of this place in `decimals`.
+    /// Adds the numbers that the rule reads from a row to `decimals`, as evidence for the rule's column at index
+    /// `place`.
     pub fn observe<'r>(
         &'r self,
         row: &NamedRow<'r>,
@@ -177,7 +178,7 @@ impl RowRule {
         }
     }
 
-    /// Finds the value in a row; `empty` holds further texts that stand for no value.
+    /// Finds the value in a row; `empty` holds further markers for missing values.
     pub fn find<'r>(&'r self, row: &NamedRow<'r>, empty: &[String]) -> RowFinding {
         let is_empty = |value: &Value| is_empty(value, empty);
         if let Some(when) = &self.when
@@ -191,7 +192,7 @@ impl RowRule {
                 let mut unfit = RowFinding::Nothing;
                 for path in paths {
                     let found = row.find(path);
-                    // If a list field finds several values, they are its items.
+                    // If several values are found for a list field, they are its items.
                     if found.len() > 1 && self.value.field.kind == AdvertFieldKind::List {
                         let items = found.into_iter().map(|(_, value)| value.into_owned());
                         let items = Value::Array(items.filter(|value| !is_empty(value)).collect());
@@ -243,7 +244,7 @@ impl RowRule {
         }
     }
 
-    /// Returns the finding of a value that was read from the cell of a column.
+    /// Returns the finding for a value read from a column, with the list items that the field did not accept.
     fn found(&self, column: &str, cell: &Value, value: Value) -> RowFinding {
         let left_out = self.value.unfit_items(cell);
         if left_out.is_empty() {
@@ -371,8 +372,8 @@ fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -
     Some(text)
 }
 
-/// Returns a postal code or a commune's code with the zero that it begins with, if a value has only its other four
-/// digits, as spreadsheets write it.
+/// Returns a postal or INSEE code with its leading zero restored, if a value has only the other four digits, as
+/// spreadsheets write it.
 fn with_zero(field: &str, value: &Value) -> Option<String> {
     if !CODES.contains(&field) {
         return None;
@@ -389,7 +390,7 @@ fn with_zero(field: &str, value: &Value) -> Option<String> {
     has_lost_it.then(|| format!("0{digits}"))
 }
 
-/// Returns whether a value stands for no value.
+/// Returns whether a value is empty or a marker for a missing value.
 pub(super) fn is_empty(value: &Value, empty: &[String]) -> bool {
     match value {
         Value::Null => true,

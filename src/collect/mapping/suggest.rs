@@ -1,8 +1,8 @@
 //! Suggests a mapping for a file: `toise ingest FILE --suggest`.
 //!
 //! A column is assigned to a field by its name, using the common table of names, and by its values: a rule is tried on
-//! the rows, and its confidence is the share of them that it reads with a plausible value. Rules that are not sure are
-//! written commented out. A suggestion thus shows what is known, what is not, and what the user must add.
+//! the rows, and its confidence is the share of them that it reads with a plausible value. Rules that are not certain
+//! enough are written as comments. The suggestion thus shows what is known, what is not, and what the user must add.
 
 mod draft;
 mod fields;
@@ -47,12 +47,12 @@ pub struct SampledFile {
 pub struct Suggestion {
     /// The text of the mapping file, in TOML.
     pub text: String,
-    /// The mapping that the text gives.
+    /// The mapping parsed from the text.
     pub mapping: Mapping,
 }
 
 impl SampledFile {
-    /// Returns the host that stands for the portal of a file without addresses; no real host has this ending.
+    /// Returns a made-up host for the portal of a file without URLs. No real host has its ending.
     fn host(&self) -> String {
         let name = toise_contract::columns::folded(&self.name);
         if name.is_empty() {
@@ -62,8 +62,7 @@ impl SampledFile {
         }
     }
 
-    /// Returns whether the header looks like a row of values: a number, a price or a page address is not the name of a
-    /// column.
+    /// Returns whether the header looks like a row of values: a number, a price or a URL is not the name of a column.
     pub fn has_no_header(&self) -> bool {
         let is_value = |name: &&String| {
             let digits = name.chars().filter(char::is_ascii_digit).count();
@@ -82,7 +81,7 @@ impl SampledFile {
         let mut drafts = drafts(&columns, &self.rows, &self.host());
         let text = self.text(&columns, &drafts);
         let mapping = Mapping::parse("the suggestion", &text)?;
-        // Mapping the rows with the draft shows which columns repeat others.
+        // Maps the rows with the draft to find columns that repeat others.
         let mut counts = CopyCounts::default();
         for row in &self.rows {
             counts.add(&mapping.read(row, &Portals::default()).advert);
@@ -172,7 +171,7 @@ impl SampledFile {
     }
 }
 
-/// Returns the fields that an advert needs but no sure rule reads, and how to supply them.
+/// Returns the fields that an advert needs but that no certain rule reads, and how to supply them.
 fn missing(is_sure: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
     let mut missing = Vec::new();
     if !is_sure("type") {

@@ -1,8 +1,9 @@
-//! Recognises the blocks of a page by their classes and headings: those of the site, of the agency, of similar
-//! listings, the breadcrumb, and the current letter of an energy scale. [`document`](super::document) leaves the first
-//! three out of the text.
+//! Recognises blocks of a page by their classes and headings: blocks of the site, of the agency, of similar listings,
+//! the breadcrumb, and the current letter of an energy scale. [`document`](super::document) excludes the first three
+//! from the text.
 //!
-//! A block that contains the main heading is never left out, whatever its class, nor is one of the site with a price.
+//! A block that contains the main heading is never excluded, whatever its class, nor is a block of the site with a
+//! price.
 
 use scraper::ElementRef;
 
@@ -12,13 +13,13 @@ use super::page_kind::phrase;
 const HEADING_BYTES_MAX: usize = 120;
 /// Maximum length of a block about the agency, bytes; a longer one holds more than its address.
 const AGENCY_BYTES_MAX: usize = 1_500;
-/// Maximum length of a header or footer that is searched for a price, bytes; a longer one is a menu.
+/// Maximum length of a header or footer that is searched for a price, bytes; a longer one is taken to be a menu.
 const HEADER_BYTES_MAX: usize = 3_000;
-/// Maximum length of a letter of a scale with its score, bytes.
+/// Maximum length of the text with a letter of a scale and its score, bytes.
 const LETTER_BYTES_MAX: usize = 12;
 /// Maximum number of nodes that are searched in one block.
 const NODES_MAX: usize = 5_000;
-/// Rank of a heading that is not one of `h1` to `h6`: it ends at the next `h1` or `h2`.
+/// Rank of a heading that is not `h1` to `h6`. Its section ends at the next `h1` or `h2`.
 const PLAIN_RANK: u8 = 2;
 
 /// Words in the classes of blocks of similar listings.
@@ -98,20 +99,20 @@ const AGENCY_HEADINGS: [&str; 13] = [
     "a propos de l agence",
 ];
 
-/// What a block is.
+/// What a block is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
-    /// Content of the listing, as far as its class says.
+    /// The listing, as far as its class tells.
     Content,
-    /// Of the site or its agency.
+    /// The site or the agency.
     Site,
     /// Other listings.
     Similar,
-    /// The path of the page in its site.
+    /// The breadcrumb: the path of the page in its site.
     Breadcrumb,
 }
 
-/// Returns what a block is by its classes and identifier.
+/// Returns what a block is about, by its classes and identifier.
 pub fn kind(element: ElementRef<'_>) -> BlockKind {
     let name = element.value().name();
     let classes = [element.attr("class"), element.attr("id")];
@@ -154,7 +155,8 @@ pub fn kind(element: ElementRef<'_>) -> BlockKind {
 }
 
 /// Returns the rank of a heading of other listings or of the agency; `None` for any other element. What follows the
-/// heading, up to the next one of its rank, belongs to it. The caller knows that it is not the main heading.
+/// heading belongs to it, up to the next heading of its rank or higher. The caller makes sure that it is not the main
+/// heading.
 pub fn foreign_heading(element: ElementRef<'_>) -> Option<u8> {
     let rank = match element.value().name() {
         "p" | "div" if element.child_elements().next().is_none() => PLAIN_RANK,

@@ -1,6 +1,6 @@
-//! Counts the cards of listings in the text of a page: elements with a link and two of a price, an area, and a number
-//! of rooms or a class. A page of results has one for each listing; the page of a listing has at most one, about
-//! itself.
+//! Counts the cards of listings in the text of a page. A card is an element with a link and at least two of: a price,
+//! an area, a number of rooms or a class. A page of results has one card per listing; the page of a listing has at most
+//! one, about itself.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,12 +16,13 @@ const CARDS_MAX: usize = 200;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cards {
     ranges: Vec<Range<usize>>,
-    /// Price and area of each card, as one text.
+    /// Price, area and rooms of each card, as one string.
     keys: BTreeSet<String>,
 }
 
 impl Cards {
-    /// Adds the element whose text starts at an offset and ends with the text, if it is a card and holds none.
+    /// Adds the element whose text goes from an offset to the end of `text`, if it is a card that contains no other
+    /// card.
     pub fn add(&mut self, text: &str, start: usize) {
         let Some(own) = text.get(start..) else { return };
         let holds_card = self.ranges.last().is_some_and(|last| last.end > start);
@@ -41,7 +42,7 @@ impl Cards {
         self.keys.len()
     }
 
-    /// Returns a text without its cards; with a single one, which may be its summary.
+    /// Returns the text without its cards. A single card is kept, because it may be the summary of the listing itself.
     pub fn outside(&self, text: &str) -> String {
         if self.count() < 2 {
             return text.to_owned();
@@ -76,7 +77,7 @@ mod tests {
             text.push_str(card);
             text.push('\n');
             cards.add(&text, start);
-            // An element around the card.
+            // An element that contains the card.
             cards.add(&text, start);
         }
         assert_eq!(cards.count(), 2);

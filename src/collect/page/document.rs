@@ -1,7 +1,7 @@
 //! Walks a tidied page once and collects its `meta` elements, headings, microdata and visible text.
 //!
-//! The text leaves out the parts of the page that are not about its listing (`blocks`), and the list of the cards in it
-//! (`cards`) distinguishes a page of many listings from the page of one.
+//! The text excludes parts of the page that are not about its listing (`blocks`). The cards in the text (`cards`) tell
+//! a page of many listings from the page of one.
 
 use scraper::{ElementRef, Html};
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ const TEXT_BYTES_MAX: usize = 60_000;
 const VALUE_BYTES_MAX: usize = 20_000;
 /// Maximum number of names under which one microdata property is read.
 const NAMES_MAX: usize = 8;
-/// Maximum size of all microdata values of a page, bytes; a nested value counts for each enclosing one.
+/// Maximum size of all microdata values of a page, bytes; a nested value counts once for each enclosing one, too.
 const VALUES_BYTES_MAX: usize = 1_000_000;
 /// Maximum number of microdata items that are read.
 const ITEMS_MAX: usize = 500;
@@ -46,11 +46,11 @@ pub struct PageDocument {
     pub text: String,
     /// The cards of listings in the text.
     pub cards: Cards,
-    /// Visible text of the whole page, with the parts about the site, the agency and other listings.
+    /// Visible text of the whole page, including the parts about the site, the agency and other listings.
     pub whole_text: String,
-    /// The path of the page in its site, one line per step.
+    /// The breadcrumb: the path of the page in its site, one line per step.
     pub breadcrumb: String,
-    /// The address that the page gives as its own; empty if it gives none.
+    /// The canonical URL that the page declares; empty if it declares none.
     pub canonical: String,
     /// Whether it contains a password field.
     pub asks_password: bool,
@@ -76,7 +76,7 @@ pub fn walk(html: &Html) -> PageDocument {
         document.text = walker.main;
         document.cards = walker.main_cards;
     } else if document.text.len() < MAIN_BYTES_MIN {
-        // The classes are misleading: the page is not only about the site.
+        // Too little text is left, so the classes were misleading: uses the whole text.
         document.text.clone_from(&document.whole_text);
     }
     if document.canonical.is_empty() {
@@ -96,7 +96,7 @@ impl PageDocument {
     }
 }
 
-/// The part of a page that an element is in.
+/// Which part of the page an element is in.
 #[derive(Clone, Copy)]
 struct BlockContext {
     /// Whether its text is about the listing.
@@ -118,8 +118,8 @@ struct Walker {
 }
 
 impl Walker {
-    /// Walks an element. Returns the rank of its last heading if what follows the element belongs to that heading and
-    /// is not about the listing.
+    /// Walks an element. If it ends with a heading of other listings or of the agency, so that what follows belongs to
+    /// that heading, returns the rank of the heading.
     fn element(&mut self, element: ElementRef<'_>, context: BlockContext) -> Option<u8> {
         let name = element.value().name();
         if self.is_read_whole(element) {
@@ -147,7 +147,7 @@ impl Walker {
             self.write(ACTIVE.encode_utf8(&mut [0; 4]), context);
         }
         let foreign = self.children(element, context);
-        // What holds the main heading is the listing itself.
+        // An element that contains the main heading is the listing itself, not a card.
         let may_be_card = (is_block || is_link) && self.headings == headings;
         if context.is_read && may_be_card && self.links > starts.2 {
             self.document.cards.add(&self.document.text, starts.0);
@@ -164,7 +164,7 @@ impl Walker {
         own.flatten().or(foreign)
     }
 
-    /// Reads an element that is not walked: `meta`, `link` and `title`. Also notes headings and password fields.
+    /// Reads an element that is not walked: `meta`, `link` and `title`. Also records main headings and password fields.
     fn is_read_whole(&mut self, element: ElementRef<'_>) -> bool {
         let content = |key: &str| element.attr(key).unwrap_or_default();
         match element.value().name() {
@@ -225,8 +225,8 @@ impl Walker {
         inner
     }
 
-    /// Walks the children of an element. What follows a heading of other listings is not read, up to the next heading
-    /// of its rank. Returns its rank if nothing follows it here.
+    /// Walks the children of an element. What follows a heading of other listings or of the agency is not read, up to
+    /// the next heading of its rank or higher. Returns the rank of such a heading if it is the last child.
     fn children(&mut self, element: ElementRef<'_>, context: BlockContext) -> Option<u8> {
         let mut foreign: Option<u8> = None;
         let mut is_last = false;
@@ -303,7 +303,7 @@ impl Walker {
         for child in within.child_elements() {
             let is_item = child.attr("itemscope").is_some();
             let Some(names) = child.attr("itemprop") else {
-                // An item that is not a property of another is found by the walk itself.
+                // Items that are not a property of another item are found by the walk itself.
                 if !is_item {
                     self.properties(child, node);
                 }
@@ -320,7 +320,7 @@ impl Walker {
             if self.value_bytes >= VALUES_BYTES_MAX {
                 return;
             }
-            // Nested items with several names would double in number at every level.
+            // Nested items with several names would multiply at every level.
             let names_max = if value.is_object() { 1 } else { NAMES_MAX };
             for name in names.split_whitespace().take(names_max) {
                 match node.get_mut(name) {
@@ -360,7 +360,7 @@ pub fn text_of(element: ElementRef<'_>) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the texts of an element, one a line.
+/// Returns the text nodes of an element, one per line.
 fn lines_of(element: ElementRef<'_>) -> String {
     let mut text = String::new();
     for piece in element

@@ -1,4 +1,4 @@
-//! The values found on a page, field by field, each with its origin.
+//! Collects the values found on a page, field by field, each with its origin.
 //!
 //! Sources are read in order of trust, and the first value of a field is kept. A value that the contract does not
 //! accept is ignored, so an advert made from findings is always valid.
@@ -25,7 +25,7 @@ pub enum FieldOrigin {
     Microdata,
     /// OpenGraph and other `meta` elements.
     OpenGraph,
-    /// A script or a `data-` attribute, as for a map.
+    /// A script or a `data-` attribute, such as those for a map.
     Script,
     /// Visible text.
     Text,
@@ -178,7 +178,7 @@ pub fn tidy_text(text: &str) -> String {
     tidy
 }
 
-/// Maximum number of times that a text was escaped: some portals escape their HTML twice.
+/// Maximum number of times that a text is unescaped, because some portals escape their HTML twice.
 const ESCAPES_MAX: usize = 2;
 
 fn without_markup(text: &str) -> String {

@@ -62,8 +62,8 @@ const WALL: [&str; 25] = [
     "access to this page has been denied",
     "enable js and disable any ad blocker",
 ];
-/// Parts of the source of bot walls, in the spelling of their makers. Pages behind them may contain some too, so they
-/// count only on a page that shows next to nothing.
+/// Strings in the source of bot walls, as their vendors spell them. Ordinary pages may contain some too, so they count
+/// only on a page that shows almost no text.
 const WALL_SOURCES: [&str; 9] = [
     "captcha-delivery.com",
     "/cdn-cgi/challenge-platform/",
@@ -165,7 +165,7 @@ pub fn names_many(document: &PageDocument) -> bool {
         })
 }
 
-/// Returns why a page shows no listing; `None` if the page does not say.
+/// Returns the reason that a page gives for not showing a listing; `None` if it gives none.
 pub fn obstacle(document: &PageDocument, source: &str) -> Option<Obstacle> {
     let text = &document.whole_text;
     let head = &text[..text.floor_char_boundary(HEAD_BYTES)];

@@ -1,13 +1,13 @@
 //! Finds the position of a listing in a page's scripts and `data-` attributes, where maps read it:
 //! `lat = "48.83"; lng = "2.35"`, `{"latitude": 48.83, "longitude": 2.35}`, `data-lat="48.83" data-lng="2.35"`.
 //!
-//! A position is used only if the page has no other one: a page that also shows similar listings has several, and none
-//! is sure. Takes one linear pass.
+//! A position is used only if the page has no other. A page that also shows similar listings has several, and any of
+//! them may be wrong. Takes one linear pass.
 
 use memchr::memmem::Finder;
 use toise_geo::distance::planar_distance_m;
 
-/// Minimum decimals of a coordinate; with fewer, it does not distinguish a place from its neighbours.
+/// Minimum decimals of a coordinate; with fewer, it is too imprecise.
 const DECIMALS_MIN: usize = 3;
 /// Maximum bytes between a name and its value.
 const SEPARATOR_BYTES_MAX: usize = 6;
@@ -15,13 +15,13 @@ const SEPARATOR_BYTES_MAX: usize = 6;
 const PAIR_BYTES_MAX: usize = 120;
 /// Maximum coordinates of one kind that are read.
 const COORDINATES_MAX: usize = 2_000;
-/// Maximum distance between two positions of one place, metres.
+/// Maximum distance between two positions that count as the same, metres.
 const SAME_PLACE_M: f64 = 250.0;
 
 /// Latitude and longitude in degrees.
 pub type Position = (f64, f64);
 
-/// Returns the only position in the source of a page, apart from those in `known` texts, which are read elsewhere.
+/// Returns the only position in the source of a page, ignoring those in the texts `known`, which are read elsewhere.
 pub fn only_position(source: &str, known: &[&str]) -> Option<Position> {
     let known: Vec<Position> = known.iter().flat_map(|text| positions(text)).collect();
     let mut found = positions(source)

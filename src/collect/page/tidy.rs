@@ -1,15 +1,15 @@
 //! Tidies a page in one linear pass: the result is well-formed HTML of limited depth, without scripts, styles and
 //! comments.
 //!
-//! The browsers' rules for broken nesting take time and memory quadratic in the size of a hostile page. After this pass
-//! every element is closed in order, so the parser never applies these rules and its work is linear in the size of the
-//! page. The pass also removes nine tenths of a typical page. JSON-LD is returned separately.
+//! Browsers' rules for broken nesting take quadratic time and memory on a hostile page. After this pass every element
+//! is closed in order, so the parser never applies these rules and its work is linear in the size of the page. The pass
+//! also removes nine tenths of a typical page. JSON-LD is returned separately.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memmem};
 
-/// Maximum depth of elements; deeper ones are reduced to their text.
+/// Maximum depth of elements; deeper elements are reduced to their text.
 const DEPTH_MAX: usize = 128;
 /// Maximum open elements searched for the one that an end tag closes.
 const SEARCH_MAX: usize = 128;
@@ -81,7 +81,7 @@ const BLOCKS: [&str; 31] = [
     "table",
     "ul",
 ];
-/// Elements that end the search for an open element: a cell closes nothing outside its table.
+/// Elements that end the search for an open element, because for example a cell closes nothing outside its table.
 const FENCES: [&str; 5] = ["td", "th", "table", "caption", "button"];
 
 /// A tidied page.
@@ -194,7 +194,7 @@ impl<'h> Tidier<'h> {
                 _ => {}
             }
             let key_start = at;
-            // An equals sign at the start of a name belongs to the name.
+            // An equals sign at the start of an attribute's name belongs to the name.
             at += 1;
             while !matches!(*bytes.get(at)?, b'=' | b'>' | b'/') && !bytes[at].is_ascii_whitespace()
             {
@@ -259,7 +259,7 @@ impl<'h> Tidier<'h> {
         });
     }
 
-    /// Removes an element with its content; stores JSON-LD.
+    /// Skips an element with its content, but keeps JSON-LD.
     fn leave(&mut self, tag: &Tag<'h>) {
         let is_closed = tag.is_closed && matches!(tag.name.as_ref(), "svg" | "math");
         if is_closed {
@@ -298,7 +298,7 @@ impl<'h> Tidier<'h> {
         out.push('<');
         out.push_str(&tag.name);
         for (key, value) in &tag.attributes {
-            // No selector can match such a name.
+            // No selector can match an attribute with such a name.
             if key.contains(['"', '\'', '<']) {
                 continue;
             }

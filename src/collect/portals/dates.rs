@@ -5,9 +5,9 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use crate::page::french::tokens::{Token, tokens};
 use toise_contract::listings::codes::Timestamp;
 
-/// Seconds since 1970.
+/// Name of the format for seconds since 1970.
 const UNIX: &str = "unix";
-/// Milliseconds since 1970.
+/// Name of the format for milliseconds since 1970.
 const UNIX_MS: &str = "unix-ms";
 
 /// Formats tried if a rule names none, after those of the contract.
@@ -43,7 +43,7 @@ const MONTHS: [&[&str]; 12] = [
     &["decembre", "dec"],
 ];
 
-/// Returns whether a text is a format that [`read`] understands.
+/// Returns whether a string is a format that [`read`] understands.
 pub(super) fn is_format(format: &str) -> bool {
     use chrono::format::{Item, StrftimeItems};
     if [UNIX, UNIX_MS].contains(&format) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::value::{RuleSpec, ValueRule};
 use crate::page::document::text_of;
 
-/// Maximum number of elements matched by a selector that are tried for a value.
+/// Maximum number of matching elements in which a value is searched.
 const FOUND_MAX: usize = 20;
 
 /// A validated rule.

@@ -1,4 +1,4 @@
-//! Portal files: valid rules, and the errors for invalid ones.
+//! Tests portal files: valid rules, and the errors for invalid ones.
 
 use super::*;
 use serde_json::json;

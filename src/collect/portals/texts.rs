@@ -1,4 +1,4 @@
-//! Texts that are one value each: a list, a position, a number; and amounts that are not a price.
+//! Parses texts that hold a single value: a list, a position or a number. Also detects amounts that are not a price.
 
 use serde_json::{Value, json};
 use toise_input::number::{self, LoneSeparator};
@@ -12,8 +12,8 @@ pub(super) fn list(text: &str) -> Option<Vec<Value>> {
     read(text).or_else(|| read(&text.replace('\'', "\"")))
 }
 
-/// Splits a text into addresses, which exports separate by bars, white space, commas or semicolons. A comma or
-/// semicolon separates only before another address, because addresses may contain both.
+/// Splits a text into URLs, which exports separate by bars, white space, commas or semicolons. A comma or semicolon
+/// separates only before another URL, because URLs may contain both.
 pub(super) fn addresses(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for part in text.split(|sign: char| sign == '|' || sign.is_whitespace()) {
@@ -39,7 +39,7 @@ pub(super) fn pair(text: &str) -> Vec<Value> {
     let parts = text
         .split([';', ' '])
         .flat_map(|part| match text.contains(';') {
-            // A comma then marks decimals.
+            // With a semicolon as separator, a comma marks decimals.
             true => vec![part],
             false => part.split(',').collect(),
         });
@@ -50,7 +50,7 @@ pub(super) fn pair(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Returns what a lone separator before three digits means where a rule names the sign of decimals.
+/// Returns what a lone separator before three digits means if a rule names the decimal sign.
 pub(crate) fn separator(decimal: Option<char>) -> Option<LoneSeparator> {
     decimal.map(|sign| match sign {
         ',' => LoneSeparator::French,
@@ -59,18 +59,19 @@ pub(crate) fn separator(decimal: Option<char>) -> Option<LoneSeparator> {
 }
 
 /// Reads a text that is one number, in any usual notation; `None` for any other text. A lone separator marks decimals,
-/// unless `decimal` is the other sign.
+/// unless `decimal` names the other sign.
 pub(crate) fn plain_number(text: &str, decimal: Option<char>) -> Option<f64> {
     number::read(text, separator(decimal).unwrap_or(LoneSeparator::Decimals))
 }
 
-/// Returns whether a text has several amounts, or the words of a life annuity, so that none of them is the price.
+/// Returns whether a text that is not one number has no single price. It describes a life annuity, or it has no words
+/// and so consists of several amounts.
 pub(crate) fn has_no_single_price(text: &str) -> bool {
     let lower = text.to_lowercase();
     let is_annuity = ["bouquet", "rente", "viager"]
         .iter()
         .any(|word| lower.contains(word));
-    // Only amounts: a reduced price and the former price.
+    // Without words it holds only amounts, such as a reduced price and the previous one.
     let has_words = lower.chars().any(char::is_alphabetic);
     is_annuity || !has_words
 }

@@ -1,8 +1,8 @@
-//! Converts the text of an element, a cell or a JSON value to the value of a field: the part of a rule that portals and
-//! mappings have in common.
+//! Converts the text of an element, a cell or a JSON value to the value of a field. This part of a rule is common to
+//! portals and mappings.
 //!
-//! A rule without `as` reads by the type of its field: a number for an area, a date for a moment, yes or no for a flag.
-//! A value that the contract does not accept at the field counts as no value.
+//! Without `as`, a rule reads by the type of its field: a number for an area, a date for a timestamp, yes or no for a
+//! flag. A value that the contract does not accept for the field counts as missing.
 
 use std::collections::BTreeMap;
 
@@ -49,19 +49,19 @@ pub enum ValueFormat {
     EnergyClass,
     /// A climate class.
     ClimateClass,
-    /// True if the element exists, or the cell holds anything but a spelling of no.
+    /// True if the element exists, or the cell holds anything but some form of "no".
     Presence,
     /// Yes or no: `oui`, `0`, `true`.
     Flag,
     /// A date or time, in one of the rule's formats, or in a usual one if the rule has none.
     Date,
-    /// A list: a JSON array, or a text whose items are separated.
+    /// A list: a JSON array, or a text with a separator between items.
     List,
     /// A position, latitude first: `48.85, 2.35`.
     LatLng,
     /// A position, longitude first, as in GeoJSON.
     LngLat,
-    /// The value that the words of a title or a description give for the field: `T3 de 65 m² au 2e étage`.
+    /// The value that is found for the field in the words of a title or description: `T3 de 65 m² au 2e étage`.
     Words,
 }
 
@@ -140,12 +140,12 @@ pub struct ValueRule {
     /// The field.
     pub field: AdvertField,
     reading: ValueFormat,
-    /// Whether the file sets `as`, which then also converts texts that the map does not contain.
+    /// Whether the file sets `as`. If so, texts that the map does not contain are converted too.
     is_reading_named: bool,
     pattern: Option<Regex>,
     scale: f64,
     decimal: Option<char>,
-    /// What a lone separator before three digits means in the columns of the rule, if the file tells.
+    /// What a lone separator before three digits means in the columns of the rule, if the numbers in the file show it.
     lone: Option<LoneSeparator>,
     formats: Vec<String>,
     /// Separator of the items of a list, if the file gives one.
@@ -217,7 +217,7 @@ impl ValueRule {
         })
     }
 
-    /// Returns whether it reads numbers whose notation the column decides.
+    /// Returns whether it reads numbers whose notation depends on the column.
     pub(crate) fn reads_numbers(&self) -> bool {
         use ValueFormat::{Amount, Area, LatLng, LngLat, Number};
         self.map.is_empty()
@@ -230,7 +230,8 @@ impl ValueRule {
         value.as_str().and_then(|text| self.matched(text))
     }
 
-    /// Sets what a lone separator before three digits means. An amount has no third decimal, whatever its column tells.
+    /// Sets what a lone separator before three digits means. An amount has no third decimal, whatever its column
+    /// suggests.
     pub(crate) fn set_lone_separator(&mut self, lone: LoneSeparator) {
         if matches!(self.reading, ValueFormat::Area | ValueFormat::Number) {
             self.lone = Some(lone);
@@ -277,7 +278,7 @@ impl ValueRule {
         unfit
     }
 
-    /// Returns the value of a JSON value, like [`Self::read_text`].
+    /// Converts a JSON value, like [`Self::read_text`].
     pub fn read_value(&self, value: &Value) -> Option<Value> {
         match value {
             Value::Null => None,
@@ -303,13 +304,13 @@ impl ValueRule {
         self.reading == ValueFormat::Presence && self.map.is_empty() && self.pattern.is_none()
     }
 
-    /// Returns whether a value that already has the field's type is used without conversion.
+    /// Returns whether a value that already has the field's type can be used without conversion.
     fn is_plain(&self) -> bool {
         self.map.is_empty() && self.pattern.is_none() && !matches!(self.reading, ValueFormat::Words)
     }
 
-    /// Returns whether a value without a result says nothing about the field, rather than something wrong: the pattern
-    /// does not match, or the words do not mention the field.
+    /// Returns whether a value that gave no result is merely silent about the field, not wrong: the pattern does not
+    /// match, or the words do not mention the field.
     pub(crate) fn may_be_silent(&self, value: &Value) -> bool {
         let is_found = match (&self.pattern, value) {
             (Some(pattern), Value::String(text)) => pattern.is_match(text),
@@ -344,7 +345,7 @@ impl ValueRule {
                 };
                 Some(position).filter(|value| self.field.fits(value))
             }
-            // A flag set by words in a list, or a text of several lines.
+            // Reads a list as one text of several lines, for example for a flag set by words in it.
             _ => {
                 let texts = items.iter().filter_map(|item| match item {
                     Value::String(text) => Some(text.clone()),
@@ -373,7 +374,7 @@ impl ValueRule {
                     .filter(|value| value != "" && fits(value))
             }
             Value::Null => None,
-            // A picture with further fields, such as a caption: its address is enough.
+            // For a picture with further fields, such as a caption, only its URL is used.
             Value::Object(fields) if self.field.name == IMAGES && !fits(item) => {
                 fields.get("url").cloned().filter(fits)
             }
@@ -440,7 +441,7 @@ impl ValueRule {
             ValueFormat::Area => scaled(
                 quantity::square_metres(text, separator(self.decimal).or(self.lone)).or_else(
                     || {
-                        // A number with other words, but not one that can be read in two ways.
+                        // Reads a number among other words, but not an area that can be read in two ways.
                         let is_area = quantity::square_metres(text, Some(LoneSeparator::French));
                         is_area.is_none().then(|| french::number(text)).flatten()
                     },
@@ -479,7 +480,7 @@ impl ValueRule {
     }
 }
 
-/// Returns the conversion of a field whose rule sets none.
+/// Returns the default conversion of a field.
 fn usual_reading(field: &AdvertField) -> ValueFormat {
     match field.name.as_str() {
         "habitation.climate.epcEnergy" => return ValueFormat::EnergyClass,

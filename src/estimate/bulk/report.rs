@@ -1,4 +1,4 @@
-//! The result of a bulk estimate in numbers: rows by outcome, and the time taken.
+//! Statistics of a bulk estimate: rows by outcome, and the time taken.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use crate::Estimate;
 use toise_input::reading::LeftOutValues;
 use toise_input::{ReadFile, SharedReading};
 
-/// Contract words and how often each was the answer.
+/// Names in the contract, and how often each occurred.
 type Count = BTreeMap<Cow<'static, str>, u64>;
 
-/// Result of a bulk estimate.
+/// Statistics of a bulk estimate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BulkEstimateReport {
@@ -36,10 +36,10 @@ pub struct BulkEstimateReport {
     /// Rows located by their address, by precision.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub located: Count,
-    /// Of a block: rows that could be read and not be valued, by reason. They end up in `files`.
+    /// Rows of a block that could be read but not valued, by reason. They are merged into `files`.
     #[serde(skip_serializing_if = "LeftOutValues::is_empty")]
     pub left_out: LeftOutValues,
-    /// What was understood of the portfolio.
+    /// How the portfolio was interpreted.
     pub files: Vec<ReadFile>,
     /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
     pub seconds: f64,
@@ -48,7 +48,7 @@ pub struct BulkEstimateReport {
 }
 
 impl BulkEstimateReport {
-    /// Adds what was understood of the portfolio, the time elapsed since `started` and the rows per second.
+    /// Adds how the portfolio was interpreted, the time elapsed since `started` and the rows per second.
     pub(super) fn finish(mut self, reading: &SharedReading, started: Instant) -> Self {
         self.files = vec![reading.found(std::mem::take(&mut self.left_out))];
         self.seconds = started.elapsed().as_secs_f64();

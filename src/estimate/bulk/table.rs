@@ -1,4 +1,4 @@
-//! The columns of the result of a bulk estimate.
+//! Builds the output columns of a bulk estimate.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ fn the_fewer_departments_are_known_the_less_they_tell_of_others() {
     assert!(two > ten && ten > ninety, "{two} {ten} {ninety}");
     // With many departments, the spread is known, so the interval is that of the normal distribution.
     assert!((ninety - NORMAL_90 * 0.45).abs() < 0.02, "{ninety}");
-    // A single department does not deviate from its own mean, but this does not show that departments are alike.
+    // A single department has no deviation from its own mean, but this does not show that departments are alike.
     let one = Regions::new(&[0.0]).half_width;
     assert!(one > 1.5, "{one}");
 }

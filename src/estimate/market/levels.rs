@@ -1,4 +1,4 @@
-//! Price levels around a home at several scales: cells of 1, 4 and 16 km, the department, the country.
+//! Computes price levels around a home at several scales: cells of 1, 4 and 16 km, the department, the country.
 //!
 //! Each cell stores, day by day, running sums in which older sales weigh less. A binary search finds the sums before a
 //! given day, so a level as of any day costs about 0.2 µs per scale.
@@ -142,9 +142,9 @@ impl WideLevels {
 /// The levels of one class at every scale.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PriceLevels {
-    /// Levels of residuals from own features alone, used as fallback where there are too few local sales.
+    /// Levels of residuals from own features alone, used as fallback if there are too few local sales.
     pub own: WideLevels,
-    /// Levels of residuals from features and place, as for the cells.
+    /// Levels of residuals from features and place, like those of the cells.
     pub placed: WideLevels,
     cells: Vec<GridScale>,
 }

@@ -1,9 +1,9 @@
-//! Price changes from one day to another, from the paths of the index, with their standard errors.
+//! Computes price changes between two days, with their standard errors, from the paths of the index.
 //!
 //! A path is the sum of three smoothed paths, each the mean of a Gaussian posterior whose precision is the matrix of
 //! its normal equations. The variance of a change is the quadratic form of the inverse of that matrix. The three
-//! variances are added as if they were independent. Where a department has many sales, its own path compensates for
-//! errors of the other two, so the sum is too wide rather than too narrow.
+//! variances are added as if they were independent. If a department has many sales, its own path compensates for errors
+//! of the other two, so the sum is too large rather than too small.
 
 use super::{BEND, DEPARTMENTS, MONTH_DAYS, OWN_BEND, OWN_STEP, PriceIndex, STEP};
 use super::{group, month_of, precision, solve};
@@ -19,7 +19,7 @@ pub struct PriceChange {
     pub standard_error: f64,
 }
 
-/// The price paths of a model, as known after its last sale.
+/// The price paths of a model as known after its last sale.
 #[derive(Debug)]
 pub struct PricePaths<'a> {
     index: &'a PriceIndex,
@@ -52,7 +52,7 @@ impl<'a> PricePaths<'a> {
         }
     }
 
-    /// Returns the change from one day to another (days since 1970-01-01) for a class in the department of this rank.
+    /// Returns the change from one day to another (days since 1970-01-01) for a class in the department with this rank.
     /// `None` if one of the days is outside the months of the known sales, or the department has no sale of the class.
     pub fn change(
         &self,
@@ -104,8 +104,8 @@ impl<'a> PricePaths<'a> {
         sums
     }
 
-    /// Returns the weight of each month in the change: a path is interpolated between the middles of two months. `None`
-    /// if a day is outside the known months.
+    /// Returns the weight of each month in the change, since a path is interpolated between the middles of two months.
+    /// `None` if a day is outside the known months.
     fn contrast(&self, from: i32, to: i32) -> Option<Vec<f64>> {
         let mut weights = vec![0.0; self.months];
         for (day, sign) in [(to, 1.0), (from, -1.0)] {

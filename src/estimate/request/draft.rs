@@ -41,13 +41,13 @@ impl HomeDraft {
         self.longitude.is_some() || self.latitude.is_some()
     }
 
-    /// Takes a position, latitude and longitude in degrees.
+    /// Sets the position, latitude and longitude in degrees.
     pub(super) fn set_position(&mut self, (lat, lon): (f64, f64)) {
         self.set(HomeInput::Longitude, &Taken::Number(lon));
         self.set(HomeInput::Latitude, &Taken::Number(lat));
     }
 
-    /// Takes one value.
+    /// Sets one value.
     pub(super) fn set(&mut self, input: HomeInput, taken: &Taken<'_>) {
         self.said |= 1 << input as u32;
         match taken {
@@ -119,7 +119,7 @@ impl HomeDraft {
                 return Err(JsonPath::Key(&at, &name_of(field)).fault("is required"));
             }
         }
-        // Many registers write 0 for an unknown number of rooms.
+        // Many sources write 0 for an unknown number of rooms.
         self.rooms = self.rooms.filter(|rooms| *rooms > 0.0);
         let exceeds = |one: Option<f64>, other: Option<f64>| {
             one.zip(other).is_some_and(|(one, other)| one > other)

@@ -1,5 +1,5 @@
-//! The fields of a home to be valued: for each one its path in a body, its column in a portfolio and in SQL, and its
-//! valid values.
+//! Defines the fields of a home to be valued: the path in a body, the column in a portfolio and in SQL, and the valid
+//! values of each.
 //!
 //! Bodies, rows of a portfolio, arguments of the SQL functions and the OpenAPI document are all read from [`FIELDS`],
 //! so all entry points of the estimator agree; [`ESTIMATE`] nests the fields as a body does. Bounds are wide: they
@@ -22,13 +22,13 @@ pub const ROOMS_MAX: i64 = 100;
 pub const LAND_M2_MAX: f64 = 10_000_000.0;
 /// Earliest year of construction.
 pub const YEAR_MIN: i64 = 1_000;
-/// Latest year of construction: in the future because of homes sold off plan.
+/// Latest year of construction, in the future because of homes sold off plan.
 pub const YEAR_MAX: i64 = 2_100;
 /// Lowest storey: basements are negative.
 pub const FLOOR_MIN: i64 = -10;
 /// Highest storey, and maximum storeys of a building.
 pub const FLOOR_MAX: i64 = 200;
-/// Maximum values in `generalConditions`: one of each.
+/// Maximum number of values in `generalConditions`: one of each.
 pub const CONDITIONS_MAX: usize = EnumPropertyGeneralCondition::TABLE.values.len();
 /// Classes that can be valued.
 pub const CLASSES: [&str; 2] = ["CLASS_FLAT", "CLASS_HOUSE"];

@@ -1,6 +1,6 @@
-//! Homes given by a coordinate or by an address that is still to be located.
+//! Locates homes, which are given by a coordinate or by an address.
 //!
-//! If a body gives both, the coordinate wins. Intervals are calibrated on homes whose position is known, so the
+//! If a body gives both, the coordinate wins. Intervals are calibrated on homes with a known position, so the
 //! confidence is LOW if only the town of a home is known, however narrow its interval.
 
 use super::fields::ADDRESS_PATH;
@@ -33,7 +33,7 @@ pub struct HomeRequest {
 pub struct LocatedHome {
     /// The home.
     pub home: Home,
-    /// How its address was understood; `None` if the body gave a coordinate.
+    /// The address as it was found; `None` if the body gave a coordinate.
     pub address: Option<Resolved>,
     /// Where the position comes from, if an address was given: `address`, or `locationCoordinate`, which wins.
     pub position_from: Option<&'static str>,
@@ -54,7 +54,7 @@ impl HomeRequest {
     /// Finds the position of the home if it was given by an address.
     ///
     /// # Errors
-    /// The address is not found, or not surely enough; the path is `location.address`.
+    /// The address is not found, or not with enough certainty; the path is `location.address`.
     pub fn locate(self, geocoder: &Geocoder) -> Result<LocatedHome, Fault> {
         let Self { mut home, place } = self;
         let (address, position_from) = match place {

@@ -2,7 +2,7 @@
 //!
 //! All three are checked against one table ([`fields`]) and become the same [`Home`], so a home gets the same value, or
 //! is rejected for the same reason, however it is sent. A body must contain what the contract requires; a portfolio row
-//! only position, class and surface.
+//! needs only position, class and surface.
 
 mod draft;
 pub mod fields;
@@ -41,7 +41,7 @@ pub fn parse_estimate(body: &Value, today: NaiveDate) -> Result<HomeRequest, Fau
     home(body, today, JsonPath::Body)
 }
 
-/// Parses the body of a `_many` call: `{items: [body…]}`. A fault in one item concerns only that item.
+/// Parses the body of a `_many` call: `{items: [body…]}`. A fault in one item affects only that item.
 ///
 /// # Errors
 /// The body is not such a list, or has too many items.
@@ -81,7 +81,7 @@ fn home_of(
     let place = match address {
         Some(Taken::Text(_)) if draft.has_position() => HomePlace::CoordinateBesideAddress,
         Some(Taken::Text(address)) => {
-            // Replaced by the position of the address before anything is valued.
+            // A placeholder, replaced by the position of the address before the home is valued.
             draft.set_position((0.0, 0.0));
             HomePlace::Address((*address).to_owned())
         }
@@ -106,7 +106,7 @@ fn said<'a>(field: &HomeField, values: &'a Values<'_>) -> Option<&'a Taken<'a>> 
     }
 }
 
-/// Parses a home from the cells of a row, given as pairs of field and text; an empty text means unknown. `position`,
+/// Parses a home from the cells of a row, given as pairs of field and text; an empty string means unknown. `position`,
 /// latitude and longitude in degrees, is used if the cells give none.
 ///
 /// # Errors
@@ -128,7 +128,7 @@ pub fn parse_cells<'c>(
     }
 }
 
-/// Parses a home from parameters, whose names are those of the columns of a row; like [`parse_cells`].
+/// Parses a home from parameters named like the columns of a row; see [`parse_cells`].
 ///
 /// # Errors
 /// Those of [`parse_cells`], with the parameter as path.
@@ -187,7 +187,7 @@ fn value(field: &HomeField, cell: &str) -> Value {
     }
 }
 
-/// Translates words that are common in other files to the contract's words: a single letter, a class in French or
+/// Translates spellings that are common in files to those of the contract: a single letter, a class in French or
 /// English.
 fn word(input: HomeInput, cell: &str) -> String {
     let is_letter = cell.len() == 1 && cell.as_bytes()[0].is_ascii_alphabetic();

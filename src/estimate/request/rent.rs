@@ -1,7 +1,7 @@
-//! The request for the rent of a home: the same home as for its value, of which less is required, and a price for the
-//! yield.
+//! Parses the request for the rent of a home: the same home as for its value, but with fewer required fields, and a
+//! price for the yield.
 //!
-//! Fields that only the value uses are accepted too, because the yield needs the value of the same home.
+//! Fields that only matter for the value are accepted too, because the yield needs the value of the same home.
 
 use chrono::NaiveDate;
 use serde_json::Value;

@@ -1,16 +1,16 @@
-//! The distance from a position to an area.
+//! Computes the distance from a position to an area.
 
 use super::Area;
 use crate::distance::Plane;
 
-/// Added to the reach of a band, degrees: its edges are computed with rounding.
+/// Added to the extent of a band to allow for rounding, degrees.
 const BAND_SLACK_DEGREES: f64 = 1e-9;
 
 impl Area {
     /// Returns the planar distance in metres from a position to the area: 0 inside and on the border.
     ///
-    /// Looks at the bands of edges from the latitude of the position outwards, until no band can be nearer than an edge
-    /// that was seen.
+    /// Looks at the bands of edges from the latitude of the position outwards, until no further band can have an edge
+    /// nearer than the nearest one found.
     pub fn distance_m(&self, lat: f64, lon: f64) -> f64 {
         if self.contains(lat, lon) {
             return 0.0;

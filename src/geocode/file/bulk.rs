@@ -1,5 +1,5 @@
-//! Geocodes a file for the command line: CSV, Parquet or NDJSON, in any container, into a file of the same kind. A
-//! spreadsheet gives CSV, Arrow gives Parquet.
+//! Geocodes a file for the command line: CSV, Parquet or NDJSON, in any container, into a file of the same kind. For a
+//! spreadsheet it writes CSV, for Arrow Parquet.
 //!
 //! The result is written under a temporary name and renamed at the end, so that a file with the final name is complete.
 
@@ -48,7 +48,7 @@ pub enum Error {
     Foreign {
         /// Path of the file.
         path: PathBuf,
-        /// The cause, with its place.
+        /// The cause, with its location.
         source: ForeignError,
     },
     /// A Parquet file cannot be written.
@@ -88,7 +88,7 @@ pub struct FileReport {
     /// Rows by status.
     #[serde(flatten)]
     pub counts: RowCounts,
-    /// What was understood of the file.
+    /// How the file was interpreted.
     pub files: Vec<ReadFile>,
     /// Elapsed time, seconds.
     pub seconds: f64,
@@ -132,7 +132,7 @@ impl FileJob<'_> {
         }
     }
 
-    /// Opens the input at its beginning, unpacked. Text keeps its bytes, except that UTF-16 becomes UTF-8.
+    /// Opens the input at its beginning, unpacked. Text is not re-encoded, except from UTF-16 to UTF-8.
     pub(super) fn open(&self) -> Result<Input<'static>, Error> {
         let file = File::open(self.input).map_err(|error| self.reading(error))?;
         toise_input::open(file, TextConversion::Utf16Only).map_err(|error| match error {
@@ -160,7 +160,7 @@ impl FileJob<'_> {
     }
 }
 
-/// Geocodes a file; `answers` is the local index or remote workers.
+/// Geocodes a file; `answers` is the local index or a set of remote workers.
 ///
 /// # Errors
 /// The file cannot be read, the request does not fit it, no worker answers, or the result cannot be written. No partial

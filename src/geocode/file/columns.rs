@@ -1,4 +1,4 @@
-//! The columns that results are written to.
+//! Defines the columns that results are written to.
 
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ pub enum ResultColumn {
     MatchedPostalCode,
     /// How the commune agrees.
     MatchedCity,
-    /// How far away the address meant may be, metres.
+    /// How far away the intended address may be, metres.
     Uncertainty,
 }
 
@@ -101,7 +101,7 @@ impl ResultColumn {
         COLUMNS.iter().map(|(column, _)| *column)
     }
 
-    /// Returns the columns that are appended unless a request names others, in order.
+    /// Returns the default columns to append, in order.
     pub fn usual(operation: Operation) -> Vec<Self> {
         let status = COLUMNS.iter().position(|(column, _)| *column == Status);
         let asked = |column: &Self| match operation {

@@ -1,5 +1,5 @@
-//! Geocodes a CSV file block by block. Each output record is the original bytes of the record, then the results. Only
-//! escaping formulas changes the original cells.
+//! Geocodes a CSV file block by block. Each output record consists of the original bytes followed by the results.
+//! Original cells change only if formulas are escaped.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -148,7 +148,7 @@ impl CsvPlan {
         &self.header
     }
 
-    /// Returns what was understood of the text and its columns.
+    /// Returns how the text and its columns were interpreted.
     pub fn reading(&self) -> &FileReading {
         &self.reading
     }
@@ -210,7 +210,7 @@ impl CsvPlan {
         self.write_cell(out, &self.encoding.encode(value));
     }
 
-    /// Appends the bytes of a record, unless one of its cells has to be escaped: then all cells are encoded again.
+    /// Appends the bytes of a record unchanged. If one of its cells has to be escaped, encodes all its cells again.
     fn copy(&self, out: &mut Vec<u8>, record: &[u8]) {
         if self.formulas == Formulas::Kept {
             out.extend_from_slice(record);
@@ -265,7 +265,7 @@ pub struct CsvBlock {
     pub findings: RowFindings,
 }
 
-/// Number of rows by status, and of those without a town.
+/// Number of rows by status, and of rows without a town.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RowCounts {
     /// With a result.
@@ -276,7 +276,7 @@ pub struct RowCounts {
     pub skipped: u64,
     /// Unreadable.
     pub error: u64,
-    /// Of those with a result, the ones that name neither town nor postal code.
+    /// Rows that have a result although they name neither town nor postal code.
     #[serde(default)]
     pub without_town: u64,
 }

@@ -1,24 +1,24 @@
-//! What was found in the rows of a file, for the report of the command line.
+//! Collects what the command line reports about the rows of a file, besides their counts.
 
 use super::columns::RowStatus;
 use super::rows::{RowAnswer, RowCells};
 use toise_input::missing::MissingCounts;
 use toise_input::reading::{LeftOutValues, ReadFile};
 
-/// Reason of rows that have no answer.
+/// Reason given for rows in error.
 const UNREADABLE: &str = "the row cannot be read, or is no valid query";
 
-/// What was found in some rows, besides their counts.
+/// Missing values and faulty rows, besides the counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowFindings {
-    /// Texts for missing values that were met.
+    /// Markers for missing values that were found.
     pub missing: MissingCounts,
     /// Rows in error, by their number from 1.
     pub left_out: LeftOutValues,
 }
 
 impl RowFindings {
-    /// Takes the answer to a row into account.
+    /// Counts the result of a row.
     pub fn count(&mut self, row: u64, query: Option<&RowCells>, answer: &RowAnswer) {
         if answer.status == RowStatus::Error {
             let text = query.map_or("", |cells| &cells.text);
@@ -26,7 +26,7 @@ impl RowFindings {
         }
     }
 
-    /// Adds those of later rows, which begin after `rows` rows.
+    /// Adds the findings of later rows; `later` numbers its rows from the one after the first `rows` rows.
     pub fn append(&mut self, mut later: Self, rows: u64) {
         self.missing.add(&later.missing);
         let examples = later.left_out.0.values_mut();
@@ -36,7 +36,7 @@ impl RowFindings {
         self.left_out.append(later.left_out);
     }
 
-    /// Puts them into the report of their file.
+    /// Moves them into the report of their file.
     pub fn report(self, file: &mut ReadFile) {
         file.reading.add_missing(&self.missing);
         file.reading.left_out = self.left_out;

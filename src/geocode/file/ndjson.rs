@@ -33,8 +33,8 @@ struct Line {
     is_whole: bool,
 }
 
-/// Geocodes a file of JSON objects, one per line. A line that is not an object becomes an object with the line and its
-/// status.
+/// Geocodes a file of JSON objects, one per line. A line that is not an object becomes an object that holds the line
+/// and its status.
 pub(super) fn run(
     job: &FileJob<'_>,
     answers: &(impl RowAnswers + ?Sized),
@@ -171,7 +171,7 @@ fn with_results(
     let Some(begin) = text.strip_suffix('}').filter(|_| is_object) else {
         return json!({"line": text, ResultColumn::Status.name(operation): "error"}).to_string();
     };
-    // Both are objects: the fields of the results are appended, and the original keeps its bytes.
+    // Both are objects, so the result fields can be appended without changing the original bytes.
     let inner = &results[1..results.len() - 1];
     match begin.trim_end() {
         "{" => results,

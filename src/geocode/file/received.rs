@@ -1,4 +1,4 @@
-//! Unpacks a file that a client sent, so that the rest of the service has plain text in a file that it can seek in.
+//! Unpacks a file that a client sent, so that the rest of the service gets plain text in a seekable file.
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -8,16 +8,17 @@ use super::request::FileRequest;
 use toise_contract::Fault;
 use toise_input::{Bounds, FileForm, Input, TextConversion};
 
-/// Maximum bytes of the shared texts of a workbook, or of the whole of it unless it is XLSX. They are held in memory.
+/// Maximum bytes of a workbook held in memory: the shared strings of an XLSX file, or the whole of any other.
 const WORKBOOK_BYTES_MAX: u64 = 50 << 20;
 /// Path of the file in messages.
 const FILE: &str = "data";
 
 /// Opens a file that is packed, a spreadsheet or UTF-16, and returns its text as UTF-8. Returns `None` for any other
-/// text, which keeps its bytes; the file is then at its beginning again. Blocks.
+/// text, which needs no conversion; the file is then rewound. Blocks.
 ///
 /// # Errors
-/// The file is no table, is damaged, or expands to more than `bytes_max` bytes, perhaps only while it is read.
+/// The file is not a table, is damaged, or expands to more than `bytes_max` bytes. Some of these errors occur only
+/// while it is read.
 pub fn unpacked(file: &mut File, bytes_max: u64) -> Result<Option<Input<'static>>, Error> {
     let bounds = Bounds {
         expanded_bytes: bytes_max,
@@ -47,7 +48,8 @@ pub fn explained(error: io::Error) -> Error {
 }
 
 impl FileRequest {
-    /// Takes back what the request says of a text that was converted: UTF-16 is UTF-8 now, and a spreadsheet has commas.
+    /// Drops the encoding or delimiter of the request if the file was converted: UTF-16 is UTF-8 now, and a spreadsheet
+    /// is now delimited by commas.
     #[must_use]
     pub fn of_converted(mut self, form: &FileForm) -> Self {
         if form.is_spreadsheet() {

@@ -1,4 +1,4 @@
-//! The request for a file: the operation, the columns that it reads and those that it writes.
+//! The request for a file: the operation, the columns to read and the columns to write.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -98,8 +98,8 @@ impl FileRequest {
         request.checked()
     }
 
-    /// Sets a form field of the contract; returns `false` if there is no field with this name. An empty text leaves the
-    /// field unset, but counts as a column until [`Self::checked`] drops it.
+    /// Sets a form field of the contract; returns `false` if there is no field with this name. An empty value leaves
+    /// the field unset. In a list of columns it counts as a column until [`Self::checked`] drops it.
     pub fn set(&mut self, name: &str, value: String) -> bool {
         let said = || Some(value.clone()).filter(|value| !value.is_empty());
         match name {
@@ -123,7 +123,7 @@ impl FileRequest {
     /// The same as those of [`Self::check`].
     pub fn checked(mut self) -> Result<Self, Fault> {
         self.check_counts()?;
-        // Empty columns count as well: the API document says that columns are unique.
+        // Empty names are checked too, because the API document says that columns are unique.
         self.check_repeated()?;
         self.columns.retain(|column| !column.is_empty());
         self.result_columns.retain(|column| !column.is_empty());
@@ -143,7 +143,7 @@ impl FileRequest {
         Ok(())
     }
 
-    /// Checks that each column is named once: a repeated one would make each address longer, or each result wider.
+    /// Checks that each column is named once: a repeated column would lengthen each address or widen each result.
     fn check_repeated(&self) -> Result<(), Fault> {
         for (name, columns) in [
             ("columns", &self.columns),

@@ -1,6 +1,6 @@
-//! Answers the rows of a file: each distinct query once, on all cores.
+//! Geocodes the rows of a file, each distinct query once, on all cores.
 //!
-//! The answers come from a [`RowAnswers`]: the index that this process has open, or remote workers.
+//! The answers come from a [`RowAnswers`]: the index open in this process, or remote workers.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,13 +17,13 @@ use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
 use toise_contract::Fault;
 use toise_input::missing::{self, MissingCounts};
 
-/// Bytes of the answers kept for rows that repeat a query, for each file in progress; at most one block of answers more
-/// is held.
+/// Maximum bytes of answers kept per file in progress, for rows that repeat a query. It may be exceeded by one block of
+/// answers.
 const ANSWERS_BYTES_MAX: usize = 48 << 20;
-/// Bytes that a kept answer takes in addition to its texts.
+/// Overhead of a kept answer besides its strings, bytes.
 const ANSWER_BYTES: usize = 400;
-/// Maximum bytes of the address of a row. It leaves room for punctuation before the address, which is skipped; the
-/// address itself is shorter ([`TEXT_CHARS`]).
+/// Maximum bytes of the address of a row. The limit leaves room for leading punctuation, which is skipped; the address
+/// itself is limited to [`TEXT_CHARS`] characters.
 pub const ADDRESS_BYTES_MAX: usize = 4 << 10;
 /// Maximum bytes of a cell that holds a code, a kind or a coordinate.
 const CELL_BYTES_MAX: usize = 256;
@@ -48,8 +48,8 @@ pub struct RowCells {
 }
 
 impl RowCells {
-    /// Reads a row's cells; `cell` returns the one at a position. A text that stands for a missing value counts as
-    /// empty, and is counted in `met`. `None` if one is longer than any address, code or coordinate.
+    /// Reads a row's cells; `cell` returns the one at a position. A marker for a missing value is read as empty and
+    /// counted in `met`. Returns `None` if a cell is longer than any address, code or coordinate.
     pub fn read<'c>(
         columns: &InputColumns,
         met: &mut MissingCounts,
@@ -95,7 +95,7 @@ impl RowCells {
         })
     }
 
-    /// Returns the number of bytes of its texts.
+    /// Returns the number of bytes of its strings.
     fn bytes(&self) -> usize {
         let texts = [
             &self.text,
@@ -121,7 +121,7 @@ pub struct RowAnswer {
 }
 
 impl RowAnswer {
-    /// Returns the number of bytes of its texts.
+    /// Returns the number of bytes of its strings.
     fn bytes(&self) -> usize {
         self.values.iter().map(String::len).sum()
     }
@@ -163,7 +163,7 @@ impl RowAnswers for Geocoder {
     }
 }
 
-/// Geocoder of rows that remembers its answers.
+/// Geocodes rows and remembers the answers.
 pub struct RowGeocoder {
     question: RowParameters,
     answers: HashMap<RowCells, Arc<RowAnswer>>,
@@ -190,7 +190,7 @@ impl RowGeocoder {
         &self.question.appended
     }
 
-    /// Answers rows in order; `None` stands for a row that cannot be read.
+    /// Answers rows in order; `None` is a row that cannot be read.
     ///
     /// # Errors
     /// The workers that answer cannot be reached.
@@ -242,7 +242,7 @@ impl RowParameters {
         let Ok(addresses) = addresses else {
             return self.without_result(RowStatus::Error);
         };
-        // Of many streets of one name, none is a result for a file.
+        // If many streets share the name, each is too improbable to be a result for a file.
         let is_found = |one: &&Address<'_>| {
             self.operation == Operation::Reverse || one.properties.score >= f64::from(FOUND_FROM)
         };

@@ -1,4 +1,4 @@
-//! The text format of a CSV file: its encoding and its delimiter.
+//! Detects and parses the text format of a CSV file: its encoding and its delimiter.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -32,8 +32,8 @@ impl TextEncoding {
         })
     }
 
-    /// Detects UTF-8 if all of a text is valid UTF-8, and otherwise Windows-1252, which includes all of Latin-1, or Mac
-    /// Roman, by the letters that follow the first byte of neither.
+    /// Returns UTF-8 if the whole text is valid UTF-8. Otherwise decides between Windows-1252, which includes Latin-1,
+    /// and Mac Roman, from the text that follows the first invalid byte.
     ///
     /// # Errors
     /// The text cannot be read.
@@ -51,7 +51,7 @@ impl TextEncoding {
                 Err(error) if error.error_len().is_some() => {
                     return Ok(Self(single_byte_of(&buffer[error.valid_up_to()..filled])));
                 }
-                // A character is cut off: its bytes begin the next piece.
+                // The last character is cut off; its bytes start the next piece.
                 Err(error) => {
                     buffer.copy_within(error.valid_up_to()..filled, 0);
                     filled -= error.valid_up_to();

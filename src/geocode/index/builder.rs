@@ -30,7 +30,7 @@ use toise_geo::varint;
 pub const BLOCK_NUMBERS: usize = 12;
 /// Stored units per degree of a position.
 pub const DEGREE_PARTS: f64 = 1e6;
-/// Number that stands for a place without house numbers.
+/// House number that the base uses for a place without house numbers.
 const NO_NUMBER: u32 = 99_999;
 
 /// One row of the address base.
@@ -68,20 +68,20 @@ struct Street {
     postal_codes: HashMap<u32, u32>,
     is_place: bool,
     numbers: Vec<HouseNumber>,
-    /// Position of the named place itself.
+    /// Position given for the street or place itself.
     position: Option<(i32, i32)>,
 }
 
 struct HouseNumber {
     number: u32,
     suffix: u8,
-    /// The suffix, where it has no code.
+    /// The suffix, if it has no code.
     other_suffix: String,
     /// 0 where unknown.
     postal_code: u32,
     lat: i32,
     lon: i32,
-    /// Identifier, where it is not the usual one.
+    /// Identifier, if it is not the usual one.
     id: Option<String>,
 }
 
@@ -135,7 +135,7 @@ impl SegmentBuilder {
             return;
         }
         let (street_id, is_usual) = split_id(row);
-        // The same identifier may have been given to two streets.
+        // The base may give two streets the same identifier.
         let key = format!(
             "{}|{}|{}",
             row.insee_code,

@@ -9,15 +9,15 @@ pub struct HouseNumber {
     pub number: u32,
     /// Suffix code, as [`crate::text::lexicon::suffix_text`] reads it; see [`HouseNumber::suffix_label`].
     pub suffix: u8,
-    /// The suffix, where it has no code.
+    /// The suffix, if it has no code.
     pub other_suffix: Option<Box<str>>,
-    /// Its own postal code as a number, which may differ from the street's on a long street; 0 where unknown.
+    /// Its own postal code as a number; it may differ from the street's on a long street. 0 if unknown.
     pub postal_code: u32,
     /// Latitude, degrees.
     pub lat: f64,
     /// Longitude, degrees.
     pub lon: f64,
-    /// Identifier, where it is not the usual one.
+    /// Identifier, if it is not the usual one.
     pub id: Option<String>,
 }
 

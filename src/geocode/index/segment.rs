@@ -67,7 +67,7 @@ pub struct Neighbour {
     pub metres: f64,
 }
 
-/// Takes a text that is preceded by its length; empty if the bytes end within it.
+/// Takes a string that is preceded by its length; empty if the bytes end early.
 fn take_text(bytes: &mut &[u8]) -> String {
     let length = varint::take(bytes).unwrap_or(0) as usize;
     let (text, rest) = bytes.split_at_checked(length).unwrap_or((&[], &[]));
@@ -107,7 +107,7 @@ impl Segment {
         })
     }
 
-    /// Returns whether the lengths of the arrays fit together. The contents are covered by the checksum that
+    /// Returns whether the lengths of the arrays are consistent. The contents are covered by the checksum that
     /// publication verifies.
     fn is_whole(&self) -> bool {
         let length = |section| self.u32s(section).len();
@@ -188,14 +188,14 @@ impl Segment {
         self.u32s(Section::Postings).get(range).unwrap_or(&[])
     }
 
-    /// Returns the numbers of the words that begin with a text.
+    /// Returns the numbers of the words that begin with a prefix.
     pub fn words_from(&self, prefix: &str) -> Range<u32> {
         let first = self.first_word(|word| word < prefix);
         let last = self.first_word(|word| word < prefix || word.starts_with(prefix));
         first..last
     }
 
-    /// Returns the word with a text.
+    /// Returns the number of a word given as text.
     pub fn find_word(&self, text: &str) -> Option<u32> {
         let word = self.first_word(|word| word < text);
         (word < self.words() as u32 && self.text(Section::WordAt, word as usize) == text)

@@ -9,10 +9,10 @@ pub struct WordKind {
     pub is_article: bool,
     /// Whether it is a type of street, such as `rue`.
     pub is_street_type: bool,
-    /// Whether it is a title or a first name, which people leave out before the name itself.
+    /// Whether it is a title or a first name, which people often omit before the name itself.
     pub may_be_left_out: bool,
-    /// Weight in a street's name: 0.15 for an article, 0.9 for a number, 1 for a word of every street, 1.4 for one of a
-    /// single street.
+    /// Weight in a street's name: 0.15 for an article, 0.9 for a number, from 1 for a word in every street to 1.4 for a
+    /// word in a single street.
     pub weight: f32,
 }
 
@@ -31,7 +31,7 @@ impl WordKind {
     /// Stored units per unit of weight.
     const WEIGHT_PARTS: f32 = 1_000.0;
 
-    /// Creates the kind of a word that `with` of `all` streets have.
+    /// Creates the kind of a word that occurs in `with` of `all` streets.
     pub fn new(word: &str, with: usize, all: usize) -> Self {
         let is_article = lexicon::is_article(word);
         let (with, all) = (with.max(1) as f32, all.max(2) as f32);

@@ -131,7 +131,7 @@ pub enum Error {
     /// There is no project with this identifier, or it belongs to another account.
     #[error("no such project")]
     NotFound,
-    /// It is not in the state that this requires.
+    /// The project is not in the state that the operation requires.
     #[error("{0}")]
     WrongState(String),
     /// The request is not valid, or does not fit the file.
@@ -185,8 +185,8 @@ impl Projects {
         }
     }
 
-    /// Sets the limits on disk space. Below `not_ready_below` free bytes the service is not ready, so projects leave
-    /// more than that. An account may have `account_bytes_max` bytes of files and results, usually
+    /// Sets the limits on disk space. Below `not_ready_below` free bytes the service reports not ready, so projects
+    /// keep more than that free. An account may have `account_bytes_max` bytes of files and results, usually
     /// [`ACCOUNT_BYTES_MAX`].
     pub fn within(self, not_ready_below: u64, account_bytes_max: u64) -> Self {
         let room = self.room.with_bounds(not_ready_below, account_bytes_max);
@@ -246,7 +246,7 @@ impl Projects {
         let room = self.room.begin(account, stored)?;
         let folder = self.folder_of(id);
         fs::create_dir_all(&folder)?;
-        // Two concurrent senders write separate files; the one that ends last wins.
+        // Two concurrent senders write separate files; the one that finishes last wins.
         let path = folder.join(format!("{}.draft", Uuid::now_v7()));
         Ok(InputDraft {
             file: File::create(&path)?,
@@ -255,10 +255,10 @@ impl Projects {
         })
     }
 
-    /// Makes a completely written file the input of a project, unpacked; returns its length in bytes then.
+    /// Unpacks a completely written file and makes it the input of a project; returns its unpacked length in bytes.
     ///
     /// # Errors
-    /// The project was started, the file is no table or expands to more than [`INPUT_BYTES_MAX`], or it cannot be
+    /// The project was started, the file is not a table or expands to more than [`INPUT_BYTES_MAX`], or it cannot be
     /// flushed.
     pub fn set_input(
         &self,
@@ -364,7 +364,7 @@ impl InputDraft {
         self.room.grow(bytes)
     }
 
-    /// Replaces a file that is packed, a spreadsheet or UTF-16 by its text; returns what was understood of its form.
+    /// Replaces a file that is packed, a spreadsheet or UTF-16 by its text; returns its detected form.
     fn unpacked(mut self) -> Result<(Self, FileForm), Error> {
         let packed = unpacked(&mut File::open(&self.path)?, INPUT_BYTES_MAX as u64)?;
         let Some(Input {
@@ -374,7 +374,7 @@ impl InputDraft {
             return Ok((self, FileForm::default()));
         };
         let received = self.file.metadata()?.len();
-        // Both files exist until the first is replaced.
+        // Both files exist until the unpacked one replaces the other.
         let folder = self.path.parent().unwrap_or(&self.path);
         let mut text = tempfile::NamedTempFile::new_in(folder)?;
         let mut written = 0;

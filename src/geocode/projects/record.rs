@@ -29,7 +29,7 @@ pub(super) fn insert(
         let id = match id.settle(transaction, made_at, |id| id.to_string())? {
             Settled::New(id) => id,
             Settled::Made(id) => {
-                // The client never received its first token.
+                // This call is a repeat, so the client never received the first token.
                 transaction.execute(
                     "UPDATE geocoding_projects SET token_digest = ?2 WHERE project_id = ?1",
                     (id.to_string(), digest),
@@ -99,7 +99,7 @@ pub(super) fn account_bytes(connection: &Connection, account: Uuid) -> rusqlite:
     Ok(bytes.max(0).unsigned_abs())
 }
 
-/// Returns the bytes of files and results that the account of a project has, without the result of this project.
+/// Returns the bytes of files and results that a project's account has, excluding the result of this project.
 pub(super) fn bytes_beside(connection: &Connection, id: Uuid) -> rusqlite::Result<u64> {
     let bytes: i64 = connection
         .prepare_cached(
@@ -151,7 +151,7 @@ fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
     Ok(Project {
         id: uuid(row, 0)?,
         status: ProjectStatus::parse(&status),
-        // A request that a later version wrote may not be readable; it then counts as absent.
+        // A request written by a later version may be unreadable; it then counts as absent.
         request: request.and_then(|text| serde_json::from_str(&text).ok()),
         input_name: row.get(3)?,
         input_bytes: whole(4)?,

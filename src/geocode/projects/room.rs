@@ -1,4 +1,4 @@
-//! Limits the disk space of projects: a maximum per account, and free space that stays for others.
+//! Limits the disk space of projects: a maximum per account, and free space that is left for others.
 //!
 //! Files and results are counted in the store; files that are being received are counted here. A file reserves its
 //! space in steps before it is written. Processes that share a data folder do not see each other's incoming files, so
@@ -22,7 +22,7 @@ pub const RESULT_BYTES_MAX: u64 = 8 << 30;
 pub const DRAFTS_PER_ACCOUNT_MAX: usize = 2;
 /// Bytes that are reserved at a time.
 const STEP_BYTES: u64 = 32 << 20;
-/// Bytes left free in addition to those below which the service is not ready.
+/// Bytes left free on top of the minimum at which the service is ready.
 const MARGIN_BYTES: u64 = 256 << 20;
 
 /// The disk space of a data folder. Cheap to clone.
@@ -63,11 +63,11 @@ impl DiskRoom {
 
     /// Returns whether writing more would leave too little for others. Makes one system call.
     pub(super) fn is_nearly_full(&self) -> bool {
-        // If the free space cannot be read, a full disk shows when it is written to.
+        // If the free space cannot be read, writing to a full disk still fails with an error.
         free_bytes(&self.data).is_ok_and(|free| free < self.free_min_bytes)
     }
 
-    /// Returns the maximum bytes of a project's result, if its account has `others` bytes in addition to it.
+    /// Returns the maximum bytes of a project's result, if its account already uses `others` bytes.
     pub(super) fn result_bytes_max(&self, others: u64) -> u64 {
         RESULT_BYTES_MAX.min(self.account_bytes_max.saturating_sub(others))
     }

@@ -1,8 +1,9 @@
-//! The thread that processes projects, one after the other.
+//! Processes projects on one thread, one after the other.
 //!
-//! One process per data folder does so at a time: the one that holds the lease [`NAME`] ([`toise_store::lease`]). A
-//! turn geocodes one block, flushes the result, and then records the progress. A project is resumed with a copy of the
-//! output up to the last record, because a process that was stopped may still write to the file it has open.
+//! Only one process per data folder does so at a time: the one that holds the lease [`NAME`] ([`toise_store::lease`]).
+//! Each turn geocodes one block, flushes the result, and then records the progress. A project is resumed on a copy of
+//! its output up to the last record, because a process that lost the lease while paused may still write to the file it
+//! has open.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -44,7 +45,7 @@ pub struct ProjectRunner {
 }
 
 impl Projects {
-    /// Starts to process projects, on half of the cores, so that calls are still answered at once.
+    /// Starts to process projects, on half of the cores, so that calls are still answered quickly.
     ///
     /// # Errors
     /// A thread cannot be started, the file of locks cannot be opened, or processing was started before.
@@ -104,7 +105,7 @@ struct OpenProject {
     output_at: u64,
     /// Maximum bytes of the result.
     output_bytes_max: u64,
-    /// The edition of the index for the whole project, unless the process restarts in between.
+    /// The edition of the index, the same for the whole project unless the process restarts.
     geocoder: Arc<Geocoder>,
 }
 
@@ -149,7 +150,7 @@ impl LeaderTask for RunnerLoop {
                 let project = self.current.take().map(|open| open.project);
                 project.map_or(Ok(()), |project| self.end(&project, None))
             }
-            // Work that the store has not recorded is done again.
+            // Work whose progress was not recorded is repeated.
             Err(Error::Store(error)) => {
                 self.current = None;
                 Err(error.into())
@@ -235,7 +236,8 @@ impl RunnerLoop {
         let is_failed = error.is_some();
         record::end(self.lease()?, id, error, self.projects.clock.now())?;
         if is_failed {
-            // Nobody reads it. If the process is killed here, the file is deleted with the project.
+            // Nobody reads a failed project's output. If the process is killed here, the file is deleted with the
+            // project.
             let _ = fs::remove_file(self.projects.folder_of(id).join(OUTPUT));
         }
         Ok(())
@@ -319,7 +321,7 @@ fn resumed(lease: &Lease, folder: &Path, bytes: u64) -> Result<File, Error> {
         }
         output.sync_all()?;
     }
-    // Another process may have replaced the file if this one was stopped in between.
+    // If this process was paused in between, another one may have replaced the file.
     if !lease.is_certain() {
         lease.renew()?;
     }

@@ -103,8 +103,8 @@ fn what_is_not_sure_is_refused_with_the_reason() {
         .locate(PostalAddress::line("12 rue de la République"))
         .unwrap_err();
     assert!(error.to_string().contains("toise import ban"), "{error}");
-    // Communes are known before anything is imported: a town that is given separately replaces a street that is not
-    // known, and the precision says so. A town alone is never a sure answer to a street.
+    // Communes are known before anything is imported: if the street is unknown, a separately given town is used
+    // instead, and the precision shows it. A town that is not given separately is never a sure result for a street.
     let street = asked("12 rue de la République", "48000", "Mende");
     assert_eq!(nothing.locate(street).unwrap().precision, Precision::Town);
     let town = nothing.resolve(street).unwrap();

@@ -10,30 +10,31 @@ use crate::index::words_view::WordsView;
 use crate::text::lexicon;
 use crate::text::likeness::OPEN_PREFIX;
 
-/// Factor for a title or a first name that the query leaves out before the name itself.
+/// Factor for a title or a first name that the query omits before the name itself.
 const LEFT_OUT_FACTOR: f32 = 0.2;
-/// Share of the street's own words in the score.
+/// Weight in the score of how far the street's own words are explained.
 const STREET_SHARE: f32 = 0.62;
 /// Penalty for a different street type.
 const KIND_COST: f32 = 0.04;
 /// Minimum likeness of the same word, abbreviated or not.
 const SAME: f32 = 0.95;
-/// Bonus for the token that follows the one aligned before.
+/// Bonus for the token that follows the previously aligned one.
 const IN_ORDER: f32 = 0.02;
 /// Likeness of words written together.
 const GLUED: f32 = 0.97;
 /// Minimum length of words written together, in bytes.
 const GLUED_MIN: usize = 5;
-/// Minimum share of a street's words that the beginning of its name explains, while it is being typed.
+/// If the query is the beginning of a street's name and still being typed, at least this share of the street's words
+/// counts as explained.
 const BEGINNING: f32 = 0.93;
 /// Maximum words of a street's name that are aligned.
 const STREET_WORDS_MAX: usize = 24;
 
-/// The words of a query that describe its street in one reading.
+/// The words of a query that describe the street, according to one reading.
 pub struct StreetQuery<'q> {
     query: &'q Query,
     words: Vec<DescribingWord>,
-    /// Their tokens, as bits.
+    /// Tokens of these words, as bits.
     tokens: u64,
     is_open: bool,
 }
@@ -51,9 +52,9 @@ pub struct Fit {
     pub aligned: u64,
     /// First and last token aligned.
     pub span: (usize, usize),
-    /// Least likeness of an aligned word that is not an article.
+    /// Lowest likeness of any aligned word that is not an article.
     pub weakest: f32,
-    /// Share of the street's words that are titles and first names which the query leaves out, 0 to 1.
+    /// Share of the street's words that are titles or first names missing from the query, 0 to 1.
     pub left_out: f32,
     /// Weight of the query's words that the street does not explain and that are not set aside: roughly the number of
     /// these words.
@@ -109,7 +110,7 @@ impl<'q> StreetQuery<'q> {
         telling.map(|one| one.at)
     }
 
-    /// Returns the number of words that are not articles, and do not name a part of the town after its name.
+    /// Returns the number of words that are neither articles nor, after the town's name, names of a part of the town.
     pub fn weighty(&self, reading: &Reading) -> usize {
         let behind = (u64::BITS - reading.used.leading_zeros()) as usize;
         let is_weighty = |one: &&DescribingWord| {
@@ -125,7 +126,7 @@ impl<'q> StreetQuery<'q> {
     }
 
     /// Measures how a street of a segment fits; `None` if none of its distinctive words matches, or if its score is
-    /// certainly under `least`. `segment` is the number of the segment of `view`.
+    /// certainly below `least`. `segment` is the number of the segment that `view` belongs to.
     pub(crate) fn fit(
         &self,
         likenesses: &mut Likenesses,
@@ -214,7 +215,7 @@ impl<'q> StreetQuery<'q> {
                 .all(|(at, one)| is_like(at, one, SAME))
     }
 
-    /// Aligns identical words first, so that none is taken by one that is merely alike.
+    /// Aligns identical words first, so that a merely similar word cannot take their place.
     fn align(&self, likenesses: &Likenesses, rows: &[Row]) -> Alignment {
         let mut alignment = Alignment {
             of: [None; STREET_WORDS_MAX],
@@ -238,8 +239,8 @@ impl<'q> StreetQuery<'q> {
         alignment
     }
 
-    /// Returns the free word most like a word of the base, with a preference for the one that follows the word aligned
-    /// before.
+    /// Returns the unaligned query word most like a word of the base, with a preference for the one after the
+    /// previously aligned word.
     fn best(
         &self,
         likenesses: &Likenesses,
@@ -264,7 +265,8 @@ impl<'q> StreetQuery<'q> {
                 continue;
             }
             let likeness = likenesses.likeness(row, one.at);
-            // The suffix of `14 ter rue de la Terrasse` is not the beginning of its name, and `France` is no `Place`.
+            // The suffix of `14 ter rue de la Terrasse` is not the beginning of its name, and `France` is not a
+            // misspelt `Place`.
             if one.is_exact && likeness < SAME {
                 continue;
             }
@@ -388,7 +390,8 @@ impl<'q> StreetQuery<'q> {
         let (mut all, mut explained) = (0.0, 0.0);
         let first = alignment.used.trailing_zeros() as usize;
         let last = (u64::BITS - alignment.used.leading_zeros()) as usize;
-        // Whether a separate part has begun after the street, and whether it names a building.
+        // Whether a separate part has begun after the street; whether the current word belongs to the name of a
+        // building.
         let (mut is_open, mut is_building) = (false, false);
         for (word, one) in self.words.iter().enumerate() {
             if alignment.used & bit(word) != 0 {
@@ -444,8 +447,8 @@ struct Explained {
     aside: f32,
 }
 
-/// Returns the weight of a street's word that the query does not have. `is_name_behind` says whether a word of the name
-/// follows.
+/// Returns the weight of a street's word that the query does not have. `is_name_behind` tells whether a word of the
+/// proper name follows.
 fn weight_missing(row: &Row, is_name_behind: bool) -> f32 {
     if row.kind.may_be_left_out && is_name_behind {
         row.kind.weight * LEFT_OUT_FACTOR

@@ -1,4 +1,4 @@
-//! The probability that a result is right, computed from how it was found.
+//! Computes the probability that a result is right from how it was found.
 //!
 //! A logistic regression over the features of a result. It was fitted on perturbed addresses of some departments and on
 //! addresses that are not in the base, and evaluated on others.
@@ -8,9 +8,9 @@ use super::{Candidate, NumberMatch};
 
 /// Number of features.
 pub const FEATURES: usize = 20;
-/// Maximum number of words left over that count.
+/// Maximum number of leftover words that is taken into account.
 const WORDS_LEFT_MAX: usize = 5;
-/// Maximum weight of a query's unexplained words that counts.
+/// Maximum weight of a query's unexplained words that is taken into account.
 const WORDS_MAX: f32 = 3.0;
 /// Index of the margin to the next result at another position.
 pub const MARGIN: usize = 13;
@@ -18,13 +18,13 @@ pub const MARGIN: usize = 13;
 /// Weight of each feature, and the constant last.
 ///
 /// Fitted on 43,167 queries to five departments (04, 09, 12, 2A, 48) by ridge regression (Newton's method, penalty 1).
-/// Of these, 6,595 ask for streets taken out of the base and for a department that is not in it. The queries include
-/// titles and first names left out, and names of residences, companies and quarters before, within and after the
+/// Of these, 6,595 ask for streets removed from the base or for a department that is not in it. The queries include
+/// omitted titles and first names, and names of residences, companies and quarters before, within and after the
 /// address. A street counts as right if the base does not have the house number; a commune is right only if nothing
 /// else is asked for. The expected calibration error over ten bins was measured on five other departments (05, 15, 43,
-/// 2B, 971) and with other names. It is 0.011 for addresses of the base; 0.008 with absent streets, absent towns,
-/// absent house numbers and streets without a town included; and 0.007 on only the queries with words left out or
-/// added, absent streets included.
+/// 2B, 971) and with other names. It is 0.011 for addresses of the base; 0.008 if absent streets, absent towns, absent
+/// house numbers and streets without a town are included; and 0.007 on only the queries with words omitted or added,
+/// absent streets included.
 const WEIGHTS: [f32; FEATURES + 1] = [
     -1.031, 8.618, 6.907, 6.241, 5.737, 6.551, 0.769, 0.748, 2.934, -0.706, -2.318, 3.446, -1.242,
     8.909, -8.139, 0.572, -4.376, -0.881, -2.983, 1.549, -34.097,

@@ -1,4 +1,4 @@
-//! The words of a query that describe its street, with their weights.
+//! Weighs the words of a query that describe its street.
 
 use super::query::{Query, Reading, bit};
 use crate::index::word_kind::WordKind;
@@ -7,8 +7,8 @@ use crate::text::lexicon;
 
 /// Factor for a query's words before its house number: usually a building or a residence.
 pub(super) const PREFIX_FACTOR: f32 = 0.3;
-/// Factor for a query's words that are set aside: after the town, or after the street in a part that `bâtiment` or a
-/// comma opens.
+/// Factor for a query's words that probably describe something else than the street: words after the town, or words
+/// after the street in a part that begins with a comma or a word such as `bâtiment`. Such words are set aside.
 pub(super) const ASIDE_FACTOR: f32 = 0.3;
 
 /// A word of the query that describes its street.
@@ -34,7 +34,7 @@ impl DescribingWord {
     pub fn new(query: &Query, at: usize, token: &Token) -> Self {
         let text = token.text.as_str();
         let before = at.checked_sub(1).map(|before| &query.tokens[before]);
-        // In `D 12`, the letter is no article but the kind of a numbered road.
+        // In `D 12`, the letter is not an article but the kind of a numbered road.
         let next = query.tokens.get(at + 1);
         let is_road = text == "d"
             && next.is_some_and(|next| next.is_number() && !query.is_of_date(at + 1))
@@ -66,8 +66,8 @@ impl DescribingWord {
     }
 }
 
-/// Lowers the weight of words before the house number, which may name a company; the name of a building loses all of it
-/// where a street follows.
+/// Lowers the weight of words before the house number, which may name a company; the name of a building gets weight 0
+/// if a street type follows the number.
 pub(super) fn discount_prefix(words: &mut [DescribingWord]) {
     let is_house_number = |one: &DescribingWord| one.is_number && one.length <= 4;
     let Some(number) = words

@@ -24,10 +24,10 @@ const ELSEWHERE_COMPARED_MAX: usize = 200_000;
 const ELSEWHERE_BEGUN_MAX: usize = 64;
 /// Minimum share of the greatest rarity of a street's words at which the street is examined.
 const RARITY_SHARE_MIN: f32 = 0.5;
-/// Minimum fit of a street below which words are also read as misspelled.
+/// If no street fits at least this well, words are also read as misspelled.
 const FITS: f32 = 0.9;
-/// A street whose name contains the name of a town must explain at least this share of the query's words and of its
-/// own.
+/// Minimum share of the query's words, and of the street's own words, that must be explained for a street whose name
+/// contains the name of a town.
 const EXPLAINED: f32 = 0.85;
 /// Parts per unit of score; scores in the same part are ordered by nearness or size.
 const SCORE_PARTS: f32 = 1e4;
@@ -62,7 +62,7 @@ impl Geocoder {
         if nowhere.evidence <= 0.0 {
             return;
         }
-        // `12 rue de Mende` names a street, because no other word is left to name it.
+        // In `12 rue de Mende`, the town's name belongs to the street, because no other word is left to name it.
         let leaves_a_street = |one: &&Reading| {
             let left = StreetQuery::new(query, one, false);
             !one.is_begun && one.name_quality > 0.0 && left.telling().next().is_some()
@@ -112,7 +112,7 @@ impl Geocoder {
                     }
                 }
             }
-            // A word of the base may also be another one mistyped.
+            // If nothing fits, a word that exists in the base may still be a misspelling of another.
             if best >= FITS {
                 break;
             }
@@ -122,7 +122,8 @@ impl Geocoder {
     }
 
     /// Keeps the best of the candidates from `begin` on. Hundreds may fit equally well, such as every Place de la
-    /// Mairie; of those, keeps the nearest to the requested position, or those of the largest towns.
+    /// Mairie. Of those, keeps the ones nearest to the requested position, or without a position those of the largest
+    /// towns.
     fn keep_first(&self, request: &SearchRequest, candidates: &mut Vec<Candidate>, begin: usize) {
         if candidates.len() - begin <= KEPT_OF_READING {
             return;
@@ -165,7 +166,7 @@ impl Geocoder {
     /// [`ELSEWHERE_STREETS_MAX`]. If distinctive words are among the tokens `required`, as bits, only the streets that
     /// have all of them are returned.
     ///
-    /// A word that may be `misspelled` also stands for the words like it that begin with the same letter.
+    /// A word that may be `misspelled` also stands for similar words with the same first letter.
     fn streets_with_rarest(
         &self,
         described: &StreetQuery<'_>,
@@ -281,7 +282,7 @@ impl WordLists {
     }
 }
 
-/// Returns the evidence of a street outside the places that the query names; `evidence` is that of these places.
+/// Returns the evidence for a street outside the places that the query names, given the evidence for these places.
 fn evidence_beside(evidence: f32) -> f32 {
     (0.55 - 0.75 * evidence).max(0.0)
 }

@@ -1,7 +1,7 @@
 //! Explains how a result was found: how each word of the query was read, which places it may name, the parts of the
 //! scores.
 //!
-//! The query is read again for it, so a search without an explanation costs nothing extra.
+//! The explanation reads the query again, so a search without an explanation costs nothing extra.
 
 use serde::Serialize;
 
@@ -78,7 +78,7 @@ impl Geocoder {
         }
     }
 
-    /// Returns the reading that led to a result, and how its street was aligned.
+    /// Returns the reading of the query that led to a result, and the alignment of its street.
     fn reading_of<'q>(
         &self,
         query: &'q Query,

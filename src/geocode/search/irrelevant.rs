@@ -1,7 +1,7 @@
 //! Finds the words of a query that are irrelevant to street and place: post boxes, CEDEX, buildings, floors and flats.
 //!
-//! Such a word is only irrelevant with its number or letter: `Bât C`, `BP 123`, `3e étage`. `Place de la Tour` has
-//! none.
+//! Such a word is irrelevant only together with a number or letter, as in `Bât C`, `BP 123` or `3e étage`. `Tour` in
+//! `Place de la Tour` has neither, so it counts.
 
 use super::query::{bits, opens_street};
 use crate::text::fold::Token;
@@ -94,7 +94,7 @@ fn mail_box(tokens: &[Token]) -> Option<usize> {
     (token.is_number() && token.text.len() <= VALUE_DIGITS).then_some(number)
 }
 
-/// Returns how many tokens only announce a number: `n°`, `no`, `numéro`.
+/// Returns how many tokens only introduce a number: `n°`, `no`, `numéro`.
 fn filler(tokens: &[Token]) -> usize {
     let is_filler = |token: &Token| matches!(token.text.as_str(), "n" | "no" | "num" | "numero");
     match tokens {
@@ -147,7 +147,7 @@ fn door(text: &str, tokens: &[Token]) -> usize {
         let is_elided = text[token.end..].starts_with(['\'', '’']);
         token.text.len() == 1 && !(is_article && (is_elided || !is_flat))
     };
-    // In `Porte 3` the number is that of a door; in `Tour 3 rue …` it belongs to the street.
+    // In `Porte 3` the number is that of a door; in `Tour 3 rue …` it is the house number.
     let is_of_street = token.is_number() && tokens.get(value + 1).is_some_and(opens_street);
     if !is_value || (is_of_street && !is_flat) {
         return 0;

@@ -1,7 +1,7 @@
 //! Compares the tokens of a query with the words of the base, each pair once.
 //!
-//! A commune has some hundred distinct words and a query some eight tokens. Most pairs are ruled out by their first
-//! letters, their sounds, or the letters they have: 3 ns a pair.
+//! A commune has about a hundred distinct words, and a query about eight tokens. Most pairs are ruled out by their
+//! first letters, their sounds, or the letters they have: 3 ns a pair.
 
 use super::query::{Query, bit};
 use crate::index::word_kind::WordKind;
@@ -10,7 +10,7 @@ use crate::text::likeness::QueryWord;
 
 /// Minimum likeness of an alignment.
 pub(super) const LIKENESS_MIN: f32 = 0.5;
-/// Bit of a word of the base that may be written together with a neighbour in the query, or the reverse.
+/// Bit that marks a word of the base which may be joined with a neighbour in the query, or split there.
 pub(super) const GLUE: u64 = 1 << 63;
 /// Initial slots of the table of rows, a power of two: enough for the distinct words of an average commune.
 const SLOTS: usize = 1 << 9;
@@ -24,7 +24,7 @@ pub struct Likenesses {
     by_last: [u64; 256],
     /// Tokens that some reading may need: all but noise.
     needed: u64,
-    /// Open addressing: segment and word plus one, and the row; 0 is free.
+    /// Hash table with open addressing: key (segment and word, plus one; 0 if free) and row.
     slots: Vec<(u64, u32)>,
     rows: Vec<Row>,
     values: Vec<f32>,
@@ -92,7 +92,7 @@ impl Likenesses {
         }
     }
 
-    /// Returns the row with a number that [`Likenesses::row`] gave.
+    /// Returns the row with a number returned by [`Likenesses::row`].
     pub(super) fn row_at(&self, number: u32) -> &Row {
         &self.rows[number as usize]
     }

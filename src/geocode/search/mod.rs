@@ -29,14 +29,14 @@ pub use rank::{Match, Matched, PartMatch, position};
 
 /// Maximum number of candidates kept of one reading.
 const KEPT_OF_READING: usize = 40;
-/// Candidates kept beyond the requested number: some name the same spot, and the next one at another spot makes the
-/// best doubtful.
+/// Candidates kept beyond the requested number: some may be at the same spot, and the best one at another spot shows
+/// how doubtful the first result is.
 const KEPT_BEYOND: usize = 8;
-/// Maximum change of a score by a house number, found or missing.
+/// Difference in score between a house number that is found and one that is missing.
 const NUMBER_CHANGE: f32 = 0.08;
-/// Best score below which words are also looked up over all of France.
+/// If no candidate scores at least this, words are also looked up over all of France.
 const ELSEWHERE_BELOW: f32 = 0.72;
-/// Factor for the evidence of a former commune where the base does not say which former commune an area is.
+/// Factor for the evidence for a former commune if the base does not give the former commune of an area.
 const UNSAID_FORMER: f32 = 0.97;
 /// Maximum difference from the best score at which a result still makes the best doubtful.
 const DOUBT: f32 = 0.12;
@@ -96,7 +96,7 @@ pub struct SearchRequest {
     pub kind: Option<ResultKind>,
 }
 
-/// Outcome of the search for the house number.
+/// Result of the search for the house number.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NumberMatch {
     /// The query has no house number.
@@ -143,7 +143,7 @@ pub struct Geocoder {
     areas: Vec<(u32, u32)>,
     /// Paris, Lyon and Marseille with their arrondissements, as indexes into the table of places.
     divided: Vec<(u32, Vec<u32>)>,
-    /// Communes with addresses of a postal code, by the code.
+    /// Communes that have addresses with a postal code, by postal code.
     with_postal_code: HashMap<u32, Vec<u32>, FixedState>,
     /// Names of communes that the segments have and the table of places lacks.
     other_names: OtherNames,
@@ -218,7 +218,8 @@ impl Geocoder {
         let mut candidates = Vec::new();
         let mut best = 0.0_f32;
         for reading in &query.readings {
-            // Even the best result of a weaker reading would not make the best result so far doubtful.
+            // Readings come strongest first. From here on, even the best result would be too weak to cast doubt on the
+            // best one so far.
             if rank::best_score(reading.evidence) < best - DOUBT {
                 break;
             }
@@ -281,7 +282,7 @@ impl Geocoder {
         }
     }
 
-    /// Returns the segments and areas of a reading's places, and the share of the evidence that holds there.
+    /// Returns the segments and areas of a reading's places, each with the factor for the reading's evidence there.
     fn areas_of(&self, reading: &Reading) -> Vec<(u32, u32, f32)> {
         let places = Places::get();
         let mut found: Vec<(u32, u32, f32)> = Vec::new();
@@ -311,7 +312,7 @@ impl Geocoder {
     }
 
     /// Returns how certainly an area of a place's commune belongs to the place; `None` for an area of another former
-    /// commune. A former commune has its own area where the base names it.
+    /// commune. A former commune has its own area if the base names it.
     fn certainty(&self, place: &Place, segment: u32, area: u32) -> Option<f32> {
         if place.kind != PlaceKind::Former || place.code.is_empty() {
             return Some(1.0);
@@ -384,7 +385,7 @@ impl Geocoder {
     }
 }
 
-/// Adds the communes of a reading as results; the fewer other words the query has, the better they score.
+/// Adds the communes of a reading as results; they score better the fewer other words the query has.
 fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidate>) {
     if reading.used == 0 && query.tokens.len() > 1 {
         return;
@@ -422,8 +423,8 @@ fn candidate(segment: usize, street: u32, fit: Fit, reading: &Reading) -> Candid
     }
 }
 
-/// Keeps the best of the candidates from `begin` on: `enough` of them, and those that a house number may raise to the
-/// same score, at most [`KEPT_OF_READING`].
+/// Keeps the best of the candidates from `begin` on: `enough` of them, and those that could reach the same score
+/// through a house number, at most [`KEPT_OF_READING`].
 fn keep_best(candidates: &mut Vec<Candidate>, begin: usize, enough: usize) {
     let of_reading = &mut candidates[begin..];
     let better = |one: &Candidate, other: &Candidate| other.score.total_cmp(&one.score);

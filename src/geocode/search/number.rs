@@ -36,7 +36,7 @@ impl Geocoder {
         let find = |at: usize| {
             let number = query.tokens[at].text.parse().ok()?;
             let free = (at + 1..query.tokens.len()).take_while(|at| is_free(*at));
-            // In `14 à 16`, the word is no suffix.
+            // In `14 à 16`, `à` is not a suffix.
             let is_range = (at + 1..=at + 2)
                 .any(|end| end < query.tokens.len() && range_start(query, end) == Some(at));
             let following: Vec<&Token> = free
@@ -82,7 +82,8 @@ fn range_start(query: &Query, end: usize) -> Option<usize> {
     (from < to && to - from <= RANGE_MAX).then_some(start)
 }
 
-/// Returns the house number that the words after the number ask for, among those that differ only by their suffix.
+/// Chooses the house number whose suffix fits the words after the number, among house numbers that differ only by
+/// suffix.
 fn best_number(houses: Vec<HouseNumber>, following: &[&Token]) -> Option<NumberMatch> {
     // `241 r …` is more often a rue than a suffix; `241r` is the suffix.
     let is_suffix = |token: &&&Token| token.joined || lexicon::expansions(&token.text).is_empty();

@@ -1,8 +1,9 @@
-//! Reads a query: which of its words may name the place, which are a postal code, which are irrelevant to the address.
+//! Reads a query: finds the words that may name the place, the postal code, and the words that are irrelevant to the
+//! address.
 //!
 //! A query has several readings (`rue de Mende` may be a street of any town, or end with the town of Mende). Each
-//! reading has the tokens that name the place and the strength of that evidence; the streets of those communes decide
-//! between readings.
+//! reading records the tokens that name the place and the strength of that evidence. The search then decides between
+//! readings by how well the streets of those communes fit.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -32,21 +33,21 @@ pub(super) const SPELLED: f32 = 0.97;
 const CONFLICTING: f32 = 0.5;
 /// Factor for a name in the middle of a query.
 const IN_THE_MIDDLE: f32 = 0.6;
-/// Factor for a name that is followed only by a part of the town: `Mende centre`.
+/// Factor for a name followed only by a part of the town, as in `Mende centre`.
 const BEFORE_ITS_PART: f32 = 0.97;
 /// Factor for a name at the beginning.
 const AT_THE_START: f32 = 0.95;
 /// Factor for a name that is also a street type, with more words after it: `Rue de la Gare` is rarely in the commune of
 /// Rue.
 const OPENS_A_STREET: f32 = 0.5;
-/// Factor for a town whose name differs by one edit from the query, if the query has the exact name of another town:
-/// `Murs` may be Maurs.
+/// Factor for a town whose name is one edit away, if the same words are the exact name of another town: `Murs` may be
+/// Maurs.
 pub(super) const OTHER_TOWN: f32 = 0.45;
 /// Minimum evidence of a reading that is followed.
 const EVIDENCE_MIN: f32 = 0.3;
-/// Evidence above which names with an edit are not searched: a name and a postal code agree.
+/// If a reading has more evidence than this, because name and postal code agree, misspelled names are not searched.
 const CERTAIN: f32 = 1.0;
-/// Minimum length of the beginning of a name while it is being typed, in bytes.
+/// Minimum length of a name prefix while it is being typed, in bytes.
 const BEGINNING_MIN: usize = 3;
 
 /// Agreement of a postal code with a place.
@@ -75,7 +76,7 @@ pub struct Reading {
     pub name_quality: f32,
     /// How the postal code agrees.
     pub postal_code: Agreement,
-    /// Whether the name is only begun, because it is still being typed.
+    /// Whether the name is only a prefix, because it is still being typed.
     pub is_begun: bool,
 }
 
@@ -192,7 +193,8 @@ impl Query {
         is_month(at + 1) || (is_year && at.checked_sub(1).is_some_and(is_month))
     }
 
-    /// Returns whether the only town it may name is misspelled, so that its words may belong to a street instead.
+    /// Returns whether every town that the query may name is misspelled, so that its words may belong to a street
+    /// instead.
     pub fn is_place_doubtful(&self) -> bool {
         let is_edited = |one: &Reading| one.name_quality < SPELLED && !one.is_begun;
         self.postal_code.is_none()

@@ -1,4 +1,4 @@
-//! Ranks candidates, and determines how the parts of each agree with the query and how probable it is.
+//! Ranks candidates. Also determines how the parts of each agree with the query, and how probable each is.
 
 use super::align::Fit;
 use super::calibration::{self, FEATURES};
@@ -13,7 +13,7 @@ use toise_geo::places::Places;
 
 /// Maximum evidence of a reading.
 const EVIDENCE_MAX: f32 = 1.12;
-/// Share of a street's score that its place determines.
+/// Share of a street's score that depends on how well the place fits.
 const PLACE_SHARE: f32 = 0.5;
 /// Maximum score of a commune.
 const COMMUNE_BEST: f32 = 0.95;
@@ -27,37 +27,38 @@ const NEAR_M: f64 = 20_000.0;
 const IMPORTANCE_WEIGHT: f32 = 0.01;
 /// Minimum likeness of a name that counts as written exactly; abbreviations reach it.
 const EXACT: f32 = 0.95;
-/// Factor for another postal code than that of the address, where the commune has both.
+/// Factor if the query has a different postal code from the address, but the commune has both.
 const SAME_COMMUNE: f32 = 0.9;
-/// Minimum length of a word of a town's name that counts alone, in bytes.
+/// Minimum length of a single word that counts as part of a town's name, in bytes.
 const TOWN_WORD_MIN: usize = 4;
-/// Evidence that such a word adds to a postal code, and how well the name then fits.
+/// Evidence that such a word adds to a postal code, and the quality that the town's name then gets.
 const TOWN_WORD: f32 = 0.15;
 const TOWN_WORD_QUALITY: f32 = 0.85;
-/// Streets of one name that are nearer than this to the requested position are about equally probable, metres.
+/// Streets with the same name that are nearer than this to the requested position are about equally probable, metres.
 const NEAR_SHARE_M: f64 = 1_000.0;
 /// Minimum score of a result.
 const SCORE_MIN: f32 = 0.2;
 /// Minimum probability of a result, before results that fit equally well share it. A result below it counts as not
 /// found.
 pub(crate) const FOUND_FROM: f32 = 0.001;
-/// Reach of a named place around its position, metres: the base has no extent.
+/// Assumed radius of a named place, metres; the base gives none.
 const PLACE_REACH_M: f64 = 1_000.0;
 /// Distance from the requested position beyond which a result whose town was not named is uncertain, metres.
 pub(crate) const FAR_M: f64 = 50_000.0;
-/// Maximum difference in score of another street or place of one name: `Rue du Moulin` and `Le Moulin`.
+/// Maximum difference in score at which another street or place of the same name may be meant: `Rue du Moulin` and `Le
+/// Moulin`.
 const NAMESAKE: f32 = 0.15;
 /// Maximum number of candidates that are ranked.
 const MATCHES_MAX: usize = 50;
 /// Candidates ranked beyond the requested number.
 const MATCHES_BEYOND: usize = 8;
-/// Factor for the probability of a town that the query does not name, because it names another one exactly.
+/// Factor for the probability of a town with a similar name, if the query has the exact name of another town.
 const OTHER_TOWN_TRUST: f32 = 0.4;
 /// Distance within which two results count as one spot, metres.
 const SPOT_M: f64 = 30.0;
-/// Maximum difference of results that count as equally good: a little more than importance adds.
+/// Maximum difference in score of results that count as equally good: a little more than importance can add.
 const TIED: f32 = 0.012;
-/// Maximum margin to the next result that counts.
+/// Maximum margin to the next result that is taken into account.
 const MARGIN_MAX: f32 = 0.3;
 
 /// Agreement of a part of an address with the query.
@@ -142,7 +143,7 @@ pub(super) fn best_score(evidence: f32) -> f32 {
     1.0 - PLACE_SHARE + PLACE_SHARE * place + NUMBER_FOUND
 }
 
-/// Returns the fit below which a street of a reading with this evidence cannot reach a score.
+/// Returns the minimum fit with which a street of a reading with this evidence can reach a score.
 pub(super) fn least_fit(evidence: f32, score: f32) -> f32 {
     (score - NUMBER_FOUND) / (best_score(evidence) - NUMBER_FOUND)
 }
@@ -157,7 +158,7 @@ pub(crate) fn importance(population: u32, numbers: u32) -> f32 {
     (((1.0 + population as f32 / 3.0).ln() + (1.0 + numbers as f32).ln()) / 20.0).clamp(0.0, 1.0)
 }
 
-/// A candidate with its order among the results.
+/// A candidate with its sort key among the results.
 struct Ranked<'c> {
     order: f32,
     candidate: &'c Candidate,
@@ -241,9 +242,9 @@ pub(super) fn rank(
 /// Returns how far the right address may be from a result, metres; `None` for a house number that is found and for a
 /// commune.
 ///
-/// A street reaches to its farthest house number, and as far as other streets and places of its name in the commune. A
-/// result whose town is not named is as uncertain as it is far from the requested position, if that is more than
-/// [`FAR_M`].
+/// For a street, this is the distance to its farthest house number, or to other streets and places of the same name in
+/// the commune. For a result whose town is not named, it is the distance from the requested position, if that is more
+/// than [`FAR_M`].
 fn uncertainty_m(
     geocoder: &Geocoder,
     request: &SearchRequest,
@@ -444,14 +445,14 @@ pub fn position(geocoder: &Geocoder, one: &Match) -> (f64, f64) {
     }
 }
 
-/// Returns how much better a result is than the best other one at another spot. Results that share a probability with
-/// it do not count.
+/// Returns how much better a result scores than the best one at another spot. Results that share a probability with it
+/// are ignored.
 fn margin(found: &[Ranked<'_>], shares: &[f32], index: usize) -> f32 {
     let here = found[index].about.position;
     let is_tied = |at: usize| at < shares.len() && index < shares.len();
     let other = found.iter().enumerate().find(|(other, one)| {
         let there = one.about.position;
-        // Two names of the same spot do not make each other doubtful.
+        // Two results at the same spot do not cast doubt on each other.
         *other != index
             && !is_tied(*other)
             && planar_distance_m(here.0, here.1, there.0, there.1) > SPOT_M
@@ -480,7 +481,7 @@ fn to_match(geocoder: &Geocoder, query: &Query, one: &Ranked<'_>, margin: f32) -
     }
 }
 
-/// Returns the factor for the probability of a candidate: less than 1 where the query names another town exactly.
+/// Returns the factor for the probability of a candidate: less than 1 if the query names another town exactly.
 fn trust(candidate: &Candidate) -> f32 {
     let is_other_town = candidate.name_quality > 0.0 && candidate.name_quality <= OTHER_TOWN;
     if is_other_town { OTHER_TOWN_TRUST } else { 1.0 }
@@ -551,8 +552,8 @@ fn city_match(query: &Query, candidate: &Candidate, place: u32) -> PartMatch {
     }
 }
 
-/// Returns the shares of the first results, which fit equally well at several spots, in their common probability. The
-/// shares are equal without a position; with one, they fall with the square of the distance.
+/// Returns how the first results share one probability if they fit equally well at different spots. Without a requested
+/// position, the shares are equal; with one, they fall with the square of the distance.
 fn shares(request: &SearchRequest, found: &[Ranked<'_>]) -> Vec<f32> {
     let Some(first) = found.first() else {
         return Vec::new();
@@ -583,8 +584,8 @@ fn shares(request: &SearchRequest, found: &[Ranked<'_>]) -> Vec<f32> {
     weights.iter().map(|one| one / all).collect()
 }
 
-/// Gives the first results their shares. The next one has at most what they leave, and at least half of the last; each
-/// other one has at most the probability of the one before.
+/// Gives the first results their shares of the probability. The next result is limited to what they leave, but not
+/// below half of the last of them. Every result is limited to the probability of the one before.
 fn give_probabilities(matches: &mut [Match], shares: &[f32]) {
     let (mut ceiling, mut left) = (1.0_f32, 1.0_f32);
     for (index, one) in matches.iter_mut().enumerate() {

@@ -1,22 +1,23 @@
-//! Symmetric deletion: a name and a text one edit apart share a form when up to one letter of each is left out.
+//! Finds names one edit away by symmetric deletion: two strings one edit apart become equal if at most one letter of
+//! each is dropped.
 
-/// Index of names by the digests of their forms with at most one letter left out.
+/// Index of names by the digests of their forms with at most one letter dropped.
 ///
 /// 40,000 names give half a million digests, 6 MB. Most texts are not near any name. A filter of one bit per digest,
 /// 1 MiB, rules out a digest with one read.
 #[derive(Default)]
 pub struct Deletions {
     filter: Vec<u64>,
-    /// Where the entries of a bucket begin.
+    /// Index of the first entry of each bucket.
     starts: Vec<u32>,
     /// Low 32 bits of the digest, and the number of the name.
     entries: Vec<(u32, u32)>,
 }
 
 impl Deletions {
-    /// Bits of a digest that choose its bit of the filter.
+    /// Number of digest bits that select the bit of the filter.
     const FILTER_BITS: u32 = 23;
-    /// Bits of a digest that choose its bucket.
+    /// Number of digest bits that select the bucket.
     const BUCKET_BITS: u32 = 18;
 
     /// Creates the index from names and their numbers.
@@ -49,8 +50,8 @@ impl Deletions {
         (digest >> (64 - Self::BUCKET_BITS)) as usize
     }
 
-    /// Calls `each` with the numbers of names that may be one edit from a text. Some numbers are repeated, and a few
-    /// belong to other names whose digests agree by chance.
+    /// Calls `each` with the numbers of names that may be one edit away from a text. Some numbers are repeated, and a
+    /// few belong to other names whose digests collide.
     pub fn each_neighbour(&self, text: &str, mut each: impl FnMut(u32)) {
         each_deletion(text, |digest| self.each_name(digest, &mut each));
     }
@@ -71,9 +72,9 @@ impl Deletions {
     }
 }
 
-/// Calls `each` with the digests of a name, whole and with each letter left out.
+/// Calls `each` with the digest of a name, and with its digests without each of its letters.
 ///
-/// The digest of a text is a polynomial of its bytes, so that leaving out a letter costs two multiplications.
+/// The digest of a text is a polynomial of its bytes, so dropping a letter costs two multiplications.
 fn each_deletion(name: &str, mut each: impl FnMut(u64)) {
     const BASE: u64 = 0x0100_0000_01b3;
     let mix = |sum: u64| {

@@ -1,7 +1,7 @@
 //! Splits a text into folded tokens that record their position in it.
 //!
 //! Folding drops case, accents and ligatures. A token is a run of letters or a run of digits, so `33bis` and
-//! `75011Paris` are two tokens each; [`Token::joined`] says that nothing is between them.
+//! `75011Paris` are two tokens each; [`Token::joined`] marks that nothing is between them.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;

@@ -254,7 +254,7 @@ pub fn suffix_code(word: &str) -> Option<u8> {
     })
 }
 
-/// Code of a suffix without its own code, such as `a bis`, `b1` or `2`: the index stores its text.
+/// Code for any suffix that has no code of its own, such as `a bis`, `b1` or `2`; the index stores its text.
 pub const OTHER_SUFFIX: u8 = 31;
 
 /// Returns the suffix with a code of [`suffix_code`]; empty for 0 and for [`OTHER_SUFFIX`].
@@ -273,7 +273,7 @@ pub fn suffix_text(code: u8) -> &'static str {
     }
 }
 
-/// Returns the suffix that a letter often abbreviates, and the reverse: `b` may be bis as well as B.
+/// Returns the suffix that a letter often abbreviates, or the letter for such a suffix: `b` may be bis as well as B.
 pub fn suffix_alias(code: u8) -> Option<u8> {
     match code {
         6 => Some(1),
@@ -286,7 +286,7 @@ pub fn suffix_alias(code: u8) -> Option<u8> {
     }
 }
 
-/// Returns whether a word introduces something that an address base does not hold, if a number or a letter follows.
+/// Returns whether a word, if a number or a letter follows, introduces something that an address base does not hold.
 pub fn is_noise_opener(word: &str) -> bool {
     const DOORS: &[&str] = &[
         "bal", "boite", "bt", "cidex", "entree", "esc", "escalier", "etage", "etg", "hall",

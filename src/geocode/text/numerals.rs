@@ -1,4 +1,4 @@
-//! Numbers as street names write them: digits, words, ordinals and Roman numerals.
+//! Reads numbers as street names write them: digits, words, ordinals and Roman numerals.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -36,7 +36,7 @@ const WORDS: &[(usize, &str, &str)] = &[
 ];
 
 struct Numerals {
-    /// The forms of each value.
+    /// The ways to write each value.
     forms: HashMap<usize, Vec<String>>,
     values: HashMap<String, usize>,
 }

@@ -1,4 +1,4 @@
-//! Titles and first names, which people leave out of a street's name or write as an initial.
+//! Lists titles and first names, which people often omit from a street's name or write as an initial.
 //!
 //! `Avenue du Maréchal Foch` is called `avenue Foch`, and `Rue Jean Moulin` `rue Moulin`. The name that follows them
 //! distinguishes the street from others.

@@ -96,7 +96,7 @@ fn next(rest: &[u8], is_first: bool) -> (&'static str, usize) {
     (sound, 1)
 }
 
-/// Returns the FNV-1a hash of bytes, never 0.
+/// Returns the FNV-1a hash of bytes, but never 0.
 fn digest(bytes: &[u8]) -> u32 {
     let hash = bytes.iter().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)

@@ -1,6 +1,6 @@
 //! Converts answers of the upstream service to addresses, and determines their confidence.
 //!
-//! Nothing in an answer is trusted: a feature is left out if it lacks properties that our contract promises, if its
+//! Nothing in an answer is trusted: a feature is dropped if it lacks properties that our contract promises, if its
 //! score is not valid, or if its position cannot be that of its commune. The score stays as given. The public service's
 //! score measures how alike two texts are, not how probable the address is, so [`Confidence`] is derived from it
 //! conservatively: high confidence also requires that the query names the town.
@@ -50,7 +50,7 @@ pub struct Found {
     importance: f64,
 }
 
-/// Parses the body of an answer; features that cannot be used are left out.
+/// Parses the body of an answer; features that cannot be used are dropped.
 ///
 /// # Errors
 /// It is not a GeoJSON feature collection.
@@ -212,7 +212,7 @@ pub fn of_reverse(found: Vec<Found>, call: &ReverseCall) -> Vec<Address<'static>
     let placed = |(metres, mut address): (f64, Address<'static>)| {
         let properties = &mut address.properties;
         properties.distance = Some(metres.round() as u64);
-        // Only the commune is known here, however near its centre is.
+        // Only the commune is known, so confidence is low even if its centre is near.
         properties.confidence = match properties.kind {
             ResultKind::Municipality => Confidence::Low,
             _ => Confidence::of_distance(metres),
@@ -222,9 +222,9 @@ pub fn of_reverse(found: Vec<Found>, call: &ReverseCall) -> Vec<Address<'static>
     near.into_iter().map(placed).collect()
 }
 
-/// Returns the confidence of a result. It is high from [`HIGH_FROM`] on, if the query names the town and the result has
-/// the requested house number, and medium from [`MEDIUM_FROM`] on. A result outside the postal codes that the query
-/// names always has low confidence.
+/// Returns the confidence of a result. It is high for a score of at least [`HIGH_FROM`] if the query names the town and
+/// the result has the requested house number. It is medium for a score of at least [`MEDIUM_FROM`]. A result outside
+/// the postal codes that the query names always has low confidence.
 fn confidence(properties: &AddressProperties<'_>, request: &SearchRequest) -> Confidence {
     let words: Vec<String> = fold::tokens(&request.text)
         .into_iter()

@@ -1,7 +1,7 @@
 //! The circuit breaker of the upstream service, so that callers do not wait for a dead service.
 //!
 //! After [`FAILURES_TO_OPEN`] consecutive failures it opens: no request is sent for a pause. Then one request probes
-//! the service (half-open); its success closes the breaker, its failure doubles the pause. A `Retry-After` of the
+//! the service (half-open); its success closes the breaker, its failure doubles the pause. A `Retry-After` from the
 //! service opens it at once for the time demanded. It does no I/O and reads no clock: callers pass the time.
 
 use std::time::Duration;
@@ -47,9 +47,9 @@ impl BreakerState {
 /// The kind of admission of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// As any request while the breaker is closed.
+    /// A request while the breaker is closed.
     Usual,
-    /// As the request that tests whether the service is back.
+    /// The request that tests whether the service is back.
     Probe,
 }
 
@@ -61,7 +61,7 @@ pub struct Breaker {
     open_until: Option<Duration>,
     pause: Duration,
     is_probing: bool,
-    /// How often it opened, failed probes included.
+    /// How often it opened, including after failed probes.
     opened: u64,
 }
 
@@ -225,7 +225,7 @@ mod tests {
         let wait = Duration::from_secs(40);
         breaker.failed(NOW, Admission::Usual, Some(wait));
         assert_eq!(breaker.check(NOW), Err(wait));
-        // Neither an answer nor a shorter demand to a request that was in flight shortens the wait.
+        // A request that was in flight does not shorten the wait, whether it succeeds or demands a shorter one.
         breaker.succeeded(NOW);
         breaker.failed(NOW, Admission::Usual, Some(Duration::from_secs(1)));
         assert_eq!(breaker.check(NOW), Err(wait));

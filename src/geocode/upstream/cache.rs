@@ -1,7 +1,7 @@
 //! The cache of the upstream service's answers, in the store. Every call here blocks.
 //!
-//! An error of the cache never fails a query: an answer that cannot be read is requested again; if one cannot be
-//! written, this is logged.
+//! An error of the cache never fails a query: an answer that cannot be read is requested again, and an answer that
+//! cannot be written is logged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use toise_store::{Store, document};
 
 /// Maximum number of cached answers, about 100 MB.
 pub const ENTRIES_MAX: i64 = 100_000;
-/// Number of answers after which the expired and the excess ones are deleted.
+/// Expired and excess answers are deleted each time this many were cached.
 pub const PURGE_EVERY: u64 = 256;
 /// Time for which an empty answer is cached.
 pub const NOTHING_AGE_MAX: Duration = Duration::from_secs(86_400);
@@ -74,7 +74,7 @@ impl Cache {
         };
         let now_ms = self.clock.now().timestamp_millis();
         let expired_ms = self.expired_ms(self.age_max);
-        // The first answer of a process purges too: the setting may have changed since.
+        // The first answer that a process caches also purges, because the settings may have changed since the last run.
         let is_to_purge = self
             .kept
             .fetch_add(1, Ordering::Relaxed)

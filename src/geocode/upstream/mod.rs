@@ -1,5 +1,4 @@
-//! The upstream service: a geocoder with the same contract that is asked for what the index does not hold, or instead
-//! of it.
+//! The upstream service: a geocoder with the same API, asked for what the index does not hold, or instead of the index.
 //!
 //! The public one is `https://data.geopf.fr/geocodage`. A query goes through these steps, each of which may end it: the
 //! cached answers (`cache`), the circuit breaker (`breaker`), the limit on requests in flight, the rate limit (`pace`),
@@ -42,11 +41,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of an answer, bytes.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
-/// Time after which a query may be repeated if too many others were waiting or the service was failing.
+/// Time after which a query may be retried if too many others were waiting or the service was failing.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Number of locks that keep equal queries from being sent at the same time.
 const TURNS: usize = 256;
-/// Statuses that refuse the query, and say nothing about the health of the service.
+/// Statuses that refuse the query without indicating a failure of the service.
 const REFUSALS: [u16; 2] = [400, 422];
 
 /// Error of a query to which the upstream service gave no answer.
@@ -68,7 +67,7 @@ impl Unavailable {
     }
 }
 
-/// Numbers of queries since the start, by outcome.
+/// Number of queries since the start, by outcome.
 #[derive(Debug, Default)]
 struct Counts {
     kept: AtomicU64,
@@ -148,7 +147,7 @@ impl Upstream {
         }))
     }
 
-    /// Returns the condition under which it is asked.
+    /// Returns when it is asked.
     pub fn mode(&self) -> UpstreamMode {
         self.shared.mode
     }
@@ -217,7 +216,7 @@ impl Upstream {
         let (upstream, to_keep) = (self.clone(), found.clone());
         let keeping =
             tokio::task::spawn_blocking(move || upstream.shared.cache.put(digest, &to_keep));
-        // A panic of the cache is logged already; the answer is still valid.
+        // A panic in the cache has already been logged; the answer is still valid.
         let _ = keeping.await;
         Ok(found)
     }
@@ -234,7 +233,7 @@ impl Upstream {
 }
 
 impl UpstreamInner {
-    /// Takes the lock of a query, which equal queries share.
+    /// Takes the lock of a query. Equal queries share one lock.
     async fn turn(
         &self,
         digest: [u8; 32],

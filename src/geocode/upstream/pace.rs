@@ -1,7 +1,7 @@
-//! The rate limit of requests to the upstream service: evenly spaced, up to a maximum per second.
+//! Limits the rate of requests to the upstream service: evenly spaced, up to a maximum per second.
 //!
-//! Each request takes the next free time slot. One that would wait longer than its caller accepts takes none, so the
-//! queue in front of the service stays short. This reads no clock: callers pass the time.
+//! Each request takes the next free time slot. A request that would wait longer than its caller accepts takes no slot,
+//! so the queue in front of the service stays short. This reads no clock: callers pass the time.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A query to the upstream service: the parameters that both services have in common, normalised.
+//! A normalised query to the upstream service, with the parameters that it shares with our own API.
 //!
 //! Two queries that differ only in case or blanks are the same, and the cache's key is made of exactly what is sent.
 //! Parameters that the public service does not know (`maxdistance`, `with`, `explain`) are applied to its answer.
@@ -36,7 +36,7 @@ impl Question {
             ("autocomplete", autocomplete.to_string()),
         ];
         if let Some((lat, lon)) = request.near {
-            // A preference needs a precision of only about a hundred metres.
+            // A position that only expresses a preference needs a precision of about a hundred metres.
             parameters.push(("lat", format!("{lat:.3}")));
             parameters.push(("lon", format!("{lon:.3}")));
         }
@@ -51,7 +51,7 @@ impl Question {
     /// Creates the query of a reverse search.
     pub fn reverse(call: &ReverseCall) -> Self {
         let parameters = vec![
-            // Six decimals are exact to a decimetre.
+            // Six decimals are precise to about 0.1 m.
             ("lat", format!("{:.6}", call.lat)),
             ("lon", format!("{:.6}", call.lon)),
             ("limit", call.limit.to_string()),

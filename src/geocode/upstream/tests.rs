@@ -306,7 +306,7 @@ async fn what_cannot_be_used_of_an_answer_is_left_out() {
     let fixture = Fixture::new(&server.base, |_| {});
     assert!(fixture.search(TEXT).await.unwrap().is_empty());
 
-    // The other features stay, in our order, and no more of them than requested.
+    // The other features are kept, in our order, and no more than requested.
     let mut features = broken.to_vec();
     features.extend([0.5, 0.9, 0.7].map(|score| with(mende(), "score", json!(score))));
     features.push(with(mende(), "type", json!("street")));

@@ -1,5 +1,5 @@
-//! Attributes to columns: JSON objects of features whose types are decided over all of them, and columns of files to the
-//! few types that a layer has.
+//! Converts attributes to columns: JSON objects of features, whose types are decided from all of them, and columns of
+//! files, to the few types that a layer has.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::metadata::AttributeKind;
 
-/// Makes columns of the properties of features. Lists and objects become JSON text.
+/// Converts the properties of features to columns. Lists and objects become JSON text.
 ///
 /// # Errors
 /// There is more text than a column can hold.
@@ -26,7 +26,7 @@ pub(super) fn of_properties(mut rows: Vec<Map<String, Value>>) -> Result<RecordB
         }
     }
     let count = rows.len();
-    // Names in the order in which they are first met.
+    // Names in the order of their first occurrence.
     let mut names: Map<String, Value> = Map::new();
     for name in rows.iter().flat_map(Map::keys) {
         if !names.contains_key(name) {
@@ -66,7 +66,7 @@ fn without_columns(rows: usize) -> Result<RecordBatch, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Converts columns to the types of a layer. Lists and structs become text; binary columns are left out.
+/// Converts columns to the types of a layer. Lists and structs become text; binary columns are dropped.
 ///
 /// # Errors
 /// A value cannot be converted.

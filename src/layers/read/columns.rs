@@ -1,5 +1,5 @@
-//! Finds and reads the geometries of a table: one column of WKB, WKT or GeoJSON, one of `latitude, longitude`, or two
-//! of coordinates.
+//! Finds and reads the geometries of a table: one column of WKB, WKT or GeoJSON, one column of `latitude, longitude`,
+//! or two columns of coordinates.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
@@ -226,7 +226,7 @@ fn position_of(cell: &str) -> Result<Coord, String> {
     })
 }
 
-/// A column of coordinates: numbers, or texts with decimal commas or points.
+/// A column of coordinates: numbers, or strings with decimal commas or points.
 enum Numbers {
     Numbers(ArrayRef),
     Texts(ArrayRef),

@@ -1,4 +1,4 @@
-//! FlatGeobuf.
+//! Reads FlatGeobuf files.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -12,10 +12,10 @@ use super::{RawLayer, attributes, check_count};
 use crate::geometry::GeometryBuilder;
 use crate::reference_system::ReferenceSystem;
 
-/// Reads a file. The library panics at some damaged files.
+/// Reads a file. May panic on some damaged files, because the library does.
 ///
 /// # Errors
-/// It is damaged, or has curves.
+/// The file is damaged, or has curves.
 pub(super) fn read(file: File) -> Result<RawLayer, String> {
     let failed = |error: flatgeobuf::Error| format!("not readable as FlatGeobuf: {error}");
     let mut features = FgbReader::open(BufReader::new(file))

@@ -1,7 +1,7 @@
-//! GeoJSON: a feature collection, one feature, or features one after another, such as one a line.
+//! Reads GeoJSON: a feature collection, a single feature, or a sequence of features, such as one per line.
 //!
-//! Features are read one by one, so that an error names the feature. Geometries are read by types of our own, because
-//! positions need at least two numbers.
+//! Features are read one by one, so that errors can name the feature. Geometries are read with our own types, to check
+//! that positions have at least two numbers.
 
 use std::fmt;
 use std::io::BufRead;

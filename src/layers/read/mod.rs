@@ -1,6 +1,6 @@
 //! Readers of files: GeoJSON, GeoParquet, FlatGeobuf, and tables with coordinates, WKT or GeoJSON in their columns.
 //!
-//! Every reader returns a [`RawLayer`], which is all in memory, with the geometries as they are in the file.
+//! Every reader returns a [`RawLayer`], which is entirely in memory, with the geometries as they are in the file.
 
 mod attributes;
 mod columns;

@@ -1,4 +1,4 @@
-//! Tables: GeoParquet, and Parquet, CSV or a spreadsheet whose columns hold coordinates, WKT or GeoJSON.
+//! Reads tables: GeoParquet, or Parquet, CSV and spreadsheets whose columns hold coordinates, WKT or GeoJSON.
 
 use std::fs::File;
 use std::io::BufRead;
@@ -19,13 +19,13 @@ use crate::reference_system::ReferenceSystem;
 
 /// Rows read at once.
 const BATCH_ROWS: usize = 8_192;
-/// Key of the description of GeoParquet among the metadata of a file.
+/// Key of the GeoParquet description in the metadata of a file.
 const GEO: &str = "geo";
 
 /// Reads delimited text; `open` opens it and is called twice.
 ///
 /// # Errors
-/// It is no table, or has no column with a geometry.
+/// The text is not a table, or has no column with a geometry.
 pub(super) fn read_text(
     open: impl Fn() -> Result<Box<dyn BufRead + Send>, String>,
     form: &SharedForm,
@@ -38,7 +38,7 @@ pub(super) fn read_text(
 /// Reads Parquet.
 ///
 /// # Errors
-/// It is damaged, or has no column with a geometry.
+/// The file is damaged, or has no column with a geometry.
 pub(super) fn read_parquet(file: File) -> Result<RawLayer, String> {
     let rows = ForeignParquet::open(file, BATCH_ROWS).map_err(|error| error.to_string())?;
     let schema = Arc::clone(rows.schema());

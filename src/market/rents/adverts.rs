@@ -1,5 +1,5 @@
-//! The homes to rent that the adverts show, one for each property, however many adverts show it. Homes without a
-//! commune or a plausible rent and surface are left out, and counted.
+//! Reads the homes to rent, one for each property, however many adverts show it. Homes without a commune or a plausible
+//! rent and surface are skipped and counted.
 
 use std::ops::RangeInclusive;
 
@@ -35,9 +35,10 @@ const CENTRE_ROUNDING_DEG: f64 = 0.000_51;
 /// A home to rent.
 #[derive(Clone, Copy, Debug)]
 pub struct Rental {
-    /// Latitude and longitude, degrees; none for an advert that only names its commune, and so has its centre.
+    /// Latitude and longitude, degrees; `None` for an advert that only names its commune, whose position is therefore
+    /// the commune's centre.
     pub position: Option<(f64, f64)>,
-    /// Its commune or arrondissement of today.
+    /// Its current commune or arrondissement.
     pub place: &'static Place,
     /// Flat or house.
     pub class: HomeClass,
@@ -45,22 +46,22 @@ pub struct Rental {
     pub surface_m2: f64,
     /// Main rooms.
     pub rooms: Option<f64>,
-    /// Whether it is let furnished.
+    /// Whether it is let furnished; `None` if unknown.
     pub is_furnished: Option<bool>,
     /// Monthly rent as advertised, EUR.
     pub rent_eur: f64,
     /// Days since it was last on offer; 0 while it is.
     pub age_days: i32,
-    /// A number that depends on place and surface alone: homes that may be the same one share it.
+    /// A number that depends only on place and surface, so that homes that may be the same share it.
     pub key: u64,
 }
 
-/// The homes to rent of a view.
+/// The homes to rent in a view.
 #[derive(Clone, Debug, Default)]
 pub struct Rentals {
-    /// Those that an estimate can learn from, in the order of their keys.
+    /// Homes that an estimate can learn from, in the order of their keys.
     pub homes: Vec<Rental>,
-    /// Those without a commune, surface or plausible rent, or on offer too long ago.
+    /// Number of homes without a commune, surface or plausible rent, or last on offer too long ago.
     pub left_out: u64,
 }
 
@@ -105,7 +106,7 @@ pub fn read(
         all.left_out += part.left_out;
         all.homes.extend(part.homes);
     }
-    // The order of files and batches must not decide sums and folds.
+    // The order of files and batches must not affect sums and folds.
     all.homes
         .sort_unstable_by_key(|home| (home.key, home.rent_eur.to_bits(), home.age_days));
     Ok(all)
@@ -198,7 +199,7 @@ fn whole(numbers: &ArrayRef, row: usize) -> Option<f64> {
     numbers.is_valid(row).then(|| f64::from(numbers.value(row)))
 }
 
-/// Returns a number that depends on place and surface alone.
+/// Returns a number that depends only on place and surface.
 fn key(place: &Place, position: Option<(f64, f64)>, surface_m2: f64) -> u64 {
     let (lat, lon) = position.unwrap_or_default();
     let code = place

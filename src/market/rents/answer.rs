@@ -1,4 +1,4 @@
-//! The answer to a request for a rent, as JSON. The command line and HTTP print the same one.
+//! Builds the answer to a request for a rent as JSON, the same for the command line and HTTP.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use toise_geo::places::Place;
 
 /// Months of a year.
 const MONTHS: f64 = 12.0;
-/// Share of rents that the interval of the map should hold.
+/// Share of rents that the interval of the map should contain.
 const MAP_COVERAGE: f64 = 0.95;
 
 /// Where the price of a yield comes from.
@@ -25,7 +25,7 @@ impl YieldPrice {
     /// All sources, as in answers.
     pub const NAMES: [&'static str; 2] = ["request", "estimate"];
 
-    /// Its name in answers.
+    /// Returns its name in answers.
     pub fn as_str(self) -> &'static str {
         Self::NAMES[self as usize]
     }
@@ -147,7 +147,7 @@ impl RentEstimate {
         adverts
     }
 
-    /// Returns the parts in whole euros; the first and largest takes the remainder.
+    /// Returns the parts in whole euros; the first, which is the largest, absorbs the rounding.
     fn contributions(&self, rent: f64) -> Map<String, Value> {
         let mut parts: Vec<(&str, i64)> = self
             .prediction

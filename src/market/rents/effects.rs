@@ -1,8 +1,8 @@
-//! The effects of a home's features on its rent: a linear model of the logarithm of the rent per square metre, with a
-//! random level for each commune (generalised least squares, after quasi-demeaning by commune).
+//! Fits the effects of a home's features on its rent: a linear model of the logarithm of the rent per square metre,
+//! with a random level for each commune (generalised least squares, after quasi-demeaning by commune).
 //!
-//! Few adverts pull the effects little away from where they start: at the slope between small and large flats on the
-//! official map if it is known, and at no effect otherwise. A larger home never has a lower rent.
+//! With few adverts, the effects stay close to their start values: the slope between small and large flats on the
+//! official map if it is known, otherwise no effect. A larger home never has a lower rent.
 
 use super::map::{MapKind, RentMap};
 use toise_estimate::{Home, HomeClass};
@@ -11,34 +11,34 @@ use toise_estimate::{Home, HomeClass};
 pub const FEATURES: usize = 7;
 /// The constant, and the features.
 const TERMS: usize = FEATURES + 1;
-/// Variance of the rents of one commune over that between communes: for how many adverts the level of a commune is as
-/// sure as that of all communes.
+/// Variance of rents within a commune divided by the variance between communes. It is the number of adverts at which
+/// the level of a commune is as certain as that of all communes.
 const COMMUNE_ADVERTS: f64 = 4.0;
-/// Pull of the effects towards their start, in adverts of one unit of the feature.
+/// Pull of the effects towards their start values, expressed as a number of adverts with one unit of the feature.
 const PULL: f64 = 0.5;
-/// Surface for each room of a usual home, square metres.
+/// Usual surface per room, square metres.
 const M2_PER_ROOM: f64 = 22.0;
-/// Maximum deviation from it, as a logarithm: beyond, rooms are counted differently.
+/// Maximum deviation from [`M2_PER_ROOM`], as a logarithm; a larger one means that rooms were counted differently.
 const M2_PER_ROOM_LOG_MAX: f64 = 0.7;
 /// Days of a year.
 const YEAR_DAYS: f64 = 365.25;
 
-/// The features of a home that its rent depends on, in the order of [`Effects`].
+/// The features of a home that its rent depends on, in the same order as in [`Effects`].
 pub type Features = [f64; FEATURES];
 
-/// Number of the feature of a flat smaller than the reference.
+/// Index of the feature of a flat smaller than the reference.
 pub const SMALLER: usize = 0;
-/// Number of the feature of a flat larger than the reference.
+/// Index of the feature of a flat larger than the reference.
 pub const LARGER: usize = 1;
-/// Number of the feature of a house's surface.
+/// Index of the feature of a house's surface.
 pub const HOUSE_SURFACE: usize = 2;
-/// Number of the feature of the surface of a room.
+/// Index of the feature of the surface per room.
 pub const ROOMS: usize = 3;
-/// Number of the feature of furniture.
+/// Index of the feature of furniture.
 pub const FURNISHED: usize = 4;
-/// Number of the feature of the class.
+/// Index of the feature of the class.
 pub const HOUSE: usize = 5;
-/// Number of the feature of an advert's age, years.
+/// Index of the feature of an advert's age in years.
 pub const AGE: usize = 6;
 
 /// What the features of a home are computed from.
@@ -50,7 +50,7 @@ pub struct RentedHome {
     pub surface_m2: f64,
     /// Main rooms.
     pub rooms: Option<f64>,
-    /// Whether it is let furnished.
+    /// Whether it is let furnished; `None` if unknown.
     pub is_furnished: Option<bool>,
 }
 
@@ -65,8 +65,8 @@ impl RentedHome {
         }
     }
 
-    /// Returns its features. `furnished_share` is the share of furnished homes among those that say so; a home that
-    /// does not say is like that share.
+    /// Returns its features. `furnished_share` is the share of furnished homes among those for which this is known; it
+    /// stands in for homes for which it is not.
     pub fn features(&self, map: &RentMap, furnished_share: f64, age_days: i32) -> Features {
         let kind = map
             .for_home(self.class, self.rooms)
@@ -112,7 +112,7 @@ pub struct Observation {
 }
 
 impl Effects {
-    /// The effects before any advert is known.
+    /// Returns the start values of the effects, before any advert is known.
     pub fn start(map: &RentMap) -> Self {
         let slope = map.elasticity().unwrap_or(0.0);
         let mut effects = [0.0; FEATURES];
@@ -182,7 +182,7 @@ impl Effects {
     }
 }
 
-/// Returns the constant, the features, and what the start leaves of the rent.
+/// Returns the constant, the features, and the rent that the start values do not explain.
 fn terms(one: &Observation, start: &Effects) -> [f64; TERMS + 1] {
     let mut terms = [1.0; TERMS + 1];
     terms[1..TERMS].copy_from_slice(&one.features);
@@ -190,7 +190,7 @@ fn terms(one: &Observation, start: &Effects) -> [f64; TERMS + 1] {
     terms
 }
 
-/// Solves a system with a positive definite matrix (Cholesky); `None` if it is not.
+/// Solves a linear system with a positive definite matrix (Cholesky); `None` if the matrix is not positive definite.
 fn solve(matrix: [[f64; TERMS]; TERMS], right: [f64; TERMS]) -> Option<[f64; TERMS]> {
     let mut lower = [[0.0; TERMS]; TERMS];
     for row in 0..TERMS {

@@ -12,7 +12,7 @@ use toise_estimate::HomeClass;
 
 /// Maximum deviation at which a rent counts as well predicted.
 const CLOSE: f64 = 0.2;
-/// Groups of homes by number of local adverts: the lowest number of each group, and its name.
+/// Groups of homes by number of local adverts: lowest number and name of each group.
 const BY_ADVERTS: [(usize, &str); 4] = [
     (0, "no advert in the commune or near"),
     (1, "1 to 4 adverts"),
@@ -27,7 +27,7 @@ pub struct RentErrors {
     pub group: &'static str,
     /// Number of homes.
     pub homes: usize,
-    /// Median of the errors without their signs, percent of the rent.
+    /// Median absolute error, percent of the rent.
     pub error_percent: f64,
     /// Median of the errors, percent of the rent; above zero where estimates are too high.
     pub bias_percent: f64,
@@ -37,7 +37,7 @@ pub struct RentErrors {
     pub held_percent: Option<f64>,
     /// Median width of the intervals, percent of the estimate.
     pub width_percent: Option<f64>,
-    /// Median error of the map of rents alone, of the homes that are on it.
+    /// Median error of the map of rents alone, for homes whose commune is on it.
     pub map_error_percent: Option<f64>,
 }
 
@@ -46,7 +46,7 @@ pub struct RentErrors {
 pub struct RentReport {
     /// Target of the share of rents in their interval, percent.
     pub target_percent: f64,
-    /// Homes that were left out: without a commune, surface or plausible rent, or on offer too long ago.
+    /// Number of homes skipped: without a commune, surface or plausible rent, or last on offer too long ago.
     pub left_out: u64,
     /// Errors of all homes, then by class, then by number of adverts near the home.
     pub groups: Vec<RentErrors>,
@@ -106,7 +106,7 @@ fn errors(
     is: impl Fn(&Judged<'_>) -> bool,
 ) -> Option<RentErrors> {
     let of: Vec<&Judged<'_>> = judged.iter().filter(|one| is(one)).collect();
-    // Estimate divided by rent, minus one.
+    // Converts to estimate divided by rent, minus one.
     let deviation = |log_error: f64| (-log_error).exp() - 1.0;
     let deviations = of.iter().map(|one| deviation(one.home.error.log_error));
     let deviations: Vec<f64> = deviations.collect();

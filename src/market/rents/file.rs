@@ -1,5 +1,5 @@
-//! Reads a file of the official map of rents: CSV with `;`, decimal commas and the encoding of Windows, in one of the
-//! four kinds, which look alike.
+//! Reads a file of the official map of rents: CSV with `;`, decimal commas and Windows encoding. The files of the four
+//! kinds of home have the same columns.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,7 +11,7 @@ use toise_opendata::source::cell;
 
 /// Columns that a file must have: commune, rent, and both ends of its interval.
 const REQUIRED: [&str; 4] = ["INSEE_C", "loypredm2", "lwr.IPm2", "upr.IPm2"];
-/// Further columns that are read: level of the prediction, and number of adverts in the commune.
+/// Further columns that are read: level that the prediction was made at, and number of adverts in the commune.
 const OPTIONAL: [&str; 2] = ["TYPPRED", "nbobs_com"];
 /// Accepted rents, EUR per square metre and month.
 const RENT_PER_M2: std::ops::RangeInclusive<f64> = 1.0..=200.0;
@@ -25,7 +25,7 @@ const CODE_CHARS: usize = 5;
 pub(super) struct RentFile {
     /// Rents by INSEE code of the file's year.
     pub rents: Vec<(String, CommuneRent)>,
-    /// Rows without a plausible rent.
+    /// Number of rows without a plausible rent.
     pub left_out: u64,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn read(path: &Path) -> Result<RentFile, MapError> {
     Ok(RentFile { rents, left_out })
 }
 
-/// Rounds to hundredths of a cent: the files have fifteen digits.
+/// Rounds to hundredths of a cent, because the files have fifteen digits.
 fn rounded(eur: f64) -> f64 {
     (eur * 1e4).round() / 1e4
 }

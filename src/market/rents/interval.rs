@@ -1,20 +1,21 @@
-//! The interval around a rent: split conformal, from the errors on homes that the prediction did not know.
+//! Computes the interval around a rent by split conformal prediction, from errors on held-out homes.
 //!
 //! The logarithmic errors are grouped by class and by the number of adverts near the home. A group with few homes takes
-//! the errors of both classes, then those of all homes. An interval with fewer adverts is never narrower.
+//! the errors of both classes, else those of its class for any number of adverts, else those of all homes. Fewer
+//! adverts never give a narrower interval.
 
 use toise_estimate::HomeClass;
 
-/// Share of rents that the interval should hold.
+/// Share of rents that the interval should contain.
 pub const COVERAGE: f64 = 0.8;
 /// Minimum number of errors behind an interval.
 pub const ERRORS_MIN: usize = 30;
-/// Minimum number of errors of a group of its own.
+/// Minimum number of errors for a group to be used.
 const GROUP_MIN: usize = 40;
-/// Numbers of local adverts at which the groups begin.
+/// Lowest number of local adverts of each group.
 const GROUPS: [usize; 4] = [0, 1, 5, 20];
 
-/// An error on a home that the prediction did not know.
+/// An error on a held-out home.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldOutError {
     /// Flat or house.
@@ -70,8 +71,8 @@ impl Intervals {
     }
 }
 
-/// Returns the size that the wanted share of errors does not exceed, with the correction for a finite sample; `None` for
-/// fewer than `least` errors.
+/// Returns the size that a share [`COVERAGE`] of errors does not exceed, with the correction for a finite sample;
+/// `None` for fewer than `least` errors.
 fn half_width(mut sizes: Vec<f64>, least: usize) -> Option<f64> {
     if sizes.len() < least {
         return None;
@@ -111,7 +112,7 @@ mod tests {
         let close = |one: f64, other: f64| assert!((one - other).abs() < 0.01, "{one} {other}");
         close(width(HomeClass::Flat, 40), 0.162);
         close(width(HomeClass::Flat, 3), 0.324);
-        // No flat without an advert, and ten houses: the errors of wider groups.
+        // There is no flat without an advert, and there are only ten houses, so wider groups are used.
         assert!(width(HomeClass::Flat, 0) >= width(HomeClass::Flat, 3));
         close(width(HomeClass::House, 3), 0.31);
     }

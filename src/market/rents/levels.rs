@@ -1,8 +1,8 @@
-//! The level of rents at a place: of the country, its department, its commune and the nearest adverts, each pulled
-//! towards the level above it, and the less the more adverts it has. With a map of rents, all of them are deviations from
-//! the map.
+//! Computes the level of rents at a place from four steps: the country, the department, the commune and the nearest
+//! adverts. Each is pulled towards the one above it; the more adverts it has, the less. With a map of rents, all levels
+//! are deviations from the map.
 //!
-//! How strong the pull is, is chosen so that the level of every home is predicted best from the other homes. The nearest
+//! The strength of the pull is chosen so that the levels of homes are predicted best from the other homes. The nearest
 //! adverts come from an R-tree; finding those of every home is most of the cost of a fit.
 
 use std::collections::HashMap;
@@ -19,19 +19,20 @@ use toise_geo::distance::planar_distance_m;
 pub const NEAREST: usize = 24;
 /// Maximum distance of the nearest adverts, metres.
 const REACH_M: f64 = 3_000.0;
-/// Distance at which the weight of an advert is half, metres.
+/// Distance at which an advert has half its weight, metres.
 const HALF_M: f64 = 400.0;
 /// Weight of an advert of the other class.
 const OTHER_CLASS: f64 = 0.5;
 /// Days after which an advert has half its weight.
 const HALF_LIFE_DAYS: f64 = 365.0;
-/// Adverts that the national deviation from the map needs to count half.
+/// Number of adverts at which the national deviation from the map counts half.
 const NATIONAL_PULL: f64 = 20.0;
-/// Pulls to choose from: the number of adverts at which a level is as sure as the one above it.
+/// Pulls to choose from, each the number of adverts at which a level is as certain as the one above it.
 const PULLS: [f64; 7] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
 /// Metres of one degree of latitude.
 const DEGREE_M: f64 = 111_195.0;
-/// Cosine of the middle latitude of France: the R-tree measures in a plane, and distances are measured again.
+/// Cosine of the middle latitude of France: the R-tree measures roughly in a plane, and distances are then measured
+/// again.
 const MIDDLE_COSINE: f64 = 0.69;
 
 /// Sum of weights, and of weighted residuals.
@@ -49,7 +50,7 @@ impl Sums {
         self.count += 1;
     }
 
-    /// The sums without one home.
+    /// Returns the sums without one home.
     fn without(self, weight: f64, residual: f64) -> Self {
         Self {
             weight: (self.weight - weight).max(0.0),
@@ -58,7 +59,7 @@ impl Sums {
         }
     }
 
-    /// The mean, pulled towards the level above.
+    /// Returns the mean, pulled towards the level above.
     fn pulled(self, above: f64, pull: f64) -> f64 {
         (self.residual + pull * above) / (self.weight + pull)
     }
@@ -77,7 +78,7 @@ pub struct Nearest {
     pub median_age_days: i32,
 }
 
-/// The levels at a place, as what each step adds to the logarithm of the rent.
+/// What each step adds to the logarithm of the rent at a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PlaceLevel {
     /// The country.
@@ -102,13 +103,13 @@ impl PlaceLevel {
         self.national + self.department + self.commune + self.nearest
     }
 
-    /// Returns the number of adverts that say something about the place itself.
+    /// Returns the number of adverts that inform about the place itself.
     pub fn local_adverts(&self) -> usize {
         self.commune_adverts.max(self.near.count)
     }
 }
 
-/// A home as the levels see it.
+/// What the levels need to know of a home.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacedHome<'h> {
     /// Flat or house.
@@ -148,7 +149,7 @@ pub struct Levels {
     pulls: [f64; 3],
 }
 
-/// The weight of a home by its age.
+/// Returns the weight of a home by its age.
 pub fn weight(home: &Rental) -> f64 {
     0.5_f64.powf(f64::from(home.age_days) / HALF_LIFE_DAYS)
 }
@@ -158,8 +159,8 @@ fn plane((lat, lon): (f64, f64)) -> [f64; 2] {
 }
 
 impl Levels {
-    /// Computes the levels of homes from what their features leave of the logarithm of their rents. `has_map` says
-    /// whether that is a deviation from the map. Uses the rayon pool.
+    /// Computes levels from the residuals of homes: the part of the logarithm of their rents that features do not
+    /// explain. `has_map` tells whether residuals are relative to the map. Uses the rayon pool.
     pub fn new(homes: Vec<Rental>, residuals: Vec<f64>, has_map: bool) -> Self {
         let (mut national, mut departments, mut communes) =
             (Sums::default(), HashMap::new(), HashMap::new());
@@ -213,7 +214,8 @@ impl Levels {
         }
     }
 
-    /// Returns the mean error of the levels down to one of them, each home predicted from the others.
+    /// Returns the weighted sum of absolute errors when each home is predicted from the others, with the levels down to
+    /// `until`.
     fn error(&self, near: &[Sums], pulls: [f64; 3], until: usize) -> f64 {
         let errors = self.homes.iter().zip(&self.residuals).zip(near);
         let errors = errors.map(|((home, residual), near)| {
@@ -236,14 +238,14 @@ impl Levels {
         errors.sum()
     }
 
-    /// Returns the sums of the nearest adverts, and what they are, without one home.
+    /// Returns the sums and a summary of the nearest adverts, without one home.
     fn near(&self, home: PlacedHome<'_>, without: Option<usize>) -> (Sums, Nearest) {
         let (mut sums, mut distances, mut ages) = (Sums::default(), Vec::new(), Vec::new());
         let Some((lat, lon)) = home.position else {
             return (sums, Nearest::default());
         };
         let here = plane((lat, lon));
-        // The plane is at most half as wide again, or half as narrow, as the ground.
+        // The plane distorts distances by at most half.
         let reach = (2.0 * REACH_M).powi(2);
         for point in self.tree.nearest_neighbor_iter(&here) {
             if distances.len() >= NEAREST || point.distance_2(&here) > reach {
@@ -289,7 +291,7 @@ impl Levels {
         self.homes.len()
     }
 
-    /// Returns the level at the place of a home that is not among those that the levels were computed from.
+    /// Returns the level for a home that is not among those that the levels were computed from.
     pub fn at(&self, home: PlacedHome<'_>) -> PlaceLevel {
         let of = |groups: &HashMap<&str, Sums>, code: &str| {
             groups.get(code).copied().unwrap_or_default()

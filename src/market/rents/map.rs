@@ -1,8 +1,8 @@
 //! The official map of rents (Carte des loyers): for each commune the rent of a reference home, from a model of the
 //! ministry and ANIL. Unfurnished, charges included, third quarter of its year.
 //!
-//! The map has four files, one for each kind of home. An import replaces the kinds that it reads in the store, so
-//! backups and replicas have them. Rents of merged communes become one, weighted by their adverts.
+//! The map has four files, one for each kind of home. An import replaces the kinds that it reads. Maps are kept in the
+//! store, so that backups and replicas have them. Rents of merged communes are averaged, weighted by their adverts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use toise_store::{self as store, Store, document};
 
 /// Maximum rooms of a small flat.
 const SMALL_ROOMS_MAX: f64 = 2.0;
-/// The licence of a map that was imported without one.
+/// Licence of a map that was imported without one.
 pub const LICENCE_NOT_STATED: &str = "not stated";
 
 /// Why a map cannot be imported or read.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
-    /// A file is no map of rents.
+    /// A file is not a map of rents.
     #[error("{path}: {reason}")]
     File {
         /// The file.
@@ -46,7 +46,7 @@ pub enum MapError {
     Json(#[from] serde_json::Error),
 }
 
-/// A kind of home, with a file of its own.
+/// A kind of home that the map has a file for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapKind {
@@ -69,7 +69,7 @@ impl MapKind {
         Self::Houses,
     ];
 
-    /// Its name.
+    /// Returns its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Flats => "flats",
@@ -86,7 +86,7 @@ impl MapKind {
     /// Returns the kind of a file by its official name, such as `pred-app12-mef-dhup.csv`.
     pub fn of_file(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_lowercase();
-        // The longer names first: each contains the shorter one.
+        // Longer names come first, because they contain the shorter one.
         let names = [
             ("app12", Self::SmallFlats),
             ("app3", Self::LargeFlats),
@@ -99,7 +99,7 @@ impl MapKind {
         found.map(|(_, kind)| *kind)
     }
 
-    /// Surface of the reference home, square metres, as the method of the map states it since 2022.
+    /// Returns the surface of the reference home, square metres, as the method of the map states it since 2022.
     pub fn reference_m2(self) -> f64 {
         match self {
             Self::Flats => 52.0,
@@ -131,13 +131,13 @@ pub struct CommuneRent {
     pub lower: f64,
     /// Its upper end.
     pub upper: f64,
-    /// Number of adverts in the commune behind it.
+    /// Number of adverts in the commune.
     pub adverts: f64,
-    /// Place whose adverts it was computed from: `commune`, `epci` or `maille`.
+    /// Kind of place whose adverts it was computed from: `commune`, `epci` or `maille`.
     pub level: String,
 }
 
-/// What an imported map is.
+/// Description of an imported map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MapDescription {
     /// Kind of home.
@@ -157,7 +157,7 @@ pub struct MapDescription {
 /// The map of one kind.
 #[derive(Clone, Debug)]
 pub struct KindMap {
-    /// What it is.
+    /// Its description.
     pub description: MapDescription,
     rents: BTreeMap<String, CommuneRent>,
     /// Mean logarithm of the rents.
@@ -183,24 +183,24 @@ pub struct MapFile {
     pub source: Option<String>,
 }
 
-/// What an import did with a file.
+/// Result of importing a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct MapImport {
     /// The file.
     pub file: String,
-    /// What is stored now.
+    /// Description of the map that is now stored.
     #[serde(flatten)]
     pub description: MapDescription,
-    /// Rows of former communes, whose rents became part of those of today.
+    /// Rows of former communes, whose rents were merged into those of current communes.
     pub merged: u64,
-    /// Rows left out: their commune is unknown, or they have no plausible rent.
+    /// Rows skipped: their commune is unknown, or they have no plausible rent.
     pub left_out: u64,
 }
 
 /// Imports files, all or none; each replaces the map of its kind. Returns once it is durable. Blocks.
 ///
 /// # Errors
-/// A file cannot be read or is no map, two files are of one kind, or the store cannot be written.
+/// A file cannot be read or is not a map, two files are of one kind, or the store cannot be written.
 pub fn import(store: &Store, files: &[MapFile], clock: &Clock) -> Result<Vec<MapImport>, MapError> {
     let (mut imports, mut rows) = (Vec::new(), Vec::new());
     for (place, file) in files.iter().enumerate() {
@@ -251,7 +251,7 @@ pub fn import(store: &Store, files: &[MapFile], clock: &Clock) -> Result<Vec<Map
     Ok(imports)
 }
 
-/// Joins the rents of merged communes. Returns them with the number of rows of former communes, and of unknown ones.
+/// Joins the rents of merged communes. Also returns the numbers of rows of former and of unknown communes.
 fn by_commune_of_today(
     rows: Vec<(String, CommuneRent)>,
 ) -> (BTreeMap<String, CommuneRent>, u64, u64) {
@@ -276,7 +276,7 @@ fn join(mut rents: Vec<CommuneRent>) -> CommuneRent {
         let [one, other] = [*one, *other].map(|index| rents[index].adverts);
         one.total_cmp(&other)
     });
-    // Communes without an advert still count.
+    // Adds one so that communes without an advert still count.
     let weight = |rent: &CommuneRent| 1.0 + rent.adverts;
     let total: f64 = rents.iter().map(weight).sum();
     let mean = |value: fn(&CommuneRent) -> f64| {
@@ -302,7 +302,7 @@ fn join(mut rents: Vec<CommuneRent>) -> CommuneRent {
     }
 }
 
-/// Returns what the stored maps are, by kind, without their rents. Blocks.
+/// Returns the descriptions of the stored maps, by kind. Blocks.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -379,8 +379,8 @@ impl RentMap {
             .find_map(|kind| self.of(kind))
     }
 
-    /// Returns the share by which the rent per square metre of a flat changes with its surface, both as logarithms: the
-    /// mean over the communes that the maps of small and of large flats both have. `None` without these maps.
+    /// Returns the elasticity of a flat's rent per square metre with respect to its surface: the mean over the communes
+    /// that are on both the map of small flats and that of large flats. `None` without these maps.
     pub fn elasticity(&self) -> Option<f64> {
         let [small, large] = [self.of(MapKind::SmallFlats)?, self.of(MapKind::LargeFlats)?];
         let span = (MapKind::LargeFlats.reference_m2() / MapKind::SmallFlats.reference_m2()).ln();
@@ -410,7 +410,7 @@ impl KindMap {
     }
 }
 
-/// A map for tests, with one rent for each commune of each kind.
+/// Creates a map for tests from rents by kind and commune.
 #[cfg(test)]
 pub(super) fn invented(rents: &[(MapKind, &str, f64)]) -> RentMap {
     let mut maps = RentMap::default();

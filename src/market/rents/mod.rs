@@ -1,9 +1,9 @@
-//! The rent of a home, from adverts of homes to rent and the official map of rents, with its interval and the gross
-//! yield.
+//! Estimates the rent of a home from adverts of homes to rent and the official map of rents, with an interval and the
+//! gross yield.
 //!
 //! One function, [`Rents::estimate`], answers HTTP, the tools of agents and the command line. The model is fitted in
-//! memory when it is first asked, and again when properties or the map changed: adverts change all the time, so that it
-//! spends at most a twentieth of its time on it. `docs/rents.md` describes the method.
+//! memory on the first request, and again when properties or the map have changed. Adverts change all the time, so
+//! fitting is limited to about a twentieth of the time. `docs/rents.md` describes the method.
 
 pub mod adverts;
 pub mod answer;
@@ -41,7 +41,7 @@ use toise_geo::contours::commune_at;
 use toise_geo::places::Place;
 use toise_store::{self as store, Store};
 
-/// How much longer than a fit took its model is used at least, before it is fitted again.
+/// A model is used for at least this many times the duration of its fit before it is fitted again.
 const PAUSE_OF_FIT: u32 = 20;
 /// The path of the position in messages.
 const POSITION_PATH: &str = "location.locationCoordinate.location";
@@ -52,7 +52,7 @@ pub enum RentError {
     /// The home has no position in France.
     #[error(transparent)]
     Invalid(#[from] Fault),
-    /// Too little is known.
+    /// Too little is known of rents at the place.
     #[error(transparent)]
     TooLittle(#[from] TooLittle),
     /// The table of properties cannot be read, or the query was cancelled.
@@ -92,7 +92,7 @@ impl fmt::Debug for Rents {
     }
 }
 
-/// What a model was fitted from.
+/// Versions of the inputs that a model was fitted from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Inputs {
     /// Last change of the properties.
@@ -109,8 +109,8 @@ struct Fitted {
 }
 
 impl Rents {
-    /// Creates rents over the properties of an engine and the map in a store, with the model for values. Fits nothing
-    /// yet.
+    /// Creates an estimator of rents over the properties of an engine and the map in a store, with the model for
+    /// values. Nothing is fitted yet.
     pub fn new(
         engine: Arc<Engine>,
         properties: CurrentProperties,
@@ -129,8 +129,8 @@ impl Rents {
         }))
     }
 
-    /// Estimates the rent of a home as of today. `price_eur` is its price for the yield; without it, its value is
-    /// estimated, if there is a model. Takes as long as a fit if the model has to be fitted.
+    /// Estimates the rent of a home as of today. `price_eur` is the price for the yield; without it, the value of the
+    /// home is estimated if there is a model. If the rent model must be fitted first, this takes as long as the fit.
     ///
     /// # Errors
     /// The home is outside France, too little is known of its place, or the data cannot be read.
@@ -170,7 +170,8 @@ impl Rents {
         }
     }
 
-    /// Returns the model, fitted to the properties and the map as they are now, or were shortly before.
+    /// Returns the model, fitted to the current or slightly older properties and the current map. If another call is
+    /// fitting it, returns the previous model.
     ///
     /// # Errors
     /// The properties or the map cannot be read, or the query is cancelled.
@@ -190,13 +191,13 @@ impl Rents {
         }
         let _fitting = match known {
             None => inner.fitting.lock(),
-            // While another call fits it, the model of before answers.
+            // While another call fits the model, the previous one is used.
             Some(stale) => match inner.fitting.try_lock() {
                 Some(fitting) => fitting,
                 None => return Ok(Arc::clone(&stale.model)),
             },
         };
-        // Another call may have fitted it in the meantime.
+        // Another call may have fitted it while this one waited for the lock.
         if let Some(known) = inner.fitted.load_full().filter(|known| is_fresh(known)) {
             return Ok(Arc::clone(&known.model));
         }
@@ -229,7 +230,7 @@ impl Rents {
         Ok((rentals, map))
     }
 
-    /// Returns today, as a number of days.
+    /// Returns today in days since 1970-01-01.
     pub fn today(&self) -> i32 {
         toise_estimate::model::days(self.0.clock.now().date_naive())
     }

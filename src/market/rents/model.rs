@@ -1,7 +1,7 @@
 //! The model of rents: effects of a home's features, levels of places, and the interval.
 //!
-//! Fitted in memory, from the homes to rent and the official map; nothing is stored. The interval comes from five fits,
-//! each without a fifth of the homes, which it then predicts.
+//! The model is fitted in memory from the homes to rent and the official map; nothing is stored. The interval comes
+//! from five more fits, each without a fifth of the homes, which it then predicts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use super::map::{CommuneRent, KindMap, MapDescription, RentMap};
 use toise_base::splitmix::mix;
 use toise_geo::places::Place;
 
-/// Number of parts of the homes; each is predicted from the others.
+/// Number of parts that the homes are divided into; each is predicted from the others.
 const PARTS: u64 = 5;
-/// Minimum number of adverts near a home or in its commune, without a map.
+/// Minimum number of adverts near a home or in its commune if there is no map.
 const LOCAL_MIN: usize = 5;
-/// Minimum number of adverts in the department, without a map.
+/// Minimum number of adverts in the department if there is no map.
 const DEPARTMENT_MIN: usize = 20;
-/// Half-width of the interval of 80 % over that of the map, which holds 95 %, both of a normal distribution.
+/// Half-width of an 80 % interval divided by that of the map's 95 % interval, for a normal distribution.
 const WIDTH_OF_MAP: f64 = 1.281_551_6 / 1.959_964;
-/// Times the mean size of the errors, beyond which a home is not learned from.
+/// A home is not learned from if its error exceeds the median error this many times.
 const OUTLIER_SIZES: f64 = 6.0;
 
-/// What a rent is made of.
+/// What a rent is estimated from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RentMethod {
     /// Adverts alone.
@@ -39,10 +39,10 @@ pub enum RentMethod {
 }
 
 impl RentMethod {
-    /// All methods, as in answers.
+    /// Names of all methods in answers.
     pub const NAMES: [&'static str; 3] = ["adverts", "adverts_and_rent_map", "rent_map"];
 
-    /// Its name in answers.
+    /// Returns its name in answers.
     pub fn as_str(self) -> &'static str {
         Self::NAMES[self as usize]
     }
@@ -104,7 +104,7 @@ pub struct Prediction {
     pub lower_eur: f64,
     /// Upper end of its interval.
     pub upper_eur: f64,
-    /// What it is made of.
+    /// What it was estimated from.
     pub method: RentMethod,
     /// The levels of its place.
     pub level: PlaceLevel,
@@ -122,14 +122,14 @@ pub struct RentModel {
     effects: Effects,
     levels: Levels,
     intervals: Option<Intervals>,
-    /// Homes that were left out when the adverts were read.
+    /// Number of homes skipped when the adverts were read.
     pub left_out: u64,
 }
 
-/// An error of the evaluation: a home that was predicted without being known.
+/// A home that was predicted by a model that did not know it, and the error.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldOut {
-    /// Number of the part that it was left out with.
+    /// Number of the part that it was held out with.
     pub part: u64,
     /// The home.
     pub home: Rental,
@@ -174,7 +174,7 @@ impl Fit {
             .map(|one| residual(one, &effects))
             .collect();
         let levels = Levels::new(homes.clone(), residuals, !map.is_empty());
-        // A second time without what no level explains: wrong prices, and rents of rooms or of weeks.
+        // Fits a second time without outliers, such as wrong prices and rents per room or per week.
         let errors: Vec<f64> = homes
             .iter()
             .zip(&observations)
@@ -204,7 +204,7 @@ impl Fit {
         }
     }
 
-    /// Predicts the logarithm of the rent per square metre of a home that is not known.
+    /// Predicts the logarithm of the rent per square metre of a home that the model does not know.
     fn log_of(&self, home: &Rental, map: &RentMap) -> (f64, PlaceLevel) {
         let rented = rented(home);
         let features = rented.features(map, self.furnished_share, home.age_days);
@@ -239,8 +239,8 @@ fn log_rent(home: &Rental) -> f64 {
     (home.rent_eur / home.surface_m2).ln()
 }
 
-/// Returns the rent of a home's commune on the map, and the logarithm that the model deviates from: of that rent, of the
-/// mean of the map where it lacks the commune or the kind of home, or 0 without a map.
+/// Returns the rent of a home's commune on the map, and the logarithm that the model's levels are relative to: that of
+/// this rent, else the mean of the map if it lacks the commune or the kind of home, or 0 without a map.
 fn base<'m>(
     map: &'m RentMap,
     home: &RentedHome,
@@ -285,7 +285,7 @@ pub fn held_out(homes: &[Rental], map: &RentMap) -> Vec<HeldOut> {
 }
 
 impl RentModel {
-    /// Fits the model, six times for its interval. Uses the rayon pool.
+    /// Fits the model, and five more times for the interval. Uses the rayon pool.
     pub fn fit(rentals: Rentals, map: Arc<RentMap>) -> Self {
         let errors: Vec<HeldOutError> = match rentals.homes.len() {
             few if few < ERRORS_MIN => Vec::new(),
@@ -377,7 +377,7 @@ impl RentModel {
         })
     }
 
-    /// Splits a rent into the parts that add up to it, each given those before it.
+    /// Splits a rent into parts that add up to it, each given the previous ones.
     fn parts(
         &self,
         surface_m2: f64,

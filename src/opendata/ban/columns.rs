@@ -1,5 +1,5 @@
-//! Finds the columns of an address file by name, in any order: those of the current base, its former ones, those of
-//! named places, and those of local bases.
+//! Finds the columns of an address file by name, in any order: current and older columns of the base, columns of named
+//! places, and columns of local bases.
 
 use crate::source::cell::plain_name;
 use crate::source::{Error, Header, SourceLocation};
@@ -40,7 +40,7 @@ const NUMBER: &str = "numero";
 /// Number of [`BanField`]s.
 const FIELD_COUNT: usize = 20;
 
-/// Published names of each field, normalised: current names first, then former ones, then those of local bases.
+/// Published names of each field, normalised: current names first, then older ones, then those of local bases.
 const FIELDS: [(BanField, &[&str]); FIELD_COUNT] = [
     (BanField::Id, &["id", "cle_interop"]),
     (BanField::Number, &[NUMBER]),
@@ -76,7 +76,7 @@ const FIELDS: [(BanField, &[&str]); FIELD_COUNT] = [
     (BanField::Source, &["source_position", "source"]),
 ];
 
-/// Beginnings of columns of local bases with a name in a regional language, as `voie_nom_bre`.
+/// Prefixes of columns of local bases that hold a name in a regional language, such as `voie_nom_bre`.
 const TRANSLATED: [&str; 4] = [
     "voie_nom_",
     "toponyme_",
@@ -84,7 +84,7 @@ const TRANSLATED: [&str; 4] = [
     "lieudit_complement_nom_",
 ];
 
-/// Maximum edits between a column and the house number's for it to be a misspelling.
+/// Maximum edit distance at which a column name counts as a misspelling of [`NUMBER`].
 const MISSPELT_EDITS_MAX: usize = 2;
 
 /// Published columns that the table does not hold; they are not reported as unknown.
@@ -112,8 +112,8 @@ impl BanColumns {
     /// Finds the columns in a header.
     ///
     /// # Errors
-    /// A column that every address needs is missing: identifier, name or commune. Or the column of house numbers is
-    /// misspelt: without it, every address would be a street.
+    /// A column that every address needs is missing (identifier, name or commune), or the column of house numbers is
+    /// misspelt. Without house numbers, every address would become a street.
     pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
         let plain: Vec<String> = header.names.iter().map(|name| plain_name(name)).collect();
         let mut positions = [None; FIELD_COUNT];

@@ -1,11 +1,11 @@
 //! Converts rows of addresses to batches of the table `ban`.
 //!
 //! Values stay as published; codes get back the leading zeros that a spreadsheet removed, and suffixes are lower case.
-//! A position comes from longitude and latitude, else from the projected columns. A row without identifier, name,
-//! commune or position is rejected and counted, and so is one with a house number that cannot be read: without it, the
-//! row would be a street. The number 99999 of local bases marks a named place. Local bases have no postal codes; an
-//! address without one gets that of its commune if the commune has only one. Of several rows of one address, which local
-//! bases have for its positions, the one of the entrance counts.
+//! A position comes from longitude and latitude, else from the projected columns. A row without an identifier, name,
+//! commune or position is rejected and counted. So is a row whose house number cannot be read, because without the
+//! number it would become a street. In local bases, the number 99999 marks a named place. Local bases have no postal
+//! codes; an address without one gets the postal code of its commune if there is only one. Local bases may have several
+//! rows for one address, one per position; the position of the entrance is used.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use toise_geo::projection::{in_france, to_degrees};
 use toise_geocode::table::{self, ADDRESS, PLACE};
 use toise_lake::schema::ITEM;
 
-/// House number by which local bases mark a place without house numbers.
+/// House number that local bases use for a place without house numbers.
 const NO_NUMBER: i32 = 99_999;
-/// Marks between the numbers of a range.
+/// Characters between the two numbers of a range.
 const RANGE_MARKS: [char; 4] = ['-', '/', 'à', '–'];
 /// Separators of parcels.
 const PARCEL_SEPARATORS: [char; 2] = ['|', ','];
 
-/// Kinds of positions in the order in which they stand for the address, without accents. Local bases have a row for each.
+/// Kinds of positions without accents, best one for the address first. Local bases have a row for each.
 const POSITION_TYPES: [&str; 8] = [
     "entree",
     "delivrance postale",
@@ -52,7 +52,7 @@ pub struct BanSelection {
     pub departments: Vec<String>,
 }
 
-/// Columns of the table that are text and taken as published.
+/// Text columns of the table, copied as published.
 const TEXTS: [(BanField, &str); 7] = [
     (BanField::City, "city"),
     (BanField::FormerCity, "former_city"),
@@ -159,7 +159,7 @@ pub fn convert(
     })
 }
 
-/// Returns the rows that give another position of an address, next to the row with its best one.
+/// Returns the rows that repeat an address with a worse position than another of its rows.
 fn further_positions(block: &Block, columns: &BanColumns) -> BTreeSet<usize> {
     let mut further = BTreeSet::new();
     let (Some(id), Some(kind)) = (

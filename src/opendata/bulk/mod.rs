@@ -80,7 +80,7 @@ pub struct BulkReport {
     /// Rows located by their address, by precision.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub located: BTreeMap<Cow<'static, str>, u64>,
-    /// Of a block: invalid rows that could be read, by reason. They end up in `files`.
+    /// Invalid rows of a block that could be read, by reason. They are merged into `files`.
     #[serde(skip_serializing_if = "LeftOutValues::is_empty")]
     pub left_out: LeftOutValues,
     /// What was understood of the portfolio.
@@ -150,8 +150,8 @@ impl BulkReport {
     }
 }
 
-/// Parameters of a bulk match, for the process that answers its rows. Together with the table and the index of
-/// addresses, they determine every answer.
+/// Parameters of a bulk match, for the process that matches its rows. Together with the table and the address index,
+/// they determine every result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatchJob {
     /// The table to match against.
@@ -184,7 +184,7 @@ fn portfolio_of(job: &MatchJob, input: PathBuf) -> Portfolio {
         input,
         what: format!("a {} match", job.dataset.name()),
         fields: plan::field_names(job.dataset),
-        // A filter or a target that is not asked for would change the candidates.
+        // Inferring a filter or a target that the caller did not ask for would change the candidates.
         inferable: plan::address_names(job.dataset),
         only_if_named: plan::address_names(job.dataset),
         numbers: plan::number_names(job.dataset),
@@ -235,8 +235,8 @@ pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Er
     Ok(report.finish(&reading, started))
 }
 
-/// Like [`run`], but other processes answer the blocks: `answer` receives the job, from which they create a
-/// [`MatchRun`], and the blocks. The table and the index of addresses are not opened here.
+/// Like [`run`], but other processes match the blocks: `answer` receives the job, from which they create a
+/// [`MatchRun`], and the blocks. This process opens neither the table nor the address index.
 ///
 /// # Errors
 ///
@@ -270,7 +270,7 @@ impl MatchRun {
     /// Prepares to answer the blocks of a job, from the table's current snapshot.
     ///
     /// # Errors
-    /// The columns of the job are not those of a match, or the table or the index of addresses cannot be read.
+    /// The columns of the job do not fit a match, or the table or the address index cannot be read.
     pub fn of_job(
         open_data: &OpenData,
         job: &MatchJob,
@@ -296,12 +296,12 @@ impl MatchRun {
         })
     }
 
-    /// Returns the snapshot that the answers come from.
+    /// Returns the snapshot that results come from.
     pub fn view(&self) -> &engine::view::TableView {
         &self.view
     }
 
-    /// Returns the schema of answers.
+    /// Returns the schema of the output.
     pub fn schema(&self) -> &SchemaRef {
         self.layout.schema()
     }

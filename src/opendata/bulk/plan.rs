@@ -31,7 +31,7 @@ enum CellKind {
     Day,
 }
 
-/// Position of a cell's value in the body.
+/// Where a cell's value goes in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodySlot {
     /// `filters.<name>`.
@@ -40,7 +40,7 @@ enum BodySlot {
     Bound(&'static str, &'static str),
     /// `scoring_targets.<name>`.
     Target(&'static str),
-    /// A part of an address, which is not in the body.
+    /// A part of an address; not part of the body.
     Address,
     Size,
 }
@@ -63,7 +63,7 @@ pub(super) struct PortfolioPlan {
     pub(super) columns: PortfolioColumns,
     /// Input columns that hold fields.
     fields: Vec<(usize, BodyField)>,
-    /// Input columns that give an address; `None` if the only one is the filter `postal_code`.
+    /// Input columns that give an address; `None` if there is only `postal_code`, which is a filter too.
     addresses: Option<AddressColumns>,
 }
 
@@ -229,7 +229,7 @@ impl PortfolioPlan {
                 BodySlot::Address => {}
             }
         }
-        // A radius set for all rows is dropped from a row without a position.
+        // Drops a radius that was set for all rows if this row has no position.
         if let Some(Value::Object(place)) = filters.get("location")
             && !place.contains_key("lat")
             && !place.contains_key("lon")

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use toise_lake::schema::{Column, ColumnKind, TableSchema};
 
-/// Column with the parcels that there were before, under the codes of today.
+/// Column with the parcels before the change, under current codes.
 pub const FORMER: &str = "former_parcel_ids";
-/// Column with the parcels that there were afterwards, under the codes of today.
+/// Column with the parcels after the change, under current codes.
 pub const LATER: &str = "later_parcel_ids";
 
 /// Name and type of each column, and whether queries filter on it.

@@ -1,7 +1,8 @@
 //! Converts changes of parcels to batches of the table `dfi`.
 //!
-//! Parcels get their 14 characters, under the codes of today. A change of which the file has only one of the two lines
-//! is rejected: the parcels on the other side are not known. A parcel that cannot be read is left out and reported.
+//! Parcels get their 14 characters, under current codes. Each change has two lines in the file. If one is missing, the
+//! change is rejected, because the parcels on that side are unknown. A parcel that cannot be read is dropped and
+//! reported.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,7 +50,8 @@ pub fn convert(block: &Block, file: &str, wanted: &DfiSelection) -> Result<Conve
         let published = cell(DfiField::Department).get(..2).unwrap_or_default();
         let published = format!("{published}{}", cell(DfiField::Commune));
         let commune = record_place(&published).map(|place| place.code);
-        // That of the file, from which an edition replaces it: today, the commune may be in another one.
+        // The department at the time of the file, because an edition replaces changes by it. The commune may be in
+        // another one now.
         let department = departments::for_commune(&published);
         let Some((commune, department)) = commune.zip(department) else {
             findings.reject("commune unknown", &place(DfiField::Commune), &published);

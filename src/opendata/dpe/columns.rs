@@ -1,4 +1,4 @@
-//! The 230 published columns of a diagnostic: current names, contents, and former names.
+//! The 230 published columns of a diagnostic: current names, types and former names.
 //!
 //! Read once from `data/dpe_columns.csv`: name, kind, use (`filter` or `record`), former display names (separated by
 //! `|`).

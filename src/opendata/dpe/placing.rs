@@ -1,5 +1,5 @@
-//! Places stored diagnostics that have an address and no position, after addresses were imported. A diagnostic gets the
-//! position, and the record, that its import would give it now.
+//! Places stored diagnostics that have an address but no position, after addresses were imported. A diagnostic gets the
+//! position and record that importing it now would give.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,11 +20,12 @@ const NUMBER: &str = "numero_dpe";
 const DEPARTMENT: &str = "code_departement_ban";
 /// Column that is null for diagnostics without a position.
 const LATITUDE: &str = "lat";
-/// What is read, in errors.
+/// Name of the source in errors.
 const STORED: &str = "stored diagnostics";
 
-/// Pushes the stored diagnostics of departments, or of none, that have no position and whose address gives one, with that
-/// position. Reads only row groups in which a position is missing.
+/// Pushes the stored diagnostics that had no position and whose address gives one, with that position. Covers
+/// diagnostics of the given departments and those without a department. Reads only row groups in which a position is
+/// missing.
 ///
 /// # Errors
 /// The table cannot be read, or the sink fails.
@@ -37,7 +38,7 @@ pub fn place_stored(
     let Some(stored) = sink.stored_rows()? else {
         return Ok(counts);
     };
-    // A file with the number alone: all other values are those that are stored.
+    // A file with only the number, so all other values come from the stored records.
     let header = Arc::new(Header {
         names: vec![NUMBER.to_owned()],
     });
@@ -63,7 +64,8 @@ pub fn place_stored(
     Ok(counts)
 }
 
-/// Returns the numbers of the diagnostics of departments, and of those without one, as rows of a file.
+/// Returns the numbers of the diagnostics of the given departments, and of those without a department, as rows of a
+/// file.
 fn numbers(batch: &RecordBatch, departments: &[String], header: &Arc<Header>) -> Block {
     let mut block = Block::new(Arc::clone(header));
     let text = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();

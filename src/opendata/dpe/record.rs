@@ -1,6 +1,6 @@
 //! Converts rows of diagnostics to batches of the table.
 //!
-//! Values are not completed or corrected. An empty value is left out of the record. Text stays as published, even if it
+//! Values are not completed or corrected. Empty values are omitted from the record. Text stays as published, even if it
 //! is not in its official list, which is reported. Only the notation is normalised, so that the same row gives the same
 //! record from CSV, Parquet and JSON: numbers are written in the shortest way, a flag of older files becomes 1 or 0,
 //! days become `yyyy-mm-dd`, and codes get back the leading zeros that a spreadsheet removed.
@@ -8,7 +8,7 @@
 //! A file may lack published columns. A stored diagnostic keeps its values of these columns; a row that is not stored
 //! is refused if the file has too few columns to describe it.
 //!
-//! A value that is not a number or date where one is expected is dropped and counted; the row is kept for its other 229
+//! A value that should be a number or date but is not is dropped and counted; the row is kept for its other 229
 //! columns. A row without coordinates is placed by its address if that is certain; its published values stay as they
 //! are, and `location_precision` shows that it was placed. A row without a diagnostic number is rejected. A row with
 //! all columns takes about 60 µs.
@@ -48,7 +48,7 @@ pub struct DpeSelection {
     pub since: Option<i32>,
 }
 
-/// Columns that hold codes of fixed width, with the width.
+/// Columns with fixed-width codes, and their width.
 const CODES: [(&str, usize); 5] = [
     ("code_departement_ban", 2),
     ("code_region_ban", 2),
@@ -57,7 +57,7 @@ const CODES: [(&str, usize); 5] = [
     ("code_postal_brut", 5),
 ];
 
-/// Reason for refusing a row that would add a nearly empty diagnostic.
+/// Reason for rejecting a row that would add a nearly empty diagnostic.
 const NOT_STORED: &str =
     "not stored, and the file has too few columns to add it (--allow-partial adds it)";
 
@@ -66,7 +66,7 @@ const NOT_STORED: &str =
 pub struct DpeSources<'s> {
     /// Finds the position of an address, for rows without a position.
     pub geocoder: &'s LazyGeocoder,
-    /// The diagnostics that are already stored, for a file that lacks columns; `None` takes every row as it is.
+    /// The diagnostics that are already stored, for a file that lacks columns; `None` imports every row as it is.
     pub stored: Option<&'s StoredRows>,
     /// Whether rows that are not stored are added even if the file has few columns.
     pub allow_partial: bool,
@@ -97,7 +97,7 @@ pub fn flx_id(numero_dpe: &str) -> u64 {
     (u64::from_be_bytes(first) >> 11).max(1)
 }
 
-/// The values of one row: those of the file, and the stored ones for columns that the file lacks.
+/// The values of one row, from the file, or from the stored record for columns that the file lacks.
 #[derive(Clone, Copy)]
 struct DpeRow<'r> {
     block: &'r Block,
@@ -121,7 +121,7 @@ impl<'r> DpeRow<'r> {
         index.map_or("", |index| self.value(index).trim())
     }
 
-    /// Returns whether the file lacks a column, or gives the value that is stored.
+    /// Returns whether the file lacks a column, or repeats the stored value.
     fn is_as_stored(&self, index: usize) -> bool {
         let stored = self
             .stored
@@ -423,7 +423,7 @@ impl DpeKeyColumns {
         }
     }
 
-    /// Returns whether the file gives no new place for a stored diagnostic.
+    /// Returns whether the file neither moves a stored diagnostic nor changes its address.
     fn is_place_as_stored(&self, row: &DpeRow<'_>) -> bool {
         let position = [self.point, self.x, self.y, self.department];
         let columns = position.iter().chain(self.addresses.iter().flatten());

@@ -7,7 +7,7 @@ use super::columns::all;
 use crate::source::cell::plain_name;
 use crate::source::{Error, Header, SourceLocation};
 
-/// Index of each published column, by its published names, current and former.
+/// Index of each published column by its current and former names, as published.
 static EXACT: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     let mut names = HashMap::new();
     for (index, column) in all().iter().enumerate() {
@@ -21,7 +21,7 @@ static EXACT: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     names
 });
 
-/// The same for normalised names; current names take precedence over former ones.
+/// The same by normalised names; current names take precedence over former ones.
 static PLAIN: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
     let mut names = HashMap::new();
     for (index, column) in all().iter().enumerate() {
@@ -131,7 +131,7 @@ impl DpeColumns {
     }
 }
 
-/// Columns that only the register of diagnostics of before July 2021 has.
+/// Columns that exist only in the register used before July 2021.
 const FORMER_REGISTER: [&str; 4] = [
     "classe_consommation_energie",
     "classe_estimation_ges",
@@ -139,7 +139,7 @@ const FORMER_REGISTER: [&str; 4] = [
     "tr002_type_batiment_id",
 ];
 
-/// Returns the column that shows a file to be of the former register.
+/// Returns a column of the former register, if the file has one.
 fn former_register(header: &Header) -> Option<&String> {
     let is_former = |name: &&String| FORMER_REGISTER.contains(&plain_name(name).as_str());
     header.names.iter().find(is_former)
@@ -149,7 +149,7 @@ fn former_register(header: &Header) -> Option<&String> {
 pub const COLUMNS_TO_ADD_MIN: usize = 12;
 /// Columns that a file needs to add a diagnostic.
 const DESCRIPTION: [&str; 3] = ["date_etablissement_dpe", "etiquette_dpe", "type_batiment"];
-/// Columns of which a file needs at least one to add a diagnostic: they say where the dwelling is.
+/// Columns that locate the dwelling; a file needs at least one of them to add a diagnostic.
 const PLACE: [&str; 6] = [
     "code_insee_ban",
     "code_postal_ban",

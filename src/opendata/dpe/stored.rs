@@ -1,4 +1,4 @@
-//! Reads a stored diagnostic back as text cells: its values replace the columns that a file lacks.
+//! Reads a stored diagnostic back as text cells: its values stand in for the columns that a file lacks.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ impl<'r> StoredDiagnostic<'r> {
     /// Reads a record of the table.
     ///
     /// # Errors
-    /// The record is not an object of texts and numbers: the table is damaged.
+    /// The record is not an object of strings and numbers: the table is damaged.
     pub fn read(record: &'r [u8]) -> Result<Self, Error> {
         let damaged = |error| Error::damaged(Path::new(super::schema().name), error);
         let raw: HashMap<&str, &RawValue> = serde_json::from_slice(record).map_err(damaged)?;

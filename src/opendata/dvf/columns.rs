@@ -1,4 +1,4 @@
-//! Finds the columns of a DVF file, by name in any spelling and order: the 40-column geo-dvf format, also as
+//! Finds the columns of a DVF file, by name in any spelling and order. Reads the 40-column geo-dvf format, also as
 //! GeoParquet with a column of points, and the tax office's 43-column format.
 
 use std::borrow::Cow;
@@ -151,7 +151,7 @@ const FIELDS: [(DvfField, &str, &str); FIELD_COUNT] = [
     (DvfField::Longitude, "longitude", ""),
     (DvfField::Latitude, "latitude", ""),
     (DvfField::Geometry, "geometry", ""),
-    // Published nowhere, and usual in files that other programs made: metres in Lambert-93 or the projection overseas.
+    // Not published, but common in files from other programs: metres in Lambert-93 or in the overseas projection.
     (DvfField::X, "x", "x"),
     (DvfField::Y, "y", "y"),
 ];
@@ -178,7 +178,7 @@ const UNUSED: [&str; 13] = [
 pub enum DvfForm {
     /// geo-dvf: with mutation numbers, parcel numbers and coordinates.
     Geo,
-    /// The tax office's original format: none of these; parcels in four columns.
+    /// The tax office's original format: without these, and with parcels in four columns.
     Raw,
 }
 

@@ -2,9 +2,10 @@
 //! disposition and is repeated on its rows. There is one record per kind of property sold, for the most significant
 //! kinds only.
 //!
-//! Decisions that the contract leaves open: a record takes its address and position from its own row with the first
-//! parcel in order (a mean could be in an empty place); without a position there, it takes the first one of its own
-//! rows. `lots` counts the lots of distinct rows. A built surface of 0 is unknown.
+//! Decisions that the contract leaves open: a record takes its address and position from one of its own rows, the one
+//! with the first parcel in order, because a mean could lie where nothing is built. If that row has no position, the
+//! record takes the first position among its rows. `lots` counts the lots of distinct rows. A built surface of 0 is
+//! unknown.
 
 use std::collections::BTreeSet;
 
@@ -63,7 +64,7 @@ impl SaleKind {
         kinds.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Returns the building type that a record of this kind consists of; `None` means all rows.
+    /// Returns the building type of the rows that make up a record of this kind; `None` means all rows.
     fn local(self) -> Option<Local> {
         match self {
             SaleKind::Flat => Some(Local::Flat),

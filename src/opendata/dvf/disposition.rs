@@ -1,9 +1,9 @@
-//! Divides rows that belong together into sales. A sale is one disposition: the price is that of the disposition, and
-//! rows that differ in disposition, day, price, nature or department are never one sale.
+//! Divides rows that were grouped together into sales. A sale is one disposition, because the price belongs to the
+//! disposition. Rows that differ in disposition, day, price, nature or department are never one sale.
 //!
-//! Rows of an edition that numbers its mutations, and neighbouring rows of a file in the usual order, need no more than
-//! that. Rows that were brought together only because they agree in these values are also divided by place, and what
-//! this cannot decide is counted in the report.
+//! That is enough for rows with one mutation number, and for neighbouring rows of a file in the usual order. Rows that
+//! were grouped only because they agree in these values are also divided by location. Cases that this cannot decide are
+//! counted in the report.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::row::{DvfRow, Local};
 use crate::report::ConversionFindings;
 use crate::source::SourceLocation;
 
-/// How the rows that a converter receives together were found.
+/// How the rows that a converter receives together were grouped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowGrouping {
     /// They have one mutation number, or follow each other in a file in the usual order.
@@ -23,7 +23,7 @@ pub enum RowGrouping {
     EqualValues,
 }
 
-/// Sales that equal values do not tell apart, as the report names them.
+/// Names in the report for sales that equal values cannot tell apart.
 const HOMES_AS_ONE: &str = "several buildings of one day, price and section: taken as one sale";
 const SECTIONS_AS_ONE: &str =
     "land or annexes of one day and price in several sections: taken as one sale";
@@ -55,7 +55,7 @@ pub fn sales_of(
     sales
 }
 
-/// Divides rows of one commune: sections with a building are sales of their own if there are several.
+/// Divides rows of one commune: each section is a sale of its own if several of them have a building.
 fn divide_by_section(
     rows: &[DvfRow<'_>],
     commune: Range<usize>,
@@ -86,7 +86,7 @@ fn divide_by_section(
     }
 }
 
-/// Returns the ranges of neighbouring rows that belong together.
+/// Returns the ranges of neighbouring rows that are the same by `is_same`.
 fn chunks(
     rows: &[DvfRow<'_>],
     range: Range<usize>,
@@ -149,7 +149,7 @@ fn section<'r>(row: &'r DvfRow<'_>) -> &'r str {
     row.parcel.get(..10).unwrap_or(row.street[3])
 }
 
-/// Returns whether a row has a building: one that is described, or a lot that is sold before it is built.
+/// Returns whether a row has a building: either described, or a lot sold before it is built.
 fn has_building(row: &DvfRow<'_>) -> bool {
     row.local.is_some() || row.lot_count > 0
 }

@@ -1,8 +1,8 @@
-//! The identifier of a sale: a digest of what every edition and every form of the register says of it.
+//! The identifier of a sale: a digest of values that are the same in every edition and form of the register.
 //!
-//! These values are the day, the number of the disposition, the price in single precision, the parcels under the codes
-//! of today with their lots, and the kind of the record. Editions since 2026 give prices in single precision. Numbers of
-//! mutations change between editions, and names and surfaces are corrected, so none of them is part of it.
+//! These values are the day, the number of the disposition, the price in single precision, the parcels under current
+//! codes with their lots, and the kind of the record. Editions since 2026 give prices in single precision. Mutation
+//! numbers, names and surfaces are not included: numbers change between editions, and names and surfaces get corrected.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ pub fn digest(rows: &[DvfRow<'_>]) -> blake3::Hasher {
     hasher
 }
 
-/// Returns the identifier of the record of a kind that a sale gives.
+/// Returns the identifier of a sale's record of one kind.
 pub fn id(digest: &blake3::Hasher, kind: SaleKind) -> String {
     let mut hasher = digest.clone();
     hasher.update(kind.name().as_bytes());
@@ -59,8 +59,8 @@ pub fn id(digest: &blake3::Hasher, kind: SaleKind) -> String {
     hex
 }
 
-/// Returns a price in EUR as a 32-bit float, which is the same before and after a file kept it as one: 1,234,567.89 and
-/// 1,234,567.88 are both 1,234,567.875.
+/// Returns a price in EUR as a 32-bit float, so that a file that stored it in single precision gives the same value:
+/// 1,234,567.89 and 1,234,567.88 are both 1,234,567.875.
 fn single_precision(price_cents: Option<i64>) -> f32 {
     price_cents.map_or(NO_PRICE, |cents| (cents as f64 / 100.0) as f32)
 }

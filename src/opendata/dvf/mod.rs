@@ -95,8 +95,8 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
     .with_content_rules(&CONTENT_RULES)
 });
 
-/// What does not make a sale another one: the precision of its price and of what is computed from it, repeated rows, and
-/// the number of its mutation, which differs between editions.
+/// Differences that do not change a sale: the precision of its price and of values computed from it, repeated rows, and
+/// its mutation number, which differs between editions.
 const CONTENT_RULES: [(&str, ContentRule); 5] = [
     ("price_eur", ContentRule::SinglePrecision),
     ("price_per_m2_living_eur", ContentRule::LeftOut),

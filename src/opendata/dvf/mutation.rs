@@ -1,12 +1,12 @@
 //! Groups source rows into mutations while streaming, and ends blocks at the end of a mutation.
 //!
 //! geo-dvf numbers its mutations. In the tax office's format, neighbouring rows of the same day, nature and price count
-//! as one mutation, as they did when geo-dvf made its numbers. That is right only in the usual order of the file. A file
-//! in another order is grouped by values, whatever the place of its rows (`scattered`), and so is a file that is
-//! too short to show its order. The first block decides; if later rows contradict it, the file is read again.
+//! as one mutation, which is how geo-dvf made its numbers. This works only if the file is in the usual order. A file in
+//! another order, or too short to show its order, is grouped by values wherever its rows are (`scattered`). The first
+//! block decides; if later rows contradict it, the file is read again.
 //!
-//! Editions since 2026 number all rows of France with one day and price as one mutation. Such numbers are recognised and
-//! ignored (`order`).
+//! Editions since 2026 give one mutation number to all rows of France that agree in day and price. Such numbers are
+//! recognised and ignored (`order`).
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ use crate::source::{Block, Error, SourceLocation};
 
 /// Maximum rows of one mutation; the longest known has a few thousand.
 pub const MUTATION_ROWS_MAX: usize = 200_000;
-/// Rows without mutation numbers that a file needs to show its order.
+/// Minimum rows of a file without mutation numbers for its order to be known.
 pub const ORDER_ROWS_MIN: usize = 1_000;
-/// A file is in the usual order if at most one mutation in this many has rows that agree with those of an earlier one.
+/// A file is in the usual order if at most one mutation in this many repeats day, price and section of an earlier one.
 pub const APART_SHARE: u64 = 50;
-/// Sales that neighbouring rows tell apart and values do not, as the report names them.
+/// Name in the report for sales that only the order of rows tells apart.
 const APART: &str =
     "rows of one day, price and section, not next to each other: taken as separate sales";
 
@@ -61,7 +61,7 @@ pub type Emit<'e> = dyn FnMut(MutationBlock) -> Result<(), Error> + 'e;
 
 /// How the rows of a file are grouped.
 enum Phase {
-    /// Rows that wait until there are enough to show the order of the file.
+    /// Rows held until there are enough to know the order of the file.
     Waiting(Vec<Block>),
     /// Neighbouring rows form mutations.
     Streaming,
@@ -73,7 +73,7 @@ enum Phase {
 pub struct Grouper {
     file: String,
     is_scattered: bool,
-    /// Folder of scratch files; `None` for that of the system.
+    /// Folder of scratch files; `None` for the system's.
     scratch: Option<PathBuf>,
     /// Whether the file has mutation numbers that can be used; unknown before the first row.
     is_numbered: Option<bool>,
@@ -90,8 +90,8 @@ pub struct Grouper {
 }
 
 impl Grouper {
-    /// Creates a grouper for the file named `file` in errors; `is_scattered` if an earlier reading found that its
-    /// mutations are. Scratch files are in `scratch`, or where the system has its own.
+    /// Creates a grouper; `file` names the file in errors. `is_scattered` if an earlier read found its mutations
+    /// scattered. Scratch files go to the folder `scratch`, or to the system's.
     pub fn new(file: &str, is_scattered: bool, scratch: Option<PathBuf>) -> Self {
         Self {
             file: file.to_owned(),
@@ -229,7 +229,7 @@ impl Grouper {
         })
     }
 
-    /// Emits the remaining mutations at the end of the file, and returns what the rows do not tell.
+    /// Emits the remaining mutations at the end of the file, and returns what was unclear.
     ///
     /// # Errors
     ///
@@ -259,8 +259,8 @@ impl Grouper {
         Ok(std::mem::take(&mut self.findings))
     }
 
-    /// Notes a completed mutation. One whose number was complete before makes the file scattered; one whose values were,
-    /// is counted.
+    /// Records a completed mutation. If its number was already completed, the file is scattered. If it has no number
+    /// but repeats the values of an earlier one, it is counted.
     fn close(
         &mut self,
         rows: &Block,

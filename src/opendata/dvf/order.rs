@@ -1,4 +1,5 @@
-//! What the first rows of a file say of its order and of its mutation numbers.
+//! Determines from the first rows of a file whether it is in the usual order and whether its mutation numbers are
+//! usable.
 //!
 //! In the usual order, the rows of a mutation follow each other, mutations are not sorted by price, and few of them agree
 //! in day, price and section. Runs once per file, on at most a few thousand rows.
@@ -11,12 +12,12 @@ use super::mutation::{APART_SHARE, SECTION_FIELDS, is_same_mutation};
 use crate::source::Block;
 use crate::source::cell::{day, decimal};
 
-/// Prices or mutation numbers that must all rise, or all fall, before that counts as sorted.
+/// Minimum number of prices or mutation numbers, all rising or all falling, that counts as sorted.
 const SORTED_MIN: usize = 20;
-/// Characters of a parcel that name its section.
+/// Leading characters of a parcel code that name its section.
 const SECTION_CHARS: usize = 10;
 
-/// Digests the cells of some fields of a row; `None` if all are empty. Of a parcel, only the section counts.
+/// Digests the cells of some fields of a row; `None` if all are empty. Only the section of a parcel is used.
 pub(super) fn key_of(
     rows: &Block,
     row: usize,
@@ -100,8 +101,8 @@ impl Moves {
     }
 }
 
-/// Returns whether the mutation numbers of an edition only number its days and prices: in their order, days rise, and
-/// prices within a day.
+/// Returns whether mutation numbers only restate day and price: sorted by number, days rise, and prices rise within a
+/// day.
 pub(super) fn numbers_restate_values(block: &Block, columns: &DvfColumns) -> bool {
     let Some(at) = columns.position(DvfField::Mutation) else {
         return false;

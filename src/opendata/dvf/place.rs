@@ -1,9 +1,10 @@
-//! The place of a sale across mergers of communes: its commune of today, its former commune, and its parcels under the
-//! codes of today. Called for every row of a source; a row whose commune never merged costs two lookups by hash.
+//! The commune and parcels of a sale across mergers of communes: its current commune, its former commune, and its
+//! parcels under current codes. Called for every row of a source; a row whose commune never merged costs two hash
+//! lookups.
 //!
 //! A commune that joined another keeps its three digits as the prefix of its parcels: parcel AB 12 of 85307 became
-//! `85001307AB0012`. Sources write either form, and this module turns both into the new one. Where a commune became
-//! independent again, its parcels get their own code back. All mergers come from the compiled-in table of places.
+//! `85001307AB0012`. Sources write either form, and this module turns both into the new one. If a commune became
+//! independent again, its parcels get back their own code. All mergers come from the compiled-in table of places.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,30 +15,30 @@ use toise_geo::communes::{is_recoded, record_place};
 use toise_geo::departments;
 use toise_geo::places::{PlaceKind, Places};
 
-/// Column with the code of today.
+/// Column with the current INSEE code.
 pub const COMMUNE: &str = "insee_code";
 /// Column with the code of the former commune.
 pub const FORMER_COMMUNE: &str = "former_insee_code";
-/// Column with the parcels, under the codes of today.
+/// Column with the parcels, under current codes.
 pub const PARCELS: &str = "parcel_ids";
 /// Length of a parcel code, characters.
 const PARCEL_CHARS: usize = 14;
-/// Prefix of the parcels of a commune that is not the part of another.
+/// Parcel prefix of a commune that did not join another.
 const OWN_PREFIX: &str = "000";
 
-/// Commune of today and former commune of a row.
+/// Current and former commune of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowPlace<'a> {
-    /// Code of the commune today; the published code if it is unknown.
+    /// Current code of the commune; the published code if it is unknown.
     pub commune: Cow<'a, str>,
-    /// Name of the commune today; empty if the code is unknown.
+    /// Current name of the commune; empty if the code is unknown.
     pub name: &'static str,
     /// Code of the former commune; empty if the sale was not in one, or the source does not say so.
     pub former: Cow<'a, str>,
 }
 
-/// Returns the place of a row from its published code, the former code that the source names besides (or an empty
-/// text), and its parcel under the code of today.
+/// Returns the communes of a row from its published code, the former code that the source also gives (or an empty
+/// string), and its parcel under the current code.
 pub fn row_place<'a>(published: Cow<'a, str>, former: Cow<'a, str>, parcel: &str) -> RowPlace<'a> {
     let Some(today) = record_place(&published) else {
         return RowPlace {
@@ -65,7 +66,7 @@ pub fn row_place<'a>(published: Cow<'a, str>, former: Cow<'a, str>, parcel: &str
     }
 }
 
-/// Former communes by the first eight characters of their parcels today: commune and prefix.
+/// Former communes by the first eight characters (commune and prefix) of their current parcel codes.
 static FORMER_COMMUNES: LazyLock<HashMap<String, &'static str>> = LazyLock::new(|| {
     let places = Places::get().all().iter();
     let former = places.filter(|place| {
@@ -78,7 +79,7 @@ static FORMER_COMMUNES: LazyLock<HashMap<String, &'static str>> = LazyLock::new(
     with_prefix.collect()
 });
 
-/// Returns the former commune of a parcel under the code of today, if it is in the commune `today`.
+/// Returns the former commune of a parcel with a current code, if the parcel is in the commune `today`.
 fn former_of_parcel(parcel: &str, today: &str) -> Option<&'static str> {
     let start = parcel
         .get(..8)
@@ -87,7 +88,7 @@ fn former_of_parcel(parcel: &str, today: &str) -> Option<&'static str> {
     former.filter(|_| start.starts_with(today))
 }
 
-/// Returns the commune that the prefix of a parcel names and that is independent of the parcel's commune today.
+/// Returns the commune that the prefix of a parcel names, if it has become independent of the parcel's commune again.
 fn independent_again(parcel: &str, today: &str) -> Option<&'static str> {
     let (department, prefix) = (&parcel[..2], &parcel[5..8]);
     // Overseas, codes of communes have two digits after the department.
@@ -100,7 +101,7 @@ fn independent_again(parcel: &str, today: &str) -> Option<&'static str> {
     is_own.then_some(own.code)
 }
 
-/// Returns a parcel under the code of today. Anything that is not a parcel of a known commune stays as it is.
+/// Returns the current code of a parcel. Anything that is not a parcel of a known commune stays as it is.
 pub fn parcel_today(parcel: Cow<'_, str>) -> Cow<'_, str> {
     if parcel.len() != PARCEL_CHARS || !parcel.is_ascii() {
         return parcel;

@@ -28,7 +28,7 @@ use crate::source::cell::date_of;
 use toise_geo::iris::IrisIndex;
 use toise_geocode::resolve::{LazyGeocoder, PostalAddress, Precision};
 
-/// Most rows that are compared in pairs, which takes less time than hashing for few.
+/// Maximum number of rows compared in pairs; for so few, that is faster than hashing.
 const COMPARED_ROWS_MAX: usize = 16;
 
 /// Selects the sales to import; the default selects all.
@@ -40,7 +40,7 @@ pub struct DvfSelection {
     pub years: Option<RangeInclusive<i32>>,
 }
 
-/// Data from which the place of a sale is completed, in addition to its rows.
+/// Data used to complete the location of a sale, besides its rows.
 #[derive(Clone, Copy)]
 pub struct PlaceSources<'s> {
     /// Contours that give the IRIS of a position.
@@ -112,7 +112,7 @@ pub fn convert(
     })
 }
 
-/// Counts the rows that say in every cell what an earlier row of the range says.
+/// Counts the rows that equal an earlier row of the range in every cell.
 fn repeated_rows(block: &Block, range: Range<usize>) -> u64 {
     if range.len() > COMPARED_ROWS_MAX {
         let mut known = HashSet::with_capacity(range.len());
@@ -124,7 +124,7 @@ fn repeated_rows(block: &Block, range: Range<usize>) -> u64 {
     range.clone().filter(is_repeated).count() as u64
 }
 
-/// Sets the position of a sale without one from its address; its identifier stays that of its rows.
+/// Sets the position of a sale without one from its address; this does not change its identifier.
 pub(super) fn place_sale(sale: &mut SaleRecord, geocoder: &LazyGeocoder) -> Option<Precision> {
     if sale.position.is_some() {
         return None;

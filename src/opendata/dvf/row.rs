@@ -9,7 +9,7 @@ use crate::source::cell::{code, day, decimal, euros};
 use crate::source::{Block, SourceLocation, geometry};
 use toise_geo::projection::{in_france, to_degrees};
 
-/// End of the code of a parcel without a plan number.
+/// End of a parcel code without a plan number.
 const NO_PLAN: &str = "0000";
 /// Official values of `nature_mutation`.
 const NATURES: [&str; 6] = [
@@ -60,13 +60,13 @@ pub struct DvfRow<'a> {
     pub street: [&'a str; 4],
     /// Postal code: five characters, or empty.
     pub postal_code: Cow<'a, str>,
-    /// INSEE code of the commune today.
+    /// Current INSEE code of the commune.
     pub commune: Cow<'a, str>,
     /// INSEE code of the former commune in which the sale was; empty if there is none.
     pub former_commune: Cow<'a, str>,
-    /// Name of the commune today; as published if its code is unknown.
+    /// Current name of the commune; as published if its code is unknown.
     pub city: &'a str,
-    /// Parcel under the code of today: 14 characters, or empty.
+    /// Parcel under its current code: 14 characters, or empty.
     pub parcel: Cow<'a, str>,
     /// Whether the row has a volume number.
     pub volume: bool,
@@ -251,8 +251,8 @@ impl RowReader<'_> {
         })
     }
 
-    /// Returns the parcel of a row under the code of today; empty if the row names none. The code before a merger is
-    /// preferred, because it is the one that editions of before have too.
+    /// Returns the parcel of a row under its current code; empty if the row names none. The code before a merger is
+    /// preferred, because earlier editions have it too.
     fn parcel<'b>(&self, block: &'b Block, row: usize, commune: &str) -> Cow<'b, str> {
         let cell = |field| self.cell(block, row, field);
         let parcel = match self.columns.form {

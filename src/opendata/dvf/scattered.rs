@@ -1,7 +1,7 @@
-//! Groups the rows of a file that is in no useful order: rows are distributed among files on disk by the values that a
-//! mutation shares, and each of these files is then grouped in memory.
+//! Groups the rows of a file that is not in a useful order. Rows are distributed among files on disk by the values that
+//! the rows of a mutation share; each of these files is then grouped in memory.
 //!
-//! A row takes as many bytes on disk as in the source. Memory holds one partition, about a 64th of the file.
+//! A row takes as many bytes on disk as in the source. Memory holds one partition, about 1/64 of the file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,7 +21,7 @@ const PARTITIONS: usize = 64;
 const PARTITION_BYTES_MAX: u64 = 1 << 30;
 /// Buffer of each partition, bytes.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Values that the rows of a sale share if nothing else groups them.
+/// Values by which rows are grouped if there are no mutation numbers.
 const VALUE_FIELDS: [DvfField; 4] = [
     DvfField::Date,
     DvfField::Nature,
@@ -29,7 +29,7 @@ const VALUE_FIELDS: [DvfField; 4] = [
     DvfField::Disposition,
 ];
 
-/// Digests what the rows of a group have in common: the mutation number, or else values.
+/// Digests what the rows of a group share: the mutation number, else the values of [`VALUE_FIELDS`].
 fn group_key(rows: &Block, row: usize, columns: &DvfColumns, is_numbered: bool) -> u64 {
     let number = is_numbered.then(|| key_of(rows, row, columns, &[DvfField::Mutation]));
     number
@@ -76,7 +76,7 @@ pub(super) fn group_by_values(
     }
 }
 
-/// Rows of a file, distributed among files on disk. The files have no names and are gone with the process.
+/// Rows of a file, distributed among files on disk. The files have no names and vanish with the process.
 pub(super) struct Partitions {
     file: String,
     header: Arc<Header>,

@@ -1,8 +1,8 @@
 //! Skips the rows of other departments before they are grouped and parsed, so that a file of the whole country is
 //! read without parsing every row.
 //!
-//! The remaining rows are collected into blocks of the usual size, because the first block decides how the file is
-//! assumed to be ordered. A row whose commune is unknown is kept, and the conversion reports it.
+//! The remaining rows are collected into blocks of the usual size, because the first block decides which order the file
+//! is assumed to have. A row whose commune is unknown is kept, and the conversion reports it.
 
 use super::columns::{DvfColumns, DvfField, commune_code};
 use super::place::{department, row_place};
@@ -44,7 +44,7 @@ impl<'d> DepartmentSieve<'d> {
         self.kept.is_full().then(|| std::mem::take(&mut self.kept))
     }
 
-    /// Returns the rows that are left, and the number of rows that were skipped.
+    /// Returns the remaining rows, and the number of rows that were skipped.
     pub fn finish(self) -> (Block, u64) {
         (self.kept, self.skipped)
     }

@@ -1,5 +1,5 @@
-//! Places stored sales that have an address and no position, after addresses were imported. A sale gets the position, and
-//! the record, that its import would give it now.
+//! Places stored sales that have an address but no position, after addresses were imported. A sale gets the position
+//! and record that importing it now would give.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Date32Type, Float64Type, Int64Type};
@@ -12,8 +12,8 @@ use toise_lake::{Error, RowSink};
 /// Column that is null for sales without a position.
 const LATITUDE: &str = "lat";
 
-/// Pushes the stored sales of departments that have no position and whose address gives one, with that position. Reads
-/// only row groups in which a position is missing.
+/// Pushes the stored sales of the given departments that had no position and whose address gives one, with that
+/// position. Reads only row groups in which a position is missing.
 ///
 /// # Errors
 /// The table cannot be read, or the sink fails.

@@ -1,9 +1,8 @@
 //! Selects the local files to import, and groups those that are imported together.
 //!
-//! A folder may hold files of other kinds: they are reported and skipped, while a file that the user names must be what
+//! A folder may hold files of other kinds, which are reported and skipped. A file that the user names must hold what
 //! the command imports. Files of diagnostics with different columns are imported one after the other, those with the
-//! most columns first: the rows of a file then also complete the diagnostics that earlier files of the same command
-//! stored.
+//! most columns first, so that the rows of a smaller file also complete the diagnostics that earlier files just stored.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use crate::source::filiation::is_header;
 use crate::source::{Error, Header, SourceFormat, SourceLocation, read_header};
 use crate::{ban, dpe, dvf, rnb};
 
-/// Columns named in the reason why a file was skipped.
+/// Maximum columns named in the reason for skipping a file.
 const COLUMNS_SHOWN: usize = 4;
 
 /// Local files to import.
@@ -103,7 +102,7 @@ fn kind_of(header: &Header) -> Option<ImportTable> {
     if is_header(header) {
         return Some(ImportTable::Dfi);
     }
-    // Sales have the fewest columns in common with the others, addresses the most.
+    // Tested in this order because sales have the fewest columns in common with other kinds, addresses the most.
     if dvf::columns::DvfColumns::find(header, "").is_ok() {
         return Some(Dataset::Dvf.into());
     }
@@ -117,7 +116,7 @@ fn kind_of(header: &Header) -> Option<ImportTable> {
     is_ban.then_some(ImportTable::Ban)
 }
 
-/// Returns what a table holds, in words.
+/// Returns what a table holds, for messages.
 fn content(table: ImportTable) -> &'static str {
     match table {
         ImportTable::Dataset(Dataset::Dvf) => "recorded sales (DVF)",
@@ -129,8 +128,8 @@ fn content(table: ImportTable) -> &'static str {
 }
 
 /// Divides files into groups that are imported one after the other, each as one publication. Files of diagnostics are
-/// grouped by their columns, those with the most columns first. JSON leaves out columns without a value, so all JSON
-/// files of diagnostics form one group. Files of other tables form one group.
+/// grouped by their columns, those with the most columns first. JSON omits columns without a value, so all JSON files
+/// of diagnostics form one group. Files of other tables form one group.
 ///
 /// # Errors
 /// A file cannot be read, or lacks the number of the diagnostic.

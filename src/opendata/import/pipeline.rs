@@ -19,7 +19,7 @@ use toise_input::number::DecimalEvidence;
 use toise_input::reading::ColumnUse;
 use toise_lake::{RowSink, StoredRows};
 
-/// Sets the columns of a header; a later header of JSON has more of them.
+/// Sets the columns of a header; in JSON, a later header may have more columns.
 fn set_columns(reading: &mut FileReading, header: &Header, unknown: &[String]) {
     let used = header.names.iter().filter(|name| !unknown.contains(name));
     reading.columns_used = used
@@ -40,7 +40,7 @@ enum SourceColumns {
     Dpe(Arc<dpe::source::DpeColumns>),
     Ban(Arc<ban::columns::BanColumns>),
     Rnb(Arc<rnb::columns::RnbColumns>),
-    /// Always the same.
+    /// The columns of filiation files are always the same.
     Dfi,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct BlockConsumer<'c> {
     /// Rows that are already stored; opened for a file that lacks columns.
     stored: Option<Arc<StoredRows>>,
     converting: VecDeque<Conversion>,
-    /// What is understood of this source.
+    /// How this source was interpreted.
     pub(super) reading: FileReading,
     /// How its first rows write decimals.
     pub(super) decimals: DecimalEvidence,
@@ -175,7 +175,8 @@ impl<'c> BlockConsumer<'c> {
         Ok(())
     }
 
-    /// Looks at the first rows, to report how they write decimals. Numbers of official files have no other notation.
+    /// Looks at the first rows to report how the file writes decimals. They suffice, because an official file writes
+    /// all its numbers in one notation.
     fn observe_decimals(&mut self, block: &Block) {
         for row in 0..block.len() {
             for cell in block.cells(row) {

@@ -21,10 +21,10 @@ pub struct PortfolioColumns {
     pub ignored: Vec<String>,
 }
 
-/// Name of the field of a column that is copied to the output.
+/// Field name in reports of a column that is copied to the output.
 const KEY: &str = "key";
 
-/// Returns the meaning of a name that is one field of an advert.
+/// Returns the meaning of a column name, if it is a field of an advert.
 fn meant(name: &str) -> Option<ColumnMeaning> {
     let meaning = meaning(&folded(name))?;
     names::fields()
@@ -38,14 +38,14 @@ fn mean_the_same(one: &str, other: &str) -> bool {
     both.is_some_and(|(one, other)| one.field == other.field)
 }
 
-/// Returns whether a column gives a field of a portfolio: by its name in any spelling, or by what the name means.
+/// Returns whether a column holds a field of a portfolio, by its name in any spelling or by the meaning of its name.
 pub(super) fn gives(portfolio: &Portfolio, column: &str, field: &String) -> bool {
     let is_inferred = || portfolio.inferable.contains(field) && mean_the_same(column, field);
     column == field || plain_name(column) == plain_name(field) || is_inferred()
 }
 
-/// Assigns the columns that no field has as its name to the fields that mean the same ([`names`]). Of several columns for
-/// one field, the one with the most usual name is taken.
+/// Assigns columns whose name is not a field name to the field with the same meaning ([`names`]). Of several columns
+/// for one field, takes the one with the most usual name.
 fn infer(
     (fields, inferable): (&[String], &[String]),
     columns: &[String],
@@ -117,8 +117,8 @@ fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error>
 }
 
 impl PortfolioColumns {
-    /// Maps the columns of a portfolio by their names, else by what their names mean. A key column is not a field unless it is renamed to one: a portfolio's own `id`
-    /// is not the `id` of a sale.
+    /// Maps the columns of a portfolio by their names, else by the meaning of their names. A key column is not a field
+    /// unless it is renamed to one: a portfolio's own `id` is not the `id` of a sale.
     ///
     /// # Errors
     /// A named column is missing, two columns give the same field, or no column gives a field.
@@ -311,7 +311,7 @@ mod tests {
         let is_named = |one: &ColumnUse| one.column == one.field || one.field == KEY;
         assert!(found.used.iter().all(is_named));
         assert_eq!(found.ignored, ["superficie", "cp"]);
-        // Of two names, the more usual one.
+        // If two names fit, the more usual one is taken.
         let found = read(&fields, &["superficie", "surface"]).unwrap();
         assert_eq!(found.fields, [(1, 1)]);
         assert_eq!(found.ignored, ["superficie"]);

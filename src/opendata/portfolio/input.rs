@@ -32,9 +32,9 @@ const PROBE_BYTES: usize = 64 << 10;
 /// Maximum length of an NDJSON line or a row, bytes: one body takes a few hundred.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// Reason of a number that the whole column does not make certain.
+/// Reason for rejecting a number that remains ambiguous after looking at its whole column.
 const TWO_READINGS: &str = "can be read in two ways";
-/// Reason of a line that is no row.
+/// Reason for rejecting a line that is not a row.
 const NOT_AN_OBJECT: &str = "not a JSON object";
 
 /// A block of portfolio rows.
@@ -58,7 +58,7 @@ pub struct OpenPortfolio {
     pub names: Vec<String>,
     /// Name of the file, for messages.
     pub name: String,
-    /// What is understood of it.
+    /// How it was interpreted.
     pub reading: SharedReading,
 }
 
@@ -177,7 +177,7 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<(Header, usi
     }
     let own_keys = names.len();
     let renamed = portfolio.renames.iter().map(|(ours, _)| ours.clone());
-    // A renamed field is not read under its own name, nor is a field whose name is a key column.
+    // Excludes renamed fields, which are not read under their own name, and fields with the name of a key column.
     let own = portfolio.fields.iter().filter(|name| {
         !portfolio.renames.iter().any(|(_, theirs)| theirs == *name)
             && !portfolio.only_if_named.contains(name)
@@ -187,7 +187,7 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<(Header, usi
         .chain(portfolio.keys.iter().cloned())
         .chain(own.cloned())
     {
-        // A key with another spelling or with the same meaning gives the field.
+        // A key with another spelling or the same meaning already gives the field.
         if !names.iter().any(|known| gives(portfolio, known, &name)) {
             names.push(name);
         }
@@ -235,7 +235,7 @@ pub(super) fn read(
             .and_then(|input| read_json(input.reader, &portfolio_file.reading, header, &mut send)),
     };
     if let Err(error) = result {
-        // If the coordinator has gone away, it has reported its own error.
+        // If the coordinator has ended, it has already reported its own error.
         let _ = sender.send(Err(error));
     }
 }

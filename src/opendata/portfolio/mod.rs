@@ -42,7 +42,7 @@ pub struct Portfolio {
     pub what: String,
     /// Field names that a column may have.
     pub fields: Vec<String>,
-    /// Fields that a column with a name of the same meaning gives, too.
+    /// Fields that a column may also give if its name has the same meaning.
     pub inferable: Vec<String>,
     /// Fields that change the output if they are given; in NDJSON, they are read only if the first object has them.
     pub only_if_named: Vec<String>,
@@ -88,13 +88,13 @@ pub enum Error {
     /// A thread ended unexpectedly.
     #[error("a worker stopped: {0}")]
     Worker(&'static str),
-    /// The other processes that answer the rows have failed.
+    /// The other processes that handle the rows failed.
     #[error("{0}")]
     Elsewhere(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// Puts the name of a file in front of a message about its columns.
+    /// Prefixes a message about columns with the name of the file.
     pub fn in_file(self, name: &str) -> Self {
         match self {
             Self::Option(message) => Self::Option(format!("{name}: {message}")),
@@ -105,7 +105,7 @@ impl Error {
 
 /// The blocks of a portfolio in order.
 pub type Blocks<'b> = dyn Iterator<Item = Result<InputRows, Error>> + 'b;
-/// Function that takes the answers to blocks, in order, with their statistics.
+/// Function that takes the results of blocks, in order, with their statistics.
 pub type Answers<'a, C> = dyn FnMut(&RecordBatch, C) -> Result<(), Error> + 'a;
 
 type PendingAnswer<C> = Receiver<Result<(RecordBatch, C), Error>>;
@@ -150,7 +150,7 @@ pub fn run<C: Send + 'static>(
             let (done, receiver) = sync_channel(1);
             let answer = Arc::clone(&answer);
             rayon::spawn(move || {
-                // If the coordinator has gone away, it has reported its own error.
+                // If the coordinator has ended, it has already reported its own error.
                 let _ = done.send(answer(&block));
             });
             answering.push_back(receiver);
@@ -167,8 +167,8 @@ pub fn run<C: Send + 'static>(
     Ok(())
 }
 
-/// Processes a portfolio whose blocks are answered elsewhere: `answer` takes the blocks and passes one answer per block
-/// to its second argument, in the same order. Returns once the complete output is on disk. Blocks.
+/// Processes a portfolio whose blocks are handled by other processes: `answer` takes the blocks and passes one result
+/// per block to its second argument, in the same order. Returns once the complete output is on disk. Blocks.
 ///
 /// # Errors
 ///
@@ -190,7 +190,7 @@ pub fn run_remote<C>(
             count(counts);
             output.write(batch)
         });
-        // If the reader still has rows, it ends because nothing receives them.
+        // Stops a reader that still has rows, because nothing receives them any more.
         drop(blocks);
         let read = reader
             .join()

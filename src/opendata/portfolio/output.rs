@@ -86,7 +86,7 @@ impl PortfolioOutput {
         Ok(())
     }
 
-    /// Completes the output; returns once it is durable under its final name.
+    /// Completes the output; returns once it is on disk under its final name.
     ///
     /// # Errors
     /// The file cannot be completed; no file of the final name is left in that case.
@@ -113,7 +113,7 @@ impl PortfolioOutput {
 impl Drop for PortfolioOutput {
     fn drop(&mut self) {
         if self.writer.take().is_some() {
-            // The error that ended the run is reported; a file that is left over has a temporary name.
+            // The error that ended the run is reported; a leftover file has a temporary name.
             let _ = fs::remove_file(&self.partial);
         }
     }

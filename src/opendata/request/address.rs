@@ -1,7 +1,7 @@
-//! Place of the record that a match seeks: the filter clause for an address, and the check of a position.
+//! Location conditions of a match: turns an address into a filter clause, and checks a position.
 //!
 //! A house number or a street restricts candidates to its surroundings, a town alone to its commune. The radii allow
-//! for records that are placed at the centre of their parcel, and for streets that are known by one point.
+//! for records placed at the centre of their parcel, and for streets known only by one point.
 
 use crate::{Dataset, MatchRequest};
 use toise_contract::filter::{Clause, ClauseTest};
@@ -13,7 +13,7 @@ use toise_geocode::resolve::{PostalAddress, Precision, Resolved, Unlocated};
 pub const ADDRESS: &str = "address";
 /// Path of the filter in a match body.
 pub const ADDRESS_PATH: &str = "filters.address";
-/// Path of the filter by place in a match body.
+/// Path of the filter by position in a match body.
 pub const PLACE_PATH: &str = "filters.location";
 /// Radius around a house number, metres.
 pub const ADDRESS_RADIUS_M: f64 = 50.0;

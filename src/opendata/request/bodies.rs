@@ -186,7 +186,7 @@ mod tests {
                         check("lat", &[ColumnKind::Number]);
                         check("lon", &[ColumnKind::Number]);
                     }
-                    // An address stands for a position or a commune.
+                    // An address is used to filter by position or commune.
                     Words(_) => assert_eq!(field.name, "address"),
                     other => panic!("{other:?} is no filter"),
                 }

@@ -32,7 +32,7 @@ impl Place {
     /// Parses the identifier of a parcel.
     ///
     /// # Errors
-    /// The text is not such an identifier.
+    /// The string is not a parcel identifier.
     pub fn parcel(text: &str) -> Result<Self, Fault> {
         let id = ParcelId::parse(text).map(Self::Parcel);
         id.ok_or_else(|| refusal(PARCEL, &ParcelId::FORMAT, text))
@@ -41,7 +41,7 @@ impl Place {
     /// Parses the identifier of a building.
     ///
     /// # Errors
-    /// The text is not such an identifier.
+    /// The string is not a building identifier.
     pub fn building(text: &str) -> Result<Self, Fault> {
         let id = RnbId::parse(text).map(Self::Building);
         id.ok_or_else(|| refusal(BUILDING, &RnbId::FORMAT, text))

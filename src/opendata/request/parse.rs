@@ -49,7 +49,7 @@ pub fn parse_search(
     Ok(request)
 }
 
-/// Parses the search of an alert, `{filters?}`, found at a place in a body: the filters of a search.
+/// Parses the search of an alert, `{filters?}`, found somewhere in a body. It takes the filters of a search.
 ///
 /// # Errors
 /// The first fault in document order, with its path in the body.
@@ -104,7 +104,7 @@ fn filters(dataset: Dataset, values: Option<Values<'_>>) -> Filter {
 }
 
 /// Returns the clause of a filter. Codes of Paris, Lyon and Marseille as a whole also find their arrondissements;
-/// parcels are sought under the codes of today, which sales have.
+/// parcels are looked up under current codes, which sales have.
 fn clause(name: &'static str, test: ClauseTest) -> Clause {
     let sought: fn(&str) -> Vec<String> = match name {
         "insee_code" | "code_insee_ban" => codes_within,
@@ -122,7 +122,7 @@ fn clause(name: &'static str, test: ClauseTest) -> Clause {
     Clause::new(name, test)
 }
 
-/// Refuses a place of a search whose latitude and longitude seem to be swapped. A match checks more:
+/// Refuses a position in a search if latitude and longitude seem to be swapped. A match checks more:
 /// [`MatchRequest::check_place`].
 fn refuse_swapped(filter: &Filter) -> Result<(), Fault> {
     let swapped = filter.iter().any(|clause| match clause.test {

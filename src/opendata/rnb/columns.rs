@@ -1,4 +1,4 @@
-//! Columns of the published files of buildings.
+//! Finds the columns of the published files of buildings.
 
 use crate::source::cell::plain_name;
 use crate::source::{Error, Header, SourceLocation};
@@ -45,7 +45,7 @@ impl RnbField {
 #[derive(Clone, Debug)]
 pub struct RnbColumns {
     positions: [Option<usize>; FIELD_COUNT],
-    /// Columns that are not read: those that are unknown, and `validated_by`, which names people.
+    /// Columns that are not read: unknown ones, and `validated_by`, which names people.
     pub unknown: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
-//! Which records belong to which building, by the register.
+//! Links records to buildings by the register.
 //!
-//! About half of the diagnostics name their building. Another one belongs to the building at its address; if the
-//! register gives several buildings that address, such as a house and its garage, to the largest one. The score is the
-//! share of the ground of these buildings that is its own: 1 if it is the only one, 0.9 for a house of 90 m² next to a
+//! About half of the diagnostics name their building. Any other diagnostic belongs to the building at its address; if
+//! the register gives that address to several buildings, such as a house and its garage, to the largest one. The score
+//! is that building's share of their total ground surface: 1 if it is the only one, 0.9 for a house of 90 m² next to a
 //! garage of 10 m².
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use toise_engine::predicate::Predicate;
 /// Ground surface of a building whose outline is not known, square metres.
 const UNKNOWN_GROUND_M2: f64 = 1.0;
 
-/// What the register says of a building.
+/// A building, as the register describes it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RegisteredBuilding {
     /// Identifier.
@@ -36,7 +36,7 @@ pub struct RegisteredBuilding {
     pub ground_m2: Option<f64>,
     /// Identifiers of its addresses in the national address base.
     pub address_ids: Vec<String>,
-    /// The parcels that it stands on, the one with most of it first.
+    /// The parcels that it stands on, largest share first.
     pub parcel_ids: Vec<String>,
 }
 
@@ -60,9 +60,8 @@ impl RegisteredBuilding {
     }
 }
 
-/// Returns the addresses of a building at which it is the largest one, with its score, 0 to 1. `neighbours` are the
-/// buildings with any of its addresses, itself included. Of equally large buildings the one with the first identifier
-/// counts.
+/// Returns the addresses at which a building is the largest one, with its score, 0 to 1. `neighbours` are the buildings
+/// with any of its addresses, itself included. Among equally large buildings, the one with the first identifier wins.
 pub fn addresses_won(
     building: &RegisteredBuilding,
     neighbours: &[RegisteredBuilding],
@@ -218,7 +217,7 @@ mod tests {
         gone.status = Some("demolished".to_owned());
         let all = [house.clone(), gone.clone()];
         assert_eq!(won(&house, &all), [("1".into(), 1.0)]);
-        // Its own history is still that of its address.
+        // Its own history still includes the records of its address.
         assert_eq!(won(&gone, &all), [("1".into(), 0.91)]);
     }
 }

@@ -17,10 +17,10 @@ pub const STATUS: &str = "status";
 pub const GROUND: &str = "ground_m2";
 /// Column with the addresses, by their identifiers in the national address base.
 pub const ADDRESSES: &str = "address_ids";
-/// Column with the parcels that the building stands on, the one with most of it first.
+/// Column with the parcels that the building stands on, largest share first.
 pub const PARCELS: &str = super::dvf::place::PARCELS;
 
-/// Values of [`STATUS`] that mean that nobody can live in the building: it is gone, or was never built.
+/// Values of [`STATUS`] of a building that is gone or was never built, so that nobody can live in it.
 pub const ABSENT: [&str; 3] = ["demolished", "canceledProject", "constructionProject"];
 
 /// Name and type of each column, and whether queries filter on it.

@@ -1,9 +1,9 @@
 //! Converts rows of the register of buildings to batches of the table `rnb`.
 //!
-//! A row needs an identifier and a position in France. Its commune is that of its parcels, otherwise of its addresses,
-//! otherwise of its position. A parcel counts if at least 5 % of the building stand on it: outlines and parcels come
-//! from different surveys, so a building often touches the parcel of its neighbour. A list that cannot be read is left
-//! out and reported; the building stays.
+//! A row needs an identifier and a position in France. Its commune comes from its parcels, else from its addresses,
+//! else from its position. A parcel counts if at least 5 % of the building stands on it: outlines and parcels come from
+//! different surveys, so a building often touches its neighbour's parcel. A list that cannot be read is omitted and
+//! reported; the building is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use toise_geo::projection::in_france;
 use toise_geo::wkt;
 use toise_lake::schema::ITEM;
 
-/// Least share of a building on a parcel for the parcel to count.
+/// Minimum share of a building on a parcel for the parcel to count.
 const SHARE_MIN: f64 = 0.05;
-/// Length of the code of a commune, with which parcels and addresses begin.
+/// Length of the commune code at the start of parcel and address identifiers.
 const COMMUNE_CHARS: usize = 5;
-/// Register of the identifiers in `bdnb_ids`.
+/// Name of the register whose identifiers go into `bdnb_ids`.
 const BDNB: &str = "bdnb";
 
 /// Selects the buildings to import; the default selects all.
@@ -111,7 +111,7 @@ pub fn convert(
         places.insert((building.commune.to_owned(), 0));
         rows.push(building);
     }
-    // A file of a department has a few buildings whose parcel is in the next one, which it does not cover.
+    // A department's file also has a few buildings on parcels of a neighbouring department, which it does not cover.
     let count: usize = departments_met.values().sum();
     places.retain(|(commune, _): &(String, i32)| {
         let department = departments::for_commune(commune).unwrap_or_default();
@@ -201,7 +201,7 @@ fn list<'c, T: DeserializeOwned>(
     })
 }
 
-/// Returns the parcels that count, under the codes of today, the one with most of the building first.
+/// Returns the parcels that count, under current codes, the one with the largest share of the building first.
 fn own_parcels(mut parcels: Vec<Parcel>) -> Vec<String> {
     let share = |parcel: &Parcel| parcel.bdg_cover_ratio.unwrap_or(1.0);
     parcels.sort_by(|one, other| share(other).total_cmp(&share(one)));
@@ -233,8 +233,8 @@ fn position(text: &str) -> Option<(f64, f64)> {
     }
 }
 
-/// Returns the surface of an outline in square metres, to one decimal; `None` for a point. The plane is that of the
-/// latitude of the building, as for all distances.
+/// Returns the surface of an outline in square metres, to one decimal; `None` for a point. Coordinates are projected to
+/// a plane at the latitude of the building, as for all distances.
 fn ground_m2(text: &str, lat: f64) -> Result<Option<f64>, String> {
     if text.is_empty() {
         return Ok(None);
@@ -345,7 +345,7 @@ mod tests {
             r#"[{"cle_interop_ban" : "09124_a025_00010"}]"#,
             r#"[{"id" : "09124000ZI0097", "bdg_cover_ratio" : 1.0000000000000002}]"#,
         ],
-        // Nothing but a position: the commune is that of the position, Mende.
+        // A row with only a position gets the commune at the position, Mende.
         ["8XBEW7VVWG47", "POINT(3.4989 44.5181)", "", "", "", "", ""],
         [
             "8XBEW7VVWG48",
@@ -489,7 +489,7 @@ mod tests {
             own_parcels(vec![parcel("48095000AB0001", Some(0.04))]).len(),
             1
         );
-        // The codes of today.
+        // Parcels get their current codes.
         let former = own_parcels(vec![parcel("85307000AB0012", Some(1.0))]);
         assert_eq!(former, ["85001307AB0012"]);
         assert!(own_parcels(Vec::new()).is_empty());

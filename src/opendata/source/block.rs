@@ -16,7 +16,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Returns whether the cells of a column may be letters that look like a missing text.
+    /// Returns whether the cells of a column may be letters that look like a marker for a missing value, such as `NA`.
     fn has_letters(&self, column: usize) -> bool {
         self.names
             .get(column)
@@ -35,7 +35,7 @@ pub struct Block {
     /// Index in `ends` of the first cell of each row.
     first_cells: Vec<u32>,
     lines: Vec<u64>,
-    /// Texts for missing values that were met; their cells are empty.
+    /// Markers for missing values that were found; their cells are empty.
     pub missing: MissingCounts,
 }
 
@@ -160,7 +160,7 @@ impl Block {
         self.lines.push(line);
     }
 
-    /// Adds a cell to the last row. A text that stands for a missing value gives an empty cell and is counted.
+    /// Adds a cell to the last row. A marker for a missing value gives an empty cell and is counted.
     pub fn push_cell(&mut self, cell: &str) {
         match missing::position(cell) {
             Some(text) if !self.header.has_letters(self.cells_of_last_row()) => {

@@ -32,8 +32,8 @@ pub fn euros(cell: &str) -> Option<f64> {
 }
 
 /// Converts a cell to a JSON number in its shortest notation, so that every source gives the same text: `315`, `315.0`,
-/// `315,00` and `3.15e2` give `315`. Whole numbers keep all their digits; others are those of a 64-bit float. A flag of
-/// older files becomes 1 or 0. `None` if it is not a number.
+/// `315,00` and `3.15e2` give `315`. Whole numbers keep all their digits; others have the precision of a 64-bit float.
+/// A flag of older files becomes 1 or 0. `None` if it is not a number.
 pub fn json_number(cell: &str) -> Option<Cow<'_, str>> {
     let cell = cell.trim();
     if is_shortest(cell) {
@@ -58,7 +58,7 @@ pub fn json_number(cell: &str) -> Option<Cow<'_, str>> {
 /// Significant digits that every decimal number keeps as a 64-bit float.
 const FLOAT_DIGITS: usize = f64::DIGITS as usize;
 
-/// Returns whether a text is a JSON number that cannot be written shorter: a whole number, or one of at most
+/// Returns whether a string is a JSON number that cannot be written shorter: a whole number, or one of at most
 /// [`FLOAT_DIGITS`] digits without an exponent and without zeros at its end.
 fn is_shortest(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();

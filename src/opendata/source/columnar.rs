@@ -1,7 +1,7 @@
-//! Reads tables of columns (Parquet, and Arrow converted to it) whose columns have the published names. Values become text cells as in other containers, so that
-//! dates, codes and decimals are parsed in one place. A float that is a whole number becomes text without decimals:
-//! tables that were written from CSV hold codes and house numbers as floats if some rows have none. NaN is a missing
-//! value. Points become text too (`geometry`).
+//! Reads columnar tables (Parquet, and Arrow converted to it) whose columns have the published names. Values become
+//! text cells as in other containers, so that dates, codes and decimals are parsed in one place. A float that is a
+//! whole number becomes text without decimals: tables written from CSV hold codes and house numbers as floats if some
+//! rows lack them. NaN is a missing value. Points become text too (`geometry`).
 
 use std::fs::File;
 use std::io::Read;

@@ -1,9 +1,10 @@
-//! Reads documents of filiation of parcels (DFI), text files: one row per change, from the two lines that describe it.
+//! Reads documents of filiation of parcels (DFI), which are text files. Combines the two lines that describe a change
+//! into one row.
 //!
 //! A file has no header. The cells of a line are separated by semicolons: department and directorate (`140`), commune
-//! (`001`), prefix of the section, number of the document, its nature, day, name of the surveyor (masked), in some
-//! editions a cell more, number of the change within the document, `1` for the parcels before or `2` for those
-//! afterwards, and the parcels, as many as there are. The two lines of a change follow each other.
+//! (`001`), prefix of the section, number of the document, its nature, day, name of the surveyor (masked), one more
+//! cell in some editions, number of the change within the document, `1` for the parcels before or `2` for those after,
+//! then the parcels. The two lines of a change follow each other.
 
 use std::io::{BufReader, Read};
 use std::sync::Arc;
@@ -25,15 +26,15 @@ const NAMES: [&str; 9] = [
 ];
 /// Maximum length of a line, bytes; published lines have at most 175 parcels.
 const LINE_BYTES_MAX: u64 = 64 << 10;
-/// Cells of a line in front of the name of the surveyor.
+/// Number of cells before the name of the surveyor.
 const LEADING: usize = 6;
-/// Places at which the cell with `1` or `2` may be.
+/// Possible indices of the cell with `1` or `2`.
 const SIDE_AT: [usize; 2] = [8, 9];
-/// Value of that cell on the line with the parcels before.
+/// Value of that cell on the line with the parcels before the change.
 const BEFORE: &str = "1";
-/// Value of that cell on the line with the parcels afterwards.
+/// Value of that cell on the line with the parcels after the change.
 const AFTER: &str = "2";
-/// Text in place of the parcels of a line that is missing.
+/// Cell content if the line with these parcels is missing.
 pub(crate) const MISSING: &str = "no line";
 
 /// A column of the rows.

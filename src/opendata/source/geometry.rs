@@ -1,5 +1,5 @@
-//! Points of GeoParquet as text cells, `POINT (longitude latitude)`: well-known binary (WKB), or the columns `x` and `y`
-//! of GeoArrow. Other geometries give no cell.
+//! Converts points of GeoParquet to text cells, `POINT (longitude latitude)`: well-known binary (WKB), or the columns
+//! `x` and `y` of GeoArrow. Other geometries give no cell.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use arrow::error::ArrowError;
 
-/// Type of a point in WKB; a thousand more for each kind of further coordinates.
+/// Type of a point in WKB; 1,000 is added for each kind of extra coordinate.
 const POINT: u32 = 1;
-/// Flags of further coordinates and of a coordinate system, as PostGIS writes them above the type.
+/// Flags for extra coordinates and a coordinate system, in the high bits of the type (PostGIS).
 const FLAGS: u32 = 0xf000_0000;
 /// The flag of a coordinate system, whose number follows the type.
 const HAS_SYSTEM: u32 = 0x2000_0000;

@@ -1,6 +1,6 @@
 //! Reads NDJSON and data-fair pages. Numbers keep the digits of the source, because cells are slices of its text.
 //!
-//! Objects may have different keys; a new key is appended as a new last column.
+//! Objects may have different keys; a new key becomes a new last column.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -100,7 +100,7 @@ pub enum Error {
     /// The rows of a mutation are scattered in the file; reading it again with grouping on disk succeeds.
     #[error("{place}: a mutation appears again after other mutations; group the file on disk")]
     Scattered {
-        /// Location where a mutation appears again.
+        /// Location where a completed mutation appears again.
         place: SourceLocation,
     },
     /// The table rejected the rows.

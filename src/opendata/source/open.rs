@@ -40,8 +40,7 @@ pub trait BlockReader {
     fn next_block(&mut self) -> Result<Option<Block>, Error>;
 }
 
-/// Count and digest of the bytes of a source, and what was understood of its form, updated while it is read. Clones share
-/// them.
+/// Byte count, digest and detected form of a source, updated while it is read. Clones share them.
 #[derive(Clone, Default)]
 pub struct ByteMeter {
     bytes: Arc<AtomicU64>,
@@ -60,7 +59,7 @@ impl ByteMeter {
         self.hasher.lock().finalize().to_hex().to_string()
     }
 
-    /// Returns what was understood of the source's form so far.
+    /// Returns the form of the source as detected so far.
     pub fn form(&self) -> toise_input::FileForm {
         self.form.lock().found()
     }

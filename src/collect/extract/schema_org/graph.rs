@@ -91,7 +91,7 @@ impl<'v> Graph<'v> {
         }
         let mut of_best = candidates.iter().filter(|(rank, _)| *rank == best);
         let (_, first) = of_best.next()?;
-        // Pages often describe their listing twice, for different readers of the data; both nodes then have the same
+        // Pages often describe their listing twice, for different consumers of the data; both nodes then have the same
         // name.
         if of_best.any(|(_, other)| other.get("name") != first.get("name")) {
             // Similar listings may be products too; the page is about the one whose name is in its title or heading.

@@ -12,9 +12,9 @@ use super::super::row::Row;
 use super::super::rule::{RowFinding, RowRule};
 use super::plausible::is_plausible;
 
-/// Minimum confidence of a rule that is used; below, the rule is written commented out.
+/// Minimum confidence of a rule that is used; a rule below it is commented out.
 pub const CONFIDENCE_MIN: f64 = 0.8;
-/// Factor on the confidence of a rule if only a part of its column's name is known.
+/// Factor for the confidence of a rule if only a part of its column's name is known.
 pub const PART_OF_NAME: f64 = 0.6;
 
 /// A draft of a rule.
@@ -30,7 +30,7 @@ pub struct Draft {
     pub filled: usize,
     /// Number of rows from which it reads a plausible value.
     pub read: usize,
-    /// From 0 to 1: how well the name is known, times the share of values that is read.
+    /// From 0 to 1: how well the name is known, times the share of values that can be read.
     pub confidence: f64,
     /// Explanation for the reader of the file.
     pub reason: String,
@@ -61,7 +61,7 @@ impl Draft {
         self
     }
 
-    /// Adds a key with a text.
+    /// Adds a key with a string value.
     pub fn with(mut self, key: &str, value: &str) -> Self {
         let value = Toml::String(value.to_owned());
         self.lines.push(format!("{key} = {value}"));
@@ -74,7 +74,7 @@ impl Draft {
         self
     }
 
-    /// Sets the columns that the rule reads without a `from` that names them.
+    /// Sets the columns that the rule reads, without writing a `from` for them.
     pub fn of(mut self, columns: &[&str]) -> Self {
         self.columns = columns.iter().map(|&column| column.to_owned()).collect();
         self
@@ -99,7 +99,7 @@ impl Draft {
         self
     }
 
-    /// Returns the value of each row, `None` where it reads no plausible one; empty if the rule is invalid.
+    /// Returns the value read from each row, `None` if it is not plausible; empty if the rule is invalid.
     pub fn values(&self, rows: &[Row]) -> Vec<Option<Value>> {
         let rule = toml::from_str::<MappingFile>(&self.rule())
             .ok()

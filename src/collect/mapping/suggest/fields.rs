@@ -1,4 +1,4 @@
-//! The rules that a suggestion tries for each field, in the order in which they are written.
+//! Drafts the rules that a suggestion tries for each field, in the order in which they are written.
 
 use std::cmp::Reverse;
 
@@ -54,18 +54,18 @@ const CLASSES: &str = "map = { \"Propriété\" = \"CLASS_HOUSE\", \"Chalet\" = \
 /// Words for offers that the `words` conversion does not know.
 const OFFERS: &str = "map = { \"rent\" = \"OFFER_RENT\", \"rental\" = \"OFFER_RENT\", \"rented\" = \"OFFER_RENT\", \
 \"buy\" = \"OFFER_BUY\", \"sale\" = \"OFFER_BUY\", \"sold\" = \"OFFER_BUY\" }";
-/// Pattern of the path in a web address, whose words show class and offer.
+/// Pattern of the path in a URL, whose words show class and offer.
 const URL_PATH: &str = r"^https?://[^/?#]+/([^?#]*)";
 /// Minimum share of rows that a further source of a field must read.
 pub(super) const FALLBACK_MIN: f64 = 0.3;
 /// Minimum share of distinct values in a column that identifies adverts.
 const DISTINCT_MIN: f64 = 0.95;
-/// Minimum share of distinct values in a column of addresses. An advert may be in a file more than once, and the
-/// address of a page of results is repeated for each of its adverts.
+/// Minimum share of distinct values in a column of advert URLs. An advert may be in a file more than once, but the URL
+/// of a result page is repeated for each of its adverts.
 const DISTINCT_URLS_MIN: f64 = 0.2;
-/// Minimum median price that cannot be a monthly rent, EUR.
+/// Median price from which prices cannot be monthly rents, EUR.
 const SALE_EUR_MIN: f64 = 20_000.0;
-/// Maximum median price that cannot be the price of a sale, EUR.
+/// Median price up to which prices cannot be those of sales, EUR.
 const RENT_EUR_MAX: f64 = 8_000.0;
 
 /// The columns and rows that rules are drafted for.
@@ -109,8 +109,8 @@ impl Sampled<'_> {
         count as f64 / self.rows.len().max(1) as f64
     }
 
-    /// Drafts the rule of a field that one column gives: the best of the columns with a known name, else of those whose
-    /// name contains a known one.
+    /// Drafts the rule of a field that is read from one column: the best column with a known name, else the best one
+    /// whose name contains a known one.
     pub(super) fn plain(&self, field: &'static str, reading: Option<&str>) -> Option<Draft> {
         let draft = |column: &ColumnProfile, worth: f64| {
             let mut draft = Draft::new(field).from(&[&column.path]);
@@ -142,7 +142,7 @@ impl Sampled<'_> {
         found.filter(|draft| draft.read > 0)
     }
 
-    /// Drafts how adverts are identified: by their address, by an identifier, else by their content.
+    /// Drafts how adverts are identified: by their URL, by an identifier, else by their content.
     fn identity(&self, host: &str) -> Vec<Draft> {
         let mut drafts = Vec::new();
         let named = self.of("url");
@@ -207,7 +207,8 @@ impl Sampled<'_> {
         let mut drafts = self.by_words("type", CLASSES, &["type", "title", "url", "description"]);
         let covered = covered(&drafts, self.rows);
         for draft in &mut drafts {
-            // The drafts count together: if they cover nearly all rows, the other rows are of another class.
+            // The drafts are judged together: if they cover nearly all rows, the remaining rows are taken to be of
+            // another class.
             draft.confidence = draft.confidence.max(covered);
         }
         if drafts.iter().any(Draft::is_sure) {
@@ -282,7 +283,7 @@ impl Sampled<'_> {
         Some(draft)
     }
 
-    /// Drafts the offer that fits the median price.
+    /// Drafts a constant offer that fits the median price.
     fn offer_by_price(&self, price: &Draft) -> Option<Draft> {
         if !price.is_sure() {
             return None;
@@ -306,7 +307,7 @@ impl Sampled<'_> {
         Some(draft)
     }
 
-    /// Drafts a date or time, in the first of the formats that read the most values.
+    /// Drafts a date or time, in the format that reads the most values, the first one of several.
     fn date(&self, field: &'static str) -> Option<Draft> {
         let columns = self.of(field);
         let column = *columns.first()?;
@@ -354,8 +355,8 @@ fn has_part(column: &str, field: &str) -> bool {
     })
 }
 
-/// Returns the decimal sign of amounts whose thousands are grouped with a point or a comma; `None` with neither or
-/// both.
+/// Returns the decimal sign of amounts whose thousands are grouped with a point or a comma; `None` if they use neither
+/// or both.
 fn decimal(samples: &[String]) -> Option<&'static str> {
     let groups = |sign: char| {
         samples.iter().any(|value| {

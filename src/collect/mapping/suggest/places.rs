@@ -1,5 +1,5 @@
-//! Drafts the rules for the place of a home, which files write in many ways: as codes, as towns, in one text, or as an
-//! arrondissement.
+//! Drafts the rules for the location of a home, which files write in many ways: as codes, as towns, in one text, or as
+//! an arrondissement.
 
 use serde_json::Value;
 
@@ -8,19 +8,20 @@ use super::fields::{FALLBACK_MIN, Sampled, covered};
 use super::profile::ColumnProfile;
 use toise_contract::columns::{ARRONDISSEMENT, LATITUDE, LONGITUDE, PLACE};
 
-/// Pattern of a town's name, without a code or the number of a department after it.
+/// Pattern of a town's name, without a postal code or department number after it.
 const TOWN: &str = r"^((?:Paris|Lyon|Marseille) \d+\S*|[^\d(,]+?)\s*(?:[\d(,].*)?$";
-/// Pattern of a postal code in a place. In a title only one in brackets counts, because prices have the same form.
+/// Pattern of a postal code in a location. In a title only a code in brackets counts, because prices have the same
+/// form.
 const POSTAL_CODE: &str = r"\b\d{5}\b";
 /// See [`POSTAL_CODE`].
 const POSTAL_CODE_IN_TITLE: &str = r"\((\d{5})\)";
-/// Number of arrondissements of Marseille; a higher number is one of Paris.
+/// Number of arrondissements of Marseille; a higher number is in Paris.
 const MARSEILLE_ARRONDISSEMENTS: u64 = 16;
 /// Number of arrondissements of Paris.
 const PARIS_ARRONDISSEMENTS: u64 = 20;
 
 impl Sampled<'_> {
-    /// Drafts the rules for the place of a home: postal code, town, department, address and position.
+    /// Drafts the rules for the location of a home: postal code, town, department, address and position.
     pub(super) fn places(&self) -> Vec<Draft> {
         let mut drafts = Vec::new();
         let postal = self.of("location.postalCode");
@@ -78,13 +79,14 @@ impl Sampled<'_> {
         drafts
     }
 
-    /// Adds a further source of a field if it reads enough rows that the others do not, or any such rows if it is sure.
+    /// Adds a further source of a field if it reads enough rows that the others miss. If it is certain, one such row is
+    /// enough.
     fn push_if_it_adds(&self, mut draft: Draft, drafts: &mut Vec<Draft>) {
         let before = covered(drafts, self.rows);
         let both = [drafts.as_slice(), std::slice::from_ref(&draft)].concat();
         let adds = covered(&both, self.rows) - before;
         if adds >= FALLBACK_MIN || (before > 0.0 && adds > 0.0 && draft.is_sure()) {
-            // What the draft reads is right, and rows that it does not read do not count against it.
+            // Rows that the draft does not read do not count against it, because other rules read them.
             draft.confidence = draft.confidence.max(CONFIDENCE_MIN);
             drafts.push(draft);
         }

@@ -1,4 +1,5 @@
-//! Plausible values of the fields of a home: bounds that reject columns of another meaning, not rare homes.
+//! Checks whether values are plausible for the fields of a home. The bounds are meant to reject columns of another
+//! meaning, not unusual homes.
 
 use serde_json::Value;
 

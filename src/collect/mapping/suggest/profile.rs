@@ -8,16 +8,16 @@ use super::super::row::{Row, RowPath};
 use super::super::rule::is_empty;
 use toise_contract::columns::{ColumnMeaning, folded, meaning};
 
-/// Maximum number of distinct values shown of a column.
+/// Maximum number of distinct values of a column that are shown.
 pub const SAMPLES: usize = 10;
 /// Maximum length of a shown value, in characters.
 const SAMPLE_CHARS_MAX: usize = 40;
 /// Maximum depth to which objects are followed.
 const DEPTH_MAX: usize = 4;
-/// Maximum number of columns; documents whose keys are data have any number.
+/// Maximum number of columns; documents that use data as keys may have any number.
 const COLUMNS_MAX: usize = 400;
 
-/// Texts for an unknown value in files of adverts, in addition to those that every mapping knows.
+/// Markers for unknown values in files of adverts, besides those that every mapping knows.
 const UNKNOWN: [&str; 8] = [
     "Non précisé",
     "Non disponible",
@@ -34,9 +34,9 @@ const UNKNOWN: [&str; 8] = [
 pub struct ColumnProfile {
     /// Its path, as a rule names it.
     pub path: String,
-    /// Meaning of its name; for a path, else that of its last key.
+    /// Meaning of its name. For a path whose name has none, the meaning of its last key.
     pub meaning: Option<ColumnMeaning>,
-    /// Whether a rule can name it.
+    /// Whether its name can be written in a rule.
     pub is_nameable: bool,
     /// Rows in which it has a value.
     pub filled: usize,
@@ -44,9 +44,9 @@ pub struct ColumnProfile {
     pub distinct: usize,
     /// The first distinct values, each on one line.
     pub samples: Vec<String>,
-    /// Whether every value is the address of one page, not of pictures.
+    /// Whether every value is the URL of a page, not of a picture.
     pub is_pages: bool,
-    /// Its values that stand for no value in files of adverts.
+    /// Those of its values that are markers for unknown values.
     pub unknown: BTreeSet<&'static str>,
 }
 
@@ -132,7 +132,7 @@ fn profile(path: String, rows: &[Row]) -> ColumnProfile {
     profile
 }
 
-/// Returns whether a value is the address of one page.
+/// Returns whether a value is the URL of a page.
 fn is_page(value: &str) -> bool {
     let mut pictures = [
         ".jpg", ".jpeg", ".png", ".webp", "/image", "/photo", "//media",

@@ -1,5 +1,5 @@
-//! Tests suggestions for files in the formats of public ones, in French and in English: which columns are assigned, and
-//! which are left open.
+//! Tests suggestions for files in the formats of public ones, in French and in English: which columns are assigned and
+//! which are not.
 
 use super::*;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Reads areas in French text: those of the dwelling and of the land, as distinct from rooms, terraces and cellars.
+//! Reads areas in French text: those of the dwelling and the land, but not those of rooms, terraces and cellars.
 
 use super::tokens::Token;
 
@@ -47,7 +47,7 @@ const OTHER_WORDS: [&str; 31] = [
     "buanderie",
     "atelier",
 ];
-/// Words that may occur between an area and what it describes.
+/// Words that may stand between an area and what it describes.
 const BRIDGES: [&str; 21] = [
     "de",
     "d",

@@ -6,11 +6,11 @@
 use super::counts::{LABEL_REACH, is_any};
 use super::tokens::Token;
 
-/// Precedes a letter that the markup marks as the current one of a scale; a private-use character.
+/// Private-use character that is inserted before the letter of a scale that the markup shows as current.
 pub const ACTIVE: char = '\u{e000}';
 /// Maximum distance in tokens between an emission value and the word CO2.
 const CARBON_REACH: usize = 4;
-/// Maximum distance in tokens between two letters of a scale, which may have their limits next to them.
+/// Maximum distance in tokens between two letters of a scale; their limits may stand between them.
 const SCALE_REACH: usize = 12;
 /// Minimum number of letters of a scale.
 const SCALE_LETTERS_MIN: usize = 3;
@@ -287,7 +287,7 @@ fn without_scales(tokens: &[Token]) -> (Vec<Token>, Vec<(EnergyLabel, char)>) {
         {
             active.push((label, class));
         }
-        // The text between the letters stays: it may be the score.
+        // The text between the letters is kept, because it may be the score.
         let last = letters.last().copied().unwrap_or(at);
         let between = (at..=last).filter(|place| !letters.contains(place));
         kept.push(Token::Break);
@@ -303,7 +303,7 @@ fn without_scales(tokens: &[Token]) -> (Vec<Token>, Vec<(EnergyLabel, char)>) {
     (kept, active)
 }
 
-/// Returns the places of the letters of a scale that starts with an `A` at this place.
+/// Returns the positions of the letters of a scale that starts with an `A` at this position.
 fn scale_at(tokens: &[Token], start: usize) -> Option<Vec<usize>> {
     let class_at = |place: usize| tokens[place].word().and_then(single_class);
     class_at(start).filter(|class| *class == 'A')?;

@@ -85,7 +85,7 @@ const HAS: [(&[&str], &str); 17] = [
     (&["jacuzzi"], "hasJacuzzi"),
     (&["calme"], "isPeaceful"),
 ];
-/// Words that negate the amenity after them.
+/// Words that deny the amenity after them.
 const DENIALS: [&str; 12] = [
     "sans",
     "pas",
@@ -100,7 +100,7 @@ const DENIALS: [&str; 12] = [
     "jamais",
     "hors",
 ];
-/// Words that may occur between a denial and what it denies: `ne dispose pas d'ascenseur`.
+/// Words that may stand between a denial and what it denies: `ne dispose pas d'ascenseur`.
 const BRIDGES: [&str; 16] = [
     "d", "D", "de", "du", "des", "l", "L", "le", "la", "les", "un", "une", "en", "equipe",
     "equipee", "dote",
@@ -197,7 +197,7 @@ fn says_no(after: &[Token]) -> bool {
         |token: &&Token| matches!(token, Token::Sign(':' | '-' | '–') | Token::Break);
     let separators = after.iter().take_while(is_separator).count();
     let after = &after[separators..];
-    // In `Ascenseur, Non meublé` the denial is of something else.
+    // In `Ascenseur, Non meublé` the denial is about something else.
     let ends = !matches!(after.get(1), Some(Token::Word(_) | Token::Number(..)));
     let is_no = |value: &Token| {
         ["non", "aucun", "aucune"].iter().any(|no| value.is(no))

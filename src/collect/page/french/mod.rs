@@ -17,7 +17,7 @@ use super::findings::{FieldOrigin, PRICE, PageFindings};
 use money::{Amount, PaymentPeriod};
 use tokens::{Token, tokens};
 
-/// Minimum amount that cannot be a monthly rent, EUR.
+/// Amount from which a price cannot be a monthly rent, EUR.
 pub const SALE_CERTAIN: f64 = 15_000.0;
 
 /// Path of a tenant's charges.
@@ -61,12 +61,12 @@ const FOREIGN: [&str; 16] = [
     "os", "na", "met",
 ];
 
-/// Reliability of a text.
+/// Kind of text, which decides how far it can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextTrust {
     /// A title or a description, which describes this listing.
     Own,
-    /// A label and its value. Class and offer are not read from it: `Parking : 1`.
+    /// A label and its value. Class and offer are not read from it: `Parking : 1` is not the class of the listing.
     Label,
     /// The whole page, which also describes other listings; the first value is used.
     Page,
@@ -81,7 +81,7 @@ pub fn read(text: &str, part: TextTrust, findings: &mut PageFindings, origin: Fi
             read_money(&tokens, part, findings, origin);
         }
         TextTrust::Label => read_money(&tokens, part, findings, origin),
-        // Menus contain every offer; an asking price or a monthly rent is more reliable.
+        // The offer is taken from a price or a monthly rent, because menus name every kind of offer.
         TextTrust::Page => {
             read_money(&tokens, part, findings, origin);
             read_kind(&tokens, findings, origin);
@@ -95,7 +95,7 @@ pub fn read(text: &str, part: TextTrust, findings: &mut PageFindings, origin: Fi
         add_place(&tokens, findings, origin);
     }
     for (field, has) in kinds::characteristics(&tokens) {
-        // A page names amenities of other listings, but denies only those of its own.
+        // A page may name amenities of other listings, but denies only those of its own.
         if part != TextTrust::Page || !has {
             findings.put(&format!("habitation.characteristics.{field}"), has, origin);
         }
@@ -103,7 +103,7 @@ pub fn read(text: &str, part: TextTrust, findings: &mut PageFindings, origin: Fi
 }
 
 /// Adds the values that can be read from a text in another language: amounts and areas and, unless it is the whole
-/// page, the class of a dwelling. Other words would mislead: `location` is a rental in French only.
+/// page, the class of a dwelling. Other words would be misleading: `location` means a rental only in French.
 pub fn read_foreign(text: &str, part: TextTrust, findings: &mut PageFindings, origin: FieldOrigin) {
     let tokens = tokens(text);
     read_money(&tokens, part, findings, origin);
@@ -226,17 +226,18 @@ fn read_money(tokens: &[Token], part: TextTrust, findings: &mut PageFindings, or
             Amount::Deposit(value) => findings.put("warrantyDeposit", value, origin),
             Amount::PropertyTax(value) => findings.put("charges.yearlyHousingTax", value, origin),
             Amount::CondominiumFees(value) => findings.put(CONDOMINIUM_FEES, value, origin),
-            // Read at the end, when it is known whether this is a rental.
+            // Charges are read at the end, when it is known whether this is a rental.
             Amount::Charges(..) => {}
         }
     }
 }
 
-/// Adds the charges in the texts of a listing whose offer is known: those of the tenant of a rental, else those of the
-/// owner if the text says how often they are paid. Charges of a condominium in a rental are the tenant's.
+/// Adds the charges in the texts of a listing whose offer is known. For a rental these are the tenant's charges,
+/// otherwise the owner's if the text says how often they are paid. Condominium fees in a rental count as the tenant's
+/// charges.
 pub fn read_charges(texts: &[&str], findings: &mut PageFindings, origin: FieldOrigin) {
     let rent = findings.get(PRICE).and_then(Value::as_f64);
-    // An amount as large as the rent is the rent itself, not charges.
+    // An amount as large as the rent or price is taken to be that, not charges.
     let is_plausible = |yearly: f64| rent.is_none_or(|rent| yearly < rent * MONTHS);
     if is_rent(findings) {
         let of_condominium = findings.remove(CONDOMINIUM_FEES);
@@ -299,7 +300,7 @@ pub fn check_energy(findings: &mut PageFindings) {
     }
 }
 
-/// Returns the number of words in a text that label the details of one listing: its reference, its diagnostic, its
+/// Returns the number of words in a text that label details of a listing, such as its reference, its diagnostic or its
 /// fees. Each word counts once.
 pub fn detail_labels(text: &str) -> usize {
     let tokens = tokens(text);
@@ -359,7 +360,7 @@ fn read_counts(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigi
         year,
         origin,
     );
-    // In the text of a house, storeys are mentioned to describe what is on them.
+    // The text about a house mentions storeys to describe what is on them.
     if is_flat {
         let floors = counts::floors(tokens);
         findings.set_optional("habitation.floor", floors.floor, origin);
@@ -393,8 +394,8 @@ fn read_energy(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigi
     );
 }
 
-/// Returns the price, area and rooms of a card of a listing as one text; `None` if the words are not of one: it states
-/// two of its price, its area, and its class or number of rooms.
+/// Returns the price, area and rooms of the card of a listing as one string. `None` if it is not a card, which states
+/// at least two of: price, area, class or number of rooms.
 pub fn card_key(tokens: &[Token]) -> Option<String> {
     let price = prices(tokens).first().copied();
     let areas = areas::areas(tokens);

@@ -1,4 +1,4 @@
-//! Reads amounts in French text: the price, and some others by their meaning.
+//! Reads amounts in French text: the price, rent, deposit, tax and charges, told apart by the words around them.
 //!
 //! The words around an amount on its line determine its meaning: `charges : 120 €/mois` is not the price, nor is `4 500
 //! €/m²` or `soit 1 200 € par mois de crédit`.
@@ -30,14 +30,14 @@ pub enum Amount {
     PropertyTax(f64),
     /// Yearly condominium fees.
     CondominiumFees(f64),
-    /// Charges of a tenant, or of an owner where a sale says no more, and how often they are paid.
+    /// Charges, and how often they are paid: those of a tenant, or of an owner if a sale does not specify them further.
     Charges(f64, PaymentPeriod),
 }
 
 /// How often an amount is paid, from the words around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PaymentPeriod {
-    /// Once, or the text does not say how often.
+    /// Once, or not stated.
     Once,
     /// Every month.
     Month,
@@ -116,7 +116,7 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
     let context = match other {
         // The label may have its own line.
         _ if place == line_start => label_line(tokens, line_start),
-        // A line of charges often explains them in brackets.
+        // A line about charges often has an explanation in brackets, so all of it is context.
         _ if other == line_start && is_charges(&tokens[line_start]) => &tokens[line_start..place],
         _ => &tokens[start.max(other)..place],
     };
@@ -174,7 +174,7 @@ fn is_charges(token: &Token) -> bool {
         .any(|word| token.is(word))
 }
 
-/// Returns whether the words before an amount say that it includes something, as in `charges comprises`.
+/// Returns whether the words before an amount say that it includes something, such as `charges comprises`.
 fn is_all_in(context: &[Token]) -> bool {
     let words = ["inclus", "compris", "comprises", "incluses", "cc"];
     context
@@ -182,7 +182,7 @@ fn is_all_in(context: &[Token]) -> bool {
         .any(|token| words.iter().any(|word| token.is(word)))
 }
 
-/// Returns whether the words after an amount make it one of charges: `50 € de charges`, but not `50 € charges
+/// Returns whether the words after an amount show that it is for charges: `50 € de charges`, but not `50 € charges
 /// comprises` or `850 € charges 50 €`.
 fn charges_follow(after: &[Token]) -> bool {
     let joins = |token: &&Token| {
@@ -233,7 +233,7 @@ fn label_line(tokens: &[Token], line_start: usize) -> &[Token] {
     }
 }
 
-/// Returns the factor of a number that is an amount, and the position after its unit.
+/// Returns the factor of a number that is an amount (such as 1,000 for `k€`), and the position after its unit.
 fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
     let next = tokens.get(place + 1);
     let second = tokens.get(place + 2);

@@ -20,7 +20,8 @@ pub struct TextPlace {
 /// Maximum number of labels of a town that are tried.
 const LABELS_MAX: usize = 20;
 
-/// Cities whose arrondissements have their own postal codes: name, first code minus one, and number of arrondissements.
+/// Cities whose arrondissements have their own postal codes: name, first postal code minus one, number of
+/// arrondissements.
 const CITIES: [(&str, u32, u32); 3] = [
     ("paris", 75_000, 20),
     ("lyon", 69_000, 9),
@@ -37,7 +38,7 @@ pub fn place(tokens: &[Token]) -> Option<TextPlace> {
         .or_else(|| found(with_department))
 }
 
-/// Returns the place of a postal code that a label names as such: `Code postal : 75011`.
+/// Returns the place of a postal code that is labelled as such: `Code postal : 75011`.
 pub fn labelled(tokens: &[Token]) -> Option<TextPlace> {
     let mut labelled = (0..tokens.len()).filter(|place| is_labelled(tokens, *place));
     labelled.find_map(|place| with_postal_code(tokens, place))
@@ -95,7 +96,7 @@ fn with_postal_code(tokens: &[Token], place: usize) -> Option<TextPlace> {
         && tokens.get(place + 1) == Some(&Token::Sign(')'));
     let city = match named {
         Some(commune) => Some(commune.name.to_owned()),
-        // The name of a village that the table does not contain comes before the bracket.
+        // The table does not contain the village; its name comes before the bracket.
         None if is_labelled(tokens, place) && !is_counted => labelled_town(tokens, digits),
         None if in_brackets && !is_counted => None,
         None => return None,

@@ -1,4 +1,4 @@
-//! Searches in a base of a few streets: texts that people write, and texts that must not be answered.
+//! Searches in a base of a few streets: texts that people write, and texts that must have no result.
 
 #![expect(clippy::unwrap_used, reason = "test")]
 

@@ -40,7 +40,7 @@ fn each_part_agrees_as_it_is_written() {
             "12 rue de la république 48100 mende",
             [Exact, Exact, Conflict, Exact],
         ),
-        // The number of a post box is no house number, and the code of a CEDEX is in no base.
+        // The number of a post box is not a house number, and the base has no CEDEX codes.
         (
             "12 rue de la république BP 30 48005 Mende CEDEX",
             [Exact, Exact, Fuzzy, Exact],
@@ -49,7 +49,7 @@ fn each_part_agrees_as_it_is_written() {
             "12 rue de la république 48005 Mende CEDEX 9",
             [Exact, Exact, Fuzzy, Exact],
         ),
-        // An INSEE code is no postal code.
+        // An INSEE code is not a postal code.
         (
             "12 rue de la république 48095",
             [Exact, Exact, Missing, Exact],
@@ -165,7 +165,7 @@ fn a_missing_house_number_is_uncertain_by_a_distance() {
         assert_eq!(properties.kind, kind, "{text}");
         let metres = properties.uncertainty_m.unwrap();
         assert!((at_least..=at_most).contains(&metres), "{text}: {metres}");
-        // What is sure enough may have less than high confidence.
+        // A result can be sure enough without having high confidence.
         assert!(
             properties.confidence == confidence
                 || (confidence == Confidence::High && properties.confidence != Confidence::Low),

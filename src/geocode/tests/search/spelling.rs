@@ -1,4 +1,4 @@
-//! Addresses as people write and type them, and texts that are none.
+//! Addresses as people write and type them, and texts that are not addresses.
 
 use proptest::prelude::*;
 use toise_geocode::Geocoder;

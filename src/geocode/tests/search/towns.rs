@@ -1,4 +1,4 @@
-//! Towns, former communes and codes that say where a street is.
+//! Tests of towns, former communes and codes that locate a street.
 
 use toise_geo::places::Places;
 use toise_geocode::Geocoder;
