@@ -70,8 +70,7 @@ pub enum ForeignError {
     File(String),
 }
 
-/// Reads the footer of a file. Catches the panic of the library that decodes the Arrow schema, which panics at unknown
-/// types.
+/// Reads the footer of a file. Catches panics: the library that decodes the Arrow schema panics on unknown types.
 fn footer(file: &impl ChunkReader) -> Result<ArrowReaderMetadata, ForeignError> {
     let load = || ArrowReaderMetadata::load(file, ArrowReaderOptions::new());
     let loaded = catch_unwind(AssertUnwindSafe(load));
