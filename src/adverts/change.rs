@@ -14,7 +14,7 @@ use toise_contract::listings::scalars::Eur;
 pub struct AdvertHistory {
     /// The latest sighting, from which the content comes.
     pub observed_at: Timestamp,
-    /// Whether this service set that time, because the sender gave none.
+    /// Whether toise set that time because the sender gave none.
     pub is_stamped: bool,
     /// The earliest sighting.
     pub first_seen_at: Timestamp,
@@ -37,7 +37,7 @@ pub struct AdvertHistory {
 pub struct Sighting {
     /// When the advert was seen.
     pub observed_at: Timestamp,
-    /// Whether this service set that time, because the sender gave none.
+    /// Whether toise set that time because the sender gave none.
     pub is_stamped: bool,
     /// The earliest sighting the sender knows of.
     pub first_seen_at: Timestamp,

@@ -39,7 +39,7 @@ pub fn set(
     Ok(transaction.last_insert_rowid())
 }
 
-/// Deactivates the receiver of a portfolio. What waits for it is not sent any more.
+/// Deactivates the receiver of a portfolio. Waiting notifications are no longer sent.
 ///
 /// # Errors
 /// The store fails.
