@@ -456,7 +456,7 @@ async fn bind(wanted: &str) -> Result<TcpListener, Failure> {
 /// Resolves at SIGTERM or Ctrl-C.
 ///
 /// # Errors
-/// The system gives no handler.
+/// The handler cannot be installed.
 #[cfg(unix)]
 pub fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -484,7 +484,7 @@ pub fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
 /// Reloads the certificate on every SIGHUP; has no effect without TLS.
 ///
 /// # Errors
-/// The system gives no handler.
+/// The handler cannot be installed.
 #[cfg(unix)]
 pub fn reload_tls_on_sighup(supervisor: &Supervisor, tls: Option<Tls>) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};

@@ -166,7 +166,7 @@ impl<'p> TransactionPercolator<'p> {
     }
 
     /// Percolates properties: `rows` holds their records, one for each of `written` in the same order, and
-    /// `former_rows` converts former records. Matches and notifications are written in `transaction`, dated `at_ms`
+    /// `former_rows` converts previous records. Matches and notifications are written in `transaction`, dated `at_ms`
     /// (Unix milliseconds).
     ///
     /// # Errors
@@ -230,7 +230,7 @@ impl<'p> TransactionPercolator<'p> {
     }
 
     /// Percolates adverts: `rows` holds their records, one for each of `written` in the same order, and `former_rows`
-    /// converts former records. Matches and notifications are written in `transaction`, dated `at_ms` (Unix
+    /// converts previous records. Matches and notifications are written in `transaction`, dated `at_ms` (Unix
     /// milliseconds).
     ///
     /// # Errors
