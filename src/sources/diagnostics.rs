@@ -30,7 +30,7 @@ const NUMBER: &str = "numero_dpe";
 /// Column with the day of the last change.
 const CHANGED: &str = "date_derniere_modification_dpe";
 
-/// Which diagnostics of departments to download. Days are `yyyy-mm-dd`.
+/// Which diagnostics to download. Days are `yyyy-mm-dd`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Since {
     /// All.
@@ -219,7 +219,7 @@ pub async fn numbers(client: &Client, base: &str, code: &str) -> Result<BTreeSet
     Ok(numbers)
 }
 
-/// Returns the URL of lines of departments.
+/// Returns the URL of the `lines` of some departments.
 fn lines(base: &str, codes: &[String], since: &Since, parameters: &[(&str, &str)]) -> String {
     let mut conditions = Vec::new();
     if !codes.is_empty() {
