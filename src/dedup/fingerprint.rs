@@ -254,9 +254,9 @@ impl Fingerprint {
     }
 
     /// Sets what the record alone does not contain: the price before the last change, and the end of the online period
-    /// of an advert that is offline now. The end is the last sighting online; there is no period if the advert was
-    /// never seen online. The advert left its portal some time later, but the sighting that missed it does not show
-    /// when.
+    /// of an advert that is offline now. The end is `online_at`, the last sighting online, or the first sighting if the
+    /// advert was never seen online. The advert left its portal some time later, but the sighting that missed it does
+    /// not show when.
     #[must_use]
     pub fn with_history(
         mut self,

@@ -1,4 +1,4 @@
-//! Reads the bloom filters of text columns, which tell whether a row group may hold a text without decoding the column.
+//! Reads the bloom filters of text columns, which show without decoding the column whether a row group may hold a text.
 //!
 //! Each row group has one for each filterable text column, of at most 64 KiB. About one lookup in twenty is a false
 //! positive.

@@ -1,10 +1,11 @@
 //! A worker that runs in one process per data folder while the other processes wait: dispatcher, collector.
 //!
 //! The leading process holds a [`lease`](super::lease); the others try to take it at an interval. The leader's thread
-//! alternates between a turn and waiting for messages until the next turn is due. Its [`LeaderTask`] defines what a
-//! turn does, its [`Pace`] the intervals. A failed turn is retried after a pause. A leader that lost its lease because
-//! its process was stopped for too long forgets its work and waits like the others. Dropping a [`Leader`] stops it: its
-//! task finishes within the stop timeout of its pace, and the next process leads at once.
+//! alternates between turns, in which it does its work, and waiting for messages until the next turn is due. Its
+//! [`LeaderTask`] defines what a turn does, its [`Pace`] the intervals. A failed turn is retried after a pause. A
+//! leader that lost its lease because its process was stopped for too long forgets its work and waits like the others.
+//! Dropping a [`Leader`] stops it: its task finishes within the stop timeout of its pace, and the next process leads at
+//! once.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -316,7 +317,7 @@ impl<D: LeaderTask> Leading<D> {
         match pulse.wait(|| self.inbox.recv_timeout(longest)) {
             Ok(letter) => self.open(letter),
             Err(RecvTimeoutError::Timeout) => {}
-            // No sender is left, so nothing could ask it to stop any more.
+            // No sender is left, so nothing can ask the leader to stop.
             Err(RecvTimeoutError::Disconnected) => self.open(LeaderMessage::Stop),
         }
         while let Ok(letter) = self.inbox.try_recv() {

@@ -38,8 +38,8 @@ impl AssetSource for MarketGenerator {
     }
 }
 
-/// Returns the fields of a later sighting that differ from the first one; all others are equal and need not be parsed
-/// again.
+/// Returns the fields of a later sighting that differ from the first one; all others are equal and do not have to be
+/// parsed again.
 fn later_sighting(advert: &Advert) -> Value {
     json!({
         "url": advert.url,

@@ -18,7 +18,7 @@ use super::coding;
 
 /// Responses of at least this many bytes are counted.
 const LONG_RESPONSE_BYTES: usize = 32 << 10;
-/// A key and a client address may each hold this fraction of the budget: one in four.
+/// The budget divided by this is the maximum that a key or a client address may hold.
 const SHARE: usize = 4;
 
 /// The reason why the budget has no memory for a body.

@@ -54,7 +54,7 @@ pub(super) struct DeadLetter {
     pub items: Vec<OutboxItem>,
 }
 
-/// The plan of one turn. It lists the picked alerts even if reading fails half way, so that they can be requeued.
+/// The plan of one turn. It lists the picked alerts even if reading fails halfway, so that they can be requeued.
 #[derive(Default)]
 pub(super) struct DispatchPlan {
     /// Alerts taken out of their queue for which there is no delivery batch yet.

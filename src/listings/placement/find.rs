@@ -118,7 +118,7 @@ impl Placement {
             let (property, other) = one_row(&mut statement, [advert], |row| {
                 Ok((row.get(0)?, rows::fingerprint(row, 1)?))
             })?;
-            // Most candidates are clearly different: their properties need not be read in full.
+            // Most candidates are clearly different: their properties do not have to be read in full.
             if may_be_same(fingerprint, &other) {
                 alike.push(advert);
                 weighed.insert(property);

@@ -31,7 +31,7 @@ pub struct ListingChange {
     pub key: RecordKey,
     /// Its identifier.
     pub id: FlxId,
-    /// Its record, as JSON text; `None` for a property that was merged into another and so has no record any more, and
+    /// Its record, as JSON text; `None` for a property that was merged into another and so no longer has a record, and
     /// for a damaged record.
     pub record: Option<Vec<u8>>,
 }

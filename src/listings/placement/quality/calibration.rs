@@ -41,7 +41,7 @@ const ADVERTS_PER_GROUP: usize = 1_000;
 /// Minimum pairs of two homes for an estimate of chance that is good enough to learn rates.
 const CHANCE_PAIRS_MIN: u64 = 200;
 /// Minimum difference between the shares of pairs of one home and of two homes that agree in a field; below it, the
-/// field is no evidence.
+/// field is not evidence.
 const SPREAD_MIN: f64 = 0.2;
 /// Minimum identified pairs for taking the share that agrees from the store.
 const IDENTIFIED_MIN: u64 = 100;
