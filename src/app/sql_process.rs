@@ -104,8 +104,8 @@ fn remove_spill_folder() {
     }
 }
 
-/// Returns the functions of the product. The server computes those that need a model, the index of addresses or that of a
-/// layer.
+/// Returns the functions of the product. The server computes those that need a model, the index of addresses or the
+/// index of a layer.
 fn product_functions(calls: &Calls, layers: &Layers) -> Vec<ScalarUDF> {
     // Never called: these functions only declare parameters and results.
     let no_model = || Err("the server has the model".to_owned());

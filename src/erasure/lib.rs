@@ -3,8 +3,8 @@
 //!
 //! The command line and the HTTP API call [`Eraser::erase`]. In this order:
 //!
-//! 1. The contacts are added, as keyed digests, to the list in the store and to a file next to it ([`list`]), with a row
-//!    for the erasure. From then on, ingestion removes them from every advert that arrives.
+//! 1. The contacts are added, as keyed digests, to the list in the store and to a file next to it ([`list`]), with a
+//!    row that records the erasure. From then on, ingestion removes them from every advert that arrives.
 //! 2. They are removed from adverts with their properties, then from the other rows of store and ledger (`rows`), from
 //!    stored pages and reports (`files`), and from the tables and the text index, whose old files are deleted at once
 //!    (`tables`).

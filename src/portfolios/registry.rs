@@ -64,8 +64,8 @@ impl Portfolios {
     /// background. Computes on the global rayon pool.
     ///
     /// # Errors
-    /// The name or an option is not valid, the account has [`PORTFOLIOS_MAX`](crate::PORTFOLIOS_MAX) portfolios, or the file does not hold at
-    /// most [`HOMES_MAX`](crate::HOMES_MAX) homes, each with its own key.
+    /// The name or an option is not valid, the account has [`PORTFOLIOS_MAX`](crate::PORTFOLIOS_MAX) portfolios, or the
+    /// file has no homes, more than [`HOMES_MAX`](crate::HOMES_MAX), or two with the same key.
     pub fn put(
         &self,
         account: Uuid,

@@ -1,5 +1,5 @@
-//! The national catalogue of open data (data.gouv.fr, an installation of udata): the files of a dataset with their sizes,
-//! dates and checksums, and whether a downloaded file is the one listed.
+//! The national catalogue of open data (data.gouv.fr, an installation of udata): lists the files of a dataset with
+//! their sizes, dates and checksums, and checks whether a downloaded file is the one listed.
 
 use std::fs::File;
 use std::io::Read;

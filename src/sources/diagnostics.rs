@@ -1,7 +1,7 @@
 //! Downloads energy diagnostics: a sequence of pages of the data-fair API, each with the URL of the next.
 //!
-//! A refresh asks for the diagnostics that changed since a day ([`Since::Changed`]): a correction keeps the date of issue,
-//! and has a new date of last change.
+//! A refresh asks for the diagnostics that changed since a given day ([`Since::Changed`]): a correction keeps the date
+//! of issue, and has a new date of last change.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -29,7 +29,7 @@ use super::master_key::SharedSealingKey;
 /// process can have a connection to it.
 static CREATING: Mutex<()> = Mutex::new(());
 
-/// How often a log header with a wrong checksum is read before it counts as damaged.
+/// How often a log header with a wrong checksum is read before it counts as damaged, and the pause between two reads.
 const HEADER_READS: u32 = 3;
 const HEADER_PAUSE: Duration = Duration::from_millis(1);
 

@@ -20,8 +20,8 @@ impl Store {
     /// Removes deleted values from both files and their logs. Returns once they are gone. Blocks.
     ///
     /// # Errors
-    /// A file cannot be rewritten: the disk has no room for a second copy, or another process keeps it locked; a reader,
-    /// such as a backup, keeps the log.
+    /// A file cannot be rewritten: the disk has no room for a second copy, or another process keeps it locked; a
+    /// reader, such as a backup, keeps the log in use.
     pub fn wipe(&self) -> Result<()> {
         for (_, database) in self.databases() {
             database.wipe()?;

@@ -261,8 +261,8 @@ impl ClauseTable {
     }
 }
 
-/// Compiles a clause on layers as they are now; `None` while a layer is missing. `before` is kept if nothing has changed,
-/// or if a layer cannot be read.
+/// Compiles a clause with the current versions of its layers; `None` while a layer is missing. `before` is kept if
+/// nothing has changed, or if a layer cannot be read.
 fn compiled(
     schema: &TableSchema,
     clause: &Clause,

@@ -401,8 +401,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Lists a dataset of the catalogue and downloads the files of the wanted sales. If a file is no longer there, or is
-    /// not the one listed, the dataset is listed once more: the publisher may have replaced it.
+    /// Lists a dataset of the catalogue and downloads the files of the wanted sales. If a file is no longer there, or
+    /// is not the one listed, the dataset is listed once more, because the publisher may have replaced the file.
     async fn ask_catalogue(&mut self, dataset: &str) -> Result<Turn, Error> {
         let mut relisted = false;
         loop {
