@@ -182,7 +182,7 @@ impl TextQuery {
 }
 
 /// Index statistics rounded up to powers of two, so that scores stay bit-identical while other texts are added and
-/// removed: so pages of one result list fit together even if they come from two snapshots. A score changes only when
+/// removed, so pages of one result list fit together even if they come from two snapshots. A score changes only when
 /// one of these crosses a power of two: the number of texts, of their words, or of texts with a word of the search.
 pub(super) struct CoarseStatistics<'s>(pub &'s Searcher);
 
