@@ -73,8 +73,7 @@ pub struct NextWebhookKey {
 }
 
 impl Account {
-    /// Returns the account as it is at a moment: if the next webhook key is due by then, it has replaced the current
-    /// one.
+    /// Returns the account as of a time: if the next webhook key is due by then, it has replaced the current one.
     #[must_use]
     pub fn at(self, now: DateTime<Utc>) -> Self {
         match self.next_webhook_key {
@@ -139,7 +138,7 @@ pub fn create(
     created.ok_or(Error::NameTaken)
 }
 
-/// Returns the account with a name, creating it if there is none.
+/// Returns the account with a name, creating it if it does not exist.
 pub fn find_or_create(store: &Store, clock: &Clock, name: &str) -> Result<Account> {
     if !is_name(name) {
         return Err(Error::BadName);
@@ -148,7 +147,7 @@ pub fn find_or_create(store: &Store, clock: &Clock, name: &str) -> Result<Accoun
     Ok(store.write(move |transaction| named(transaction, &name, now))?)
 }
 
-/// Returns the account with a valid name, creating it if there is none, in the caller's transaction.
+/// Returns the account with a valid name, creating it if it does not exist, in the caller's transaction.
 pub(super) fn named(
     transaction: &Transaction<'_>,
     name: &str,
@@ -172,7 +171,7 @@ fn insert(
     let account = Account {
         account_id,
         name: name.to_owned(),
-        // Rounded to milliseconds, as the store returns it.
+        // Rounded to milliseconds, as in the store.
         created_at: moment(now.timestamp_millis()),
         webhook_key: WebhookKey::generate(),
         next_webhook_key: None,
@@ -314,7 +313,7 @@ pub fn rotate_webhook_key(
         .ok_or(Error::NoAccount)
 }
 
-/// Returns the secrets that sign an account's deliveries at a moment, the current one first; empty for an unknown
+/// Returns the secrets that sign an account's deliveries at a time, the current one first; empty for an unknown
 /// account.
 pub fn signing_secrets(
     store: &Store,
@@ -339,8 +338,8 @@ fn signing_at(
         .collect()
 }
 
-/// Returns an account as it is at a moment, with the secrets that sign its deliveries, the current one first; `None`
-/// for an unknown account.
+/// Returns an account as of a time, with the secrets that sign its deliveries, the current one first; `None` for an
+/// unknown account.
 pub fn credentials(
     connection: &Connection,
     account_id: Uuid,

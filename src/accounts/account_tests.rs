@@ -23,7 +23,7 @@ fn secrets_that_were_replaced_stay_nowhere_in_the_file() {
     }
     drop(store);
     // The threads of a dropped store close its files a little later. A log stays if its last two connections close at
-    // the same moment; the next connection that closes removes it.
+    // the same time; the next connection that closes removes it.
     let (file, since) = (folder.path().join("store.sqlite"), Instant::now());
     while folder.path().join("store.sqlite-wal").exists() {
         assert!(since.elapsed().as_secs() < 10, "the store is not closed");

@@ -1,6 +1,6 @@
 //! Accounts, keys and consumption as JSON, for the operators' endpoints and the command line.
 //!
-//! Unset values are left out. A secret is written only if the caller passes it.
+//! Unset values are omitted. A secret is written only if the caller passes it.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};

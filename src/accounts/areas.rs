@@ -1,6 +1,6 @@
 //! Stored areas: polygons that an account keeps under a name, so that its searches and alerts can name them.
 //!
-//! Every call blocks; changes are durable when it returns.
+//! Every call blocks. Changes are durable when a call returns.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension, Row};
@@ -27,7 +27,7 @@ pub enum Error {
     /// The name is not valid.
     #[error("name: {NAME_RULE}")]
     BadName,
-    /// The account has as many areas as it may have.
+    /// The account has the maximum number of areas.
     #[error("an account may have at most {AREAS_MAX} areas; delete one first")]
     TooMany,
 }

@@ -1,6 +1,6 @@
-//! The audit log: two rows for each administrative act. They record who did it, from where and on what. One is written
-//! before the act, with the outcome [`BEGUN`], and one after it, with the result. If the process ends in between, the
-//! first row shows that the act may have been done.
+//! The audit log: two rows for each administrative act, which record who did it, from where and on what. The first is
+//! written before the act, with the outcome [`BEGUN`], the second after it, with the result. If the process ends in
+//! between, the first row shows that the act may have been done.
 //!
 //! Rows are chained: each holds a digest of its contents and of the row before it, so verification detects rows that
 //! were changed or removed. Rows removed at the end are detected by the number of the last row, which SQLite stores
@@ -221,7 +221,7 @@ mod tests {
         store
     }
 
-    /// Changes the log as somebody with write access to the file could.
+    /// Changes the log as somebody with write access to the file could do.
     fn tamper(store: &Store, sql: &'static str) {
         let change = move |transaction: &rusqlite::Transaction<'_>| {
             transaction.execute_batch(

@@ -1,8 +1,8 @@
 //! The clock by which stored responses expire: the system time minus its recent jumps forward.
 //!
 //! A clock that is set forward by mistake must not expire everything at once. A jump forward therefore only counts
-//! after a whole lifetime: everything stored before the jump has truly expired by then, and what was stored later
-//! follows the new time. A clock that is set back only makes stored responses live longer.
+//! after a whole lifetime. By then, everything stored before the jump has truly expired, and everything stored later
+//! was dated by the new time. A clock that is set back only makes stored responses live longer.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 
 use toise_store::{self as store, Database, is_intact_answer};
 
-/// Index of the query's column with the decrypted body.
+/// Index of the column with the decrypted body in the query.
 const REVEALED_COLUMN: usize = 8;
 
 /// A stored response, by account and idempotency key.
@@ -18,8 +18,8 @@ pub struct ResponseName {
     pub idempotency_key: String,
 }
 
-/// Returns the stored responses whose body satisfies a condition. Reads all stored responses. Leaves out damaged ones,
-/// which are never sent. Blocks.
+/// Returns the stored responses whose body satisfies a condition. Reads all stored responses. Skips damaged ones, which
+/// are never sent. Blocks.
 ///
 /// # Errors
 /// The ledger cannot be read.

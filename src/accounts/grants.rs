@@ -1,7 +1,7 @@
 //! Grants: the scopes and single endpoints that a key may use.
 //!
 //! A scope grants every endpoint of its part of the service; an endpoint granted by name is allowed regardless of
-//! scopes. Names that a later version added are ignored by this one.
+//! scopes. Names added by a later version of toise are ignored.
 
 use std::fmt;
 
@@ -142,7 +142,7 @@ pub enum Grant {
 }
 
 impl Grant {
-    /// Returns the spelling of the contract.
+    /// Returns the name in the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             Grant::Scope(scope) => scope.as_str(),
@@ -192,7 +192,7 @@ impl std::str::FromStr for Grant {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointSet(u128);
 
-// The set must have a bit for every endpoint.
+// The set needs a bit for every endpoint.
 const _: () = assert!(ENDPOINTS.len() <= u128::BITS as usize);
 
 impl EndpointSet {

@@ -2,8 +2,8 @@
 //! folder.
 //!
 //! Work that a call has started continues if the call is cut off. That work shares the hold on the key, so a repeated
-//! call waits until the work has ended. A repeated call that ran earlier would undo the work, for example replace the
-//! text of a new API key.
+//! call waits until the work has ended. If the repeated call ran earlier, it would undo the work, for example replace
+//! the text of a new API key.
 
 use std::collections::HashMap;
 use std::io;
@@ -99,7 +99,8 @@ impl CallHold {
 
 impl Drop for CallHold {
     fn drop(&mut self) {
-        // Released before the next call of this process gets its turn: that call would share the lock and lose it here.
+        // Released before the next call of this process proceeds: that call would otherwise share the lock and lose it
+        // here.
         self.lock = None;
         let mut running = self.holds.running.lock();
         self.turn = None;

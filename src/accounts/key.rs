@@ -47,10 +47,10 @@ impl KeyKind {
     /// Both kinds, in the order of lists.
     pub const ALL: [KeyKind; 2] = [KeyKind::Test, KeyKind::Production];
 
-    /// Their spellings, in the same order.
+    /// Their names, in the same order.
     pub const NAMES: [&str; 2] = [KeyKind::Test.as_str(), KeyKind::Production.as_str()];
 
-    /// Returns the spelling in the store and in responses.
+    /// Returns the name in the store and in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             KeyKind::Test => "test",
@@ -122,7 +122,7 @@ pub struct KeyRecord {
     pub endpoints: EndpointSet,
     /// Its limits.
     pub allowance: Allowance,
-    /// Beginning of its text, by which a person recognises it.
+    /// First characters of its text, by which a person recognises it.
     pub prefix: String,
     /// Networks from which it may be used; `None` for any.
     pub allowed_from: Option<Networks>,
@@ -137,7 +137,7 @@ pub struct KeyRecord {
 }
 
 impl KeyRecord {
-    /// Returns whether the key is valid at a moment.
+    /// Returns whether the key is valid at a time.
     pub fn is_valid_at(&self, moment: DateTime<Utc>) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| moment < end)
     }
@@ -177,7 +177,7 @@ impl KeyRecord {
 /// The owner of a new key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The account with a name, created if there is none.
+    /// The account with a name, created if it does not exist.
     Named(String),
     /// An existing account.
     Id(Uuid),

@@ -56,8 +56,8 @@ pub enum Error {
 /// Result of a call about keys.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Creates a key with the default limits of its kind, for the account named `account`, which is created if there is
-/// none.
+/// Creates a key with the default limits of its kind, for the account named `account`, which is created if it does not
+/// exist.
 pub fn create(
     store: &Store,
     clock: &Clock,
@@ -266,7 +266,7 @@ pub fn get(store: &Store, key_or_id: &str) -> Result<KeyRecord> {
     found.ok_or(Error::NoKey)
 }
 
-/// Checks that the new time of expiry of a key, if it gets one, is after `now`.
+/// Checks that the new time of expiry in a change, if there is one, is after `now`.
 ///
 /// # Errors
 /// The time is not after `now`. To make a key stop working now, revoke it, which records the time.
@@ -438,7 +438,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
             sql: sql_limits(row, 13)?,
         },
         prefix: row.get(14)?,
-        // A list that cannot be parsed becomes an empty one, which admits nobody.
+        // A list that cannot be parsed becomes an empty list, which admits nobody.
         allowed_from: row
             .get::<_, Option<String>>(15)?
             .map(|text| Networks::parse(&text).unwrap_or_default()),

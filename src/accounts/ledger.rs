@@ -1,17 +1,17 @@
 //! The ledger: one row for each answered call that counts, written before the response is sent.
 //!
-//! Before the response is sent, a row that charges credits and a stored response are synced. The row of a free call
-//! is only written: it survives the end of the process, but a machine failure may lose the free calls of about the
-//! last second ([`Durability`]). Free calls therefore do not wait for the disk. While the file cannot be written, they
-//! are answered and their rows wait in memory ([`crate::waiting`]); calls that charge credits fail.
+//! Before the response is sent, a row that charges credits and a stored response are synced. The row of a free call is
+//! written but not synced, so free calls do not wait for the disk. The row survives the end of the process, but a
+//! machine failure may lose the free calls of about the last second ([`Durability`]). While the file cannot be written,
+//! free calls are answered and their rows wait in memory ([`crate::waiting`]); calls that charge credits fail.
 //!
 //! API calls have their own file ([`Store::ledger`]), so a response never waits while another call writes its adverts.
 //! Rows that wait at the same time share a commit. The same transaction adds to the daily totals that reports and
 //! quotas read, so they always agree with the rows. It also writes the stored response (see [`crate::stored`]), so a
 //! call under an idempotency key is either both charged and remembered, or neither.
 //!
-//! The costs of deliveries are in tables of the same names in the store, because they must be written together with
-//! the outcome. Readers of totals add up both.
+//! The costs of deliveries are in tables of the same names in the store, because they must be written together with the
+//! outcome of the delivery. Readers of totals add up both.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::waiting::WaitingRows;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Database, Durability, Store};
 
-/// Rows that waited and are written in one commit.
+/// Waiting rows that are written in one commit.
 const WAITING_WRITTEN_AT_ONCE: usize = 1_000;
 
 /// The call record: all that one call writes to the ledger.
@@ -130,7 +130,7 @@ impl Ledger {
             Durability::Synced => None,
         };
         let packed = match answer {
-            // The writer thread serves all calls, so slow work is done before.
+            // The writer thread serves all calls, so slow work is done first.
             Some(answer) => {
                 let packed = self.packing.pack(&self.database, account_id, answer).await;
                 Some(packed.map_err(LedgerError::Answer)?)

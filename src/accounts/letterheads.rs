@@ -1,6 +1,6 @@
 //! Letterheads: the logo and the text that an account puts on its reports.
 //!
-//! Every call blocks; changes are durable when it returns.
+//! Every call blocks. Changes are durable when a call returns.
 
 use rusqlite::OptionalExtension;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ pub fn put(
     })
 }
 
-/// Returns the letterhead of an account; `None` if it stored none.
+/// Returns the letterhead of an account; `None` if it has none.
 ///
 /// # Errors
 /// The store fails.

@@ -46,7 +46,7 @@ impl RateClock {
         Self(clock)
     }
 
-    /// Returns the time until a refused call can be made.
+    /// Returns the time to wait until a refused call can be made.
     pub fn time_until(&self, refusal: &NotUntil<Duration>) -> LimitExceeded {
         let nanos = refusal
             .earliest_possible()
@@ -243,7 +243,7 @@ impl KeyMeter {
         }
     }
 
-    /// Reserves a place in the month's quota; `None` if the month's calls have to be read (use [`KeyMeter::reserve`]).
+    /// Reserves a call in the month's quota; `None` if the month's calls have to be read (use [`KeyMeter::reserve`]).
     /// Does not block.
     pub fn reserve_known(&self, now: DateTime<Utc>) -> Option<Result<Reservation, LimitExceeded>> {
         let first = first_of_month(now);
@@ -260,7 +260,7 @@ impl KeyMeter {
             return None;
         }
         if clock_now >= month.read_at + MONTH_READ_EVERY {
-            // This call has to read them; other calls continue with the known number.
+            // This call has to read the month's calls; others continue with the known number.
             month.read_at = clock_now;
             month.is_due = true;
             return None;
@@ -282,7 +282,7 @@ impl KeyMeter {
         }))
     }
 
-    /// Reserves a place in the month's quota and reads the month's calls if needed. `waiting` is the number of calls
+    /// Reserves a call in the month's quota and reads the month's calls if needed. `waiting` is the number of calls
     /// that count but are not in the store yet ([`crate::waiting`]), read before this call. Blocks on two indexed
     /// reads, at most once a second.
     pub fn reserve(

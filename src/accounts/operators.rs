@@ -1,9 +1,9 @@
-//! Rights of an operator's key over other keys: it can neither grant nor revoke what it does not hold itself.
+//! Rights of an operator's key over other keys: a key cannot grant or revoke what it does not hold itself.
 //!
 //! The scope `admin` holds every grant. A key with single endpoints of `admin`, such as `admin.keys.create`, holds only
 //! its own grants, so a leaked key gives no further access. A key with operators' endpoints that such a key creates or
-//! changes (itself included) must also stay within its bounds: it expires no later and is used from no other networks.
-//! Customers' keys have no such bounds.
+//! changes (itself included) must also stay within its bounds: it must not expire later, nor be usable from other
+//! networks. Customers' keys have no such bounds.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
@@ -71,7 +71,7 @@ pub enum BeyondBounds {
 pub(super) enum Term<T> {
     /// The change sets it.
     Given(T),
-    /// The key keeps its former value.
+    /// The key keeps its previous value.
     Kept(T),
 }
 

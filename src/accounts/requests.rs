@@ -1,7 +1,7 @@
 //! Parses the operators' requests about accounts, keys and consumption. [`crate::answers`] writes the responses.
 //!
-//! In `monthly_quota` and the SQL limits, `null` means unlimited; a production key's limit cannot be removed otherwise.
-//! In other fields, `null` means that the field is absent.
+//! In `monthly_quota` and the SQL limits, `null` means unlimited, because a production key's limit cannot be removed
+//! otherwise. In other fields, `null` means that the field is absent.
 
 mod tables;
 

@@ -1,10 +1,10 @@
 //! Shipments: consumption that replicas meter, sent to the ledger of their writer.
 //!
-//! A replica writes its calls to its own ledger. Every period it makes a shipment: the growth of its daily sums since
-//! the previous shipment, numbered, and stored in the transaction that records what is shipped. Shipments are files
-//! that are created once; one that is sent again has the same bytes. The writer adds a shipment to its own sums in the
-//! transaction that records its number, so no shipment is added twice and none is lost. Consumption that a replica has
-//! not shipped yet is lost if its disk fails.
+//! A replica writes its calls to its own ledger. At an interval it makes a numbered shipment: the growth of its daily
+//! sums since the previous shipment. The shipment is stored in the transaction that records what was shipped. Shipments
+//! are files that are created once; a shipment that is sent again has the same bytes. The writer adds a shipment to its
+//! own sums in the transaction that records its number, so no shipment is added twice and none is lost. Consumption
+//! that a replica has not shipped yet is lost if its disk fails.
 
 use rusqlite::{OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};

@@ -2,12 +2,12 @@
 //!
 //! There is a row for each call, with the compressed response while there is room for it. A call that only reads is
 //! remembered by a row without a body if its response is large or had to make room; if repeated, it is executed again
-//! free of charge. Responses of calls that change something are never left out because of their size, and are the last
-//! to make room.
+//! free of charge. Responses of calls that change something are stored whatever their size, and are the last to make
+//! room.
 //!
 //! Limits per account: [`STORED_BYTES_MAX`] for bodies, [`STORED_CALLS_MAX`] for rows, about 300 bytes each with their
-//! indexes. Above the latter, the oldest calls are forgotten; if repeated, they are executed and charged again. On
-//! disk, a body of 2 to 4 KB takes a page of 4 KiB.
+//! indexes. Above the limit on rows, the oldest calls are forgotten; if repeated, they are executed and charged again.
+//! On disk, a body of 2 to 4 KB takes a page of 4 KiB.
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ pub const STORED_CALLS_MAX: u64 = 1_000_000;
 const EXPIRED_DELETED_MAX: i64 = 64;
 /// Bodies or rows deleted at once to make room.
 const EVICTED_AT_ONCE: i64 = 16;
-/// Length of a response, in bytes, from which only a few are compressed at once. Shorter responses take a fraction of a
-/// millisecond and do not wait for the large ones.
+/// Length of a response, in bytes, from which only [`LARGE_AT_ONCE`] are compressed at once. Shorter responses take a
+/// fraction of a millisecond and do not wait for the large ones.
 const LARGE_BYTES_LEAST: usize = 64 << 10;
 /// Number of large responses that are compressed at once.
 const LARGE_AT_ONCE: usize = 2;
@@ -120,7 +120,7 @@ fn pack(
     if is_given && (!answer.is_repeatable || plain.len() <= READ_PLAIN_BYTES_MAX) {
         let packed = zstd::bulk::compress(&plain, zstd::DEFAULT_COMPRESSION_LEVEL)?;
         if !answer.is_repeatable || packed.len() <= READ_BYTES_MAX {
-            // Must equal the text in the query of `find`.
+            // Must equal the context in the query of `find`.
             let place = format!(
                 "stored_answers {:X} {}",
                 account_id.simple(),

@@ -161,7 +161,7 @@ async fn the_oldest_of_very_many_calls_are_forgotten() {
 #[tokio::test]
 async fn a_call_is_charged_while_large_responses_are_packed() {
     let one = fixture();
-    // Simulates that large responses occupy all places.
+    // Simulates that large responses occupy all permits.
     let places = Arc::clone(&one.ledger.packing().0);
     let taken = places.acquire_many(LARGE_AT_ONCE as u32).await.unwrap();
     let account = Uuid::now_v7();

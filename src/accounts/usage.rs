@@ -75,7 +75,7 @@ pub struct DayUsage {
 }
 
 /// Returns the consumption of an account by day and type, oldest first. Sums calls from the ledger and deliveries from
-/// the store. Days without consumption are left out. Blocks.
+/// the store. Days without consumption are omitted. Blocks.
 pub fn by_day(store: &Store, account: Uuid, period: DayRange) -> store::Result<Vec<DayUsage>> {
     let read = |connection: &Connection| -> rusqlite::Result<Vec<DayUsage>> {
         connection

@@ -1,7 +1,7 @@
-//! Time of the last use of each key: recorded in memory at every call and written periodically.
+//! Records when each key was last used: in memory at every call, and periodically in the store.
 //!
-//! A use does not change the key, so it is in a separate table and makes no cached key stale. A killed process loses
-//! the uses that it has not written: about half a minute.
+//! A use does not change the key, so it is in a separate table and does not make cached keys stale. A killed process
+//! loses the uses that it has not written: about half a minute.
 
 use std::collections::HashMap;
 use std::sync::Arc;

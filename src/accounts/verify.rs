@@ -6,8 +6,8 @@
 //! effect well within a second.
 //!
 //! An unknown text in the format of a key costs no read of the key table, because the first bytes of all digests are in
-//! memory, as of the current count. A key must work as soon as it is created, so the count is polled after such a text
-//! has arrived. One poll serves all texts that wait for it.
+//! memory, as of the current count. A key must work as soon as it is created, so the count is polled after an unknown
+//! text arrives. One poll serves all texts that wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -128,14 +128,14 @@ impl KeyChangeWatch {
         self.began.elapsed().as_micros() as u64
     }
 
-    /// Returns the count of key changes, if it was polled at or after a moment. Does not read the store.
+    /// Returns the count of key changes, if it was polled at or after a time. Does not read the store.
     fn changes_if_since(&self, moment_us: u64) -> Option<i64> {
         // Polling writes the count first and the time last, so a count read after the time is at least as new.
         let polled_at_us = self.polled_at_us.load(Ordering::Acquire);
         (polled_at_us >= moment_us).then(|| self.changes.load(Ordering::Acquire))
     }
 
-    /// Returns the count of key changes as of a moment or later; polls it unless another thread did. Blocks.
+    /// Returns the count of key changes as of a time or later; polls it unless another thread did. Blocks.
     fn changes_since(&self, moment_us: u64) -> rusqlite::Result<i64> {
         let mut reader = self.reader.lock();
         match self.changes_if_since(moment_us) {
@@ -167,7 +167,7 @@ impl KeyChangeWatch {
 
     /// Reads the count of key changes from the store, if anything was committed since the last poll.
     fn poll(&self, reader: &mut ChangeReader) -> rusqlite::Result<i64> {
-        // Taken before the reads, so that the count is never older than it claims to be.
+        // Taken before the reads, so that the count is never older than its recorded time.
         let started_at_us = self.now_us();
         let connection = &reader.connection;
         let number = |sql: &str| -> rusqlite::Result<i64> {
@@ -190,7 +190,7 @@ impl KeyChangeWatch {
 /// Result of a lookup in the cache.
 #[derive(Clone, Debug)]
 pub enum Recalled {
-    /// The cache decides: the valid key, or `None` if the text is not a key or its key is revoked or expired.
+    /// The answer from the cache: the valid key, or `None` if the text is not a key or its key is revoked or expired.
     Known(Option<Arc<KeyRecord>>),
     /// The key is not cached or the count of key changes is too old; the store must be read ([`KeyVerifier::verify`]).
     Unknown,
@@ -240,7 +240,7 @@ impl KeyVerifier {
         }
     }
 
-    /// Returns whether there was certainly no key with this text at a moment or later. Does not block.
+    /// Returns whether there was certainly no key with this text at a time or later. Does not block.
     fn is_none_since(&self, text: &str, moment_us: u64) -> bool {
         let Some(hash) = secret::hash_of(text) else {
             return true;
@@ -249,7 +249,7 @@ impl KeyVerifier {
         changes.is_some_and(|changes| self.known.read().is_absent(&hash, changes) == Some(true))
     }
 
-    /// Returns whether there is certainly no key with this digest at a moment or later. Blocks.
+    /// Returns whether there is certainly no key with this digest at a time or later. Blocks.
     fn is_none(&self, hash: &KeyHash, moment_us: u64) -> store::Result<bool> {
         let changes = self.watch.changes_since(moment_us)?;
         if self.known.read().changes != changes {
@@ -273,9 +273,9 @@ impl KeyVerifier {
     /// Returns the valid key with this text; `None` if it is unknown, revoked or expired. The caller checks
     /// [`KeyRecord::is_allowed_from`].
     ///
-    /// A key that [`Self::recall`] decides on is verified without switching threads. For others, the store is read on a
-    /// blocking thread, at most `STORE_READS_MAX` at a time, so that a flood of them cannot occupy every blocking
-    /// thread.
+    /// If [`Self::recall`] knows the answer, the key is verified without switching threads. For others, the store is
+    /// read on a blocking thread, at most `STORE_READS_MAX` at a time, so that a flood of unknown keys cannot occupy
+    /// every blocking thread.
     ///
     /// # Errors
     /// The store cannot be read, or the runtime is shutting down.
@@ -418,7 +418,7 @@ mod tests {
         let verifier = KeyVerifier::new(store.clone(), clock.clone()).unwrap();
         let (forged, hash) = secret::generate_with_hash(KeyKind::Production);
         assert!(verifier.verify_blocking(&forged).unwrap().is_none());
-        // A text that arrived before that poll is known to be unknown; one that arrives later needs another poll.
+        // For a text that arrived before that poll, it is certain that no key has it; a later one needs another poll.
         let (other, _) = secret::generate_with_hash(KeyKind::Test);
         assert!(verifier.is_none_since(&other, 0));
         assert!(!verifier.is_none_since(&other, verifier.watch.now_us()));

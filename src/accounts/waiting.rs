@@ -2,7 +2,7 @@
 //!
 //! A free call is answered although its row is not written yet, because nothing is owed for it.
 //! [`Ledger::write_waiting`] writes the rows later, each once. A process that is killed before that loses them. At most
-//! [`ROWS_WAITING_MAX`] wait; the rows of further calls are left out and counted.
+//! [`ROWS_WAITING_MAX`] rows wait; further rows are dropped and counted.
 //!
 //! [`Ledger::write_waiting`]: crate::ledger::Ledger::write_waiting
 
@@ -34,7 +34,7 @@ struct State {
     /// Number of rows that wait for each key and month.
     counts: HashMap<KeyMonth, u64>,
     left_out: u64,
-    /// Whether a row was left out since rows began to wait.
+    /// Whether a row was dropped since rows began to wait.
     is_overflowing: bool,
 }
 
@@ -53,8 +53,8 @@ impl WaitingRows {
         }
     }
 
-    /// Adds a row, or counts it as left out if the queue is full. Logs the first row that waits and the first that is
-    /// left out.
+    /// Adds a row, or drops and counts it if the queue is full. Logs the first row that waits and the first that is
+    /// dropped.
     pub(crate) fn add(&self, entry: LedgerEntry, reason: &dyn std::error::Error) {
         let mut state = self.state.lock();
         if state.rows.len() >= self.rows_max {
@@ -115,7 +115,7 @@ impl WaitingRows {
         self.len() == 0
     }
 
-    /// Returns the number of rows left out since the process started.
+    /// Returns the number of rows dropped since the process started.
     pub fn left_out(&self) -> u64 {
         self.state.lock().left_out
     }

@@ -1,8 +1,8 @@
 //! Anomalies: contradictions and absurd values in an advert, the reasons behind `hasAnomaly`.
 //!
 //! Called when a record is built for the store ([`super::prepare`]). Bounds are wide: they catch a price without its
-//! thousands or a rent given for a sale, not a bargain. Each anomaly is one row of a table: a bit (stored), a text
-//! and a check. It flags the advert and never rejects it.
+//! thousands or a rent given for a sale, not a bargain. Each anomaly is one row of a table: a bit (which is stored), a
+//! text and a check. An anomaly flags the advert and never rejects it.
 
 use chrono::Datelike;
 use toise_contract::enums::{EnumPropertyClass, EnumPropertyOfferType};
@@ -71,7 +71,7 @@ const REASONS: [(&str, Check); 6] = [
 ];
 
 impl Anomalies {
-    /// Finds the anomalies of an advert whose place and price per area are complete.
+    /// Finds the anomalies of an advert whose location and price per area are complete.
     pub fn detect(advert: &Advert) -> Self {
         let mut found = 0;
         for (bit, (_, holds)) in REASONS.iter().enumerate() {

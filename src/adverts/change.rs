@@ -14,7 +14,7 @@ use toise_contract::listings::scalars::Eur;
 pub struct AdvertHistory {
     /// The latest sighting, from which the content comes.
     pub observed_at: Timestamp,
-    /// Whether this service set that time, because the sender gave none.
+    /// Whether toise set that time because the sender gave none.
     pub is_stamped: bool,
     /// The earliest sighting.
     pub first_seen_at: Timestamp,
@@ -37,7 +37,7 @@ pub struct AdvertHistory {
 pub struct Sighting {
     /// When the advert was seen.
     pub observed_at: Timestamp,
-    /// Whether this service set that time, because the sender gave none.
+    /// Whether toise set that time because the sender gave none.
     pub is_stamped: bool,
     /// The earliest sighting the sender knows of.
     pub first_seen_at: Timestamp,
@@ -83,7 +83,7 @@ impl AdvertHistory {
         }
     }
 
-    /// Returns the history with every moment after `latest` set to `latest`.
+    /// Returns the history with every time after `latest` set to `latest`.
     pub fn no_later_than(self, latest: Timestamp) -> Self {
         let bounded = |moment: Timestamp| moment.min(latest);
         Self {
@@ -121,9 +121,8 @@ impl AdvertHistory {
     /// Returns the history after a sighting that is older than the latest known one, and the events it adds.
     ///
     /// A sighting older than all known ones becomes the first: its price becomes the initial price. Changes between it
-    /// and the former first sighting get events dated at the former first sighting. A sighting between two known ones
-    /// only moves `first_seen_at`: the prices between changes are not stored, so its price cannot be ordered among
-    /// them.
+    /// and the previously first sighting get events dated at the latter. A sighting between two known ones only moves
+    /// `first_seen_at`: the prices between changes are not stored, so its price cannot be ordered among them.
     pub fn before(self, sighting: Sighting, states_price: bool) -> (Self, Vec<AdvertEvent>) {
         let first = self.first_seen_at;
         let mut next = self.with_earlier(sighting.first_seen_at);

@@ -1,8 +1,8 @@
 //! Completion: commune, department, position, price per area and defaults, derived from the advert's other fields.
 //!
 //! Called when a record is built for the store ([`super::prepare`]). Derived fields are recorded ([`DerivedFields`])
-//! and removed before the next update is merged, so that the INSEE code derived from an old postal code does not
-//! contradict a new one. A derived position has a `precision`; one that is only a commune's centre equals
+//! and removed before the next update is merged, so that an INSEE code derived from an old postal code does not
+//! contradict a new postal code. A derived position has a `precision`; one that is only a commune's centre equals
 //! `cityCoordinate`.
 
 use std::borrow::Cow;
@@ -81,7 +81,7 @@ fn fill<T>(
     }
 }
 
-/// Completes a place; returns a warning when its commune is unknown.
+/// Completes a location; returns a warning if its commune is unknown.
 fn complete_place(
     location: &mut AdLocation,
     iris: Option<&IrisIndex>,
@@ -163,7 +163,7 @@ fn complete_place(
     );
     let is_named =
         location.insee_code.is_some() || location.postal_code.is_some() || location.city.is_some();
-    // A postal code alone may cover several communes: it needs no warning.
+    // A postal code alone may cover several communes, so no warning is needed.
     let is_known = city.is_some()
         || location.insee_code.is_none()
             && location.city.is_none()
@@ -202,7 +202,8 @@ fn has_communes(postal_code: Option<&PostalCode>) -> bool {
     })
 }
 
-/// Returns whether the town of a place, with its department and position, identifies a commune or a divided city.
+/// Returns whether the town of a location, with its department and position, identifies a commune or a city with
+/// arrondissements.
 pub(super) fn names_a_town(location: &AdLocation) -> bool {
     commune_of(location, None).is_some() || city_of(location).is_some()
 }
@@ -238,7 +239,7 @@ fn commune_of(location: &AdLocation, position: Option<Position>) -> Option<&'sta
     }
 }
 
-/// Returns Paris, Lyon or Marseille if the place does not say which arrondissement.
+/// Returns Paris, Lyon or Marseille if the location does not name an arrondissement.
 fn city_of(location: &AdLocation) -> Option<&'static Place> {
     let is_open = location.insee_code.is_none() && location.postal_code.is_none();
     let city = location.city.as_deref().filter(|_| is_open)?;

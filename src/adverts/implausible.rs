@@ -1,7 +1,7 @@
 //! Impossible positions of adverts: abroad, at sea, or with longitude and latitude swapped.
 //!
 //! Such a position is removed from the advert, with a warning that quotes it; the advert is then located by its postal
-//! code or commune. The position counts as absent: a known advert keeps its former position.
+//! code or commune. The position counts as absent: a known advert keeps its previous position.
 
 use serde_json::{Map, Value};
 

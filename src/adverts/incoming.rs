@@ -15,8 +15,8 @@ use toise_contract::listings::Advert;
 use toise_contract::listings::codes::Timestamp;
 use toise_contract::read::read;
 
-/// Maximum time by which an observation may be in the future. Clocks differ, but a clock set to next year would block
-/// later updates.
+/// Maximum time by which an observation may be in the future. Some tolerance is needed because clocks differ, but a
+/// clock set to next year would block later updates.
 pub const CLOCK_SKEW_MAX: Duration = Duration::hours(24);
 
 /// Fields that toise derives. They are ignored on arrival, so that a record read from the service can be sent back.
@@ -45,7 +45,7 @@ pub struct IncomingAdvert {
     pub latest_at: Timestamp,
     /// The earliest sighting the sender knows of, never after `observed_at`.
     pub first_seen_at: Timestamp,
-    /// Whether it states a price; an explicit null (price on request) counts.
+    /// Whether it states a price; an explicit null (price on request) counts as stated.
     pub states_price: bool,
     /// The content as JSON, nulls included.
     pub patch: Map<String, Value>,
@@ -109,7 +109,7 @@ impl IncomingAdvert {
         })
     }
 
-    /// Removes the contacts of a list from what it reports: they are unknown. Returns whether it had any.
+    /// Removes the contacts of a list from what it reports, as unknown. Returns whether there were any.
     ///
     /// # Errors
     /// Never: a record without some of its values stays valid.
@@ -128,7 +128,7 @@ impl IncomingAdvert {
         Ok(has_any)
     }
 
-    /// Returns what the history of the advert needs of this sighting, which reported `content`.
+    /// Returns the part of this sighting, which reported `content`, that the history of the advert needs.
     pub(crate) fn sighting(&self, content: &Advert) -> Sighting {
         Sighting {
             is_stamped: self.is_stamped,

@@ -1,7 +1,7 @@
 //! Removes invalid values of optional fields from an advert, so that the rest can be ingested.
 //!
 //! Used for adverts from files and mapped bodies; a body in the shape of the contract is refused at its first fault
-//! instead. A removed field counts as absent: a known advert keeps its former value.
+//! instead. A removed field counts as absent: a known advert keeps its previous value.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use toise_contract::Fault;
 use toise_contract::listings::Advert;
 use toise_contract::read::read;
 
-/// Fields that are never left out: without them the advert would get another identity or another time.
+/// Fields that are never left out: without them the advert would get a different identity or time.
 const ESSENTIAL: [&str; 2] = ["url", "lastSeenAt"];
 /// Maximum values left out of one advert; an advert with more faults is refused.
 const LEFT_OUT_MAX: usize = 100;
@@ -29,7 +29,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Creates a record of a value left out of a field.
+    /// Records a value left out of a field.
     pub fn new(path: impl Into<String>, reason: impl Into<String>, value: &Value) -> Self {
         Self {
             path: path.into(),

@@ -1,8 +1,8 @@
 //! Locates an advert without a position: by its address, otherwise by its town or postal code, with the precision.
 //!
-//! Called by completion, before and after a place is completed from its commune. A house number determines the IRIS and
-//! the commune, from which the other fields follow; the middle of a street only replaces the centre of the commune. If
-//! nothing is found, the sender gets a warning, and the position is never guessed.
+//! Called by completion, before and after a location is completed from its commune. A house number determines the IRIS
+//! and the commune, from which the other fields follow; the middle of a street only replaces the centre of the commune.
+//! If nothing is found, the sender gets a warning, and the position is never guessed.
 
 use super::derived::DerivedFields;
 use toise_contract::enums::EnumLocationPrecision;
@@ -17,7 +17,7 @@ use toise_geocode::resolve::{PostalAddress, Precision, Resolved};
 /// of places has three decimals.
 const CENTRE_ROUNDING_DEG: f64 = 0.000_51;
 
-/// Data from which an advert's place is completed.
+/// Data from which an advert's location is completed.
 #[derive(Clone, Copy, Default)]
 pub struct PlaceSources<'s> {
     /// Contours that give the IRIS and commune of a position.
@@ -36,7 +36,7 @@ impl<'s> PlaceSources<'s> {
     }
 }
 
-/// Returns whether a place has a position.
+/// Returns whether a location has a position.
 fn has_position(location: &AdLocation) -> bool {
     let point = location.location_coordinate.as_ref();
     point.is_some_and(|point| point.location.is_some())
@@ -51,8 +51,8 @@ fn asked(location: &AdLocation) -> PostalAddress<'_> {
     }
 }
 
-/// Geocodes the address of a place without a position; returns the result, or a warning if the address was not found. A
-/// house number sets the position, and the commune if the geocoder's confidence is high.
+/// Geocodes the address of a location without a position; returns the result, or a warning if the address was not
+/// found. A house number sets the position, and the commune if the geocoder's confidence is high.
 pub(super) fn locate(
     location: &mut AdLocation,
     geocoder: Option<&Geocoder>,
@@ -87,9 +87,10 @@ pub(super) fn locate(
     (Some(found), None)
 }
 
-/// Finishes a place that was completed from its commune. The street `found` replaces the centre of the commune. A town
-/// or postal code that names no single commune gives the position of the commune it most probably means. The precision
-/// is set. A position from the sender gets the precision of a town if it is the centre of the commune.
+/// Finishes a location that was completed from its commune, and sets its precision. The street `found` replaces the
+/// centre of the commune. A town or postal code that does not name a single commune gives the position of the commune
+/// that it most probably means. A position from the sender gets the precision of a town if it is the centre of the
+/// commune.
 pub(super) fn finish(
     location: &mut AdLocation,
     found: Option<&Resolved>,
@@ -137,7 +138,7 @@ fn is_at_centre(location: &AdLocation) -> bool {
     })
 }
 
-/// Returns the commune that a place most probably means, if the geocoder is sure.
+/// Returns the commune that a location most probably means, if the geocoder is sure.
 fn town(location: &AdLocation, geocoder: &Geocoder) -> Option<Resolved> {
     let asked = PostalAddress {
         address: "",

@@ -82,7 +82,7 @@ pub enum ContentChange {
 }
 
 impl ContentChange {
-    /// The contract's spelling.
+    /// Returns the name in the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             ContentChange::Created => "created",
@@ -118,7 +118,8 @@ pub struct AdvertDraft {
 pub enum IngestDecision {
     /// Write this record.
     Write(Box<AdvertDraft>),
-    /// Write nothing: all it reports is known, or older than what is known. Holds the advert's identifier.
+    /// Write nothing: everything it reports is already known, or older than what is known. Holds the advert's
+    /// identifier.
     Unchanged(FlxId),
     /// Refuse it.
     Reject(Fault),
@@ -149,7 +150,7 @@ pub struct AdvertDelta {
 pub enum SightingOutcome {
     /// It reports something new.
     Changed(Box<AdvertDelta>),
-    /// All it reports is known, or older than what is known. Holds the advert's identifier.
+    /// Everything it reports is already known, or older than what is known. Holds the advert's identifier.
     Unchanged(FlxId),
     /// It is refused.
     Refused(Fault),
@@ -177,7 +178,7 @@ pub fn prepare(
         SightingOutcome::Changed(delta) => {
             let mut draft = AdvertDraft::build(*delta, sources)?;
             if let (ContentChange::Unchanged, Some(stored)) = (draft.change, stored) {
-                // The record may differ although the content is the same: the places that complete it may have changed.
+                // The record may differ although the content is the same: the data that completes it may have changed.
                 draft.is_restated = is_restated(&stored.text, &document::decode(&draft.document)?);
             }
             IngestDecision::Write(Box::new(draft))
@@ -185,7 +186,7 @@ pub fn prepare(
     })
 }
 
-/// Returns the record of a stored advert with every moment of its history after `latest` set to `latest`.
+/// Returns the record of a stored advert with every time in its history after `latest` set to `latest`.
 ///
 /// # Errors
 /// The stored record cannot be decoded, or the new one cannot be encoded.
@@ -232,8 +233,7 @@ pub fn without(
     AdvertDraft::build(delta, sources).map(Some)
 }
 
-/// Returns the completed record of an advert as if it arrived at `now` and were not known, and the warnings for its
-/// sender.
+/// Returns the completed record of an advert as if it were new and arrived at `now`, and the warnings for its sender.
 ///
 /// # Errors
 /// The fault for which it would be refused.
@@ -321,7 +321,7 @@ impl AdvertState {
     /// Does what [`AdvertState::then`] does, with the content already given as JSON.
     fn update(&self, given: Map<String, Value>, incoming: &IncomingAdvert) -> SightingOutcome {
         let was = &self.content;
-        // The clock of a sighting from the future was wrong: such a sighting must not make all others outdated.
+        // A stored sighting in the future came from a wrong clock: it must not make all others count as outdated.
         let is_outdated = self.history.is_later_than(incoming.observed_at)
             && !self.history.is_later_than(incoming.latest_at);
         if is_outdated {
@@ -374,7 +374,7 @@ impl AdvertState {
     }
 }
 
-/// Returns a record as notifications contain it: with the identifier of its property, without charges.
+/// Returns a record in the form that notifications contain: with the identifier of its property, without charges.
 pub fn notified(advert: Advert, property: FlxId) -> Advert {
     Advert {
         property_flx_id: Some(property),

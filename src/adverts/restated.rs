@@ -1,8 +1,8 @@
 //! Detects records that differ from the stored ones only in their timestamps, as after most sightings.
 //!
-//! Called for adverts and properties that are seen again, to decide which alerts to test. Compares the JSON texts byte
-//! by byte, which is possible because the same code wrote both in the same order of fields. Parsing them would cost
-//! more than all other work for such a sighting.
+//! Called when adverts and properties are seen again, to decide which alerts to test. Compares the JSON texts byte by
+//! byte, which is possible because the same code wrote both with the same order of fields. Parsing them would cost more
+//! than all other work for such a sighting.
 
 /// Format of a timestamp in records, with its quotes; `0` stands for any digit.
 const MOMENT: &[u8] = b"\"0000-00-00T00:00:00.000Z\"";

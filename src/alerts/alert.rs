@@ -26,7 +26,7 @@ pub struct Alert {
     pub id: FlxId,
     /// Account that owns it.
     pub account: Uuid,
-    /// What it searches.
+    /// What the alert searches.
     pub subject: AlertSubject,
     /// Why it is inactive; `None` if it is active.
     pub deactivated: Option<DeactivationReason>,
@@ -95,7 +95,7 @@ impl DeactivationReason {
         DeactivationReason::Failing,
     ];
 
-    /// Returns the spelling in the store.
+    /// Returns the name in the store.
     pub fn as_str(self) -> &'static str {
         match self {
             DeactivationReason::Deleted => "deleted",
@@ -152,7 +152,7 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
     })
 }
 
-/// Reads from a column what an alert searches.
+/// Reads what an alert searches from a column.
 pub(super) fn subject_of(row: &Row<'_>, column: usize) -> rusqlite::Result<AlertSubject> {
     let kind = row.get_ref(column)?.as_str()?;
     AlertSubject::ALL
@@ -164,7 +164,7 @@ pub(super) fn subject_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Alert
 /// Kind of the rows that are receivers of portfolios.
 pub(super) const PORTFOLIO: &str = "PORTFOLIO";
 
-/// Reads from a column what the deliveries of an alert are about.
+/// Reads the subject of an alert's deliveries from a column.
 pub(super) fn delivery_subject_of(
     row: &Row<'_>,
     column: usize,
@@ -175,7 +175,7 @@ pub(super) fn delivery_subject_of(
     subject_of(row, column).map(DeliverySubject::Alert)
 }
 
-/// Returns the spelling in the store of what an alert searches.
+/// Returns the name in the store of what an alert searches.
 pub(super) fn kind_of(subject: AlertSubject) -> &'static str {
     match subject {
         AlertSubject::Listings(ListingKind::Property) => "PROPERTY",

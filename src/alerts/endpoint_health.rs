@@ -3,7 +3,7 @@
 //!
 //! An endpoint is one URL of one account. Its window is the number of deliveries it may have in flight: it grows with
 //! each success and is halved with each failure. After [`FAILURES_TO_OPEN`] failures in a row its circuit breaker
-//! opens. Then only one delivery at a time is in flight, and new deliveries are sent only as probes, at growing
+//! opens. Then at most one delivery is in flight at a time, and new deliveries are sent only as probes, at growing
 //! intervals, until one succeeds. Failed deliveries keep their own schedule. A pause that the receiver asks for applies
 //! to all its deliveries, even if it accepts others in the meantime. This module does no I/O and reads no clock.
 
@@ -37,9 +37,9 @@ pub(super) struct EndpointHealth {
     is_healthy: bool,
     /// Time of the last response or failure, Unix milliseconds.
     used_at_ms: i64,
-    /// Whether the endpoint itself is queued for its turn, on behalf of its alerts.
+    /// Whether the endpoint is in the queue of endpoints, on behalf of its alerts.
     pub(super) in_turn: bool,
-    /// Alerts with pending notifications, in order of their turn.
+    /// Alerts with pending notifications, in the order in which they are served.
     pub(super) waiting: VecDeque<i64>,
 }
 

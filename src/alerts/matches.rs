@@ -1,4 +1,5 @@
-//! The items that each alert has matched: written at the first match, read when something happens to the item.
+//! Stores the items that each alert has matched: rows are written at the first match and read when something happens to
+//! the item.
 //!
 //! A property match is stored under the identifier it was notified with. After a merge, every alert that matched one of
 //! the properties has matched the merged one. After a split, each property again has its own alerts. Rows therefore
@@ -56,7 +57,7 @@ pub(super) fn history(
     statement.query_map((alert, take, skip), id)?.collect()
 }
 
-/// A merged property is left out if the surviving one, or one merged into it earlier, is in the history.
+/// A merged property is omitted if the surviving one, or one merged into it earlier, is in the history.
 const PROPERTY_HISTORY: &str = "SELECT survivor.property_id FROM property_matches matched
      JOIN properties own ON own.property = matched.property
      JOIN properties survivor ON survivor.property = coalesce(own.merged_into, own.property)

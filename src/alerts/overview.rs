@@ -29,7 +29,7 @@ pub struct Overview {
     pub deliveries: [(DeliveryStatus, u64); 4],
     /// Time since when all attempts at its receiver have failed; `None` if the last one succeeded.
     pub failing_since: Option<Timestamp>,
-    /// Why it matches nothing at present although it is active; `None` otherwise.
+    /// Why it currently matches nothing although it is active; `None` otherwise.
     pub unmatched_because: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Overview {
     }
 }
 
-/// Returns an alert as JSON for operators: as its account sees it, with the account, the searched table, and why it is
+/// Returns an alert as JSON for operators: as its account sees it, plus the account, the searched table, and why it is
 /// inactive.
 pub fn answer(alert: &Alert) -> Value {
     let mut answer = alert.answer();

@@ -1,5 +1,5 @@
-//! Bodies of deliveries, composed of JSON texts: identifiers of properties, and records of adverts and of open data as
-//! they were.
+//! Composes bodies of deliveries from JSON texts: identifiers of properties, and records of adverts and of open data as
+//! of the match.
 //!
 //! Snapshots are inserted without parsing; [`toise_contract::listings::deliveries`] defines the result.
 
@@ -61,9 +61,9 @@ pub(super) struct ItemCounts {
 pub(super) struct PayloadSubject {
     /// The alert.
     pub alert_id: FlxId,
-    /// What names the list of its items.
+    /// The subject, which names the list of its items.
     pub subject: DeliverySubject,
-    /// Context that is echoed, as JSON.
+    /// Context that deliveries echo, as JSON.
     pub context: Option<String>,
 }
 
@@ -127,7 +127,7 @@ pub(super) fn body(
     (body, counts)
 }
 
-/// Writes the alert's entry of a branch up to its first item.
+/// Writes the alert's entry in a branch up to its first item.
 fn open(body: &mut Vec<u8>, subject: &PayloadSubject) {
     let items = subject.subject.items();
     body.extend_from_slice(format!("{{\"alert_id\":\"{}\",", subject.alert_id).as_bytes());

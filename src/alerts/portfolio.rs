@@ -1,7 +1,7 @@
 //! Receivers of portfolios: rows of `alerts` that search nothing, so that changes of homes are delivered like matches.
 //!
-//! A delivery has the homes in `updated`, under the receiver's `alert_id`, with the portfolio's name as its context. All
-//! functions are part of the caller's transaction.
+//! A delivery has the homes in `updated`, under the receiver's `alert_id`, with the portfolio's name as its context.
+//! All functions run in the caller's transaction.
 
 use rusqlite::{Connection, Transaction};
 use serde_json::json;
@@ -39,7 +39,7 @@ pub fn set(
     Ok(transaction.last_insert_rowid())
 }
 
-/// Deactivates the receiver of a portfolio. What waits for it is not sent any more.
+/// Deactivates the receiver of a portfolio. Waiting notifications are no longer sent.
 ///
 /// # Errors
 /// The store fails.

@@ -1,7 +1,7 @@
 //! The alerts of accounts: creating, reading, changing, deleting and reactivating them.
 //!
 //! An alert belongs to one account and is invisible to all others. Every change gives it the next number of one
-//! sequence over all alerts, so that processes with compiled alerts ([`super::percolate`]) find what changed. Deleting
+//! sequence over all alerts, by which processes with compiled alerts ([`super::percolate`]) find what changed. Deleting
 //! is logical: history, deliveries and matches remain. Every call blocks. Calls that change something return once the
 //! change is durable; it then applies to everything written from that point on. An alert on open data stores the
 //! version of the table at its creation or activation: it is notified of later versions only.
@@ -84,7 +84,7 @@ pub struct AlertRegistry {
     limits: AlertLimits,
 }
 
-/// Address of an alert: its identifier, and the account and kind it must belong to.
+/// Reference to an alert: its identifier, and the account and kind it must belong to.
 #[derive(Clone, Copy, Debug)]
 pub struct AlertRef {
     /// The requesting account.

@@ -46,9 +46,9 @@ pub enum Error {
 /// A window of time, in Unix milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayWindow {
-    /// First moment, inclusive.
+    /// Start, inclusive.
     pub from_ms: i64,
-    /// Last moment, inclusive.
+    /// End, inclusive.
     pub to_ms: i64,
 }
 

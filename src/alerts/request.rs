@@ -54,7 +54,7 @@ pub struct NewAlert {
     pub search: SavedSearch,
     /// URL that matches are posted to; only its syntax has been checked.
     pub webhook_url: String,
-    /// Match kinds it subscribes to, at least one, in the contract's spelling.
+    /// Match kinds it subscribes to, at least one, by their names in the contract.
     pub match_kinds: Vec<&'static str>,
     /// Display name.
     pub search_name: String,
@@ -69,7 +69,7 @@ pub struct AlertPatch {
     pub search: Option<SavedSearch>,
     /// URL that matches are posted to; only its syntax has been checked.
     pub webhook_url: Option<String>,
-    /// Match kinds it subscribes to, at least one, in the contract's spelling.
+    /// Match kinds it subscribes to, at least one, by their names in the contract.
     pub match_kinds: Option<Vec<&'static str>>,
     /// Display name.
     pub search_name: Option<String>,

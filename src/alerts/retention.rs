@@ -2,10 +2,11 @@
 //!
 //! Notifications are retained after delivery so that a past window can be replayed. Above the age limit, the oldest are
 //! deleted whatever their status. Above the number limit, delivered ones are deleted first, then dead letters, oldest
-//! first. If only undelivered ones remain, they are evicted from the accounts with the most, down to one common level,
-//! each time from the account's alert with the most, oldest first. So an account never loses undelivered notifications
-//! because of another one. A delivery is deleted as a whole, and a snapshot with the last notification that uses it.
-//! Undelivered notifications that are evicted are counted, and gauges of age and number give an early warning.
+//! first. If only undelivered ones remain, they are evicted from the accounts that have the most, which are reduced to
+//! one common number; within an account, from the alert that has the most, oldest first. So an account with few
+//! undelivered notifications does not lose them because of another account. A delivery is deleted as a whole, and a
+//! snapshot with the last notification that uses it. Undelivered notifications that are evicted are counted, and gauges
+//! of age and number give an early warning.
 
 use std::collections::{HashMap, HashSet};
 
@@ -169,8 +170,8 @@ fn undelivered(connection: &Connection) -> rusqlite::Result<Vec<(String, i64, us
         .collect()
 }
 
-/// Returns the evictions by alert, which sum to `missing`. Takes from the accounts with the most, down to one common
-/// level.
+/// Returns the number of evictions of each alert, which sum to `missing`. Reduces the accounts with the most to one
+/// common number.
 fn evictions_by_alert(mut held: Vec<(String, i64, usize)>, missing: usize) -> Vec<(i64, usize)> {
     let mut of_account: HashMap<&str, usize> = HashMap::new();
     for (account, _, items) in &held {
@@ -242,7 +243,7 @@ struct Sweep<'t> {
 }
 
 impl Sweep<'_> {
-    /// Deletes the oldest notifications, up to a moment.
+    /// Deletes the notifications older than a time.
     fn by_age(&mut self, before_ms: i64) -> rusqlite::Result<()> {
         let aged: Vec<(i64, Option<i64>, i64)> = self
             .transaction

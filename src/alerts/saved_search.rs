@@ -1,4 +1,4 @@
-//! The searches of stored alerts, parsed again, and why one of them matches nothing.
+//! Parses the searches of stored alerts again, and explains why one of them matches nothing.
 
 use serde_json::Value;
 
@@ -26,8 +26,8 @@ pub(crate) fn parse(subject: AlertSubject, query: &Value) -> Result<ListingSearc
     }
 }
 
-/// Returns why an active alert matches nothing at present although it is valid: a layer of its search was removed, or has no
-/// polygons any more. `None` otherwise. Blocks, and reads the layers of the search.
+/// Returns why an active and valid alert currently matches nothing: a layer of its search was removed, or no longer has
+/// polygons. `None` otherwise. Blocks, and reads the layers of the search.
 pub fn why_unmatched(alert: &Alert, layers: &dyn LayerSource) -> Option<String> {
     if alert.deactivated.is_some() {
         return None;

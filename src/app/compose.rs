@@ -1,4 +1,4 @@
-//! The composition: builds the service that [`toise_http`] runs from a data folder and a configuration.
+//! Composes the service that [`toise_http`] runs, from a data folder and a configuration.
 //!
 //! This is the only module that depends on every crate; no crate depends on the whole configuration.
 
@@ -128,7 +128,7 @@ const UPSTREAM_QUESTIONS: Metric<Counter> = Metric::counter(
     "Requests to the upstream geocoding service, by outcome.",
 );
 
-/// The data from which a service answers.
+/// The data that a service serves.
 pub struct Sources {
     /// The open-data tables.
     pub open_data: Arc<dyn OpenDataBackend>,
@@ -359,7 +359,7 @@ fn worker_state(
     use toise_cluster::coordinator::server::{InUse, ServerWorkers};
     use toise_cluster::identity::Identity;
 
-    // Refuses wrong settings now rather than with the first query.
+    // Refuses wrong settings now rather than at the first query.
     if ServerWorkers::new(&config.cluster, || None)?.is_none() {
         return Ok(Arc::new(String::new));
     }
@@ -376,12 +376,12 @@ fn worker_state(
             today: clock.now().date_naive(),
             has_adjustments,
         };
-        // It consists of dates, texts and flags, which can always be written as JSON.
+        // The state consists of dates, texts and flags, so serialisation cannot fail.
         serde_json::to_string(&in_use).unwrap_or_default()
     }))
 }
 
-/// No workers: their code is not in this executable.
+/// Returns no state: the code of workers is not in this executable.
 #[cfg(not(feature = "cluster"))]
 fn worker_state(
     _: &LiveModel,
@@ -438,7 +438,7 @@ pub(crate) fn deliveries(
 /// The adverts and properties of a store, with the thresholds of the configuration: all code that ingests adverts or
 /// lists pairs of a data folder opens them with this function.
 pub fn configured_listings(store: Store, clock: Clock, config: &Config) -> Listings {
-    // Settings out of order were refused when they were read.
+    // Invalid thresholds were refused when the settings were read.
     let thresholds = config.dedup.thresholds().unwrap_or_default();
     Listings::new(store, clock).with_thresholds(thresholds)
 }
@@ -451,7 +451,7 @@ pub(crate) fn register_gauges(app: &App, store: Store, open_data: OpenData) {
         if let Ok(free) = free_bytes(store.folder()) {
             gauges.set(DISK_FREE_BYTES, &[], free as f64);
         }
-        // Alerts change in other processes too. If they cannot be read now, the numbers are those of the last load.
+        // Alerts also change in other processes. If they cannot be read now, the numbers of the last load are reported.
         if let Err(error) = properties.listings().load_alerts() {
             tracing::warn!(%error, "cannot read the alerts for their metrics");
         }

@@ -1,4 +1,5 @@
-//! The IRIS contours of a data folder: given once to an import, stored under `reference/` and used from then on.
+//! Stores and opens the IRIS contours of a data folder: they are given once to an import, stored under `reference/` and
+//! used from then on.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

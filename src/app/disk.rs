@@ -2,9 +2,9 @@
 //! can be written.
 //!
 //! A check costs one system call; every tenth one, and every one after a failure, also writes, syncs and deletes a
-//! small file. Store and ledger remember why their last commit failed; until one succeeds, each check tries one. So an
-//! idle service writes nothing to them, and a service that the load balancer no longer asks still notices when there is
-//! room again. If the disk does not answer, a check does not end, and its worker counts as hung.
+//! small file. Store and ledger remember why their last commit failed; after a failure, each check tries a commit until
+//! one succeeds. So an idle service writes nothing to them, and a service that the load balancer no longer uses still
+//! notices when there is room again. If the disk does not respond, a check does not end, and its worker counts as hung.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -58,14 +58,14 @@ impl DiskCheck {
         })
     }
 
-    /// Returns what keeps the service from writing; `None` if nothing does. With `tries`, also writes a trial file.
+    /// Returns what keeps the service from writing; `None` if nothing does. If `tries`, also writes a trial file.
     /// Blocks.
     fn obstacle(&self, tries: bool) -> Option<String> {
         if let Ok(free) = free_bytes(&self.data)
             && free < self.free_min_bytes
         {
-            // The message has the limit and not the free space, so that it does not change, and is not logged again,
-            // with every block.
+            // The message states the limit and not the free space, so that it does not change, and is not logged again,
+            // with every block written.
             let least_mib = self.free_min_bytes >> 20;
             return Some(format!(
                 "the disk of the data folder has less than {least_mib} MiB free (server.disk_free_min_mib)"
@@ -93,7 +93,7 @@ fn write_trial(data: &Path) -> io::Result<()> {
         file.write_all(&[0; TRIAL_BYTES])?;
         file.sync_data()
     });
-    // Deletes the file also after a failure; a leftover is overwritten by the next trial.
+    // Also deletes the file after a failure; a leftover is overwritten by the next trial.
     let deleted = fs::remove_file(&path);
     written.and(deleted)
 }

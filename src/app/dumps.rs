@@ -5,10 +5,10 @@
 use std::ffi::OsStr;
 use std::io;
 
-/// Prefix of all variables that say where a master key is.
+/// Prefix of all variables that give a master key or its location.
 const MASTER_KEY: &str = "TOISE_MASTER_KEY";
 
-/// Returns whether an environment variable says where a master key is.
+/// Returns whether an environment variable gives a master key or its location.
 pub(crate) fn is_of_master_key(variable: &OsStr) -> bool {
     variable
         .as_encoded_bytes()

@@ -65,7 +65,7 @@ pub fn import(
     Ok((report, path))
 }
 
-/// How many stored records were placed by their address.
+/// How many stored records were given a position by their address.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlacedRecords {
     /// Sales.
@@ -74,7 +74,7 @@ pub struct PlacedRecords {
     pub diagnostics: PlacedCounts,
 }
 
-/// Places the stored sales and diagnostics of departments that have no position, after addresses were imported.
+/// Gives positions to the stored sales and diagnostics of departments that have none, after addresses were imported.
 ///
 /// # Errors
 /// A table or the index of addresses cannot be read, or a table cannot be written.
@@ -89,7 +89,7 @@ pub fn place_records(
     })
 }
 
-/// Places stored diagnostics.
+/// Gives positions to stored diagnostics.
 ///
 /// # Errors
 /// The table or the index of addresses cannot be read, or the table cannot be written.
@@ -112,7 +112,7 @@ fn place_diagnostics(
     Ok(counts)
 }
 
-/// Places stored sales.
+/// Gives positions to stored sales.
 ///
 /// # Errors
 /// The table or the index of addresses cannot be read, or the table cannot be written.

@@ -25,7 +25,7 @@ pub mod training;
 pub mod verify;
 mod waiting_rows;
 
-/// The data folder of commands that name none.
+/// The default data folder of commands.
 pub const DEFAULT_DATA: &str = "./toise-data";
 
 /// Why the service could not be composed or run, as a message for the operator.

@@ -11,7 +11,7 @@ use toise_telemetry::descriptors::DESCRIPTORS_MIN;
 pub(crate) fn raise() -> Result<(), Failure> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    // Where the system refuses its own maximum (macOS), the limit stays.
+    // If the system refuses its own maximum (as macOS does), the limit stays.
     let raised = soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
     refuse_below_minimum(if raised { hard } else { soft })
 }

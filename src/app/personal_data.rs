@@ -19,8 +19,9 @@ const ACTOR: &str = "start";
 /// Action of the entry for a completed erasure.
 const ACTION: &str = "erasure.resume";
 
-/// Completes an erasure that a killed process left, and erases contacts that the file of erased contacts has and the
-/// store does not, as after a restore. Returns whether there was anything to do. Blocks for as long as an erasure.
+/// Completes an erasure that a killed process left unfinished, and erases contacts that are in the file of erased
+/// contacts but not in the store, as after a restore. Returns whether there was anything to do. Blocks for as long as
+/// an erasure.
 ///
 /// # Errors
 /// A part of the data cannot be read or written, or another process erases.

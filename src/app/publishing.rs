@@ -3,7 +3,7 @@
 //! One supervised thread checks for changes every `lake.publish_every_s`, or every `lake.metering_every_s` if that is
 //! shorter. A check that finds nothing new reads a few small files and four numbers of the store. The consumption that
 //! replicas metered is added to the ledger every `lake.metering_every_s`. A publication that fails is retried after a
-//! pause; until then readers see the former snapshot.
+//! pause; until then readers see the previous snapshot.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use toise_store::Store;
 
 /// Pause after a publication that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
-/// Maximum wait for a running publication when stopping; one that is cut off has no effect.
+/// Maximum wait for a running publication when stopping; an interrupted publication has no effect.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Handle of the publishing thread, which stops when it is dropped.
@@ -46,8 +46,8 @@ impl Drop for Publishing {
     }
 }
 
-/// Returns how publications of this process describe their publisher: host and process, version, and the address of the
-/// writer, empty if unknown.
+/// Returns the description of this process as a publisher: host and process, version, and the address of the writer,
+/// empty if unknown.
 pub fn publisher(writer: &str, extent: Extent) -> Publisher {
     let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
     let host = match host.trim() {

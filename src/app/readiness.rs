@@ -1,4 +1,4 @@
-//! Readiness of a server: the maximum time of a worker for one piece of work, and log lines about changes.
+//! Readiness of a server: how long a worker may take for one piece of work, and log lines when readiness changes.
 
 use std::time::Duration;
 
@@ -17,8 +17,7 @@ const TABLE_MAX: Duration = Duration::from_secs(60 * 60);
 /// Maximum time for work on a whole data folder: rewriting it, uploading or downloading it over a slow line.
 const FOLDER_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Maximum time for one piece of work, for workers whose work takes long; all others have
-/// [`WORK_MAX`](toise_base::supervise::WORK_MAX).
+/// Maximum time for one piece of work of slow workers; all others have [`WORK_MAX`](toise_base::supervise::WORK_MAX).
 pub(crate) const WORK_BOUNDS: &[(&str, Duration)] = &[
     ("store-checkpoint", FILE_MAX),
     ("ledger-checkpoint", FILE_MAX),

@@ -2,8 +2,8 @@
 //!
 //! A refresh is a separate process, `toise refresh`: its memory use and its crashes do not affect the server, and it
 //! can be killed at any time. The server switches to new tables, addresses and models by itself, as after any command.
-//! When it ends, the log and the operator's webhook (`refresh.webhook`) say what changed. A failure is reported when it
-//! first occurs and when it is over, not after each refresh.
+//! When a refresh ends, the log and the operator's webhook (`refresh.webhook`) report what changed. A failure is
+//! reported when it first occurs and when it is over, not after each refresh.
 
 use std::fmt;
 use std::fs::File;
@@ -37,7 +37,7 @@ use toise_sql::process::own_executable;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Minimum pause between the starts of two refreshes, if one ended without a result.
 const RETRY_AFTER: Duration = Duration::from_secs(15 * 60);
-/// Maximum duration of a refresh. It is then killed, and the next one continues where it stopped.
+/// Maximum duration of a refresh. After that it is killed, and the next one continues where it stopped.
 const REFRESH_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum wait for the thread when stopping.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -109,7 +109,7 @@ pub(crate) fn start(
     };
     schedule.show_failures(&Editions::load(data));
     let worker = supervisor.spawn("refresh", move |pulse| {
-        // Refreshes inherit it.
+        // Refresh processes inherit this priority.
         priority::lower();
         while !schedule.stop.load(Ordering::Relaxed) {
             pulse.turn();
@@ -156,7 +156,7 @@ struct ReportedModel {
     version: Option<String>,
 }
 
-/// What a refresh changed in a table, as it is posted.
+/// What a refresh changed in a table, in the form that is posted.
 #[derive(Serialize)]
 struct TableChange<'r> {
     table: &'r str,
@@ -167,7 +167,7 @@ struct TableChange<'r> {
 }
 
 impl Report {
-    /// Tables that changed.
+    /// Returns the tables that changed.
     fn changes(&self) -> impl Iterator<Item = TableChange<'_>> {
         self.sources.iter().filter_map(|source| {
             let changes = &source.changes;
@@ -182,7 +182,7 @@ impl Report {
         })
     }
 
-    /// Version of the model that was trained.
+    /// Returns the version of the model that was trained.
     fn model_version(&self) -> Option<&str> {
         self.model.as_ref()?.version.as_deref()
     }
@@ -191,7 +191,7 @@ impl Report {
         self.changes().next().is_some() || self.model_version().is_some()
     }
 
-    /// The message for the operator. Its `text` is for people, under the name that chats expect.
+    /// Returns the message for the operator. Its `text` is for people; the name is the one that chat services expect.
     fn message(&self, now: DateTime<Utc>) -> Value {
         let mut lines: Vec<String> = self.changes().map(|change| change.to_string()).collect();
         lines.extend(
@@ -300,7 +300,7 @@ impl Schedule {
         });
     }
 
-    /// Shows in the answer of `/healthz` which tables could not be refreshed.
+    /// Reports in the response of `/healthz` which tables could not be refreshed.
     fn show_failures(&self, editions: &Editions) {
         let sources = editions.sources.iter();
         let failed = sources.filter(|(_, source)| !source.failures.is_empty());
@@ -351,11 +351,11 @@ impl Schedule {
         }
         let keep_versions = self.config.lake.keep_versions.to_string();
         command.env("TOISE_LAKE__KEEP_VERSIONS", keep_versions);
-        // It does not open the store, so it needs no master key.
+        // A refresh does not open the store, so it does not need a master key.
         for (name, _) in std::env::vars_os().filter(|(name, _)| dumps::is_of_master_key(name)) {
             command.env_remove(name);
         }
-        // Ctrl-C in a terminal is for the server, which then ends the refresh.
+        // Ctrl-C in a terminal must reach only the server, which then ends the refresh.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.stdin(Stdio::null()).stdout(output).stderr(errors);

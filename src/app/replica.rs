@@ -3,7 +3,7 @@
 //!
 //! Before anything is opened, [`first`] downloads, verifies and installs the newest snapshot; if the object store
 //! cannot be read, the one installed last is served. Then [`toise_publish::follow`] installs new snapshots while
-//! requests continue with the data they see. After an installation all tables switch in one step, followed by
+//! running requests continue with their data. After an installation all tables switch in one step, followed by
 //! properties, addresses and the model, and `x-toise-as-of` names the new snapshot.
 
 use std::path::Path;
@@ -41,7 +41,7 @@ const AGE: Metric<Gauge> = Metric::gauge(
     "Time since the snapshot that a replica serves was captured.",
 );
 
-/// The data that switch to a snapshot when it is installed.
+/// The data that switches to a snapshot when it is installed.
 pub struct ReplicaData {
     /// Tables and properties.
     pub properties: Arc<Projection>,
@@ -70,7 +70,8 @@ pub fn as_of(manifest: &Manifest) -> AsOf {
 /// store cannot be read. Blocks for as long as the download takes.
 ///
 /// # Errors
-/// There is no snapshot in either place; a department is unknown; the folder holds other data, or cannot be written.
+/// There is no snapshot in the object store or the folder; a department is unknown; the folder holds other data, or
+/// cannot be written.
 pub fn first(
     data: &Path,
     settings: &LakeSettings,

@@ -1,8 +1,8 @@
 //! Runs the service: opens it, listens, and drains it on SIGTERM or Ctrl-C, or when one of its workers dies.
 //!
 //! All background threads and tasks are under one [`Supervisor`]. When one of them dies the service stops being ready,
-//! drains as on SIGTERM and ends with an error that names the worker, so that the system that started it restarts it.
-//! While a worker hangs, the service is not ready.
+//! drains as on SIGTERM and ends with an error that names the worker, so that the service manager restarts it. While a
+//! worker hangs, the service is not ready.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub struct Addresses {
     pub flight: Option<String>,
     /// Address of metrics and administration, as `http://127.0.0.1:9100`, if they have their own listener.
     pub admin: Option<String>,
-    /// Makes the codes of links into the console.
+    /// Creates the codes of links into the console.
     pub sessions: Sessions,
 }
 
@@ -89,7 +89,7 @@ pub fn serve(
     };
     run_service(data, config, async |app| {
         let store = app.store.clone();
-        // After `on_ready`, which may create keys.
+        // Logged after `on_ready`, which may create keys.
         let on_ready = |addresses: &Addresses| {
             on_ready(addresses)?;
             doctor::log_findings(data, config, Some(&store));
@@ -100,7 +100,7 @@ pub fn serve(
 }
 
 /// Opens the tables. If a table of imported data is damaged or lacks a file, requests that read it get 503 until it is
-/// repaired. A damaged table of listings is first rebuilt from the store, except on a replica, which gets it from the
+/// repaired. A damaged table of listings is rebuilt from the store first, except on a replica, which gets it from the
 /// writer.
 ///
 /// # Errors
@@ -125,7 +125,7 @@ fn open_tables(
         let engine = Engine::open_despite_damage(data, &verify::tables(), &imported, budget)?;
         let engine = Arc::new(engine);
         if compaction == Compaction::OnWriter {
-            // Its tables, indexes and model change together, when a snapshot is installed.
+            // The tables, indexes and model of a replica change together, when a snapshot is installed.
             engine.hold();
         }
         let (listings, texts) = (listings.clone(), TextSearch::open(data));
@@ -456,7 +456,7 @@ async fn bind(wanted: &str) -> Result<TcpListener, Failure> {
 /// Resolves at SIGTERM or Ctrl-C.
 ///
 /// # Errors
-/// The system gives no handler.
+/// The handler cannot be installed.
 #[cfg(unix)]
 pub fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -484,7 +484,7 @@ pub fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
 /// Reloads the certificate on every SIGHUP; has no effect without TLS.
 ///
 /// # Errors
-/// The system gives no handler.
+/// The handler cannot be installed.
 #[cfg(unix)]
 pub fn reload_tls_on_sighup(supervisor: &Supervisor, tls: Option<Tls>) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};

@@ -1,7 +1,7 @@
-//! A process that runs the SQL queries of keys: `toise sql-process`, which only a server starts.
+//! The process that runs the SQL queries of keys: `toise sql-process`, which only a server starts.
 //!
-//! It opens the tables of the data folder, but neither the store nor a model: the server computes what needs them
-//! ([`toise_sql::process`]).
+//! It opens the tables of the data folder, but neither the store nor a model: the server evaluates functions that need
+//! them ([`toise_sql::process`]).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub fn run(data: &Path) -> Result<(), Failure> {
         .with_level(false)
         .with_target(false)
         .init();
-    // Threads that are started from here on have the priority of this one.
+    // Threads started from here on inherit the priority of this one.
     priority::lower();
     let known = [
         dvf::schema(),
@@ -68,7 +68,7 @@ pub fn run(data: &Path) -> Result<(), Failure> {
     let is_wanted = |name: &str| tables.iter().any(|wanted| wanted == name);
     let mut schemas = known.to_vec();
     schemas.retain(|schema| is_wanted(schema.name));
-    // The server decides what a query on a damaged table answers.
+    // The server decides how to answer a query on a damaged table.
     let budget = Budget::from(&config.engine);
     let engine = Engine::open_despite_damage(data, &schemas, &schemas, budget)?;
     let calls = link.calls();
@@ -99,15 +99,15 @@ fn remove_spill_folder() {
     let folder = std::env::temp_dir();
     let name = folder.file_name().and_then(|name| name.to_str());
     if name.is_some_and(|name| name.starts_with(SPILL_PREFIX)) {
-        // The server removes it too.
+        // The server also removes it.
         let _ = std::fs::remove_dir_all(folder);
     }
 }
 
-/// Returns the functions of the product. The server computes those that need a model, the index of addresses or that of a
-/// layer.
+/// Returns the functions of the product. The server computes those that need a model, the index of addresses or the
+/// index of a layer.
 fn product_functions(calls: &Calls, layers: &Layers) -> Vec<ScalarUDF> {
-    // Never called: the functions only declare their parameters and results.
+    // Never called: these functions only declare parameters and results.
     let no_model = || Err("the server has the model".to_owned());
     let mut remote = address_functions::scalar_functions(Path::new(""));
     remote.extend(estimates::functions_from(no_model, Default::default()));
@@ -141,9 +141,10 @@ fn workers(_: &Config, _: &Calls) -> Result<Option<Arc<dyn Workers>>, Failure> {
 fn leave_network() {
     use nix::sched::{CloneFlags, unshare};
     let own = CloneFlags::CLONE_NEWNET;
-    // Without privileges, only together with users of its own.
+    // Without privileges, this is allowed only together with a new user namespace.
     let left = unshare(own).or_else(|_| unshare(own | CloneFlags::CLONE_NEWUSER));
-    // No statement can open a connection; this is a second barrier, which not every system offers.
+    // A failure is ignored: no statement can open a connection, and this is a second barrier, which not every system
+    // offers.
     let _ = left;
 }
 

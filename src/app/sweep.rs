@@ -12,7 +12,7 @@ use toise_listings::search::texts;
 
 /// Prefix of the drafts that libraries write before they rename them.
 const DRAFT_PREFIX: &str = ".tmp";
-/// A draft older than this is no longer being written.
+/// Age after which a draft counts as abandoned.
 const DRAFT_AGE: Duration = Duration::from_secs(60 * 60);
 /// Prefix of the stages of publications.
 const PUBLISH_PREFIX: &str = toise_publish::capture::STAGE_PREFIX;
@@ -32,7 +32,7 @@ pub(crate) fn sweep(data: &Path) {
     }
 }
 
-/// Deletes the drafts in a folder that nobody writes any more.
+/// Deletes the abandoned drafts in a folder.
 fn delete_drafts(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_draft = entry

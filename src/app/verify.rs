@@ -17,7 +17,7 @@ use toise_listings::columns::{adverts, properties};
 use toise_listings::search::texts;
 use toise_opendata::{dfi, dpe, dvf, rnb};
 
-/// Maximum damaged places that an error names; it counts the others.
+/// Maximum items of damage that an error names; it counts the others.
 const NAMED_MAX: usize = 5;
 
 /// Damaged files that must not be copied.
@@ -124,7 +124,7 @@ pub fn model_version(folder: &Path) -> Result<Option<String>, model::Error> {
     }
 }
 
-/// Makes paths relative to a folder: a stage has a name that means nothing to a reader.
+/// Makes paths relative to a folder, because the name of a stage means nothing to a reader.
 fn relative_to(folder: &Path, damaged: &mut [Damage]) {
     let prefix = format!("{}/", folder.display());
     for damage in damaged {

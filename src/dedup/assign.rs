@@ -24,15 +24,15 @@ pub struct AssignmentCandidate {
     pub advert: FlxId,
     /// The fingerprint of the advert.
     pub fingerprint: Fingerprint,
-    /// Whether a person put it into its property. If the most similar advert was put there by a person too, this one
-    /// does not keep the new advert out.
+    /// Whether a person put it into its property. If a person also put the most similar advert there, this one does not
+    /// keep the new advert out.
     pub is_held: bool,
 }
 
-/// An advert in another property that may show the same asset as the assigned advert.
+/// An advert in another property that may describe the same asset as the assigned advert.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LikelyPair {
-    /// Its property.
+    /// The other property.
     pub property: FlxId,
     /// The advert of that property that is most similar.
     pub advert: FlxId,
@@ -45,7 +45,7 @@ pub struct LikelyPair {
 pub struct Assignment {
     /// The known property that it joins; `None` for a new one.
     pub property: Option<FlxId>,
-    /// Other properties that it certainly belongs to as well, ordered by identifier: they and `property` are one asset.
+    /// Other properties that it also certainly belongs to, ordered by identifier: they and `property` are one asset.
     pub bridged: Vec<FlxId>,
     /// Properties that it may belong to, the likeliest first.
     pub likely: Vec<LikelyPair>,
@@ -75,8 +75,8 @@ pub fn assign(
 
 /// Reconsiders an advert that shares its property with `companions`, after it gained information.
 ///
-/// It leaves if it is more likely another asset than that of its companions ([`LEAVE_BITS`]), if one of them
-/// contradicts it, or if another property fits better by [`MOVE_BITS`]; `None` then stands for a new property. If it
+/// It leaves if it is likelier another asset than its companions' ([`LEAVE_BITS`]), if one of them contradicts it, or
+/// if another property fits better by [`MOVE_BITS`]. If it leaves, a property of `None` stands for a new one. If it
 /// stays, the properties returned are certainly the same asset as its own.
 pub fn reassign(
     known: &Fingerprint,
@@ -102,9 +102,9 @@ pub fn reassign(
 #[derive(Clone, Copy, Debug)]
 struct Fit {
     property: FlxId,
-    /// The advert most like it.
+    /// The most similar advert of the property.
     advert: FlxId,
-    /// Binary logarithm of the odds that it belongs there.
+    /// Binary logarithm of the odds that the advert belongs to the property.
     bits: f32,
     /// Whether an advert of the property rules it out, even if the others make it likely.
     is_refused: bool,
@@ -159,8 +159,8 @@ fn chosen(fits: &[Fit], thresholds: Thresholds) -> Assignment {
 
 /// Rates the fit of an advert to a whole property; `None` if a veto applies to all of the property's adverts.
 ///
-/// The most similar advert decides. Others that agree add little, because they share its mistakes; others that disagree
-/// on balance subtract more, because what is true of a property is true of each of its adverts.
+/// The most similar advert decides. Other adverts that agree add little, because they share its mistakes. Others that
+/// disagree on balance subtract more, because what is true of a property is true of each of its adverts.
 fn judge(new: &Fingerprint, cluster: &[(AssignmentCandidate, Comparison)]) -> Option<Fit> {
     let open = cluster
         .iter()
@@ -211,7 +211,7 @@ fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) -> b
     }
 }
 
-/// Returns whether two adverts may belong to one property, whatever is common around them.
+/// Returns whether two adverts may belong to one property, however common their values are around them.
 pub fn may_share(one: &Fingerprint, other: &Fingerprint) -> bool {
     admits(one, other, &compare(one, other))
 }

@@ -1,4 +1,4 @@
-//! Block keys: adverts are compared only if they share one.
+//! Block keys: two adverts are compared only if they share one.
 //!
 //! An advert is stored under few keys and looks up many: it is stored under its own cell and area
 //! ([`Fingerprint::blocks`], 1 to 8 keys) and looks up the neighbouring ones too ([`Fingerprint::probes`], 6 to 30).
@@ -7,7 +7,8 @@
 //! - their INSEE or postal code, if one of them has no position better than its commune;
 //! - a reference they share within a department, whatever their areas;
 //! - their price and area, if both are equal, areas to the square metre: homes in neighbouring communes, or a flat on
-//!   one portal that is a house on another ([`Fingerprint::exact_probes`], which do not count what is common around).
+//!   one portal that is a house on another ([`Fingerprint::exact_probes`]; adverts found by these keys alone do not
+//!   count as surroundings).
 //!
 //! Areas always match if they differ by up to 6 %, and mostly up to 12 %. An advert without an area is found by all
 //! others, and looks up the areas that fit its number of rooms.
@@ -23,8 +24,8 @@ pub struct BlockKey(pub i64);
 
 /// Edge of a cell, degrees of latitude: 1.2 km.
 const CELL_LAT_DEGREES: f64 = 1.2 / 111.195;
-/// Rows of cells that share one width in degrees of longitude; cells on both sides of such a band's edge need not
-/// line up.
+/// Rows of cells that share one width in degrees of longitude; cells on the two sides of a band's edge need not line
+/// up.
 const BAND_CELLS: i64 = 64;
 /// Edge of a region, degrees of latitude and longitude: about 30 km.
 const REGION_DEGREES: f64 = 0.3;
@@ -133,8 +134,8 @@ impl Fingerprint {
         distinct(keys)
     }
 
-    /// Returns the keys by which an advert looks up others of its price and area in its region, in any commune: either
-    /// 4 or none.
+    /// Returns the keys by which an advert looks up others of its price and area in its region, in any commune: 4 keys
+    /// or none.
     pub fn exact_probes(&self) -> Vec<BlockKey> {
         distinct(
             self.exact_key([(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)])
@@ -204,7 +205,7 @@ impl Fingerprint {
         distinct(keys)
     }
 
-    /// Returns the position, if it is more precise than the commune.
+    /// Returns the position if it is more precise than the commune.
     pub(super) fn precise(&self) -> Option<ApproximatePosition> {
         self.spot.filter(|spot| spot.blur_m <= USUAL_BLUR_M)
     }

@@ -10,7 +10,7 @@ use super::inline_vec::InlineVec;
 use super::seller::SellerKind;
 use super::text::{LANES, Sketch};
 
-/// Version of the encoding; another version has another layout or other digests.
+/// Version of the encoding; versions differ in layout or digests.
 const VERSION: u8 = 1;
 /// Bytes before the fields: version and checksum.
 const HEAD_BYTES: usize = 5;
@@ -18,12 +18,12 @@ const HEAD_BYTES: usize = 5;
 /// The error of a failed decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Written by another version.
+    /// The fingerprint was written by another version.
     #[error(
         "fingerprint of version {0}, but this program reads version {VERSION}; recompute it from its advert"
     )]
     Version(u8),
-    /// Bytes changed since they were written.
+    /// The bytes changed since they were written.
     #[error("fingerprint does not match its checksum; recompute it from its advert")]
     Checksum,
     /// The checksum matches, but the bytes are malformed.
@@ -37,7 +37,7 @@ fn checksum(bytes: &[u8]) -> [u8; 4] {
     crc.sum().to_le_bytes()
 }
 
-/// The optional fields in the order of their bits and bytes: one list for writing and reading.
+/// The optional fields in the order of their bits and bytes. Writing and reading both use this list.
 macro_rules! optional_numbers {
     ($each:ident) => {
         $each! { surface_dm2: u32, land_m2: u32, rooms: u8, bedrooms: u8, floor: i16, floors: i16, year: u16,

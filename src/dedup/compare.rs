@@ -74,14 +74,14 @@ impl Serialize for FieldEvidence {
 pub struct Comparison {
     /// Binary logarithm of the odds that both are the same asset.
     pub bits: f32,
-    /// The part of `bits` that is known before anything is compared: it falls with the number of adverts around, and
-    /// also depends on the pair of portals.
+    /// The part of `bits` that is known before anything is compared: it decreases with the number of adverts around,
+    /// and also depends on the pair of portals.
     pub prior_bits: f32,
-    /// The part of `bits` that other homes of the same price and surface take away; 0 or less.
+    /// The part of `bits` due to other homes of the same price and surface; 0 or less.
     pub lookalike_bits: f32,
     /// The veto that keeps them apart regardless of the bits, if any.
     pub bar: Option<Veto>,
-    /// Whether both are by the same seller; other weights then apply.
+    /// Whether both have the same seller; other weights then apply.
     pub one_seller: bool,
     /// Whether both are of new-build programmes; evidence that all flats of a programme share then adds no bits.
     pub programme: bool,
@@ -112,8 +112,8 @@ impl Comparison {
     }
 
     /// Returns whether the home is identified by something other than its features: pictures shown by two sellers, a
-    /// reference of one seller, or a number in both URLs. This outweighs a single contradiction. Pictures of one seller
-    /// do not count, because a seller may show the same pictures for several flats of a building.
+    /// shared reference of one seller, or the same number in both URLs. This outweighs a single contradiction. Pictures
+    /// of one seller do not count, because a seller may show the same pictures for several flats of a building.
     pub fn is_identified(&self) -> bool {
         !self.programme
             && ((!self.one_seller && self.shares_pictures())
@@ -161,8 +161,8 @@ impl Serialize for Comparison {
     }
 }
 
-/// Compares two adverts without knowledge of other adverts; the result does not depend on their order.
-/// Cost: `benches/dedup.rs`.
+/// Compares two adverts without regard to other adverts; the result does not depend on their order. Cost:
+/// `benches/dedup.rs`.
 pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     compare_among(one, other, &Surroundings::default())
 }
@@ -233,7 +233,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
     comparison
 }
 
-/// Returns whether two adverts could be the same asset, whichever values are common in their surroundings.
+/// Returns whether two adverts could be the same asset, however common their values are in their surroundings.
 pub fn may_be_same(one: &Fingerprint, other: &Fingerprint) -> bool {
     let comparison = compare(one, other);
     let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);

@@ -1,4 +1,5 @@
-//! Contradictions: facts that cannot both be true of one home. Decisions and their measurement share this definition.
+//! Contradictions: facts that cannot both be true of one home. Decisions and the measurement of their quality share
+//! this definition.
 //!
 //! A contradiction keeps an advert out of a property, unless it is the only one and something identifies the home
 //! ([`Comparison::is_identified`](super::Comparison::is_identified)); for commune, energy and price, shared pictures or
@@ -11,8 +12,8 @@ use super::levels::{self, metres, relative_gap, together};
 
 /// Maximum difference of surfaces, as a share of the greater: two agencies measure differently.
 const SURFACE_GAP: f64 = 0.03;
-/// Maximum difference of prices at one moment, as a share of the greater: with and without fees, or before and after a
-/// cut.
+/// Maximum difference of prices at one time, as a share of the greater: with and without fees, or before and after a
+/// reduction.
 const PRICE_GAP: f64 = 0.15;
 /// Maximum difference of energy scores, as a share of the greater.
 const ENERGY_GAP: f64 = 0.15;
@@ -52,7 +53,7 @@ impl Contradiction {
         Self::Land,
     ];
 
-    /// Returns its name in tables and metrics.
+    /// Returns the field's name in tables and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Commune => "commune",

@@ -21,7 +21,7 @@ use toise_contract::listings::habitation::{Characteristics, TypeHabitation};
 use toise_contract::listings::scalars::Eur;
 use toise_geo::distance::planar_distance_m;
 
-/// A position within this distance of the centre of its commune stands for the commune, metres.
+/// Maximum distance from the commune's centre, metres, at which a position stands for the whole commune.
 const CENTRE_RADIUS_M: f64 = 30.0;
 /// Uncertainty of a position that stands for its commune, metres.
 pub const COMMUNE_BLUR_M: u16 = 5_000;
@@ -108,8 +108,8 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Returns whether this has a field that an earlier fingerprint of the advert lacked: the property it joined then
-    /// may no longer fit. A changed value, such as a lower price, adds no information.
+    /// Returns whether this fingerprint has a field that an earlier one of the same advert lacked. The property that
+    /// the advert joined may then no longer fit. A changed value, such as a lower price, adds no information.
     pub fn adds_information_to(&self, former: &Self) -> bool {
         let gained = [
             self.precise().is_some() && former.precise().is_none(),
@@ -253,9 +253,10 @@ impl Fingerprint {
         !self.photos.is_empty() || !self.picture_names.is_empty()
     }
 
-    /// Sets what the record alone does not contain: the price before the last change, and the end of the period of an
-    /// advert that is offline now. That end is its last sighting online, `None` if it was never seen online. The advert
-    /// left its portal at some time after that; the sighting that missed it does not show when.
+    /// Sets what the record alone does not contain: the price before the last change, and the end of the online period
+    /// of an advert that is offline now. The end is `online_at`, the last sighting online, or the first sighting if the
+    /// advert was never seen online. The advert left its portal some time later, but the sighting that missed it does
+    /// not show when.
     #[must_use]
     pub fn with_history(
         mut self,
@@ -273,7 +274,7 @@ impl Fingerprint {
     }
 }
 
-/// Rounds to a whole number; `None` for 0, which portals write for unknown.
+/// Rounds to a whole number; `None` for 0, which portals write if a value is unknown.
 fn positive(number: f64) -> Option<u32> {
     let whole = number.round().min(f64::from(u32::MAX)) as u32;
     (whole > 0).then_some(whole)
@@ -321,7 +322,7 @@ fn climate_class(class: Greenhouse) -> Option<u8> {
     }
 }
 
-/// Returns the bits of the amenities that are mentioned, and of those that are present.
+/// Returns the bits of the amenities that the advert mentions, and of those that the home has.
 fn amenity_bits(has: &Characteristics) -> (u32, u32) {
     let flags = [
         has.has_balcony,

@@ -42,7 +42,7 @@ pub struct SharedPhotos {
 impl ImageHash {
     fn of(image: &Image) -> Option<Self> {
         let perceptual = bits(&image.perceptual_hash)?;
-        // All bits equal: a blank picture, which is no evidence.
+        // All bits equal: a blank picture, which is not evidence.
         if perceptual == 0 || perceptual == u64::MAX {
             return None;
         }

@@ -1,7 +1,7 @@
 //! A short list stored inline: no allocation, copied with its owner.
 //!
-//! Not `arrayvec`, whose vectors are cloned item by item: copying 10,000 fingerprints takes 0.2 ms, and 0.47 ms with
-//! its vectors. Restricting the items to `Copy` types also makes fingerprints `Copy`.
+//! `arrayvec` is not used because its vectors are cloned item by item: copying 10,000 fingerprints takes 0.47 ms with
+//! it and 0.2 ms with this type. Restricting the items to `Copy` types also makes fingerprints `Copy`.
 
 use std::fmt;
 use std::ops::Deref;

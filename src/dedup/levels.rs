@@ -28,7 +28,7 @@ pub(super) enum Communes {
     Same,
     /// The same postal code; at least one commune is unknown.
     SamePostalCode,
-    /// One is known by its city only, the other by an arrondissement of that city.
+    /// For one advert only the city is known, for the other an arrondissement of that city.
     Containing,
     /// Two communes.
     Different,
@@ -152,7 +152,8 @@ pub fn land(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     })
 }
 
-/// Compares storeys: equal, one apart, more. A number that repeats the rooms on both sides was filled in by a program.
+/// Compares storeys: equal, one apart, more. A storey that equals the number of rooms in both adverts was probably
+/// filled in by software, so it does not count.
 pub fn floor(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let repeats_rooms = |advert: &Fingerprint| {
         let rooms = advert.rooms.map(i16::from);
@@ -175,7 +176,7 @@ pub fn bedrooms(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     })
 }
 
-/// Returns whether two adverts of one price and surface differ in a way that shows two homes.
+/// Returns whether two adverts with the same price and surface differ in a way that shows two homes.
 pub(super) fn differs_elsewhere(one: &Fingerprint, other: &Fingerprint) -> bool {
     let clearly = |level: Option<u8>, from: u8| level.is_some_and(|level| level >= from);
     clearly(floor(one, other), 1)
@@ -261,7 +262,7 @@ pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if scored && near(scores) && near(gases) {
         return Some(match (equal(scores) || equal(gases), scores.zip(gases)) {
             (true, Some(_)) => 1,
-            // The other score is unknown, which is no contradiction.
+            // The other score is unknown, which is not a contradiction.
             (true, None) => 3,
             (false, _) => 2,
         });
@@ -349,7 +350,7 @@ pub fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
         });
     }
     match (shared.matched, shared.of) {
-        // Portals rename pictures: different names are no evidence.
+        // Portals rename pictures, so different names are not evidence.
         (_, 0) => None,
         // With so few pictures, the other advert may simply not show them.
         (0, ..PHOTOS_SIGNIFICANT_MIN) => None,

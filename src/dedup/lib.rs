@@ -2,11 +2,12 @@
 //!
 //! Called by ingestion. [`Fingerprint::from_advert`] extracts what a comparison needs, small enough to store with each
 //! advert. [`Fingerprint::blocks`] are the keys under which an advert is stored, and [`Fingerprint::probes`] are those
-//! by which it looks up others, so that its candidates are the adverts close to it in place, class, offer and surface.
-//! The [`Outline`] stored with each key rules out most candidates. Phone numbers, references and other marks that many
-//! homes share are removed ([`Fingerprint::without`]). Then [`compare()`] compares two fingerprints field by field with
-//! the table in [`weights`], and [`assign()`] chooses between the properties of the candidates. `text` and `images`
-//! sketch descriptions and pictures. The laboratory measures all of it on adverts with known assets.
+//! by which it looks up others, so that its candidates are the adverts close to it in position, class, offer and
+//! surface. The [`Outline`] stored with each key rules out most candidates. Phone numbers, references and other marks
+//! that many homes share are removed ([`Fingerprint::without`]). Then [`compare()`] compares two fingerprints field by
+//! field with the table in [`weights`], and [`assign()`] chooses between the properties of the candidates. `text` and
+//! `images` reduce descriptions and pictures to sketches and hashes. The laboratory (`src/lab`) measures the results on
+//! adverts with known assets.
 //!
 //! All functions are pure: the order of candidates, the clock and threads do not affect the result.
 

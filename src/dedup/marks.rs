@@ -1,10 +1,11 @@
-//! Marks of adverts: values that adverts may share without being of one home, such as logos, placeholder pictures,
-//! texts that an agency uses for all its homes, and telephone numbers of a portal.
+//! Marks of adverts: values that adverts of different homes may share, such as logos, placeholder pictures, texts that
+//! an agency uses for all its homes, and telephone numbers of a portal.
 //!
-//! A [`Mark`] is common if many homes show it. For each mark the store keeps a set of 32 bits; the place and size of a
-//! home choose one of them ([`Mark::home`]). A mark with [`COMMON_HOMES`] bits is common, and [`Fingerprint::without`]
-//! leaves it out of the comparison. One side suffices: two adverts cannot share what one of them does not show. Copies
-//! of one home have one place and size, so they never make its pictures common.
+//! A [`Mark`] is common if many homes show it. For each mark the store keeps a set of 32 bits; the location and size of
+//! a home choose one of them ([`Mark::home`]). A mark with [`COMMON_HOMES`] bits is common, and
+//! [`Fingerprint::without`] removes it from the comparison. It is enough to remove it from one of the two adverts,
+//! because a comparison only counts shared marks. Copies of one home have the same location and size, so they never
+//! make its pictures common.
 //!
 //! A seller is known by name, telephone and mail. Those of a professional are on all its homes, so they are common only
 //! if many *sellers* have them; those of a private person are common once they are on many homes.
@@ -19,12 +20,12 @@ use super::weights::ComparedField;
 /// Number of homes that must show a mark to make it common; for a telephone number or mail of professionals, number of
 /// sellers.
 pub const COMMON_HOMES: u32 = 6;
-/// Bands of a sketch that are marks of a text: two texts with four fifths in common share a given band in two of five
-/// cases.
+/// Bands of a sketch that are marks of a text: two texts with four fifths in common share a given band in two cases out
+/// of five.
 const BANDS: usize = 4;
 /// Lanes of a band: 64 bits.
 const BAND_LANES: usize = 4;
-/// Bands of a text that must be common for the whole text to be left out: it is then mostly boilerplate.
+/// Bands of a text that must be common for the whole text to be removed: it is then mostly boilerplate.
 const COMMON_BANDS: usize = 2;
 /// Surfaces within this factor of each other mostly count as one size.
 const SIZE_STEP: f32 = 1.06;
@@ -154,7 +155,7 @@ impl Fingerprint {
         all.chain(identities).chain(references)
     }
 
-    /// Returns one bit, chosen by place and size.
+    /// Returns one bit, chosen by location and size.
     fn home(&self) -> u32 {
         let size = self.surface_dm2.or(self.land_m2).or(self.price_eur);
         let size = size.map_or(0, |size| ((size as f32).ln() / SIZE_STEP.ln()) as u64);

@@ -2,8 +2,8 @@
 //!
 //! Of a hundred candidates, ninety clearly differ in price, floor, area or energy. Their outlines are adjacent under
 //! the key, whereas each fingerprint costs a random page read. An outline only rules out what
-//! [`compare`](super::compare()) would: a field that it lacks counts as the closest possible agreement. A changed
-//! price or area changes the outline; a sighting does not, because the outline has no period and no text.
+//! [`compare`](super::compare()) would rule out: a field that it lacks counts as the closest possible agreement. A
+//! changed price or area changes the outline; a sighting does not, because the outline has no period and no text.
 
 use super::blocks::compatible;
 use super::codec::{ByteReader, numbers};
@@ -38,7 +38,7 @@ const ROUNDING_BITS: f32 = 0.01;
 pub struct Outline {
     /// The fields that the outline has; all others are missing. The position is set only if it is precise.
     known: Fingerprint,
-    /// The low bits of the digests that identify the seller.
+    /// The low bits of the digests of the seller's identities.
     seller: InlineVec<u16, SELLER_KEYS_MAX>,
     has_text: bool,
     has_figures: bool,
@@ -77,7 +77,7 @@ impl Fingerprint {
             out.extend_from_slice(&district.to_le_bytes());
         }
         out.extend_from_slice(&self.portal.to_le_bytes());
-        // There are fifteen amenities.
+        // There are fifteen amenities, so 16 bits are enough.
         out.extend_from_slice(&(self.amenities_known as u16).to_le_bytes());
         out.extend_from_slice(&(self.amenities as u16).to_le_bytes());
         for key in self.seller.iter() {
@@ -128,7 +128,7 @@ impl Fingerprint {
         ];
         let known_bits = levels.into_iter().filter_map(|(field, level)| {
             let level = level?;
-            // Centres of communes are not in the outline: another commune may be a neighbouring one.
+            // Centres of communes are not in the outline, so a different commune may be a neighbouring one.
             let level = match field {
                 ComparedField::Place => level.min(NEIGHBOURING_COMMUNE),
                 _ => level,

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use super::inline_vec::InlineVec;
 
-/// Maximum rate, bits. Flats of one building share an energy class too, so that agreement alone must not make merges
+/// Maximum rate, bits. Flats of one building also share an energy class, so agreement in it alone must not make merges
 /// likely.
 pub(super) const RATE_BITS_MAX: f32 = 1.0;
 /// Minimum rate, bits.
@@ -113,7 +113,7 @@ pub struct LearnedRate {
 
 impl LearnedRate {
     /// Combines the rates from each hidden field into the rate to use: their mean weighted by pairs, shrunk towards the
-    /// usual rate if there are few pairs. `None` for the usual rate.
+    /// usual rate if there are few pairs. Returns `None` if that is the usual rate.
     pub fn joined(fields: &[Self]) -> Option<f32> {
         let pairs: f64 = fields.iter().map(|field| f64::from(field.pairs)).sum();
         let sum: f64 = fields

@@ -1,17 +1,18 @@
 //! Rarity: the rarer an equal value is around an advert, the stronger the evidence.
 //!
 //! Two flats at 250,000 euros in one town are weak evidence, two at 187,430 nearly proof; thirty flats of a new
-//! building share their surface. [`Surroundings`] counts this among the adverts that share a block with the new one:
+//! building share their surface. [`Surroundings`] counts the following among the adverts that share a block with the
+//! new one:
 //!
-//! - how many there are: each is a chance to agree by accident, so the odds before any comparison fall with the number;
+//! - how many there are: each may agree by accident, so the odds before any comparison decrease with their number;
 //! - how often a value occurs among adverts that are *other homes* for another reason: a price among adverts of another
 //!   surface, a surface among adverts of another price, everything else among either. Copies of the advert itself would
 //!   make its own values look common, and are not counted;
 //! - how many share price *and* surface with it but contradict it elsewhere: proof that the combination is common here,
-//!   whatever the single values are worth.
+//!   however rare the single values are.
 //!
-//! The chance expected before anything is counted weighs as much as [`EXPECTED_ADVERTS`] counted adverts. This is the
-//! term-frequency adjustment of record linkage, with the prior of Fellegi and Sunter made explicit.
+//! The prior estimate of the chance weighs as much as [`EXPECTED_ADVERTS`] counted adverts. This is the term-frequency
+//! adjustment of record linkage, with the prior of Fellegi and Sunter made explicit.
 
 use super::fingerprint::Fingerprint;
 use super::levels::{self, energy, relative_gap, surface};
@@ -29,8 +30,8 @@ const BITS_PER_BIT: [f32; COUNTED] = [0.9, 0.7, 0.5, 0.6, 1.0, 0.6];
 pub(super) const RARITY_BITS_MAX: f32 = 5.0;
 /// Maximum bits that rarity takes from a weight, as a negative number.
 const RARITY_BITS_MIN: f32 = -6.0;
-/// Minimum of the accidental agreements in price and surface that are expected around an advert. Smaller numbers cannot
-/// be estimated reliably.
+/// Minimum for the expected number of accidental agreements in price and surface around an advert. Smaller numbers
+/// cannot be estimated reliably.
 const ACCIDENTS_MIN: f32 = 0.1;
 /// Maximum bits that other homes of the same price and surface take from an agreement in both.
 const LOOKALIKE_BITS_MAX: f32 = 8.0;
@@ -47,13 +48,14 @@ const PRICE_STEPS: [(u32, f32); 7] = [
     (100, 0.06),
     (10, 0.04),
 ];
-/// Share of prices that are rounded to whole euros only.
+/// Share of prices that are rounded only to whole euros.
 const PRICE_TO_THE_EURO: f32 = 0.01;
 /// Adverts in one block have surfaces within this share of one another.
 const SURFACE_RANGE: f32 = 0.2;
 /// Share of surfaces that are given with decimals.
 const SURFACE_WITH_DECIMALS: f32 = 0.3;
-/// Chance that another home of the block has the same floor plan, and so the same surface to the hundredth.
+/// Chance that another home of the block has the same floor plan, and so the same surface to the hundredth of a square
+/// metre.
 const SAME_PLAN_CHANCE: f32 = 0.004;
 /// Chance that two diagnostics of one town have the same two scores.
 const ENERGY_CHANCE: f32 = 0.004;
@@ -98,7 +100,7 @@ struct ValueCount {
     known: u32,
 }
 
-/// Counts of how common the values of an advert are among the adverts around it: those it shares a block with.
+/// Counts how common the values of an advert are among the adverts around it, which are those it shares a block with.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Surroundings {
     adverts: u32,
@@ -270,7 +272,8 @@ impl Surroundings {
             CountedField::District => DISTRICT_CHANCE,
         };
         let ValueCount { same, known } = self.values[field as usize];
-        // The expectation stands for at least one accidental agreement: that none has occurred yet is weak evidence.
+        // The prior stands for at least one accidental agreement, because it is weak evidence that none has occurred
+        // yet.
         let adverts = EXPECTED_ADVERTS.max(1.0 / expected);
         Some((same as f32 + adverts * expected) / (known as f32 + adverts))
     }

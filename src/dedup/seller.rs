@@ -112,7 +112,8 @@ fn national(number: &str) -> String {
     digits[digits.len().saturating_sub(9)..].iter().collect()
 }
 
-/// Returns the digest of a reference without its lot, `1922440` for `1922440-19`: agencies number the lots of one sale.
+/// Returns the digest of a reference without its lot number (`1922440` for `1922440-19`): agencies number the lots of
+/// one sale.
 pub fn lot_series(reference: &str) -> Option<u32> {
     let (series, lot) = reference.trim().rsplit_once(['-', '/', '_'])?;
     let is_lot =

@@ -80,7 +80,8 @@ impl Sketch {
         })
     }
 
-    /// Returns the share of the shorter text's shingles that the other contains, 0 to 1: truncation does not lower it.
+    /// Returns the share of the shorter text's shingles that the other contains, 0 to 1; truncating a text does not
+    /// lower it.
     pub fn containment(&self, other: &Self) -> f64 {
         let equal = self.lanes.iter().zip(&other.lanes);
         let equal = equal.filter(|(one, other)| one == other).count();
@@ -107,7 +108,7 @@ fn fill(least: &[u64; LANES], lane: usize) -> u16 {
 pub struct FoldedText(Vec<u8>);
 
 impl FoldedText {
-    /// Folds the first 8 KiB of a text. The last word of a truncated text is left out.
+    /// Folds the first 8 KiB of a text. The last word of a truncated text is dropped.
     pub fn from_text(text: &str) -> Self {
         let mut folded = Vec::with_capacity(text.len().min(TEXT_BYTES_MAX));
         for character in text.chars() {

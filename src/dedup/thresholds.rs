@@ -19,7 +19,7 @@ pub enum DedupVerdict {
 /// The probabilities from which two adverts are merged, or listed as possibly the same.
 ///
 /// A wrong merge is far worse than a missed one: identifiers, price histories, alerts and market figures of two homes
-/// become one. So only what is nearly certain is merged, and what is merely likely is shown to a person.
+/// become one. So only nearly certain pairs are merged, and merely likely pairs are shown to a person.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
     same_bits: f32,

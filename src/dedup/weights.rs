@@ -5,9 +5,9 @@
 //! fields already contribute. Each bit doubles or halves the odds that both are the same asset. The odds before any
 //! comparison come from the number of adverts around ([`Surroundings::prior_bits`](super::Surroundings)).
 //!
-//! The weights in use were set by hand, so that probabilities are right both among pairs of real adverts that people
-//! read and among thin adverts of a dense city. `toise-lab fit --pairs FILE` estimates weights from such pairs and from
-//! the unlabelled adverts of a store, and prints them next to those in use.
+//! The weights in use were set by hand so that probabilities are right both for pairs of real adverts that people
+//! reviewed and for adverts with few fields in a dense city. `toise-lab fit --pairs FILE` estimates weights from such
+//! pairs and from the unlabelled adverts of a store, and prints them next to those in use.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ComparedField {
-    /// Place.
+    /// Position or commune.
     Place,
     /// Habitable area, or plot area for land.
     Surface,
@@ -47,7 +47,7 @@ pub enum ComparedField {
     Reference,
     /// Portals, and when the adverts were online.
     Portal,
-    /// Numbers in the addresses of the adverts.
+    /// Numbers in the URLs of the adverts.
     Identifier,
     /// Lots and charges of the condominium.
     Condominium,
@@ -67,8 +67,8 @@ pub const FIELDS: usize = 21;
 pub struct AgreementLevel {
     /// Description of the level.
     pub about: &'static str,
-    /// Weight in bits, negative if it is evidence against one asset: first between adverts not known to have the same
-    /// seller, then between adverts of the same seller.
+    /// Weight in bits, negative if it is evidence against one asset: the first for adverts not known to have the same
+    /// seller, the second for adverts of the same seller.
     pub bits: [f32; 2],
 }
 
@@ -92,12 +92,13 @@ const fn level(about: &'static str, other_sellers: f32, same_seller: f32) -> Agr
 
 /// Expected copies of an advert among those around it, before anything is compared.
 pub const EXPECTED_COPIES: f32 = 1.45;
-/// Minimum number of adverts that count as around an advert: few adverts of a town in the store do not mean few homes.
+/// Minimum number of adverts that count as around an advert: a town with few adverts in the store may still have many
+/// homes.
 pub const ADVERTS_AROUND: f32 = 12.0;
-/// Bits that a comparison must be able to reach; otherwise its property is not weighed.
+/// Bits that a comparison must be able to reach for its property to be compared in full.
 pub const WEIGHED_BITS: f32 = -2.0;
-/// Evidence below which an advert of a property keeps another out, bits without the prior: the two disagree more than
-/// they agree, so only a third advert between them would join them.
+/// Evidence below which an advert of a property keeps another out, in bits without the prior: the two disagree more
+/// than they agree, so only a third advert similar to both would join them.
 pub const MEMBER_EVIDENCE_MIN: f32 = -1.0;
 /// Bits below which an advert leaves a property that it joined when less was known: another asset is then likelier.
 pub const LEAVE_BITS: f32 = 0.0;

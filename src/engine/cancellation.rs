@@ -1,5 +1,5 @@
-//! Cancellation and yielding: a running query checks between two chunks whether its caller is still waiting and whether
-//! it should yield a core to the light lane.
+//! Cancellation and yielding: between two chunks, a running query checks whether its caller is still waiting and
+//! whether to yield a core to the light lane.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,20 +9,20 @@ use super::Error;
 
 /// How long a core stays reserved after a query in the light lane.
 const CORE_RESERVED_FOR: Duration = Duration::from_millis(50);
-/// Maximum rest between two chunks, so that the heavy lane makes progress under a steady stream of light queries.
+/// Maximum pause between two chunks, so that the heavy lane makes progress under a steady stream of light queries.
 const YIELD_MAX: Duration = Duration::from_millis(20);
-/// Interval at which a resting thread checks again.
+/// Interval at which a paused thread checks again.
 const YIELD_STEP: Duration = Duration::from_millis(1);
 
-/// Reserves a core for the light lane after each of its queries: one thread of the heavy lane rests during that time.
-/// Without it, a computing thread would hold its core for milliseconds after a light query arrives, until the system's
-/// next time slice.
+/// Reserves a core for the light lane after each of its queries: one thread of the heavy lane pauses during that time.
+/// Without the reservation, a busy heavy thread would hold its core for milliseconds after a light query arrives, until
+/// the system's next time slice.
 #[derive(Debug)]
 pub struct YieldGate {
     epoch: Instant,
     /// Milliseconds from the epoch until the reservation ends.
     reserved_until_ms: AtomicU64,
-    /// Index of the thread that rests; `None` if the lane has only one thread.
+    /// Index of the thread that pauses; `None` if the lane has only one thread.
     yielding_thread: Option<usize>,
 }
 
@@ -47,7 +47,7 @@ impl YieldGate {
         (self.epoch.elapsed().as_millis() as u64) < self.reserved_until_ms.load(Ordering::Relaxed)
     }
 
-    /// Rests while a core is reserved, if the current thread is the one that rests.
+    /// Pauses while a core is reserved, if the current thread is the one that yields.
     fn yield_to_light(&self) {
         if self.yielding_thread.is_none() || rayon::current_thread_index() != self.yielding_thread {
             return;
@@ -85,7 +85,7 @@ impl Interrupt {
         self.is_raised.load(Ordering::Relaxed)
     }
 
-    /// Returns [`Error::Interrupted`] if cancelled. May rest for some milliseconds first, to yield to the light lane.
+    /// Returns [`Error::Interrupted`] if cancelled. May first pause for some milliseconds, to yield to the light lane.
     pub fn check(&self) -> Result<(), Error> {
         if let Some(yield_gate) = &self.yield_gate {
             yield_gate.yield_to_light();

@@ -1,4 +1,4 @@
-//! Writes rows as CSV, for answers of SQL and for the files of the command line.
+//! Writes rows as CSV, for responses of SQL queries and for files that commands write.
 //!
 //! Lists, structs and maps become JSON text, since a cell holds one text. Cells and names of columns that a spreadsheet
 //! would run as formulas can be escaped ([`Formulas`]).
@@ -23,7 +23,7 @@ pub struct CsvWriter<W: Write> {
 }
 
 impl<W: Write> CsvWriter<W> {
-    /// Writes the header, so that an output without rows has one, too.
+    /// Writes the header at once, so that an output without rows also has one.
     ///
     /// # Errors
     /// `out` fails.

@@ -1,8 +1,8 @@
 //! The open data files of views as a read-only object store, so that SQL reads exactly the files that were planned.
 //!
-//! A publication may delete files while queries run; opened by path they would be missing, and DataFusion treats a
-//! missing file as one without rows. Here every read uses the descriptor opened with the view, and all returned bytes
-//! are verified against the data file's checksums. DataFusion requests whole pages, so verification reads no additional
+//! A publication may delete files while queries run. Opened by path, such a file would be missing, and DataFusion
+//! treats a missing file as empty. Here every read uses the descriptor opened with the view, and all returned bytes are
+//! verified against the data file's checksums. DataFusion requests whole pages, so verification reads no additional
 //! bytes. Reads are positional and run on the blocking pool, one task for all ranges of a request.
 
 use std::collections::BTreeMap;

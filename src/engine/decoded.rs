@@ -26,7 +26,7 @@ pub struct DecodedColumn {
     pub items: Option<ListOffsets>,
 }
 
-/// The assignment of the values of a list column to rows.
+/// Which values of a list column belong to which row.
 #[derive(Debug)]
 pub struct ListOffsets {
     /// Offset of each row's first value, and the end of the last row's values.

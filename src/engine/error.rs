@@ -2,7 +2,7 @@
 
 use toise_lake as lake;
 
-/// Errors of queries; none is caused by the query itself, except in SQL.
+/// Errors of queries. Except in SQL, none is caused by the query itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A data file could not be read.
@@ -25,10 +25,10 @@ pub enum Error {
     /// The engine was not opened with the requested table.
     #[error("no table named {0}")]
     UnknownTable(String),
-    /// A query requests a former version of a table in a form that is not understood.
+    /// A query requests a previous version of a table in a malformed way.
     #[error("{0}")]
     Version(String),
-    /// The caller is gone.
+    /// The query was cancelled because its caller is gone.
     #[error("interrupted")]
     Interrupted,
 }

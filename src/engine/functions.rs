@@ -154,8 +154,8 @@ impl ScalarUDFImpl for InArea {
     }
 }
 
-/// Returns the function `in_layer(lat, lon)` for a resolved test: whether a position satisfies it; null if a coordinate is
-/// null.
+/// Returns the function `in_layer(lat, lon)` for a resolved test: whether a position satisfies the test; null if a
+/// coordinate is null.
 pub fn in_layer(test: &LayerTest) -> ScalarUDF {
     ScalarUDF::from(InLayer {
         test: test.clone(),

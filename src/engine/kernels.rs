@@ -29,8 +29,8 @@ where
     })
 }
 
-/// Returns the rows of a run, counted from its start, that the mask selects, that are not null and on which the test
-/// holds. If the mask selects few rows, only those are tested, by `holds`; otherwise `all` tests every row.
+/// Returns the rows of a run, counted from its start, that the mask selects, that are not null and that pass the test.
+/// If the mask selects few rows, only those are tested, by `holds`; otherwise `all` tests every row.
 pub(super) fn narrow(
     mask: Option<BooleanBuffer>,
     start: usize,

@@ -4,9 +4,10 @@
 //! match are skipped by their footer statistics and bloom filters ([`view`]). The others are read as decoded columns
 //! from a memory-bounded cache ([`cache`]), where zones of 1,024 rows are skipped by their zone maps. The expressions
 //! run on the remaining rows ([`scan`], [`select`]), and the best k by sort key are collected ([`topk`]). There is no
-//! planning on this path: a query about one place over five million rows reads a few tens of thousands of values and
+//! planning on this path: a query about one town over five million rows reads a few tens of thousands of values and
 //! takes well under a millisecond. Batches in memory are queried in the same way ([`batch`]). [`session`] is the second
-//! entry point: any SQL, planned and executed by DataFusion over the same files; [`spatial`] writes its rows as geodata.
+//! entry point: any SQL, planned and executed by DataFusion over the same files; [`spatial`] writes its rows as
+//! geodata.
 
 #![forbid(unsafe_code)]
 
@@ -56,7 +57,7 @@ use view::{TableHandle, TableView};
 pub struct Budget {
     /// Maximum bytes of decoded columns in memory.
     pub cache_bytes: u64,
-    /// Maximum bytes of SQL queries before they spill to disk.
+    /// Maximum memory of SQL queries before they spill to disk, bytes.
     pub sql_bytes: usize,
 }
 
@@ -101,7 +102,7 @@ impl Engine {
     }
 
     /// Opens tables like [`Engine::open`], but tables in `may_be_damaged` whose files are damaged or missing are opened
-    /// too: their views are errors ([`Error::Damaged`]) until the files are there.
+    /// too: their views are errors ([`Error::Damaged`]) until the files are restored.
     ///
     /// # Errors
     /// Another table cannot be read.
@@ -127,7 +128,7 @@ impl Engine {
         })
     }
 
-    /// Returns the current view of a table. Checks for a newer snapshot at most five times per second.
+    /// Returns the current view of a table. Checks for a newer snapshot at most every 20 ms.
     pub fn view(&self, schema: &TableSchema) -> Result<Arc<TableView>, Error> {
         let table = self.table(schema)?;
         if self.is_held.load(Ordering::Relaxed) {
@@ -160,7 +161,7 @@ impl Engine {
         self.is_held.store(true, Ordering::Relaxed);
     }
 
-    /// Switches to the latest snapshots of all tables: opens the new ones first, then exchanges all views within
+    /// Switches to the latest snapshots of all tables: opens the new snapshots first, then exchanges all views within
     /// microseconds. Blocks.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
-//! A DataFusion table with changes that are not in its data files: the data files without hidden rows, and the rows in
-//! memory that replace them (merge on read).
+//! A DataFusion table with changes that are not in its data files (merge on read): it returns the rows of the data
+//! files that are not hidden, and the rows in memory that replace the hidden ones.
 //!
-//! Hidden rows are excluded by row number: the Parquet reader skips them, and a query reads no extra column for that.
+//! Hidden rows are excluded by row number: the Parquet reader skips them, and no extra column has to be read.
 
 use std::collections::HashMap;
 use std::sync::Arc;

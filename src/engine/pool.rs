@@ -1,4 +1,4 @@
-//! Query threads: separate from the reactor, with bounded queues and a separate lane for heavy clients.
+//! The pool of query threads: separate from the reactor, with bounded queues and a separate lane for heavy clients.
 //!
 //! A query over HTTP runs here from start to end; its parallel iterators stay on the same threads. If every slot is
 //! taken, the caller gets an error at once instead of an unlimited queue. A caller that disconnects before its job
@@ -7,7 +7,7 @@
 //! There are two lanes, each with one thread per core. A client that has more jobs in flight than there are threads,
 //! was busy for most of the last seconds, or sends a batch, is served in the heavy lane for a second. All other clients
 //! are served in the light lane, so they never queue behind it. The operating system divides the cores between the two
-//! and prefers the light lane: threads of the heavy lane have a lower priority, and one of them rests while the light
+//! and prefers the light lane: threads of the heavy lane have a lower priority, and one of them pauses while the light
 //! lane has queries ([`YieldGate`]). Without light queries the heavy lane has all cores.
 
 use std::collections::HashMap;

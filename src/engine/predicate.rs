@@ -7,8 +7,8 @@
 //! clauses.
 //!
 //! Some tests are so small that batches, planning and float normalisation would cost more than the test itself. They
-//! run as plain loops over the decoded values ([`Kernel`]), and later clauses only test the rows that earlier ones
-//! left. Alternatives and conditions on the items of a list are composed of such loops. Property tests compare every
+//! run as plain loops over the decoded values ([`Kernel`]), and each clause only tests the rows that passed the earlier
+//! ones. Alternatives and conditions on the items of a list are composed of such loops. Property tests compare every
 //! loop with its expression. All other clauses, and all other users of a filter, use the expression.
 
 use std::borrow::Cow;
@@ -64,7 +64,7 @@ pub enum Kernel {
     Between(f64, f64),
     /// A number with a lower bound only.
     AtLeast(f64),
-    /// A whole number, a day or a moment between two bounds; missing bounds are those of the type.
+    /// A whole number, a day or a timestamp between two bounds; missing bounds are those of the type.
     BetweenWhole(i64, i64),
     /// A flag with this value.
     Flag(bool),
@@ -87,7 +87,7 @@ pub enum Kernel {
     InBox([f64; 4]),
     /// In an area.
     InArea(Arc<Area>),
-    /// A relation to a layer, which is resolved.
+    /// A relation to a layer that is already resolved.
     InLayer(LayerTest),
     /// At least one of these predicates holds.
     Any(Vec<Predicate>),
@@ -258,8 +258,8 @@ impl CompiledClause {
         physical(fields, scoped_expr(scope, clause)?)
     }
 
-    /// Returns the rank of the clause. Clauses of lower rank run first: places, which exclude most rows, then the
-    /// cheapest.
+    /// Returns the rank of the clause. Clauses of lower rank run first: conditions on position, which exclude most
+    /// rows, then the cheapest.
     fn rank(&self) -> u8 {
         match &self.kernel {
             Kernel::Within { .. } | Kernel::InBox(_) | Kernel::InArea(_) => 0,
@@ -270,7 +270,7 @@ impl CompiledClause {
             Kernel::Expression { .. } if self.by_value => 1,
             Kernel::SomeItem(_) => 4,
             Kernel::Expression { .. } => 5,
-            // It searches a tree for each row.
+            // Searches a tree for each row.
             Kernel::InLayer(_) => 6,
         }
     }
@@ -366,8 +366,8 @@ impl CompiledClause {
         }
     }
 
-    /// Returns whether positions between these latitudes and longitudes may satisfy the clause: false only if its area
-    /// or layer does not reach into their box.
+    /// Returns whether positions between these latitudes and longitudes may satisfy the clause: `false` only if its
+    /// area or layer does not intersect their box.
     pub fn may_hold_between(&self, lats: (f64, f64), lons: (f64, f64)) -> bool {
         match &self.kernel {
             Kernel::InArea(area) => area.meets([lats.0, lats.1, lons.0, lons.1]),

@@ -1,7 +1,7 @@
 //! Low-priority threads, for heavy clients and for background work.
 //!
-//! The system shares the cores between all threads and gives a normal thread seven times as much of a contested core.
-//! If the system does not permit lower priorities, threads share evenly.
+//! The system shares the cores between all threads, and a normal thread gets seven times as much of a contested core as
+//! a low-priority one. If the system does not permit lower priorities, threads share evenly.
 
 use std::panic::resume_unwind;
 use std::thread;

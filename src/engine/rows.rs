@@ -1,4 +1,4 @@
-//! References to rows of a view: one by number, or many as a bitset.
+//! References to rows of a view: a single row by number, or a set of rows as a bitset.
 
 /// A row of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -37,7 +37,7 @@ pub trait ColumnSource {
     /// Returns whether a column of texts may hold one of some texts; `false` only if it holds none of them.
     ///
     /// # Errors
-    /// What decides it cannot be read.
+    /// The bloom filter cannot be read.
     fn may_hold(&self, _column: usize, _texts: &[String]) -> Result<bool, Error> {
         Ok(true)
     }
@@ -118,7 +118,8 @@ fn prepare_clause<'a>(
     clause: &'a CompiledClause,
     zones: &mut u64,
 ) -> Result<BoundClause<'a>, Error> {
-    // Reading a bloom filter costs far less than decoding a column of texts, which also takes room in the cache.
+    // Reading a bloom filter costs far less than decoding a column of texts, which would also take up room in the
+    // cache.
     if let (Kernel::Expression { .. }, ClauseTest::OneOf(texts), [column]) =
         (&clause.kernel, &clause.clause.test, &clause.columns[..])
         && !clause.by_value
@@ -211,7 +212,7 @@ fn true_codes(clause: &CompiledClause, decoded: &DecodedColumn) -> Result<Vec<bo
     Ok(clause.holds_on(values)?)
 }
 
-/// Returns the rows of a run that the mask selects and on which every clause is true; `None` if these are all rows.
+/// Returns the rows of a run that the mask selects and on which every clause is true; `None` if all rows are selected.
 fn narrow_all(
     ready: &[BoundClause],
     mask: Option<BooleanBuffer>,
@@ -379,7 +380,7 @@ impl BoundClause<'_> {
 
 /// Returns the rows of a run that the mask selects and on which at least one of the predicates is true.
 ///
-/// If the predicates hold in different zones, each runs only in its own zones: hundreds of places cost little more than
+/// If the predicates hold in different zones, each runs only in its own zones: hundreds of towns cost little more than
 /// one.
 fn narrow_any(
     inner: &[BoundPredicate],

@@ -31,11 +31,11 @@ pub const STORE: &str = "toise://lake/";
 pub struct TableVersion {
     /// Name of the table.
     pub table: &'static str,
-    /// Sequence of its snapshot: how often it was published.
+    /// Sequence of its snapshot: how often the table was published.
     pub sequence: u64,
     /// For a table of listings: number of the last change of the store that the session shows.
     pub through: Option<i64>,
-    /// Digest of its snapshot; empty for a table without rows.
+    /// Digest of the snapshot; empty for a table without rows.
     pub checksum: String,
 }
 
@@ -59,8 +59,8 @@ impl TableVersion {
     }
 }
 
-/// Returns the current views of the tables of an engine that are not among the changed ones. A damaged table is left
-/// out unless `is_wanted`, by its name.
+/// Returns the current views of the tables of an engine that are not among the changed ones. A damaged table is skipped
+/// unless `is_wanted` returns true for its name.
 ///
 /// # Errors
 /// A table cannot be read.
@@ -113,8 +113,8 @@ impl Session {
         Self::over(context, engine, changed)
     }
 
-    /// Registers the tables with a context that the caller created, and keeps it. The tables in `changed` include
-    /// changes that are not in their data files.
+    /// Registers the tables with a context that the caller created, and keeps the context. The tables in `changed`
+    /// include changes that are not in their data files.
     fn over(
         context: SessionContext,
         engine: &Engine,
@@ -124,7 +124,7 @@ impl Session {
         Self::of_views(context, engine, views, changed)
     }
 
-    /// Registers tables that are open with a context that the caller created, and keeps it.
+    /// Registers open tables with a context that the caller created, and keeps the context.
     ///
     /// # Errors
     /// A table cannot be registered.
@@ -163,8 +163,8 @@ impl Session {
         &self.versions
     }
 
-    /// Reads a table as of a former version in every query that does not name another; a table of listings then lacks
-    /// the changes that are not in its files.
+    /// Makes every query that does not name another version read a table as of this kept version. A table of listings
+    /// then lacks the changes that are not in its files.
     ///
     /// # Errors
     /// There is no such table, or the version is not kept.
@@ -172,7 +172,7 @@ impl Session {
         self.former.set(table, version)
     }
 
-    /// Parses one statement, and opens the former versions of tables that it reads (`TABLE for version as of N`).
+    /// Parses one statement, and opens the versions of tables that it names (`TABLE for version as of N`).
     ///
     /// # Errors
     /// It cannot be parsed, or a version is not kept or cannot be read.
@@ -180,7 +180,7 @@ impl Session {
         self.former.statement(&self.context, sql).await
     }
 
-    /// Plans one read-only query. `TABLE for version as of N` reads a former version of a table.
+    /// Plans one read-only query. `TABLE for version as of N` reads a kept version of a table.
     ///
     /// # Errors
     /// A statement that is not a query (`create`, `insert`, `copy`, `set`, …), or an invalid query.
@@ -213,7 +213,7 @@ impl Session {
     }
 }
 
-/// Distinguishes refused statements from invalid queries.
+/// Converts an error to [`Error::ReadOnly`] if the statement was refused because it is not a query.
 fn refusal(error: DataFusionError) -> Error {
     match error {
         DataFusionError::Plan(message) if message.contains("not supported: ") => {

@@ -1,14 +1,14 @@
-//! Analyses the texts of records, and tests whether those of one record match the texts of a search.
+//! Analyses the texts of records, and tests whether the texts of a record match those of a search.
 //!
 //! The text index of properties analyses texts with [`analyzer`]; percolation tests single records with a
-//! [`TextPredicate`], which finds what the index finds. Texts are normalised (however their accents are encoded,
-//! without characters that are not shown), split at everything but letters and digits, converted to lower case and
-//! stripped of accents. Keywords match exactly: all of them must occur, the words of each next to each other in one
-//! text. Full texts match by French stem and with tolerance: any one of them must match, with all of its words; a word
-//! of four letters may have one typing error, a word of eight letters two.
+//! [`TextPredicate`], which finds the same records as the index. Texts are normalised (accents encoded alike, invisible
+//! characters removed), split at everything but letters and digits, converted to lower case and stripped of accents.
+//! Keywords match exactly: all of them must occur, and the words of each must be adjacent in one text. Full texts match
+//! by French stem and with tolerance: any one of them must match, with all of its words; a word of four letters may
+//! have one typing error, a word of eight letters two.
 //!
-//! A record is analysed when the first search needs its texts, and each distinct word is compared with it once. Nearly
-//! all comparisons end at the lengths or at the sets of letters.
+//! A record is analysed when the first search needs its texts, and each distinct word of the searches is compared with
+//! it once. Nearly all comparisons end at the lengths or the sets of letters.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -40,8 +40,8 @@ pub fn analyzer(is_stemmed: bool) -> TextAnalyzer {
 }
 
 /// Splits texts at everything but letters and digits, after normalising them: compatibility forms are decomposed, and
-/// combining marks and characters that are not shown are removed. So "dégagée" is one word however its accents are
-/// encoded, and so is a word with a soft hyphen inside. The offsets of tokens are those of the normalised text.
+/// combining marks and invisible characters are removed. So "dégagée" is one word however its accents are encoded, and
+/// so is a word with a soft hyphen inside. The offsets of tokens are those of the normalised text.
 #[derive(Clone, Default)]
 struct NormalizingTokenizer {
     words: SimpleTokenizer,
@@ -63,8 +63,8 @@ impl Tokenizer for NormalizingTokenizer {
     }
 }
 
-/// Whether a character is not shown: those of the Unicode property `Default_Ignorable_Code_Point` that are not
-/// combining marks, and those that set the direction of writing.
+/// Returns whether a character is invisible: those with the Unicode property `Default_Ignorable_Code_Point` that are
+/// not combining marks, and those that set the writing direction.
 fn is_default_ignorable(sign: char) -> bool {
     matches!(
         sign,
@@ -84,7 +84,7 @@ fn is_default_ignorable(sign: char) -> bool {
     )
 }
 
-/// The tokens of a text, in order.
+/// Returns the tokens of a text, in order.
 pub fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
     let placed = placed_tokens(analyzer, text).into_iter();
     placed.map(|(_, token)| token).collect()
@@ -266,7 +266,7 @@ fn is_any_like(words: &[ComparableWord], sought: &str) -> bool {
     let sought = ComparableWord::new(sought);
     let errors = usize::from(errors_max(sought.letters));
     words.iter().any(|word| {
-        // An error changes the length by at most one, and at most two letters of the set.
+        // Each error changes the length by at most one, and the set by at most two letters.
         word.text == sought.text
             || (errors > 0
                 && word.letters.abs_diff(sought.letters) <= errors

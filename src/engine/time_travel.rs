@@ -1,6 +1,6 @@
-//! Former versions of tables in SQL: `select … from dvf for version as of 12`, and versions set for a whole session.
+//! Kept versions of tables in SQL: `select … from dvf for version as of 12`, and versions set for a whole session.
 //!
-//! The parser knows the clause in other dialects only. So the clause is found among the tokens of the query and
+//! The parser supports the clause only in other dialects. So the clause is found among the tokens of the query and
 //! replaced with blanks, which keeps the positions in later error messages correct. In the parsed statement the table
 //! then gets the name `dvf@12`, under which the session opens that version of it, and keeps its own name as an alias.
 
@@ -28,7 +28,7 @@ use toise_lake::{self as lake, Lake};
 /// The words of the clause, before the version.
 const CLAUSE: [&str; 4] = ["FOR", "VERSION", "AS", "OF"];
 
-/// The tables of a session whose former versions can be read, and the versions that it reads by default.
+/// The tables of a session whose kept versions can be read, and the versions that it reads by default.
 #[derive(Debug)]
 pub(super) struct TimeTravel {
     lake: Lake,
@@ -223,10 +223,10 @@ fn blanked(sql: &str, ranges: &[(Place, Place)]) -> String {
 
 /// Gives the tables of a statement the names of their versions.
 struct RenameTables<'t> {
-    /// Version by place of the table's name; entries are removed when found.
+    /// Version by position of the table's name; entries are removed when found.
     clauses: BTreeMap<Place, u64>,
     as_of: &'t BTreeMap<String, u64>,
-    /// Names that the statement itself defines by `with`.
+    /// Names that the statement itself defines with `with`.
     local: BTreeSet<String>,
     /// Tables and versions that the statement reads.
     read: BTreeSet<(String, u64)>,
@@ -244,7 +244,7 @@ impl RenameTables<'_> {
     }
 }
 
-/// Returns the name that an identifier stands for.
+/// Returns the normalised name of an identifier.
 fn named(ident: &Ident) -> String {
     match ident.quote_style {
         Some(_) => ident.value.clone(),

@@ -31,7 +31,7 @@ static NEXT_DATA_FILE: AtomicU32 = AtomicU32::new(0);
 pub enum ColumnStatistics {
     /// No statistics.
     Unknown,
-    /// Every value is missing.
+    /// All values are null.
     AllMissing,
     /// Minimum and maximum, of numbers or days.
     Numbers(f64, f64),
@@ -93,7 +93,7 @@ impl TableView {
         }
     }
 
-    /// Opens a former version of a table, or the current one.
+    /// Opens a kept version of a table.
     pub(super) fn open_version(
         lake: &Lake,
         schema: &'static TableSchema,

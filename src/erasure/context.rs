@@ -1,4 +1,4 @@
-//! What every step of an erasure needs: the parts of the data folder, and the contacts that are searched for.
+//! The context of every step of an erasure: the parts of the data folder, and the contacts to search for.
 
 use std::path::{Path, PathBuf};
 
@@ -35,13 +35,13 @@ pub(crate) struct Folder {
 pub(crate) struct Search<'e> {
     pub contacts: ErasedContacts,
     pub erasure: Option<&'e Erasure>,
-    /// Whether an earlier erasure was cut off: the tables and the text index may still have what it removed.
+    /// Whether an earlier erasure was interrupted: the tables and the text index may still contain what it removed.
     pub is_resumed: bool,
     pub findings: Findings,
 }
 
 impl Search<'_> {
-    /// Adds what was found, and records it if this is no dry run.
+    /// Adds what was found, and records it unless this is a dry run.
     pub(crate) fn note(&mut self, store: &Store, place: Place, ids: Vec<String>) -> Result<()> {
         if let Some(erasure) = self.erasure {
             erasure.add(store, place, ids.clone())?;
@@ -51,7 +51,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns an identifier as it is written in answers.
+/// Returns an identifier as written in responses.
 pub(crate) fn id_text(bytes: &[u8]) -> String {
     match Uuid::from_slice(bytes) {
         Ok(id) => id.to_string(),
@@ -59,7 +59,7 @@ pub(crate) fn id_text(bytes: &[u8]) -> String {
     }
 }
 
-/// Returns the path of a file as an identifier in answers: relative to the data folder.
+/// Returns the path of a file as an identifier in responses: relative to the data folder.
 pub(crate) fn file_text(data: &Path, path: &Path) -> String {
     path.strip_prefix(data)
         .unwrap_or(path)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// An error of an erasure.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another process, or another call, erases.
+    /// Another process or call is erasing.
     #[error("{path}: another erasure is running; retry when it has ended", path = .0.display())]
     Busy(PathBuf),
     /// A file cannot be read or written.

@@ -1,4 +1,4 @@
-//! What an erasure found, by place. It never contains a contact.
+//! The findings of an erasure, by the kind of data that they were in. They never contain a contact.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use uuid::Uuid;
 
 use toise_listings::records::erasing::FoundAdvert;
 
-/// Maximum identifiers that are named of a place; all are counted.
+/// Maximum identifiers that are named per place; all are counted.
 pub const IDS_MAX: usize = 1_000;
 
-/// A place in which contacts are stored.
+/// A kind of stored data that may contain contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -19,7 +19,7 @@ pub enum Place {
     Adverts,
     /// Properties of these adverts.
     Properties,
-    /// Former records of listings that alerts are compared with.
+    /// Previous records of listings that alerts are compared with.
     FormerRecords,
     /// Records that alerts deliver, waiting or kept after delivery.
     Deliveries,
@@ -39,7 +39,7 @@ pub enum Place {
     Pages,
     /// Reports of imports and ingestions.
     ImportReports,
-    /// Data files of the tables of properties and adverts, former versions included.
+    /// Data files of the tables of properties and adverts, previous versions included.
     DataFiles,
 }
 
@@ -61,7 +61,7 @@ impl Place {
         Self::DataFiles,
     ];
 
-    /// Returns the name of the place in answers.
+    /// Returns the name of the place in responses.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Adverts => "adverts",
@@ -94,7 +94,7 @@ pub struct PlaceFindings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
     places: BTreeMap<Place, PlaceFindings>,
-    /// Damaged records, of which it is not known what they contain.
+    /// Damaged records, whose contents are unknown.
     #[serde(default)]
     pub damaged: u64,
 }
@@ -173,7 +173,7 @@ pub struct ErasureReport {
     pub erasure_id: Option<Uuid>,
     /// Number of contacts that it added to the list, or would add.
     pub contacts: usize,
-    /// Every place, also those without findings.
+    /// Every place, including those without findings.
     pub places: Vec<PlaceReport>,
     /// Damaged records, which could not be searched.
     pub damaged: u64,
@@ -202,7 +202,7 @@ impl ErasureReport {
         answer
     }
 
-    /// Returns what the audit log says about it: counts, never a contact.
+    /// Returns the text for the audit log: counts, never a contact.
     pub fn subject(&self) -> String {
         let found = self.places.iter().filter(|place| place.found > 0);
         let found: Vec<String> = found

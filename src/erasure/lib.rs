@@ -1,19 +1,19 @@
-//! Erasure: removes the contacts of a person, telephone number, email address and name, from everything that is stored,
-//! and keeps them out from then on.
+//! Erasure: removes the contacts of a person (telephone number, email address and name) from all stored data, and keeps
+//! them out from then on.
 //!
 //! The command line and the HTTP API call [`Eraser::erase`]. In this order:
 //!
-//! 1. The contacts are added, as keyed digests, to the list in the store and to a file next to it ([`list`]), with a row
-//!    for the erasure. From then on, ingestion removes them from every advert that arrives.
+//! 1. The contacts are added, as keyed digests, to the list in the store and to a file next to it ([`list`]), with a
+//!    row that records the erasure. From then on, ingestion removes them from every advert that arrives.
 //! 2. They are removed from adverts with their properties, then from the other rows of store and ledger (`rows`), from
 //!    stored pages and reports (`files`), and from the tables and the text index, whose old files are deleted at once
 //!    (`tables`).
 //! 3. The files of store and ledger are rewritten without free space, and the row of the erasure is completed.
 //!
-//! Each step can be repeated. If the process is killed, [`Eraser::resume`] or the next erasure searches everything again
-//! for all contacts of the list. The same happens after a restore, for contacts that the backup does not have. All of
-//! it works while servers run on the data folder: only one process erases at a time, and each removal takes the locks of
-//! ordinary writers. Cost: every stored record is decoded, about a minute for a million adverts.
+//! Each step can be repeated. If the process is killed, [`Eraser::resume`] or the next erasure searches everything
+//! again for all contacts of the list. The same happens after a restore, for contacts that the backup does not have.
+//! Erasures work while servers run on the data folder: only one process erases at a time, and each removal takes the
+//! locks of ordinary writers. Cost: every stored record is decoded, about a minute for a million adverts.
 
 #![forbid(unsafe_code)]
 
@@ -64,11 +64,10 @@ impl Eraser {
         })
     }
 
-    /// Removes contacts from everything that is stored. Returns once they are gone, or with what would be removed.
-    /// Blocks.
+    /// Removes contacts from all stored data, or reports what would be removed. Returns once they are gone. Blocks.
     ///
     /// # Errors
-    /// [`Error::Busy`] while another process erases; a part of the data cannot be read or written. What was removed
+    /// [`Error::Busy`] while another process is erasing; a part of the data cannot be read or written. What was removed
     /// before stays removed, and the contacts stay in the list: the next call completes the erasure.
     pub fn erase(&self, contacts: &[Contact], mode: Mode) -> Result<ErasureReport> {
         let known = self.0.listings.erased_contacts()?;
@@ -108,9 +107,9 @@ impl Eraser {
         self.complete(&erasure, search, contacts.len())
     }
 
-    /// Completes an erasure that a killed process left, and applies contacts that are in the file of the list but not in
-    /// the store, as after the restore of an older backup. Returns `None` if there is nothing to do, which costs two
-    /// lookups. Blocks.
+    /// Completes an erasure that a killed process left unfinished, and applies contacts that are in the file of the
+    /// list but not in the store, as after the restore of an older backup. Returns `None` if there is nothing to do,
+    /// which costs two lookups. Blocks.
     ///
     /// # Errors
     /// As for [`Eraser::erase`]; the file is damaged, or was made with another store.

@@ -1,8 +1,8 @@
 //! The list of erased contacts as a file in the data folder, [`FILE_NAME`].
 //!
-//! The list in the store goes back in time when an older backup is restored; the file of the former data folder, or of a
-//! newer backup, then gives the contacts that it lacks. It holds digests under the secret of the store, and a check
-//! value by which a file of another store is recognised. The file alone tells nothing about a contact.
+//! When an older backup is restored, the list in the store lacks later contacts; the file of the previous data folder,
+//! or of a newer backup, then supplies them. The file holds digests under the secret of the store, and a check value by
+//! which a file of another store is recognised. On its own, the file reveals nothing about a contact.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -18,7 +18,7 @@ use toise_store::{ERASED_CONTACTS_SECRET, Store};
 pub const FILE_NAME: &str = "erased-contacts.json";
 /// Format of the file.
 const FORMAT: u32 = 1;
-/// What is digested to recognise the store.
+/// The constant that is digested to recognise the store.
 const CHECKED: &[u8] = b"toise erased contacts";
 
 /// The contents of the file.
@@ -81,8 +81,8 @@ pub(crate) fn unknown(
     digests.collect()
 }
 
-/// Adds the contacts of a file to that of a data folder, whose store need not be open yet. [`super::Eraser::resume`]
-/// applies them. Durable on return.
+/// Adds the contacts of a file to the file of a data folder, whose store does not have to be open yet.
+/// [`super::Eraser::resume`] applies them. Durable on return.
 ///
 /// # Errors
 /// A file cannot be read or written, or the two were made with different stores.

@@ -43,7 +43,7 @@ impl Erasure {
         Ok(Self { number, id })
     }
 
-    /// Returns what was found so far.
+    /// Returns the findings so far.
     pub(crate) fn found(&self, store: &Store) -> Result<Findings> {
         let number = self.number;
         let text: String = store.read(|connection| {
@@ -114,7 +114,7 @@ pub(crate) fn unfinished(store: &Store) -> Result<Option<Erasure>> {
     }))
 }
 
-/// Marks all erasures as complete: each run searches for the contacts of all that were not.
+/// Marks all erasures as complete: each run searches for the contacts of all unfinished ones.
 pub(crate) fn end_all(store: &Store, clock: &Clock) -> Result<()> {
     let at_ms = clock.now().timestamp_millis();
     store

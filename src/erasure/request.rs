@@ -52,7 +52,7 @@ pub struct ErasureRequest {
 /// Reads the request body.
 ///
 /// # Errors
-/// The first fault in document order; a contact is none; no contact is given.
+/// The first fault in document order; a text is not a contact; no contact is given.
 pub fn parse_erasure(body: &Value) -> Result<ErasureRequest, Fault> {
     let mut values = read(body, &ERASURE, JsonPath::Body)?;
     let mut given = Vec::new();
@@ -77,7 +77,7 @@ pub fn parse_erasure(body: &Value) -> Result<ErasureRequest, Fault> {
 /// Reads the telephone number, email address and name of a person.
 ///
 /// # Errors
-/// A text is no contact of its kind, or none is given. The message does not repeat it.
+/// A text is not a contact of its kind, or no contact is given. The message does not repeat the text.
 pub fn contacts(given: [Option<&str>; 3]) -> Result<Vec<Contact>, Fault> {
     let mut contacts = Vec::new();
     for ((key, kind), text) in CONTACTS.into_iter().zip(given) {

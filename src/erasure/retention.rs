@@ -15,7 +15,7 @@ use toise_listings::records::erasing::{Removal, SearchedAdverts};
 const DAY_MS: i64 = 24 * 3_600_000;
 /// Interval between two runs.
 const RUN_EVERY: Duration = Duration::from_secs(3_600);
-/// Every so many runs, all offline adverts are searched again: some got a contact after they were searched.
+/// Number of runs after which all offline adverts are searched again: some got a contact after they were searched.
 const RUNS_PER_SEARCH: u64 = 24;
 
 /// Removes the contacts of adverts that have been offline for some days.
@@ -23,14 +23,14 @@ pub struct OfflineContacts {
     listings: Listings,
     age_ms: i64,
     runs: u64,
-    /// Adverts that went offline before this were searched, Unix milliseconds.
+    /// Adverts that went offline before this time were searched, Unix milliseconds.
     searched_before_ms: i64,
     /// When the next run is due, on the monotonic clock.
     due_at: Duration,
 }
 
 impl OfflineContacts {
-    /// Creates it for adverts that have been offline for `days`; `None` if contacts are kept.
+    /// Creates the job for adverts that have been offline for `days`; `None` if contacts are kept.
     pub fn new(listings: Listings, days: u64) -> Option<Self> {
         let days = i64::try_from(days).ok().filter(|days| *days > 0)?;
         Some(Self {
@@ -42,7 +42,8 @@ impl OfflineContacts {
         })
     }
 
-    /// Removes what is due, if an hour has passed since the last run, and returns the number of adverts. Blocks.
+    /// If an hour has passed since the last run, removes the contacts that are due and returns the number of adverts.
+    /// Blocks.
     ///
     /// # Errors
     /// The store fails; the next run, an hour later, starts where this one did.

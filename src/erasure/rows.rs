@@ -19,7 +19,7 @@ const BATCH_SIZE: i64 = 512;
 /// A table of compressed records.
 struct DocumentTable {
     place: Place,
-    /// Reads row number, record and identifier after a row number.
+    /// Query that reads row number, record and identifier after a row number.
     read: &'static str,
     write: &'static str,
 }
@@ -48,7 +48,7 @@ struct TextColumn {
     /// The identifier of a row.
     id: &'static str,
     column: &'static str,
-    /// What is set with a changed text.
+    /// Further SQL assignments for a row whose text changes.
     also: &'static str,
 }
 
@@ -68,7 +68,7 @@ const STORE_TEXTS: [TextColumn; 6] = [
 
 const LEDGER_TEXTS: [TextColumn; 2] = [
     TextColumn {
-        // The digest is of the whole query, so the contact could be guessed from it and the rest of the text.
+        // The digest covers the whole query, so the contact could be guessed from the digest and the rest of the text.
         also: ", digest = ''",
         ..text(Place::SqlQueries, "sql_queries", "request_id", "query")
     },

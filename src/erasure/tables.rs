@@ -1,8 +1,8 @@
 //! Searches the data files of the tables of properties and adverts, all kept versions included, and rewrites them.
 //!
 //! The tables and the text index are derived from the store, from which the contacts are already gone: compacting the
-//! cleared records replaces the rows that hold a contact. The former versions, which have these rows, are deleted at
-//! once, not only after later publications.
+//! cleared records replaces the rows that hold a contact. Previous versions, which still have these rows, are deleted
+//! at once, not only after later publications.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use toise_listings::search::texts;
 
 /// Rows that are read together.
 const BATCH_ROWS: usize = 8_192;
-/// Ends of the names of columns that identify a listing or a page: numbers in them are no telephone numbers.
+/// Ends of the names of columns that identify a listing or a page: numbers in them are not telephone numbers.
 const IDENTIFYING: [&str; 3] = ["url", "flx_id", "website"];
 
 /// Searches the tables, and rewrites them and the text index unless this is a dry run.
@@ -53,7 +53,7 @@ pub(crate) fn run(folder: &Folder, search: &mut Search<'_>) -> Result<()> {
             compaction::compact(&folder.listings, &lake, listing, &|_| {})
         })?;
         if !current_files_with(folder, schema, &search.contacts)?.is_empty() {
-            // A record that is damaged in the store was left out, and its former row is still there.
+            // A record that is damaged in the store was skipped, so its previous row is still there.
             compaction::retry_while_locked(|| {
                 compaction::rebuild(&folder.listings, &lake, listing, &|_| {})
             })?;
@@ -103,7 +103,7 @@ fn searched(
     let mut found = Vec::new();
     for entry in entries {
         let path = own.join(&entry.file);
-        // A publication of another process may have deleted the file of a former version.
+        // A publication of another process may have deleted the file of a previous version.
         if !path.exists() {
             continue;
         }

@@ -18,9 +18,9 @@ use toise_sql::SqlError;
 use toise_sql::audit::{Caller as SqlCaller, Protocol};
 use toise_transport::client_address::{PeerAddress, client_address};
 
-/// The keys that may call: the same as for SQL over HTTP.
+/// The keys that may call: the same keys as for SQL over HTTP.
 const ACCESS: Access = Access::scoped(Scope::Sql, "sql.query");
-/// The coding of credentials; some clients leave out the padding.
+/// The base64 encoding of credentials; some clients omit the padding.
 const CREDENTIALS: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -33,15 +33,15 @@ pub(super) const AUTHORIZATION: &str = "authorization";
 pub(super) enum MessageKind {
     /// Runs a query: counts against the rate and the quota.
     Query,
-    /// Prepares, describes or closes a query. Only the query itself counts: a driver sends about four such messages
-    /// with each.
+    /// Prepares, describes or closes a query. It is not counted: a driver sends about four such messages for each
+    /// query.
     PartOfQuery,
     /// A free request that is not part of a query: counts against the rate only.
     Free,
 }
 
-/// Checks key, network, scope and, unless the message is part of a query, rate of a call; reserves a place in the quota
-/// for a query.
+/// Checks key, network, scope and, unless the message is part of a query, rate of a call; makes a reservation in the
+/// quota for a query.
 pub(super) async fn admit<T>(
     app: &App,
     request: &Request<T>,

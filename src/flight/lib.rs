@@ -3,9 +3,9 @@
 //! A client authenticates every call with its API key (`gate`): as a bearer token, in the header `x-api-key`, or as the
 //! password of a handshake, which answers with the bearer token. A statement is planned when a client asks for its
 //! information, and runs when the client redeems its ticket (`service`). The ticket is the statement itself, so the
-//! server keeps no state in between. Prepared statements are kept with the parameters bound to them (`prepared`), after
-//! these are checked ([`parameters`]). Catalogs, schemas and tables are answered from the tables of the service
-//! (`catalog`).
+//! server keeps no state in between. Prepared statements are kept with the parameters bound to them (`prepared`); the
+//! parameters are checked first ([`parameters`]). Requests for catalogs, schemas and tables are answered from the
+//! tables of the service (`catalog`).
 //!
 //! Everything here runs on the query threads, which have low priority, so encoding rows never delays HTTP.
 

@@ -1,9 +1,9 @@
 //! The parameters of a prepared statement, as clients send them: one row, in Arrow messages.
 //!
-//! The decoder trusts these messages. A compressed buffer announces its length, which is allocated before a byte is
-//! decompressed; a header of a few kilobytes can refer to one text a million times; and mismatched types make the
-//! decoder panic. So every message is checked before it is decoded: clients send parameters uncompressed, and
-//! parameters are few and short.
+//! The decoder of the Arrow library trusts these messages. A compressed buffer announces its length, which is allocated
+//! before a byte is decompressed; a header of a few kilobytes can refer to one text a million times; and mismatched
+//! types make the decoder panic. So every message is checked before it is decoded: clients send parameters
+//! uncompressed, and parameters are few and short.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -46,7 +46,7 @@ pub async fn read(
     let (mut messages, mut bytes) = (Vec::new(), 0);
     while let Some(message) = data.next().await {
         let message = message?;
-        // Empty messages count too, so that they cannot go on forever.
+        // Empty messages also count, so that they cannot go on forever.
         bytes += message.data_header.len() + message.data_body.len() + 1;
         if bytes > MESSAGES_BYTES_MAX {
             let bound = format!("parameters have at most {PARAMETERS_BYTES_MAX} bytes together");

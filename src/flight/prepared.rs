@@ -1,6 +1,6 @@
 //! Prepared statements, kept under an identifier with the parameters bound to them, for an hour after their last use.
 //!
-//! A client that never closes its statements loses its least recently used ones; other clients lose none because of it.
+//! A client that never closes its statements loses its least recently used ones, and does not affect other clients.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -286,7 +286,7 @@ impl FlightSqlService for FlightSql {
         })
     }
 
-    /// Refuses the call: queries change nothing, and they take one row of parameters. Drivers send several rows
+    /// Refuses the call: queries do not change anything, and take one row of parameters. Drivers send several rows
     /// (`executemany`) as an update.
     async fn do_put_prepared_statement_update(
         &self,
@@ -422,6 +422,6 @@ impl FlightSqlService for FlightSql {
         single(query.into_builder(catalog::info()?).build())
     }
 
-    /// Does nothing, because the capabilities of the server are built once, for all calls.
+    /// Does nothing: the capabilities of the server are built once, for all calls.
     async fn register_sql_info(&self, _id: i32, _value: &SqlInfo) {}
 }

@@ -1,7 +1,7 @@
-//! Bloom filters of text columns: whether a row group may hold a text, without decoding the column.
+//! Reads the bloom filters of text columns, which show without decoding the column whether a row group may hold a text.
 //!
-//! Files have one for each filterable column of texts and row group, at most 64 KiB. About one in twenty says that a row
-//! group may hold a text that it does not hold.
+//! Each row group has one for each filterable text column, of at most 64 KiB. About one lookup in twenty is a false
+//! positive.
 
 use parquet::bloom_filter::Sbbf;
 

@@ -22,7 +22,7 @@ const RUN_BYTES_MAX: u64 = 4 << 20;
 /// Attempts to open the files when a publication deletes some of them in the meantime.
 const OPEN_ATTEMPTS: usize = 5;
 
-/// Whether the snapshot of a table is missing although one was published. Readers then see an empty table.
+/// Returns whether the snapshot of a table is missing although one was published. Readers then see an empty table.
 pub fn is_snapshot_lost(own_folder: &Path) -> bool {
     snapshot::was_published(own_folder) && !own_folder.join(snapshot::FILE_NAME).exists()
 }

@@ -21,7 +21,7 @@ use super::Error;
 use super::checksums::SpanChecksums;
 use super::partial::{self, SpanSource};
 
-/// Bytes that are fetched at once where a file has a hole, at least one span: pages are small, and requests are slow.
+/// Bytes fetched at once where a file has a hole (at least one span): pages are small, and requests are slow.
 const FETCH_BYTES: u64 = 1 << 20;
 
 /// An open file and the checksums of its spans.
@@ -131,7 +131,7 @@ impl CheckedFile {
         (self.sums.bytes_of(&(span..span + 1)).start - start) as usize
     }
 
-    /// Fetches spans, verifies them and writes them to their place.
+    /// Fetches spans, verifies them and writes them into the file.
     fn fetch(&self, source: &dyn SpanSource, spans: Range<usize>) -> Result<Bytes, Error> {
         let bytes = self.sums.bytes_of(&spans);
         let wrap = |error| Error::io(&self.path, error);
@@ -145,7 +145,7 @@ impl CheckedFile {
         Ok(fetched)
     }
 
-    /// Returns all damage of some spans. Where files may have holes, a hole is not damage.
+    /// Returns all damage of some spans. In a table whose files may have holes, a hole is not damage.
     pub fn damage(&self, spans: &Range<usize>) -> Vec<Error> {
         let buffer = match self.unverified(spans) {
             Err(error) => return vec![error],
@@ -238,7 +238,7 @@ impl CheckedReader {
         }
     }
 
-    /// Returns the file's own error if there was one, otherwise the decoding error as damage.
+    /// Returns the error of reading the file if there was one, otherwise the decoding error as damage.
     pub fn error(&self, decoding: impl ToString) -> Error {
         let error = self.state.lock().error.take();
         error.unwrap_or_else(|| Error::damaged(&self.file.path, decoding))

@@ -5,9 +5,10 @@
 //! `.sums` file itself, so everything is verified starting from the snapshot. Spans correspond to the units that
 //! readers request, so that whatever is read can be verified as a whole ([`super::checked`]).
 //!
-//! A CRC-32 detects every change within four bytes, and misses one in four billion others. It is what Parquet's own
-//! format uses for pages, and costs 0.2 µs per page of 4 KiB (20 GB/s); BLAKE3 costs 4 µs, and decoding the page more
-//! than that. Memory: 12 bytes per span, 2 MB for half a million diagnostics at full width.
+//! A CRC-32 detects every change within four consecutive bytes, and misses one in four billion other changes. It is
+//! what Parquet's own format uses for pages, and costs 0.2 µs per page of 4 KiB (20 GB/s); BLAKE3 would cost 4 µs, and
+//! decoding the page costs more than that. Memory: 12 bytes per span, 2 MB for half a million diagnostics at full
+//! width.
 //!
 //! Little-endian: 8 bytes of magic (the last is the format version), then for each of the two files its number of
 //! spans, the end of each span, and the checksum of each.

@@ -1,6 +1,6 @@
 //! The clustering key of rows: department, Hilbert position, class, date.
 //!
-//! It is one 128-bit number per row, so that sorting and merging compare integers: 64 bits of place
+//! It is one 128-bit number per row, so that sorting and merging compare integers: 64 bits for department and position
 //! ([`toise_geo::order::cluster_key`]), the first four bytes of the class, 32 bits of date.
 
 use arrow::array::{Array, AsArray, RecordBatch};

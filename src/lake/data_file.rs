@@ -1,7 +1,7 @@
 //! One immutable Parquet file of a table, open for reading.
 //!
-//! It can be read in three ways: one column of one row group (queries cache these decoded in memory), whole rows by
-//! number (one small page of the record column each, 20–40 µs), and all rows in order (merging). The footer is read
+//! It can be read in three ways: one column of one row group (queries cache the decoded column), whole records by row
+//! number (one small page of the record column each, 20–40 µs), and all rows in order (for merging). The footer is read
 //! once on opening, the positions of record pages on first use. A column that the table got after the file was written
 //! is null in every row, for every reader. All readers, including SQL, go through [`super::checked`]: bytes that do not
 //! match their checksums are an error that names file, column and row group.
@@ -45,8 +45,8 @@ pub struct DataFile {
     id_index: IdIndex,
     /// Arrow schema of the table.
     table_schema: SchemaRef,
-    /// For each column of the table, its place in the file and the type it is decoded to. A column that the table got
-    /// after the file was written has no place.
+    /// For each column of the table, its index in the file and the type it is decoded to. The index is `None` for a
+    /// column that the table got after the file was written.
     columns: Vec<(Option<usize>, DataType)>,
     /// Parquet leaves of the fields of lists of structs, which are numbered after the columns.
     item_leaves: Vec<usize>,
@@ -152,8 +152,8 @@ impl DataFile {
         &self.group_starts
     }
 
-    /// Decodes one column of one row group; categories as `Dictionary(Int32, Utf8)`. Takes about 0.3–1 ms. For the
-    /// number of a field of a list of structs, returns the list with this field only.
+    /// Decodes one column of one row group; categories as `Dictionary(Int32, Utf8)`. Takes about 0.3–1 ms. If `column`
+    /// is the number of a field of a list of structs, returns the list with this field only.
     pub fn read_column(&self, row_group: usize, column: usize) -> Result<ArrayRef, Error> {
         let rows = self.group_starts[row_group + 1] - self.group_starts[row_group];
         let descriptor = self.metadata.file_metadata().schema_descr();
@@ -187,7 +187,7 @@ impl DataFile {
         Ok(with_item_name(batch.column(0)))
     }
 
-    /// Returns whether the file holds values of a column, given by its number; `false` for one that the table got
+    /// Returns whether the file holds values of a column, given by its number; `false` for a column that the table got
     /// later.
     pub fn has_column(&self, column: usize) -> bool {
         let known = self.columns.get(column);
@@ -366,7 +366,7 @@ pub struct Batches {
     file: CheckedReader,
     reader: ParquetRecordBatchReader,
     table_schema: SchemaRef,
-    /// Place in the file of each column of the table.
+    /// Index in the file of each column of the table.
     places: Vec<Option<usize>>,
 }
 
@@ -436,7 +436,7 @@ pub fn item_leaf_of(metadata: &ParquetMetaData, list: &str, field: &str) -> Opti
     })
 }
 
-/// Returns, for each column of the table, its place among those of the file, and the type it is decoded to.
+/// Returns, for each column of the table, its index in the file and the type it is decoded to.
 fn columns_in(file: &Schema, table: &TableSchema) -> Vec<(Option<usize>, DataType)> {
     let columns = table.columns.iter();
     let columns = columns.map(|column| {
@@ -446,7 +446,7 @@ fn columns_in(file: &Schema, table: &TableSchema) -> Vec<(Option<usize>, DataTyp
     columns.collect()
 }
 
-/// Returns an array of a file as the table has it: the elements of lists, which Parquet calls `element`, are [`ITEM`]s.
+/// Renames the elements of lists, which Parquet calls `element`, to [`ITEM`], as in the table.
 fn with_item_name(array: &ArrayRef) -> ArrayRef {
     let Some(lists) = array.as_list_opt::<i32>() else {
         return Arc::clone(array);
@@ -456,7 +456,7 @@ fn with_item_name(array: &ArrayRef) -> ArrayRef {
     Arc::new(ListArray::new(Arc::new(item), offsets, values, nulls))
 }
 
-/// Returns a decoded type whose list elements have the name that they have in a file.
+/// Renames the list elements of a decoded type as they are named in a file.
 fn with_name_of_file(decoded: DataType, file: &DataType) -> DataType {
     match (decoded, file) {
         (DataType::List(item), DataType::List(in_file)) => {

@@ -9,9 +9,9 @@ pub enum Error {
     /// A file or folder could not be read or written.
     #[error("{path}: {source}")]
     Io {
-        /// Where.
+        /// The path.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// A file is not what the snapshot says it is.
@@ -20,7 +20,7 @@ pub enum Error {
          rebuild properties and adverts: toise compact --rebuild"
     )]
     Damaged {
-        /// Which file.
+        /// The file.
         path: String,
         /// What is wrong with it.
         reason: String,
@@ -53,7 +53,7 @@ pub enum Error {
         /// Format number this version reads and writes.
         known: u32,
     },
-    /// A version of a table that is not kept.
+    /// The requested version of a table is not kept.
     #[error(
         "{table}: no version {version}; {}",
         if known.is_empty() { "nothing was imported yet".to_owned() } else { format!("kept: {known} (lake.keep_versions)") }

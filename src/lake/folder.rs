@@ -110,7 +110,7 @@ impl Lake {
         snapshot::Snapshot::load(&self.folder(schema))
     }
 
-    /// Returns the current or a former snapshot of the table by its sequence number.
+    /// Returns a kept snapshot of the table by its sequence number.
     ///
     /// # Errors
     /// [`Error::UnknownVersion`] if it is not kept.
@@ -134,15 +134,15 @@ impl Lake {
         import::rebuild_delta_log(&folder, schema, self.clock.clone(), self.keep_versions)
     }
 
-    /// Deletes all former versions of a table at once, with the files that only they name, also from the folder that
-    /// other programs open. A program that lists that folder at this moment may find files gone. Does not wait: fails if
-    /// an import is running on the table.
+    /// Deletes all previous versions of a table at once, with the files that only they name, including those in the
+    /// shared folder. A program that is listing that folder may find files gone. Does not wait: fails if an import is
+    /// running on the table.
     pub fn forget_versions(&self, schema: &'static TableSchema) -> Result<(), Error> {
         import::forget_versions(&self.folder(schema), schema, self.clock.clone())
     }
 
     /// Merges all runs of a table into one. Returns the number of rows written, 0 if there is at most one run. Readers
-    /// keep using the snapshot they hold. Needs free space of the size of the table; `progress` is called with the
+    /// keep using the snapshot they hold. Needs as much free space as the table takes; `progress` is called with the
     /// number of rows of each batch written.
     pub fn compact(
         &self,

@@ -1,5 +1,5 @@
-//! The id index of a data file: digest of the row's id → row number. With it, a lookup by id needs no scan, and an
-//! import finds the rows that already exist.
+//! The id index of a data file maps the digest of a row's id to its row number. A lookup by id then needs no scan, and
+//! an import finds the rows that already exist.
 //!
 //! One file per data file, little-endian: 8 bytes of magic, the count, then arrays of that length in digest order: id
 //! digests (16 bytes), content digests (8), versions (4), rows (4), table versions of addition and of the last change
@@ -7,8 +7,8 @@
 //! small window: about 5 µs, without a cache. Reads are verified against the data file's checksums
 //! ([`super::checksums`]).
 //!
-//! The two table versions stay with a row when a merge copies it to another file. What changed since any version of the
-//! table is therefore in the current snapshot, even if that version is deleted.
+//! The two table versions stay with a row when a merge copies it to another file. So the current snapshot shows what
+//! changed since any version of the table, even if that version was deleted.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -230,7 +230,7 @@ impl IdIndex {
         Ok(entries)
     }
 
-    /// Returns the versions of all rows, by row number. Memory: 48 bytes per row for a moment, then 8.
+    /// Returns the versions of all rows, by row number. Memory: 48 bytes per row while reading, then 8.
     pub fn row_versions(&self) -> Result<Vec<RowVersions>, Error> {
         let mut versions = vec![RowVersions::default(); self.count as usize];
         for entry in self.entries()? {

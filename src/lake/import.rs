@@ -1,17 +1,18 @@
-//! An import into one table: rows are collected and sorted, compared with the existing rows, and published atomically.
+//! Imports rows into one table: collects and sorts them, compares them with the existing rows, and publishes them
+//! atomically.
 //!
-//! Of two rows with the same id the later version wins, that is, the later day in the table's version column; with
-//! equal versions the row with more filled columns, then the one pushed later. In a table without a `record` column,
-//! filled columns do not count. A row equal to the existing one changes nothing. An official edition wins over existing
-//! rows whatever their versions, and existing rows that it does not contain are removed from the slices it covers.
+//! Of two rows with the same id, the one with the later day in the table's version column wins; if the days are equal,
+//! the row with more filled columns; then the row pushed later. In a table without a `record` column, filled columns do
+//! not count. A row equal to the existing one changes nothing. An official edition wins over existing rows whatever
+//! their versions, and existing rows that it does not contain are removed from the slices it covers.
 //!
 //! Published files form sorted runs. A new run absorbs the preceding runs while each is no more than twice its size, so
 //! a table of n rows has about log2(n) runs however small the imports, and each row is rewritten about log2(n) times in
 //! total. Memory: the sort buffers and, per row of the import, 64 bytes: an `IdEntry`, and the content digest and the
 //! versions for the sort; then the whole id index of one data file at a time, and 8 bytes per row that is rewritten.
 //!
-//! Each row keeps the number of the version that added it and of the one that gave it its content ([`id_index`]). An
-//! unchanged row keeps both, wherever it is rewritten.
+//! Each row keeps the number of the version that added it and of the version that gave it its content ([`id_index`]).
+//! An unchanged row keeps both when it is rewritten.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -60,7 +61,8 @@ impl TableImport {
         Ok(Self::new(table))
     }
 
-    /// Starts an import that replaces the whole table. The table may be damaged: it is neither read nor swept yet.
+    /// Starts an import that replaces the whole table. The table may be damaged: it is not read, and its old files are
+    /// not swept yet.
     pub(super) fn start_replacing(
         folder: &Path,
         schema: &'static TableSchema,
@@ -100,7 +102,7 @@ impl TableImport {
     ///
     /// # Errors
     /// The table is damaged or of another format, or files cannot be read or written. The table is then unchanged,
-    /// unless the failure came after the publication, in deleting old files.
+    /// unless the failure came after the publication, while deleting old files.
     pub fn publish(
         self,
         sources: Vec<Provenance>,
@@ -241,7 +243,7 @@ pub(super) fn compact(
     let change = TableRewrite {
         dead: vec![HashSet::new(); parts.len()],
         streams: Vec::new(),
-        // As many as the table has, so that the new run absorbs every other.
+        // As many rows as the table has, so that the new run absorbs all others.
         incoming_rows: snapshot.rows(),
         sources: Vec::new(),
         through: None,
@@ -296,7 +298,7 @@ fn deduplicate_by_id(
 struct ExistingRows {
     /// Rows to remove.
     dead: Vec<HashSet<u32>>,
-    /// Rows whose id the import contains too, replaced or not.
+    /// Rows whose id the import also contains, replaced or not.
     in_import: Vec<HashSet<u32>>,
 }
 
@@ -338,8 +340,8 @@ impl ExistingRows {
 }
 
 /// Compares the new rows with the rows of the table that have their ids: a new row replaces the existing one or, if it
-/// changes nothing or is older, is dropped. `versions` are those of the new rows by sequence number; one that replaces
-/// another was added when that was.
+/// changes nothing or is older, is dropped. `versions` are those of the new rows by sequence number; a row that
+/// replaces another keeps the version in which the other was added.
 fn compare_by_id(
     (entries, versions): (&[IdEntry], &mut [RowVersions]),
     parts: &[DataFile],
@@ -378,8 +380,8 @@ fn join(new: &[IdEntry], old: &[IdEntry], mut found: impl FnMut(&IdEntry, &IdEnt
     }
 }
 
-/// Returns the rows of a data file that belong to one of the slices but are not in the edition. Rows without a date
-/// belong to no slice of a year.
+/// Returns the rows of a data file that belong to one of the slices but are not in the edition. Rows without a date do
+/// not belong to any slice of a year.
 ///
 /// # Errors
 /// A column cannot be read, or the table has no department or commune column.
@@ -449,7 +451,7 @@ fn years(
     Ok(Some(days.map(|day| day.map(year_of)).collect()))
 }
 
-/// Returns the number of a version as the id index holds it. A table never has so many versions that it is cut off.
+/// Returns the number of a version as stored in the id index. No table has so many versions that the number overflows.
 pub fn version_number(sequence: u64) -> u32 {
     u32::try_from(sequence).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! The two folders of a table.
+//! The two folders of a table: its own folder and its shared folder.
 //!
 //! `lake/_<table>` is the table's own folder: data files with id indexes and checksums, snapshots, and the scratch
 //! files of a running import. `lake/<table>` is the shared folder ([`super::shared_folder`]), derived from it. Opening
@@ -20,8 +20,8 @@ pub(super) fn own_folder(root: &Path, table: &str) -> PathBuf {
 /// Rebuilds shared folders that are out of date.
 ///
 /// # Errors
-/// The folder of the lake cannot be read. A shared folder that cannot be rebuilt is no error: the table itself can be
-/// read, and the next publication reports what is wrong.
+/// The folder of the lake cannot be read. A shared folder that cannot be rebuilt is not an error: the table itself can
+/// be read, and the next publication reports the reason.
 pub(super) fn refresh_shared_folders(root: &Path) -> Result<(), Error> {
     let entries = fs::read_dir(root).map_err(|error| Error::io(root, error))?;
     for entry in entries {

@@ -2,7 +2,7 @@
 //!
 //! A table is a folder and a snapshot ([`snapshot`]) that names its current data files ([`data_file`]). An import
 //! ([`import`]) collects rows, sorts them by clustering key ([`cluster`]), drops those that already exist, and
-//! publishes new files ([mod@write]) atomically by replacing the snapshot. Former snapshots are kept as versions
+//! publishes new files ([mod@write]) atomically by replacing the snapshot. Previous snapshots are kept as versions
 //! (`versions`), and other programs read a folder derived from them (`shared_folder`, `delta`). Each import creates a
 //! sorted run; [`import`] merges runs of similar size ([`merge`]) so that their number stays logarithmic. Every byte of
 //! a file is covered by a checksum ([`checksums`]) and verified when it is read ([`checked`]); [`check`] verifies all

@@ -36,7 +36,7 @@ pub(super) struct TableRewrite {
     pub(super) incoming_rows: u64,
     /// Provenance of the added rows.
     pub(super) sources: Vec<Provenance>,
-    /// Last store change that the table then includes; `None` if unchanged.
+    /// Last store change that the table includes afterwards; `None` if unchanged.
     pub(super) through: Option<i64>,
 }
 
@@ -208,8 +208,8 @@ impl Drop for LockedTable {
     }
 }
 
-/// Returns the runs to merge into the new one: from the newest back, while each has at most twice the rows collected so
-/// far.
+/// Returns the runs to merge into the new one: from the newest backwards, while each has at most twice as many rows as
+/// were collected so far.
 fn runs_to_absorb(
     parts: &[DataFileEntry],
     dead: &[HashSet<u32>],

@@ -58,7 +58,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Drops batches that no stream reads from any more.
+    /// Drops batches that are no longer needed.
     fn release(&mut self) {
         let mut kept = Vec::new();
         for (index, batch) in std::mem::take(&mut self.held).into_iter().enumerate() {

@@ -34,7 +34,7 @@ pub trait SpanSource: Debug + Send + Sync {
     /// Fetches bytes of a file, all or none. Blocks for a bounded time.
     ///
     /// # Errors
-    /// The source does not have the file, or does not answer.
+    /// The source does not have the file, or does not respond.
     fn fetch(&self, file: &Path, bytes: Range<u64>) -> io::Result<Bytes>;
 }
 
@@ -82,13 +82,13 @@ pub fn create_hole(path: &Path, length: u64) -> io::Result<()> {
     fs::rename(&draft, path)
 }
 
-/// Gives the space of a file back to the file system; the file keeps its length.
+/// Frees the disk space of a file; the file keeps its length.
 ///
 /// # Errors
 /// The file system cannot do this.
 pub fn punch(path: &Path) -> io::Result<()> {
     let file = File::options().write(true).open(path)?;
-    // Reaches beyond the end, so that the last block is freed as well.
+    // The range extends past the end, so that the last block is freed as well.
     let length = file.metadata()?.len() + BLOCK_BYTES_MAX;
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     Ok(fallocate(&file, flags, 0, length)?)

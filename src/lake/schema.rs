@@ -1,8 +1,8 @@
 //! The schema of a lake table: its columns, which of them queries may filter on, and the sort order of its rows.
 //!
-//! Readers and writers depend on this description alone: to add a table, describe it. A table whose source of truth is
-//! the lake ends in [`RECORD`]: the row as the JSON text that responses carry, so that whole rows never have to be
-//! assembled from columns. A table that projects documents of the store has no such column.
+//! Readers and writers depend on this description alone: to add a table, describe it here. A table whose source of
+//! truth is the lake ends in [`RECORD`]: the row as the JSON text that responses carry, so that whole rows never have
+//! to be assembled from columns. A table that projects documents of the store has no such column.
 //!
 //! A column that is a list of structs ([`ColumnKind::Items`]) is one column in files. Queries read its fields
 //! separately: each is addressed as `list.field` and numbered after the columns.
@@ -16,7 +16,7 @@ pub const RECORD: &str = "record";
 pub use toise_geo::columns::{LATITUDE, LONGITUDE};
 /// Name of the element field of list columns.
 pub const ITEM: &str = "item";
-/// Time zone of moments.
+/// Time zone of timestamps.
 pub const UTC: &str = "UTC";
 
 /// Type of a column.
@@ -34,7 +34,7 @@ pub enum ColumnKind {
     SmallInteger,
     /// Day, without time.
     Date,
-    /// Moment, UTC, in milliseconds.
+    /// Timestamp, UTC, in milliseconds.
     Moment,
     /// Boolean.
     Flag,
@@ -148,7 +148,7 @@ pub struct TableSchema {
     pub commune: &'static str,
     /// Column with the class of the row; sorts after the position.
     pub class: &'static str,
-    /// Column with the date or moment of the row; the last criterion of the sort order.
+    /// Column with the date or timestamp of the row; the last criterion of the sort order.
     pub date: &'static str,
     /// Text column with the id of another row that this row supersedes.
     pub supersedes: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! The folder of a table that other programs open by its name, `lake/<table>`.
+//! The shared folder of a table, `lake/<table>`, which other programs open.
 //!
 //! At its top are the Parquet files of the current snapshot and nothing else. Names that begin with an underscore,
 //! which pandas, pyarrow and Spark skip, hold the rest: `_delta_log/` is a Delta Lake log of the kept versions
@@ -7,8 +7,8 @@
 //! copies. Those in `_files/` end in `.pq`, so that a search for `**/*.parquet` finds each row once.
 //!
 //! The folder is never changed in place. A new one is built in the own folder and the two are exchanged by one rename,
-//! so a program that lists the folder sees one whole snapshot. A program that listed the old folder and opens its files
-//! after the exchange fails on those that are gone; it never reads rows of two snapshots. A program that has opened the
+//! so a program that lists the folder sees one whole snapshot. A program that lists the old folder and opens its files
+//! after the exchange fails on those that are gone; it never mixes rows of two snapshots. A program that has opened the
 //! old folder but not listed it yet must not find it empty, so the old folder is deleted only by the next exchange.
 //! Readers of the Delta log are not disturbed: its files keep their names as long as their version is kept.
 
@@ -37,8 +37,8 @@ pub(super) enum DeltaLog {
     Rebuilt,
 }
 
-/// Returns whether the shared folder of a table shows its current snapshot; `true` if there is nothing to show. Costs
-/// four `stat` calls, or reads both snapshots if they are copies.
+/// Returns whether the shared folder of a table is up to date with its current snapshot; `true` if there is no
+/// snapshot. Costs four `stat` calls, or reads both snapshots if they are copies.
 pub(super) fn is_current(own: &Path) -> bool {
     let Some(shared) = shared_folder(own) else {
         return true;
@@ -84,7 +84,7 @@ pub(super) fn refresh(own: &Path, log: DeltaLog) -> Result<(), Error> {
     replaced.and(cleared)
 }
 
-/// Deletes the previous shared folder, whose files a program may just be about to list.
+/// Deletes the previous shared folder. A program may be about to list its files.
 pub(super) fn forget_former(own: &Path) -> Result<(), Error> {
     clear(&own.join(FORMER))
 }
@@ -115,7 +115,7 @@ fn make_stage(
         folder: &folder,
         through,
     });
-    // If a file of a former version is damaged, the log begins after that version.
+    // If a file of a previous version is damaged, the log begins after that version.
     while let Err(error) = share_versions(own, stage, versions, former) {
         if versions.len() <= 1 {
             return Err(error);
@@ -175,7 +175,7 @@ fn replace(own: &Path, stage: &Path, shared: &Path) -> Result<(), Error> {
     }
 }
 
-/// Replaces the shared folder on a file system that cannot exchange two folders. Between the two renames there is no
+/// Replaces the shared folder by two renames, for file systems that cannot exchange two folders. In between there is no
 /// shared folder.
 fn rename_twice(former: &Path, stage: &Path, shared: &Path) -> Result<(), Error> {
     fs::rename(shared, former).map_err(|error| Error::io(shared, error))?;
@@ -212,7 +212,7 @@ mod tests {
             }
             assert_eq!(only_name(&shared), number.to_string());
             assert!(!stage.exists());
-            // A process that opened the folder before still finds its old contents.
+            // A process that has the folder open still finds its old contents.
             match number {
                 0 => assert!(!former.exists()),
                 _ => assert_eq!(only_name(&former), (number - 1).to_string()),

@@ -1,8 +1,8 @@
 //! The snapshot of a table: its current data files and the provenance of their rows.
 //!
 //! It is one small JSON file, replaced by rename after everything it names is on disk, so that a reader or a crash sees
-//! either the old table or the new one. The former snapshots are kept for a while (`lake/versions.rs`), so that a
-//! process that still holds one can finish.
+//! either the old table or the new one. Previous snapshots are kept for a while (`lake/versions.rs`), so that a process
+//! that still reads one can finish.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -19,7 +19,7 @@ pub const FORMAT: u32 = 3;
 pub const FILE_NAME: &str = "snapshot.json";
 /// Name of its link in the shared folder ([`super::shared_folder`]).
 pub(super) const SHARED_FILE_NAME: &str = "_snapshot.json";
-/// Hexadecimal digits of the place in a clustering key.
+/// Hexadecimal digits of department and position in a clustering key.
 const PLACE_DIGITS: usize = 16;
 /// Maximum sources in the snapshot, newest last; older ones are in the import reports.
 const SOURCES_KEPT_MAX: usize = 1_000;
@@ -98,14 +98,14 @@ pub(super) fn was_published(own: &Path) -> bool {
     own.exists() && shared_folder(own).is_some_and(|shared| shared.join(SHARED_FILE_NAME).exists())
 }
 
-/// The field that every format version has.
+/// The field that is present in every format version.
 #[derive(Deserialize)]
 struct FormatHeader {
     format: u32,
 }
 
 impl Snapshot {
-    /// Reads the snapshot of a table folder; a folder into which nothing was published is an empty table.
+    /// Reads the snapshot of a table folder; a folder without any publication is an empty table.
     ///
     /// # Errors
     /// The snapshot cannot be read, is damaged, missing or of another format.

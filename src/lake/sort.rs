@@ -1,8 +1,8 @@
 //! Sorts rows by clustering key in bounded memory: full buffers are sorted and spilled, then read back as streams.
 //!
 //! A spill is an Arrow IPC file compressed with LZ4. The more spills there are, the smaller their batches, so that
-//! merging them needs little memory. Each row carries its sequence number (its position in the import). After all rows
-//! have been seen, those that lost to another row with the same id are dropped while the streams are read.
+//! merging them needs little memory. Each row carries its sequence number (its position in the import). Rows that lost
+//! to another row with the same id are known once all rows were pushed, and are dropped while the streams are read.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -65,7 +65,7 @@ impl SurvivorSet {
     }
 }
 
-/// What the rows of an import carry apart from their columns, by sequence number.
+/// Data of the rows of an import other than their columns, by sequence number.
 #[derive(Debug, Default)]
 pub struct RowMarks {
     /// Content digests.

@@ -1,7 +1,7 @@
 //! Looks up the rows of a table by id, for an import whose source has only some columns of a row.
 //!
-//! A lookup costs about 5 µs per data file and 20 to 40 µs per row found, less if rows of one page are requested
-//! together: pass the ids of a whole block.
+//! A lookup costs about 5 µs per data file and 20 to 40 µs per row found. It costs less if rows of one page are
+//! requested together, so pass the ids of a whole block.
 
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::{filter_record_batch, is_null};
@@ -32,7 +32,7 @@ impl StoredRows {
     }
 
     /// Calls `take` with the rows that have no value in a column, in batches with all columns. Skips files that have no
-    /// row of these departments. The other files may also contain rows of other departments.
+    /// row of these departments; the batches may also contain rows of other departments.
     ///
     /// # Errors
     /// A file cannot be read or is damaged, or `take` fails.

@@ -1,9 +1,9 @@
 //! The kept versions of a table: its current snapshot and those before it, with the files that they name.
 //!
-//! A version is the sequence number of a snapshot. When a publication replaces `snapshot.json`, the former one stays as
-//! `snapshots/<sequence>.json`, and its files stay where they are. Versions beyond those to keep are deleted: first the
-//! snapshot, then the files that no other snapshot names, so a version that is listed is complete even after a crash.
-//! Processes that opened a file keep reading it, deleted or not.
+//! A version is the sequence number of a snapshot. When a publication replaces `snapshot.json`, the previous one stays
+//! as `snapshots/<sequence>.json`, and its files stay where they are. Versions beyond those to keep are deleted: first
+//! the snapshot, then the files that no other snapshot names, so a version that is listed is complete even after a
+//! crash. Processes that opened a file keep reading it, deleted or not.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,14 +13,14 @@ use super::Error;
 use super::files::link_or_copy;
 use super::snapshot::{self, Snapshot};
 
-/// Folder of the former snapshots, in the table's own folder.
+/// Folder of the previous snapshots, in the table's own folder.
 const FOLDER: &str = "snapshots";
 
 fn path_of(folder: &Path, version: u64) -> PathBuf {
     folder.join(FOLDER).join(format!("{version:06}.json"))
 }
 
-/// Returns the numbers and paths of the former snapshots, oldest first.
+/// Returns the numbers and paths of the previous snapshots, oldest first.
 fn former(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
     let folder = folder.join(FOLDER);
     let entries = match fs::read_dir(&folder) {
@@ -41,7 +41,7 @@ fn former(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
 }
 
 /// Returns the versions of a table, oldest first and without gaps; the last is the current one. Empty if nothing was
-/// published. A former snapshot that cannot be read ends the list: older ones are left out.
+/// published. A previous snapshot that cannot be read ends the list: older ones are omitted.
 ///
 /// # Errors
 /// The current snapshot cannot be read.
@@ -87,7 +87,7 @@ pub(super) fn load(folder: &Path, table: &'static str, version: u64) -> Result<S
     })
 }
 
-/// Gives the current snapshot a second name, before a new one replaces it.
+/// Hard-links the current snapshot under a second name before a new one replaces it.
 pub(super) fn remember(folder: &Path, current: &Snapshot) -> Result<(), Error> {
     if current.checksum.is_empty() {
         // Nothing was published, or the snapshot could not be read.

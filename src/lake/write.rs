@@ -295,8 +295,8 @@ fn text_column<'r>(rows: &'r RecordBatch, name: &str) -> Option<&'r StringArray>
         .and_then(|column| column.as_string_opt::<i32>())
 }
 
-/// Returns the content digests of the rows of a batch: of their records, or of all columns if there are none. Each row
-/// is hashed once and the digests travel with the rows, since hashing takes 3 µs per row at full width.
+/// Returns the content digests of the rows of a batch: of their records, or of all columns if the table has no records.
+/// Each row is hashed once and the digests travel with the rows, since hashing takes 3 µs per row at full width.
 pub fn content_digests(schema: &TableSchema, rows: &RecordBatch) -> Result<Vec<u64>, Error> {
     let digests = |digest: &(dyn Fn(usize) -> u64 + Sync)| {
         (0..rows.num_rows())
@@ -317,7 +317,7 @@ pub fn content_digests(schema: &TableSchema, rows: &RecordBatch) -> Result<Vec<u
     }))
 }
 
-/// Digests the content of records: their text, with some fields left out or rounded.
+/// Digests the content of records: their text, with some fields omitted or rounded.
 struct RecordDigest(Vec<(Finder<'static>, ContentRule)>);
 
 impl RecordDigest {
@@ -327,8 +327,8 @@ impl RecordDigest {
         Self(rules.collect())
     }
 
-    /// Calls `take` with the parts of a record that count. A key is found by its text, which no value contains:
-    /// quotation marks in values are escaped.
+    /// Calls `take` with the parts of a record that count as content. A key is found by its quoted text, which cannot
+    /// occur in a value because quotation marks in values are escaped.
     fn parts(&self, record: &str, mut take: impl FnMut(&[u8])) {
         let mut rest = record.as_bytes();
         for (key, rule) in &self.0 {
@@ -388,7 +388,7 @@ pub fn index_entries(
         .version
         .and_then(|name| rows.column_by_name(name))
         .and_then(|column| column.as_primitive_opt::<Date32Type>());
-    // In a projection the newer row wins, however many columns are filled, so none are counted.
+    // In a projection the newer row wins, however many columns are filled, so filled columns are not counted.
     let counted = match schema.column(RECORD) {
         Some(_) => rows.columns(),
         None => &[],

@@ -1,4 +1,4 @@
-//! Answers the requests of tools, either with the filters of this process or through a server.
+//! Answers the requests of tools, either with the HTTP filters of this process or through a server.
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use reqwest::Method;
@@ -61,7 +61,7 @@ enum NoAnswer {
         ANSWER_BYTES_MAX >> 20
     )]
     TooLong,
-    /// The answer broke off, for example because a query reached a limit while it ran.
+    /// The answer was cut off, for example because a query reached a limit while it ran.
     #[error(
         "the answer was not finished; a query that reaches a limit on its way ends so: ask for fewer rows"
     )]
@@ -78,7 +78,7 @@ enum NoAnswer {
 }
 
 impl Backend {
-    /// Answers a request with the key of a caller. A failure becomes an answer too.
+    /// Answers a request with the key of a caller. A failure also becomes an answer.
     pub(crate) async fn answer(&self, request: ToolRequest, caller: Caller<'_>) -> Answer {
         // Checked here, because a server drops the connection of a client that sends far too much instead of answering.
         if request
@@ -174,7 +174,7 @@ async fn ask(client: &ApiClient, request: ToolRequest) -> Result<Answer, NoAnswe
     Answer::of(status, &body)
 }
 
-/// Checks that the server answers and accepts the key.
+/// Checks that the server responds and accepts the key.
 ///
 /// # Errors
 /// The server cannot be reached, or does not accept the key.

@@ -104,7 +104,7 @@ fn description(definition: &ToolDefinition, operation: &Value) -> String {
     let of = |name: &str| operation[name].as_str().unwrap_or_default();
     let parts = match (definition.arguments, definition.fixed) {
         (Arguments::OfTables, _) => ["", definition.note, ""],
-        // The operation describes formats that tools do not offer.
+        // The description of the operation mentions formats that tools do not offer, so only its summary is used.
         (_, Fixed::Rows | Fixed::Data) => [of("summary"), definition.note, ""],
         (_, Fixed::Nothing) => [of("summary"), definition.note, of("description")],
     };
@@ -127,7 +127,7 @@ fn annotations(definition: &ToolDefinition) -> ToolAnnotations {
         .open_world(!reads)
 }
 
-/// Returns the schema of path and query parameters as one object. Headers are left out, because they are not arguments
+/// Returns the schema of path and query parameters as one object. Headers are omitted, because they are not arguments
 /// of tools.
 fn parameter_arguments(parameters: &[Value]) -> Map<String, Value> {
     let mut properties = Map::new();

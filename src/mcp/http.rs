@@ -6,7 +6,7 @@
 //! above its rate gets a tool result that says so. All other messages are counted here.
 //!
 //! Requests of web pages (`Origin`) are refused, so that no page can use its visitor's browser to reach a service that
-//! it cannot reach itself. The host that a request names is not checked, because nothing is answered without a key.
+//! it cannot reach itself. The host that a request names is not checked, because no request is answered without a key.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ use toise_transport::body::{self, BodyError, Incoming};
 use toise_transport::client_address::PeerAddress;
 use toise_transport::request_line::{self, RequestLine};
 
-/// Path at which messages are taken.
+/// Path that receives messages.
 pub const PATH: &str = "/mcp";
 /// The method of messages that call a tool.
 const CALL: &str = "tools/call";
@@ -155,7 +155,7 @@ fn log<B>(
         path: PATH,
         status,
         key_id: key.map(|key| key.key_id),
-        // The log line of the tool's own request has its credits.
+        // The log line of the tool's own request states its credits.
         credits: 0,
         duration,
     });
@@ -185,7 +185,7 @@ async fn receive(
     let admitted = admission::admit(app, caller, rules).await?;
     let mut headers = head.headers.clone();
     if let Some(key) = key.and_then(|key| HeaderValue::from_bytes(key).ok()) {
-        // The tools find it there, even if it came as bearer token.
+        // The tools read the key from there, even if it came as a bearer token.
         headers.insert(KEY_HEADER, key);
     }
     if head.method == Method::POST {

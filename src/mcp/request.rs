@@ -24,7 +24,7 @@ pub struct ToolRequest {
     pub body: Option<Bytes>,
 }
 
-/// Returns the request that a call stands for.
+/// Returns the request of a tool call.
 ///
 /// # Errors
 /// An argument is unknown to the tool, is missing in the path, or cannot be written in the path or query.
@@ -33,7 +33,7 @@ pub(crate) fn request_of(
     mut arguments: Map<String, Value>,
 ) -> Result<ToolRequest, Fault> {
     refuse_unknown(served, &arguments)?;
-    // Models send null for arguments that they do not give.
+    // Models send null for arguments that they omit.
     arguments.retain(|_, value| !value.is_null());
     for (name, value) in &served.defaults {
         arguments

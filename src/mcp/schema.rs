@@ -31,8 +31,9 @@ impl Components<'_> {
         into_object(whole)
     }
 
-    /// Returns a schema cut to at most [`OUTPUT_BYTES_MAX`] bytes: descriptions are left out, and parts that are too deep
-    /// left open. `None` if it does not describe an object, as the protocol demands, or cannot be cut that short.
+    /// Returns a schema cut to at most [`OUTPUT_BYTES_MAX`] bytes: descriptions are omitted, and parts that are too
+    /// deep are left open. `None` if it does not describe an object, as the protocol demands, or cannot be cut that
+    /// short.
     pub fn bounded(&self, schema: &Value) -> Option<Map<String, Value>> {
         let schema = self.target(schema);
         if schema["type"] != "object" {
@@ -106,7 +107,7 @@ impl Components<'_> {
 fn without_descriptions(schema: &Value) -> Value {
     let mut copy = map_parts(schema, without_descriptions);
     if let Some(parts) = copy.as_object_mut() {
-        // A field may have this name too.
+        // A field may also have this name.
         parts.retain(|name, part| name != "description" || part.is_object());
     }
     copy

@@ -1,4 +1,5 @@
-//! The protocol over standard input and output, for one agent that started this process and has its operator's rights.
+//! The protocol over standard input and output, for one agent that started this process and acts with the rights of its
+//! operator.
 //!
 //! Messages are lines of JSON. Standard output carries nothing else; log lines go to standard error.
 
@@ -13,8 +14,8 @@ use toise_http::filters;
 use toise_net::api_client::{ApiClient, Error};
 use toise_service::App;
 
-/// Maximum bytes of a message. A longer one is dropped with a log line and not answered, since its identifier is not
-/// read.
+/// Maximum bytes of a message. A longer one is dropped with a log line and not answered, because its identifier is
+/// unknown.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Errors of the exchange with an agent.
@@ -63,7 +64,7 @@ async fn exchange(handler: ToolHandler) -> Result<(), StdioError> {
         AsyncRwTransport::new_server(input, output).with_max_line_length(MESSAGE_BYTES_MAX);
     let running = match handler.serve(transport).await {
         Ok(running) => running,
-        // Closed before the first message: the agent only checked that the command runs.
+        // Closed before the first message: the agent only checked whether the command runs.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(Box::new(error).into()),
     };

@@ -1,4 +1,4 @@
-//! The tools: which operation each stands for, what an agent should know before it calls it, and what is preset.
+//! The tools: the operation behind each, what an agent should know before calling it, and which arguments are preset.
 //!
 //! Names, parameters and results are those of the OpenAPI document; only what helps an agent choose a tool is written
 //! here. A tool that does not exist in the document fails a unit test of `catalog`.
@@ -15,7 +15,7 @@ const SQL_BYTES_MAX: usize = 1024 * 1024;
 pub(crate) enum Effect {
     /// Nothing.
     Reads,
-    /// Adds something that acts beyond the service: an alert posts to a receiver.
+    /// Creates something that acts outside the service: an alert posts to a receiver.
     Creates,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct ToolDefinition {
     pub name: &'static str,
     /// Its title, for people.
     pub title: &'static str,
-    /// Identifier of the operation it stands for.
+    /// Identifier of its operation.
     pub operation: &'static str,
     /// What an agent should know, in addition to summary and description of the operation.
     pub note: &'static str,

@@ -1,4 +1,4 @@
-//! Why calls about portfolios fail.
+//! Errors of calls about portfolios.
 
 use std::io;
 

@@ -34,7 +34,7 @@ const FAULTS_MAX: usize = 100;
 const KEYS: [&str; 2] = ["key", "id"];
 /// Maximum bytes of a key.
 const KEY_BYTES_MAX: usize = 200;
-/// A position in France, in place of an address that is not located yet: latitude and longitude.
+/// A position in France that stands for an address that is not located yet: latitude and longitude.
 const SOMEWHERE: (f64, f64) = (46.6, 2.4);
 /// Index of the column with the key.
 const KEY: usize = 0;
@@ -43,7 +43,7 @@ const FAULT: usize = 1;
 /// Index of the first column that describes the home; the parts of its address follow.
 const CELLS: usize = 2;
 
-/// The fields of a home that are read. All homes are valued today.
+/// The fields of a home that are read. There is no valuation date: homes are always valued as of today.
 static FIELDS: LazyLock<Vec<&'static HomeField>> = LazyLock::new(|| {
     columns()
         .filter(|field| field.input != HomeInput::Date)
@@ -73,18 +73,18 @@ pub struct HomeFault {
     pub message: String,
 }
 
-/// What was received.
+/// Result of receiving a file of homes.
 #[derive(Debug, Default)]
 pub(super) struct ReceivedHomes {
     /// Number of rows.
     pub homes: u64,
     /// Number of rows that cannot be valued.
     pub faulty: u64,
-    /// The first of them.
+    /// The first of these rows.
     pub faults: Vec<HomeFault>,
 }
 
-/// What the rows of a block need to be compared with all others.
+/// Data of the rows of a block that are compared with all other rows.
 #[derive(Default)]
 struct BlockNotes {
     /// Digests of the keys, by row.

@@ -2,12 +2,12 @@
 //!
 //! A portfolio is a folder of Parquet files and a row in the store (`record`). `homes.parquet` holds the rows as they
 //! were sent (`homes`). A background worker writes `values-<number>.parquet`, one row per home in the same order
-//! (`worker`, `valuation`): the value, the matched diagnostic and sale, and what last changed. One transaction names the
-//! new file, charges the valued homes and begins the notifications, so a process that is killed at any moment repeats a
-//! valuation without charging or notifying twice. Readers use the file that the row names ([`page`]).
+//! (`worker`, `valuation`): the value, the matched diagnostic and sale, and what last changed. One transaction names
+//! the new file, charges the valued homes and begins the notifications, so if a process is killed at any time, the
+//! valuation is repeated without charging or notifying twice. Readers use the file that the row names ([`page`]).
 //!
 //! A home is geocoded once. It is valued again when the model changes, and matched again when the table of sales or of
-//! diagnostics changes. One process per data folder does so, on threads of low priority.
+//! diagnostics changes. One process per data folder values portfolios, on threads of low priority.
 
 #![forbid(unsafe_code)]
 

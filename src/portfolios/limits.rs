@@ -6,7 +6,7 @@ pub const HOMES_MAX: u64 = 1_000_000;
 pub const PORTFOLIOS_MAX: usize = 20;
 /// Maximum bytes of a file of homes.
 pub const FILE_BYTES_MAX: usize = 512 << 20;
-/// Change of a value that is reported unless another is set, in percent.
+/// Default for the change of a value that is reported, in percent.
 pub const MOVED_PERCENT_DEFAULT: f64 = 5.0;
 /// Bounds of the change of a value that is reported, in percent.
 pub const MOVED_PERCENT: (f64, f64) = (0.1, 100.0);

@@ -1,6 +1,6 @@
-//! Reads a portfolio: its totals, its changes since a moment, and its homes page by page.
+//! Reads a portfolio: its totals, its changes since a given time, and its homes page by page.
 //!
-//! Totals read seven columns of the file of the last valuation: tens of milliseconds for a million homes. A page reads
+//! Totals read six columns of the file of the last valuation: tens of milliseconds for a million homes. A page reads
 //! the rows it returns.
 
 use std::fs::File;
@@ -20,7 +20,7 @@ use crate::state::{SCHEMA, ValuedHome, from_batch};
 
 /// Maximum homes of a page.
 pub const SIZE_MAX: usize = 1_000;
-/// Homes of a page unless another number is asked for.
+/// Default number of homes of a page.
 pub const SIZE_DEFAULT: usize = 100;
 /// Rows read at a time.
 const BATCH_ROWS: usize = 65_536;
@@ -35,10 +35,10 @@ const COLUMNS: [&str; 6] = [
     "value_changed_at_ms",
 ];
 
-/// The part of a portfolio that is asked for.
+/// The requested part of a portfolio.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageRequest {
-    /// Only homes that changed at this moment or later, Unix milliseconds.
+    /// Only homes that changed at this time or later, Unix milliseconds.
     pub changed_since_ms: Option<i64>,
     /// Number of the first row, from 0.
     pub first: u64,
@@ -61,7 +61,7 @@ pub struct Totals {
     pub upper: i64,
 }
 
-/// Sums over the homes that changed since a moment, EUR.
+/// Sums over the homes that changed since a given time, EUR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChangeTotals {
     /// Homes that changed.
@@ -88,7 +88,7 @@ pub struct PortfolioPage {
 }
 
 impl Portfolios {
-    /// Reads a part of a portfolio. CPU-bound; `None` if a valuation has replaced its files: then the portfolio must be
+    /// Reads a part of a portfolio. CPU-bound; `None` if a valuation has replaced its files; the portfolio must then be
     /// looked up again.
     ///
     /// # Errors

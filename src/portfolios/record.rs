@@ -49,7 +49,7 @@ impl PortfolioOptions {
     }
 }
 
-/// What a valuation is made from.
+/// The model and tables that a valuation was made from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Origin {
     /// Version of the model.
@@ -65,7 +65,7 @@ pub(super) struct Origin {
 /// A portfolio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Portfolio {
-    /// Identifier of its homes; another one each time the name is stored.
+    /// Identifier of its homes; changes each time homes are stored under the name.
     pub id: Uuid,
     /// Account that owns it.
     pub account: Uuid,
@@ -210,7 +210,7 @@ pub(super) fn check_room(store: &Store, account: Uuid, name: &str) -> Result<()>
     }
 }
 
-/// Stores a portfolio in place of the one with its name; returns it with the identifier of the former one.
+/// Stores a portfolio in place of the one with its name; returns it with the identifier of the previous one.
 pub(super) fn put(
     store: &Store,
     id: Uuid,
@@ -297,8 +297,8 @@ pub(super) struct FinishedValuation {
     pub charge: Option<LedgerEntry>,
 }
 
-/// Makes the file of a valuation the one that is read, and charges it. Returns whether the portfolio still is as it was
-/// when the valuation began.
+/// Makes the file of a valuation the current one, and charges it. Returns whether the portfolio is unchanged since the
+/// valuation began.
 pub(super) fn finish(
     transaction: &Transaction<'_>,
     portfolio: &Portfolio,
@@ -330,7 +330,7 @@ pub(super) fn finish(
     Ok(changed == 1)
 }
 
-/// Records from which row on changes have to be notified. Returns whether the row was as expected.
+/// Records from which row changes still have to be notified. Returns whether the row was as expected.
 pub(super) fn notified(
     transaction: &Transaction<'_>,
     portfolio: &Portfolio,

@@ -24,11 +24,11 @@ pub struct StoredPortfolio {
     pub portfolio: Portfolio,
     /// Number of rows that cannot be valued.
     pub faulty: u64,
-    /// The first of them.
+    /// The first of these rows.
     pub faults: Vec<HomeFault>,
 }
 
-/// The portfolios of a data folder. Cheap to clone. Every call blocks; changes are durable when it returns.
+/// The portfolios of a data folder. Cheap to clone. Every call blocks. Changes are durable when a call returns.
 #[derive(Clone)]
 pub struct Portfolios {
     pub(super) store: Store,
@@ -60,12 +60,12 @@ impl Portfolios {
         Ok(tempfile::NamedTempFile::new_in(&self.folder)?)
     }
 
-    /// Stores the homes of a file under a name, in place of those that the name had. They are valued in the background.
-    /// Computes on the global rayon pool.
+    /// Stores the homes of a file under a name, replacing those stored under it before. The homes are valued in the
+    /// background. Computes on the global rayon pool.
     ///
     /// # Errors
-    /// The name or an option is not valid, the account has [`PORTFOLIOS_MAX`](crate::PORTFOLIOS_MAX) portfolios, or the file does not hold at
-    /// most [`HOMES_MAX`](crate::HOMES_MAX) homes, each with its own key.
+    /// The name or an option is not valid, the account has [`PORTFOLIOS_MAX`](crate::PORTFOLIOS_MAX) portfolios, or the
+    /// file has no homes, more than [`HOMES_MAX`](crate::HOMES_MAX), or two with the same key.
     pub fn put(
         &self,
         account: Uuid,

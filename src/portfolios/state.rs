@@ -1,4 +1,4 @@
-//! The state of one home: its value, what it is matched to, and what last changed. One row of the file of a valuation.
+//! The state of one home: its value, its matches, and its last change. It is one row of the file of a valuation.
 
 use std::sync::{Arc, LazyLock};
 
@@ -92,7 +92,7 @@ const COLUMNS: [(&str, DataType); 33] = [
     ("reported_upper", DataType::Int64),
     ("notifies", DataType::Boolean),
 ];
-/// Columns that an answer gives in another form, or not at all.
+/// Columns that responses give in another form, or not at all.
 const INTERNAL: [&str; 7] = [
     "changes",
     "changed_at_ms",
@@ -111,14 +111,14 @@ pub(super) static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 });
 
-/// What changed of a home.
+/// A kind of change of a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Its value, or an end of its interval, by more than the threshold.
     Value,
-    /// Its diagnostic, or the class of it.
+    /// Its diagnostic, or the diagnostic's class.
     Diagnostic,
-    /// A comparable was sold near it.
+    /// A comparable was sold nearby.
     Comparable,
 }
 
@@ -134,7 +134,7 @@ impl Change {
 }
 
 impl ValuedHome {
-    /// Returns the home as JSON for answers and webhooks. What is not known is left out.
+    /// Returns the home as JSON for answers and webhooks. Unknown values are omitted.
     pub fn answer(&self) -> Value {
         // Texts, numbers and flags can always be written as JSON.
         let mut answer = serde_json::to_value(self).unwrap_or_default();
@@ -160,8 +160,8 @@ impl ValuedHome {
         answer
     }
 
-    /// Compares a new state of the home with the former one, and records what changed. `known_through` is the last day
-    /// of the sales that the former model knew.
+    /// Compares a new state of the home with the previous one, and records what changed. `known_through` is the last
+    /// day of the sales that the previous model knew.
     pub(super) fn follow(
         mut self,
         former: &ValuedHome,

@@ -1,4 +1,4 @@
-//! Changes of a home, the file of a valuation, and totals over it.
+//! Tests changes of a home, the file of a valuation, and totals over it.
 
 use std::fs;
 

@@ -1,8 +1,8 @@
-//! Values one home: geocodes it if that was not done before, estimates its value, and matches its diagnostic and its
+//! Values one home: geocodes it if it was not geocoded before, estimates its value, and matches its diagnostic and its
 //! sale.
 //!
-//! What is not asked for is taken from the former state of the home. An estimate takes tens of microseconds, a match
-//! about a hundred, a search for an address some hundreds.
+//! Values that are not requested are taken from the previous state of the home. An estimate takes tens of microseconds,
+//! a match about a hundred, a search for an address several hundred.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const NEAR: &str = "50m";
 /// Maximum difference between the surface of a home and that of its diagnostic or sale, as a share.
 const SURFACE_SHARE: f64 = 0.03;
 
-/// What a valuation computes; the rest is taken from the former state.
+/// What a valuation computes; the rest is taken from the previous state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub value: bool,
@@ -49,7 +49,7 @@ pub(super) struct Valuation {
     pub today: NaiveDate,
     pub now_ms: i64,
     pub moved_percent: f64,
-    /// Last day of the sales that the former model knew.
+    /// Last day of the sales that the previous model knew.
     pub known_through: Option<String>,
 }
 
@@ -212,7 +212,7 @@ impl Valuation {
     }
 }
 
-/// Returns the day of a date or a moment.
+/// Returns the day of a date or a timestamp.
 fn day_of(text: String) -> String {
     text.get(..10).map_or(text.clone(), str::to_owned)
 }

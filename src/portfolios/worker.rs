@@ -1,8 +1,8 @@
 //! The worker that values portfolios and puts their changes in the outbox, on threads of low priority.
 //!
-//! One process per data folder does so: the one that holds the lease [`NAME`]. A turn values a block of homes, or
-//! notifies of the changes in one. A valuation that is interrupted begins again: nothing refers to its file yet. How far
-//! the notifications are is recorded with them.
+//! It runs in one process per data folder, the holder of the lease [`NAME`]. A turn values a block of homes, or
+//! notifies of the changes in one. A valuation that is interrupted begins again, because nothing refers to its file
+//! yet. The progress of notifications is recorded together with them.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -51,7 +51,7 @@ const BLOCK_ROWS: usize = 4_096;
 const NOTIFIED_ROWS: usize = 2_048;
 /// Waiting notifications of a portfolio above which no more are added, so that they do not fill the outbox.
 const WAITING_MAX: usize = 10_000;
-/// Interval between deletions of folders that belong to no portfolio.
+/// Interval between deletions of folders that do not belong to a portfolio.
 const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
 /// Age from which such a folder is deleted: a younger one may be that of a portfolio that is being stored.
 const ORPHAN_AGE: Duration = Duration::from_secs(3_600);
@@ -121,7 +121,7 @@ struct PortfolioLoop {
     /// `None` while another process does the work.
     lease: Option<Lease>,
     current: Option<OpenValuation>,
-    /// Portfolios that could not be valued, with what they would have been valued from.
+    /// Portfolios that could not be valued, with the model and tables of the attempt.
     failed: HashMap<Uuid, Origin>,
     is_busy: bool,
     upkeep_at: Duration,
@@ -133,7 +133,7 @@ struct OpenValuation {
     origin: Origin,
     valuation: Valuation,
     homes: ParquetRecordBatchReader,
-    /// The states after the former valuation; `None` before the first one.
+    /// The states after the previous valuation; `None` before the first one.
     former: Option<ParquetRecordBatchReader>,
     output: PortfolioOutput,
     /// Number of homes that were valued.
@@ -253,7 +253,7 @@ impl PortfolioLoop {
         Ok(())
     }
 
-    /// Leaves a portfolio as it is until it, the model or a table changes.
+    /// Leaves a portfolio unchanged until the portfolio, the model or a table changes.
     fn give_up(&mut self, portfolio: &Portfolio, origin: Origin, error: Error) -> Result<()> {
         if let Error::Store(error) = error {
             return Err(error.into());
@@ -301,14 +301,14 @@ impl PortfolioLoop {
         if is_current {
             tracing::info!(portfolio = %id, valued, "portfolio valued");
         }
-        // The file before the former one: a backup may be copying the former one.
+        // Deletes the file before the previous one: a backup may be copying the previous one.
         let unused = if is_current {
             number.checked_sub(2)
         } else {
             Some(number)
         };
         if let Some(unused) = unused {
-            // Otherwise it is deleted with the portfolio.
+            // If this fails, the file is deleted with the portfolio.
             let _ = fs::remove_file(folder.join(values_file(unused)));
         }
         Ok(())
@@ -360,7 +360,7 @@ impl PortfolioLoop {
         Ok(true)
     }
 
-    /// Deletes folders that belong to no portfolio.
+    /// Deletes folders that do not belong to a portfolio.
     fn keep_up(&mut self) -> Result<()> {
         let now = self.portfolios.clock.monotonic();
         if now < self.upkeep_at {

@@ -1,9 +1,9 @@
 //! Captures one state of a data folder: its files by hard links in a stage, then the rows of its store.
 //!
 //! Files that are named by another one (a snapshot, `current.json`, the list of a text index) are linked between two
-//! reads of the file that names them; if it is unchanged, all of them were present. Writers delete files only after
-//! they have replaced the file that names them. The store is read last, so that it has all rows that tables and indexes
-//! show; backups are taken in the same order. A stage shares its files with the data folder and takes no space.
+//! reads of the naming file; if it is unchanged, all of them were present. Writers delete files only after they have
+//! replaced the file that names them. The store is read last, so that it has all rows that tables and indexes show.
+//! Backups use the same order. A stage shares its files with the data folder and takes no space.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -75,9 +75,9 @@ struct CheckedPart {
 }
 
 impl Capture {
-    /// Captures a data folder while other processes read and write it. `is_known` returns which content need not be
-    /// written to the stage. Verifies files that were not published before against their checksums; `verify` returns
-    /// what is damaged of models and indexes in a folder. Blocks.
+    /// Captures a data folder while other processes read and write it. `is_known` returns whether content was published
+    /// before and does not have to be written to the stage. Verifies files that were not published before against their
+    /// checksums; `verify` returns the damage in the models and indexes of a folder. Blocks.
     ///
     /// # Errors
     /// Another publication is running; there is no data; a file is damaged or cannot be read.
@@ -158,7 +158,7 @@ fn link_tables(data: &Path, root: &Path) -> Result<Vec<CheckedPart>> {
     let mut parts = Vec::new();
     for table in entries(&lake)? {
         let from = lake.join(&table);
-        // Folders without an underscore are for other programs and derived from these.
+        // Folders without an underscore are derived from these for other programs.
         if !table.starts_with('_') || !from.is_dir() {
             continue;
         }
@@ -244,8 +244,8 @@ fn link_texts(data: &Path, root: &Path) -> Result<()> {
             segments.contains(stem)
         };
         link_all(&from, &to, entries(&from)?.into_iter().filter(is_named))?;
-        // The list of all files is replaced together with the other list; files that it names beyond the segments are
-        // not captured.
+        // The list of all files is replaced together with the list of segments; files that it names beyond the segments
+        // are not captured.
         let managed = fs::read(from.join(TEXT_LISTS[1])).unwrap_or_default();
         if !managed.is_empty() {
             write(&to.join(TEXT_LISTS[1]), &managed)?;
@@ -338,7 +338,7 @@ fn link_tree(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the names in a folder, sorted; none if it does not exist.
+/// Returns the names in a folder, sorted; empty if it does not exist.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<String>> {
     let listed = match fs::read_dir(folder) {
         Ok(listed) => listed,
@@ -441,7 +441,7 @@ fn digest_checked(file: &Path, sums: &SpanChecksums, progress: &dyn Fn(u64)) -> 
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Reads the replicated rows. Blocks of unknown content are written to a folder, under their digests.
+/// Reads the replicated rows. Blocks of unknown content are written to a folder under their digests.
 fn read_rows(
     store: &Store,
     folder: &Path,

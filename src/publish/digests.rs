@@ -30,7 +30,7 @@ struct KnownFile {
 pub(crate) struct Digests {
     path: PathBuf,
     known: HashMap<String, KnownFile>,
-    /// Those that this publication used; the others are dropped.
+    /// Digests that this publication used; the others are dropped.
     used: HashMap<String, KnownFile>,
 }
 

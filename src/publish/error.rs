@@ -24,7 +24,7 @@ pub enum Error {
     Remote {
         /// Path of the object.
         path: String,
-        /// Its last error.
+        /// The error of the last attempt.
         source: object_store::Error,
     },
     /// The object store answered none of the attempts.
@@ -32,10 +32,10 @@ pub enum Error {
     TimedOut {
         /// Path of the object.
         path: String,
-        /// How long an attempt waits, in seconds.
+        /// How long an attempt waited, in seconds.
         seconds: u64,
     },
-    /// Nothing was published there.
+    /// Nothing was published at the URL.
     #[error("{0}: nothing is published there; publish with `toise publish`")]
     NothingPublished(String),
     /// An object that a manifest names does not exist.

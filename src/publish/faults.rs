@@ -1,5 +1,5 @@
-//! An object store in memory that fails as real ones do: no answers, errors before or after a write took effect,
-//! uploads that are cut short, stale answers, slow listings, and a process that is killed at a given request.
+//! An object store in memory that fails as real ones do: missing answers, errors before or after a write took effect,
+//! uploads that are cut short, stale answers, slow listings, and a client process that is killed at a given request.
 //!
 //! A seed determines which request fails and how, so that a failure can be reproduced.
 
@@ -22,7 +22,7 @@ use object_store::{
 use std::sync::Mutex;
 use toise_base::splitmix::mix_into;
 
-/// After this time, the client of a real store gives up a request of an upload in parts by itself.
+/// Time after which the client of a real store itself gives up a request of an upload in parts.
 const CLIENT_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// The way in which a request fails.
@@ -218,7 +218,8 @@ impl ObjectStore for FaultyStore {
             Fault::Silence => return std::future::pending().await,
             Fault::Refused => return Err(refused()),
             Fault::Torn if matches!(options.mode, PutMode::Create | PutMode::Overwrite) => {
-                // Stores that are not object stores do this. Stores with conditional writes never tear a pointer.
+                // Only stores that are not real object stores tear writes. Stores with conditional writes never tear a
+                // pointer.
                 let is_content = location.as_ref().contains("objects/");
                 if is_content && self.inner.head(location).await.is_err() {
                     let bytes: Vec<u8> = payload.iter().flatten().copied().collect();
@@ -262,7 +263,7 @@ impl ObjectStore for FaultyStore {
             Fault::Stale => {
                 let former = self.former.lock().unwrap().get(location).cloned();
                 if let Some(former) = former {
-                    // A stale answer has the length, the time and the ETag of the former object.
+                    // A stale answer has the length, the time and the ETag of the previous object.
                     let past = InMemory::new();
                     past.put(location, former.into()).await?;
                     let options = GetOptions {

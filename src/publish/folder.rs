@@ -19,7 +19,7 @@ pub(crate) struct ReplicaFolder {
 }
 
 impl ReplicaFolder {
-    /// Returns the replica folder of a data folder.
+    /// Creates the value for a data folder.
     pub(crate) fn of(data: &Path) -> Self {
         Self {
             data: data.to_owned(),

@@ -2,7 +2,7 @@
 //!
 //! It checks for a new snapshot every second. A new snapshot is downloaded and installed next to the one in use; then
 //! the process that uses the data ([`User`]) switches to it in one step. A snapshot that cannot be used is refused with
-//! the name of its bad file, and the former one stays in use.
+//! the name of its bad file, and the previous one stays in use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// The reason why a user did not switch to a snapshot.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A user of the data of a replica: a server, a worker.
+/// A user of the data of a replica, such as a server or a worker.
 pub trait User: Send + 'static {
     /// Returns whether a snapshot is the one in use.
     fn uses(&self, installed: &Manifest) -> bool;
@@ -34,7 +34,7 @@ pub trait User: Send + 'static {
     /// Switches to the snapshot that was just installed. Called again at the next turn if it fails.
     ///
     /// # Errors
-    /// A part of it cannot be opened; the former snapshot stays in use.
+    /// A part of it cannot be opened; the previous snapshot stays in use.
     fn switch_to(&mut self, installed: &Manifest) -> Result<(), Failure>;
 
     /// Called at the end of every turn, with or without a new snapshot.
@@ -99,7 +99,7 @@ fn turn(
     if let Some(manifest) = news {
         replica.install(manifest, store)?;
     }
-    // Also after an earlier turn that installed and then failed.
+    // Also needed if an earlier turn installed the snapshot and then failed.
     if let Some(installed) = replica.installed()
         && !user.uses(installed)
     {

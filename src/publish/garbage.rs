@@ -1,9 +1,9 @@
 //! Deletes manifests and objects that no kept snapshot needs.
 //!
-//! It keeps the newest snapshots and everything younger than a grace time: a running publication has written objects
-//! that no manifest names yet, and a replica may still download a snapshot that was just replaced. Manifests are
+//! It keeps the newest snapshots and everything younger than a grace period: a running publication has written objects
+//! that no manifest names yet, and a replica may still be downloading a snapshot that was just replaced. Manifests are
 //! deleted before objects, so a snapshot that is listed is complete. Right before an object is deleted, its age is read
-//! again, because a publication that needs it may have written it again.
+//! again, because a publication that needs it may have rewritten it.
 
 use std::collections::HashSet;
 
@@ -43,7 +43,7 @@ pub struct Collection {
     pub snapshots: Vec<u64>,
     /// Number of deleted objects; in a dry run, of those that would be deleted.
     pub objects: usize,
-    /// Length of those, bytes.
+    /// Total length of these objects, bytes.
     pub bytes: u64,
     /// Number of objects that no snapshot names but that are too young to delete.
     pub young: usize,
@@ -75,7 +75,7 @@ pub async fn collect(
     let mut named = HashSet::new();
     let mut gone = Vec::new();
     for (number, path, meta) in &snapshots {
-        // A number above the current one may become current at any moment, until it is old.
+        // A number above the current one may become current at any time, until it is old.
         if !kept.contains(number) && is_old(meta.last_modified) {
             found.snapshots.push(*number);
             gone.push(path.clone());

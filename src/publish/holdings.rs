@@ -3,9 +3,8 @@
 //! A replica of some departments holds the data files that may have rows of these departments, and all other files
 //! completely: the lists of tables, checksums, addresses, the model, the text index, the rows of the store. The
 //! remaining data files are on disk at their full length, as holes ([`toise_lake::partial`]). Bytes of them that a
-//! request reads are fetched from the object store, verified, and kept. [`RemoteSpans`] counts them. When there are
-//! more than the replica may keep, it drops the fetched bytes of the files that it has not fetched from for the longest
-//! time.
+//! request reads are fetched from the object store, verified, and kept. [`RemoteSpans`] counts them. When they exceed
+//! the replica's limit, the fetched bytes of the least recently fetched files are dropped.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -123,7 +122,7 @@ impl RemoteSpans {
                     let remote = remote.clone();
                     tokio::spawn(async move {
                         let fetched = remote.range(&request.content, request.bytes).await;
-                        // A reader that waited too long is gone.
+                        // The reader may have given up waiting.
                         let _ = request.answer.try_send(fetched);
                     });
                 }

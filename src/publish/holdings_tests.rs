@@ -103,7 +103,7 @@ async fn what_a_replica_does_not_hold_is_fetched_when_it_is_read_and_goes_when_t
     assert_eq!(check.run(&|_| ()).damaged, []);
     drop(replica);
 
-    // With less space, the file that was fetched from longest ago becomes a hole again.
+    // With less space, the least recently fetched file becomes a hole again.
     partial::punch(&rows).unwrap();
     partial::punch(&ids).unwrap();
     let replica = open(data.path(), &remote, of(&[PARIS], 1)).await.unwrap();

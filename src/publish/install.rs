@@ -1,10 +1,10 @@
 //! Moves downloaded files to their places in the data folder of a replica.
 //!
-//! Files are placed before the files that name them. Data files, segments and models come first, then the rows of the
-//! store, so that the store has all rows that tables and indexes show. The snapshots of tables and the files that name
-//! the current model and addresses come last. Every step can be repeated. Running readers notice the last files by
-//! themselves, as they do when another process imports; a process that controls when it switches ([`super::follow`])
-//! reads them then.
+//! Files are put in place before the files that name them. Data files, segments and models come first, then the rows of
+//! the store, so that the store has all rows that tables and indexes show. The snapshots of tables and the files that
+//! name the current model and addresses come last. Every step can be repeated. Running readers notice these last files
+//! by themselves, as after an import by another process; a process that controls when it switches ([`super::follow`])
+//! reads them at that time.
 
 use std::collections::HashSet;
 use std::fs;
@@ -25,8 +25,8 @@ use toise_store::exchange::{BlockExchange, ReplicatedRows};
 /// Folder in which a text index is assembled.
 const TEXTS_DRAFT: &str = "replica.new";
 
-/// Places the files that others name; those in `holes` are placed without their content. A text index is placed once:
-/// after that, it is kept current from the rows.
+/// Puts the files that others name in place; those in `holes` without their content. A text index is installed once;
+/// after that, it is updated from the rows.
 pub(crate) fn place_files(
     replica: &ReplicaFolder,
     manifest: &Manifest,
@@ -54,7 +54,7 @@ pub(crate) fn place_files(
     place_texts(replica, manifest)
 }
 
-/// Returns whether a file is one that readers use to find others.
+/// Returns whether readers find other files through this one.
 pub(crate) fn names_others(path: &str) -> bool {
     let is_snapshot = path.starts_with(LAKE) && path.ends_with(snapshot::FILE_NAME);
     let names = [MODELS, ADDRESSES].map(|folder| format!("{folder}/{CURRENT}"));
@@ -136,7 +136,7 @@ fn place_texts(replica: &ReplicaFolder, manifest: &Manifest) -> Result<()> {
     let _ = fs::remove_dir_all(&draft);
     fs::create_dir_all(&draft).map_err(Error::io(&draft))?;
     for (_, name, content) in &files {
-        // Copies, because the index is written here, and its lists are replaced.
+        // Copied rather than linked, because this process writes the index and replaces its lists.
         let to = draft.join(name);
         fs::copy(replica.object(content), &to).map_err(Error::io(&to))?;
     }
@@ -191,8 +191,9 @@ pub(crate) fn switch(replica: &ReplicaFolder, manifest: &Manifest) -> Result<()>
     Ok(())
 }
 
-/// Deletes files that neither this nor the former snapshot names, and content that is no longer needed. Requests that
-/// started with the former snapshot can finish with its files. Files that cannot be deleted are left for the next time.
+/// Deletes files that neither this nor the previous snapshot names, and content that is no longer needed. Requests that
+/// started with the previous snapshot can finish with its files. Files that cannot be deleted are left for the next
+/// call.
 pub(crate) fn clean(replica: &ReplicaFolder, installed: &Manifest, former: Option<&Manifest>) {
     let files = installed.files.iter();
     let used: HashSet<&str> = files.map(|file| file.content.blake3.as_str()).collect();

@@ -3,10 +3,9 @@
 //! A publication ([`publisher`]) first captures one state of the data folder ([`capture`]): the files that the current
 //! snapshots of its tables, its indexes and its model name, then the rows of the store that replicas need. Their bytes
 //! become objects that are named by their own digest, are created once and never change. A numbered manifest
-//! ([`manifest`]) names all of them, and a small pointer names the newest manifest. The pointer is exchanged on the
-//! condition that it is still the one that the publication started from, so that of two publishers one wins and the
-//! other gets an error. Readers start at the pointer, so a publication that is interrupted at any byte has no effect
-//! for them.
+//! ([`manifest`]) names all of them, and a small pointer names the newest manifest. The pointer is only replaced if it
+//! is still the one that the publication started from, so of two concurrent publishers one wins and the other gets an
+//! error. Readers start at the pointer, so an interrupted publication has no effect for them.
 //!
 //! ```text
 //! current.json                      the pointer: number, digest and length of the newest manifest
@@ -16,7 +15,7 @@
 //! ```
 //!
 //! A [`replica`] follows the pointer: it downloads what it lacks, verifies every byte, and then installs the files into
-//! its own data folder, where the processes that read it notice them as they notice an import. Objects that no kept
+//! its own data folder. Processes that read the folder notice them as they notice an import. Objects that no kept
 //! manifest names are deleted later ([`garbage`]). [`remote`] is the only module that talks to the object store.
 //!
 //! Costs: a publication of a 20 GB data folder names about 850 files and, for two million properties with four million

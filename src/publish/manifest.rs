@@ -64,7 +64,7 @@ pub struct PublishedFile {
 /// A block of rows of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PublishedBlock {
-    /// Which rows.
+    /// The block: its table, keys and number of rows.
     #[serde(flatten)]
     pub block: RowBlock,
     /// Their bytes.
@@ -88,7 +88,7 @@ impl PublishedBlock {
 pub struct Manifest {
     /// Format version.
     pub format: u32,
-    /// Number of the snapshot: greater than all former ones, but not always by one.
+    /// Number of the snapshot: greater than all previous ones, but not always by one.
     pub number: u64,
     /// When the state was captured, ISO 8601.
     pub created_at: String,

@@ -1,7 +1,7 @@
 //! Files with the consumption that replicas metered, next to the snapshots: `metering/<replica>/<number>.json`.
 //!
-//! A file is created once and never changed; the writer deletes it when its sums are in the ledger. The crate
-//! `accounts` defines the contents of the files.
+//! A file is created once and never changed; the writer deletes it when its sums are in the ledger. The `accounts`
+//! crate defines the contents of the files.
 
 use bytes::Bytes;
 

@@ -27,8 +27,8 @@ use toise_base::clock::Clock;
 use toise_lake::check::Damage;
 use toise_store::exchange::schema_version;
 
-/// Existing content older than this is written again. A garbage collection that has already found it unused then sees
-/// that it is in use again.
+/// Existing content older than this is written again. A garbage collection that found it unused then sees that it is in
+/// use again.
 const RENEWED_AFTER: TimeDelta = TimeDelta::hours(1);
 /// Maximum numbers to try for a new manifest.
 const NUMBERS_TRIED: u64 = 64;
@@ -51,7 +51,7 @@ pub struct Publisher {
 /// The content that a publication sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Content that the former snapshot does not name.
+    /// Content that the previous snapshot does not name.
     New,
     /// All content, even if it exists: repairs a prefix in which objects were lost or damaged.
     All,
@@ -64,7 +64,7 @@ pub struct Publication {
     pub number: u64,
     /// When its state was captured, ISO 8601.
     pub created_at: String,
-    /// Whether this publication made it; otherwise nothing had changed since the one before.
+    /// Whether this publication created it; otherwise nothing had changed since the previous one.
     pub is_new: bool,
     /// Files of the data folder.
     pub files: usize,
@@ -74,7 +74,7 @@ pub struct Publication {
     pub bytes: u64,
     /// Objects that were sent.
     pub uploaded: usize,
-    /// Length of those, bytes.
+    /// Total length of these objects, bytes.
     pub uploaded_bytes: u64,
 }
 
@@ -98,7 +98,7 @@ impl Publication {
 ///
 /// # Errors
 /// The data folder cannot be captured; the object store fails; [`Error::Overtaken`] if another publisher was faster.
-/// Readers then see the former snapshot.
+/// Readers then see the previous snapshot.
 pub async fn publish(
     data: &Path,
     remote: &Remote,

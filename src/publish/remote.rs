@@ -1,11 +1,11 @@
 //! The object store behind a URL: all reads and writes of it go through here.
 //!
 //! There are three kinds of writes. Content is named by its digest ([`Remote::upload`]), so writing it again writes the
-//! same bytes. Manifests are created if absent ([`Remote::create`]). The pointer is exchanged on a condition
-//! ([`Remote::exchange_pointer`]). Each is repeated after errors; if the answer to a write was lost, the object itself
-//! shows whether the write succeeded. Reads verify lengths and digests.
+//! same bytes. Manifests are created if absent ([`Remote::create`]). The pointer is exchanged conditionally
+//! ([`Remote::exchange_pointer`]). Each write is repeated after errors; if the answer was lost, the object itself shows
+//! whether the write succeeded. Reads verify lengths and digests.
 //!
-//! A folder (`file://`) has no conditional update: there the exchange holds a lock file of the folder, and written
+//! A folder (`file://`) has no conditional update: for it, the exchange holds a lock file in the folder, and written
 //! files are flushed.
 
 mod files;
@@ -243,7 +243,7 @@ impl Remote {
     }
 
     /// Creates an object. Returns `false` if one with other bytes exists. One with the same bytes counts as created: it
-    /// may be our own, whose answer was lost.
+    /// may come from an earlier attempt whose answer was lost.
     ///
     /// # Errors
     /// The object store refuses it or does not answer.
@@ -370,7 +370,7 @@ impl Remote {
         }
     }
 
-    /// Returns the length of the object of some content, and its bytes from an offset on, in pieces. The answer may end
+    /// Returns the length of the object of some content, and its bytes from an offset on, in pieces. The bytes may end
     /// early or be wrong: the caller verifies the digest of the whole.
     ///
     /// # Errors

@@ -1,11 +1,11 @@
 //! A replica: a data folder whose files come from publications.
 //!
 //! [`Replica::poll`] reads the pointer and, if it names a newer snapshot, downloads the missing objects: several at
-//! once, each continued where it broke off, each verified before it gets its name. Only then [`Replica::install`] moves
-//! the files to their places, exchanges the rows of the store in one transaction, and replaces the files that name
-//! others, which running readers look at (`install.rs`). A snapshot with a missing or corrupt object changes nothing:
-//! the error names the file, and the former state stays. Of the data files, a replica of some departments downloads
-//! only those of its departments ([`super::holdings`]).
+//! once, each continued where it broke off, each verified before it gets its name. Only then does [`Replica::install`]
+//! move the files into place, exchange the rows of the store in one transaction, and replace the files that name
+//! others, which running readers check (`install.rs`). A snapshot with a missing or corrupt object changes nothing: the
+//! error names the file, and the previous state stays. Of the data files, a replica of some departments downloads only
+//! those of its departments ([`super::holdings`]).
 //!
 //! ```text
 //! replica/objects/3fa94c…      downloaded content; files of tables are hard links to it
@@ -47,7 +47,7 @@ const INSTALLED: &str = "installed.json";
 const HOLDINGS: &str = "holdings.json";
 /// Held while the replica runs.
 const LOCK_FILE: &str = "lock";
-/// Maximum times that corrupt content is fetched from its beginning: twice, in case it was damaged in transit.
+/// Maximum times that content is fetched from its beginning: twice, in case it was damaged in transit.
 const CORRUPT_MAX: u32 = 2;
 /// Attempts in a row without a byte of progress after which a download fails.
 const STALLS_MAX: u32 = 8;
@@ -161,8 +161,8 @@ impl Replica {
         &self.remote
     }
 
-    /// Completes an installation that a killed process left. All its content is already downloaded, unless the
-    /// departments have changed since. Blocks.
+    /// Completes an installation that a killed process left unfinished. All its content is already downloaded, unless
+    /// the departments have changed since. Blocks.
     ///
     /// # Errors
     /// The installation fails again.
@@ -275,7 +275,7 @@ impl Replica {
     ) -> Result<Vec<(String, &'m Content)>> {
         let applied = applied_blocks(store)?;
         let applied: HashSet<&Content> = applied.iter().map(|block| &block.content).collect();
-        // A text index is placed once; then the rows keep it current.
+        // A text index is installed once; then it is updated from the rows.
         let has_texts = self.folder.has_text_index()?;
         let is_held = |file: &&PublishedFile| {
             !(has_texts && file.path.starts_with(TEXTS) || holes.contains(&file.path))
@@ -424,7 +424,7 @@ impl Replica {
         }
     }
 
-    /// Installs a downloaded snapshot. Returns once it is on disk; readers of the data folder notice it within moments.
+    /// Installs a downloaded snapshot. Returns once it is on disk; readers of the data folder notice it shortly after.
     /// If the process is killed during the installation, [`Replica::recover`] completes it. Blocks.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! A cheap value that shows whether a data folder may have changed since it was published.
 //!
-//! It is made of the files that name all others, which are the snapshots of the tables, the current model and the
-//! current addresses, and of the store's own counters. A record that was only moved to its place changes nothing for
+//! It is derived from the files that name all others (the snapshots of the tables, the current model and the current
+//! addresses) and from counters of the store. A record that was only moved to another key does not change anything for
 //! readers, so the stamp ignores it.
 
 use std::fmt::Write;

@@ -704,7 +704,7 @@ async fn a_folder_is_published_to_like_an_object_store() {
         .unwrap();
     let now = remote.pointer_if_changed(&before).await.unwrap().unwrap();
     assert_eq!(now.pointer.number, 2);
-    // A publisher that still has the former pointer loses.
+    // A publisher that still has the previous pointer loses.
     let lost = remote
         .exchange_pointer(&before.pointer, Some(&before))
         .await

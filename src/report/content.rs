@@ -1,4 +1,4 @@
-//! What a report says, in a language, as blocks of two pages.
+//! Writes the content of a report in a language, as blocks of two pages.
 //!
 //! The first page is about the value: the interval, its parts, comparables with their map, prices over time. The second
 //! is about the place: diagnostics of the building, sales of the parcel, the market, layers, sources.
@@ -23,7 +23,7 @@ const ATTRIBUTE_CHARS: usize = 60;
 /// Height of the map, points.
 const MAP_HEIGHT: f32 = 148.0;
 
-/// Says a report in a language.
+/// Writes a report in a language.
 pub fn say(report: &HomeReport, language: Language) -> Document {
     let home = &report.home;
     let subject = match &home.address {

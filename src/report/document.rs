@@ -31,7 +31,7 @@ pub enum Block {
         label: String,
         /// The number.
         value: String,
-        /// More about it.
+        /// Further details.
         more: String,
     },
     /// A paragraph.
@@ -71,7 +71,7 @@ pub struct TableColumn {
     pub title: String,
     /// Share of the width of the table.
     pub share: f32,
-    /// Where its texts are aligned.
+    /// How its texts are aligned.
     pub align: Align,
 }
 

@@ -1,4 +1,4 @@
-//! Drawings made of lines, areas, circles and texts, which HTML shows as SVG and PDF draws as they are.
+//! Drawings made of lines, areas, circles and texts. HTML shows them as SVG; PDF draws them directly.
 
 use std::fmt::Write;
 
@@ -9,15 +9,15 @@ pub struct Color(pub u8, pub u8, pub u8);
 impl Color {
     /// Text.
     pub const INK: Self = Self(28, 36, 48);
-    /// Text that matters less.
+    /// Secondary text.
     pub const GREY: Self = Self(98, 108, 122);
     /// Lines between rows, axes.
     pub const RULE: Self = Self(208, 213, 221);
     /// Background of boxes.
     pub const PALE: Self = Self(243, 245, 248);
-    /// What a figure is about.
+    /// The subject of a figure.
     pub const MAIN: Self = Self(24, 86, 148);
-    /// What it is compared with.
+    /// What the subject is compared with.
     pub const OTHER: Self = Self(214, 120, 40);
     /// A part that lowers a price.
     pub const LOSS: Self = Self(178, 58, 58);
@@ -99,7 +99,7 @@ pub struct Text {
     pub is_bold: bool,
     /// Colour.
     pub color: Color,
-    /// What is at the position.
+    /// Which end of the text is at the position.
     pub align: Align,
 }
 
@@ -112,7 +112,7 @@ pub struct Figure {
     pub height: f32,
     /// What it shows, for readers who cannot see it.
     pub about: String,
-    /// Its parts, from the lowest up.
+    /// Its parts, in drawing order.
     pub items: Vec<Item>,
 }
 
@@ -214,7 +214,7 @@ impl Figure {
         }));
     }
 
-    /// Returns the figure as an SVG element, as wide as its place.
+    /// Returns the figure as an SVG element that fills its container's width.
     pub fn svg(&self) -> String {
         let mut out = format!(
             r#"<svg viewBox="0 0 {} {}" role="img" aria-label="{}">"#,
@@ -297,7 +297,7 @@ fn joined(points: &[[f32; 2]]) -> String {
     points.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a text with the characters escaped that HTML gives a meaning.
+/// Returns a text with the special characters of HTML escaped.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {

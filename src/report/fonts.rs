@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId};
 
-/// Text that stands for a character that the font lacks.
+/// Replacement for a character that the font lacks.
 const UNKNOWN: char = '\u{fffd}';
 
 /// A font.
@@ -14,7 +14,7 @@ pub struct MeasuredFont {
     face: Option<Face<'static>>,
 }
 
-/// A character as a glyph.
+/// A glyph of the font, with its width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredGlyph {
     /// Number of the glyph in the font.
@@ -39,7 +39,7 @@ impl MeasuredFont {
         if is_bold { &BOLD } else { &REGULAR }
     }
 
-    /// Returns the glyph of a character; that of a replacement sign for one that the font lacks.
+    /// Returns the glyph of a character, or of the replacement character if the font lacks it.
     pub fn glyph(&self, char: char) -> MeasuredGlyph {
         let Some(face) = &self.face else {
             return MeasuredGlyph {
@@ -64,7 +64,7 @@ impl MeasuredFont {
         widths.sum::<f32>() * size
     }
 
-    /// Breaks a text into lines at most as wide as `width`; a longer word has a line of its own.
+    /// Breaks a text into lines at most as wide as `width`; a longer word is on a separate line.
     pub fn wrapped(&self, text: &str, size: f32, width: f32) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         let mut line = String::new();

@@ -1,4 +1,4 @@
-//! Gathers what a report says from the tables, the model, the layers and the addresses.
+//! Gathers the data of a report from the tables, the model, the layers and the addresses.
 //!
 //! A report costs one valuation, six lookups of sales by identifier, two searches by parcel and building, and three
 //! market reports, which are cached by place. Without anything cached, most of the time goes to the market of the
@@ -55,9 +55,10 @@ const PARCEL_SALES: usize = 6;
 const LAYERS: usize = 6;
 /// Maximum distance of a feature that a report mentions, metres.
 const LAYER_REACH_M: f64 = 5_000.0;
-/// Maximum distance from a given position to the address that stands for it, metres.
+/// Maximum distance from a given position to the address that represents it, metres.
 const ADDRESS_REACH_M: f64 = 50.0;
-/// Addresses on the map; around more of them, the map would only show those nearest to the home, so it shows none.
+/// Maximum addresses on the map. If there are more, it shows none, because only those nearest to the home would be
+/// found.
 const ADDRESSES_MAX: usize = 5_000;
 /// Smallest half side of the map, metres.
 pub(crate) const MAP_M_MIN: f64 = 80.0;
@@ -109,7 +110,7 @@ pub struct Reporter {
     parcels: Arc<Parcels>,
 }
 
-/// The address of a home, if it is known to the house number.
+/// The address of a home whose house number is known.
 struct HomeAddress {
     id: String,
     label: String,
@@ -147,7 +148,7 @@ struct DiagnosticRecord {
 }
 
 impl Reporter {
-    /// Creates a reporter over a data folder. `open_data` is of an engine that has the tables of sales and diagnostics.
+    /// Creates a reporter over a data folder. The engine of `open_data` must have the tables of sales and diagnostics.
     pub fn new(
         data: &Path,
         open_data: OpenData,
@@ -168,7 +169,7 @@ impl Reporter {
     /// day of the report.
     ///
     /// # Errors
-    /// There is no model, the model knows no home of the class, or data cannot be read.
+    /// There is no model, the model does not know homes of the class, or data cannot be read.
     pub fn report(
         &self,
         request: &HomeReportRequest,
@@ -413,7 +414,7 @@ impl Reporter {
     }
 }
 
-/// Where a home is.
+/// The location of a home: its address and areas.
 struct HomePlace {
     home: ReportedHome,
     address: Option<HomeAddress>,
@@ -453,7 +454,7 @@ fn reported(estimate: &Estimate, home: &Home, valuer: &Valuer) -> ReportedEstima
     }
 }
 
-/// Returns the comparables of an estimate with what the table says of them.
+/// Returns the comparables of an estimate with their records in the table.
 fn comparables(open_data: &OpenData, estimate: &Estimate) -> Result<Vec<ReportedSale>, Error> {
     let mut sales = Vec::new();
     for comparable in &estimate.comparables {
@@ -606,7 +607,7 @@ fn diagnostics_in(found: &SearchAnswer) -> Result<Vec<DiagnosticRecord>, Error> 
         .map_err(damaged(Dataset::Dpe))
 }
 
-/// Returns the day with which a date begins.
+/// Returns the day at the start of a date text.
 fn day(text: &str) -> Option<NaiveDate> {
     text.get(..10)?.parse().ok()
 }
@@ -721,7 +722,7 @@ pub(crate) fn map_half_m(comparables: &[ReportedSale]) -> f64 {
 
 /// Returns the positions of the addresses on the map; none if there are too many.
 fn addresses_around(geocoder: &Geocoder, home: &Home, half_m: f64) -> Vec<(f64, f64)> {
-    // To the corners of a map that is twice as wide as high.
+    // Reaches the corners of a map that is twice as wide as high.
     let reach_m = half_m * 5.0_f64.sqrt();
     let near = geocoder.reverse(home.latitude, home.longitude, ADDRESSES_MAX, reach_m);
     if near.len() >= ADDRESSES_MAX {

@@ -1,4 +1,4 @@
-//! A report as a web page: one file without scripts and without anything to load.
+//! Writes a report as a web page: a single file without scripts or external resources.
 
 use crate::document::{Block, Document, Table};
 use crate::figure::{Align, escaped};

@@ -12,9 +12,9 @@ pub enum Language {
     English,
 }
 
-/// Narrow space that does not break, between groups of digits.
+/// Narrow no-break space, between groups of digits.
 const GROUP_SPACE: char = '\u{202f}';
-/// Space that does not break, before units.
+/// No-break space, before units.
 const UNIT_SPACE: char = '\u{a0}';
 
 impl Language {
@@ -76,7 +76,7 @@ impl Language {
         }
     }
 
-    /// Writes euros with a sign, also of gains.
+    /// Writes euros with a sign, including a plus sign.
     pub fn change(self, eur: f64) -> String {
         let text = self.euros(eur);
         if eur > 0.0 { format!("+{text}") } else { text }
@@ -98,7 +98,7 @@ impl Language {
         self.measure(m2, decimals, "m²")
     }
 
-    /// Writes a distance: metres, from one kilometre on kilometres.
+    /// Writes a distance in metres, or in kilometres from one kilometre.
     pub fn distance(self, metres: f64) -> String {
         if metres < 999.5 {
             self.measure(metres, 0, "m")

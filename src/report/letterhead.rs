@@ -1,4 +1,4 @@
-//! Who hands a report over: a logo and a text.
+//! The letterhead of a report: the logo and text of the person or firm that hands it over.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -88,7 +88,7 @@ impl Logo {
         }
     }
 
-    /// Returns the picture as an address that holds it.
+    /// Returns the picture as a data URL.
     pub fn data_url(&self) -> String {
         let text = BASE64_STANDARD.encode(&self.bytes);
         format!("data:{};base64,{text}", self.media_type())

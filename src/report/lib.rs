@@ -1,9 +1,9 @@
-//! The report of one home, to hand over: its value with the parts of it, comparables on a map, prices over time, the
+//! The report of one home, for handing over: its value with its parts, comparables on a map, prices over time, the
 //! energy diagnostics of its building, the sales of its parcels, the market of its commune, layers around it, sources.
 //!
-//! [`Reporter`] gathers a [`HomeReport`], which serialises as JSON. [`content`] says it in a language as a [`document`]
-//! of blocks, which [`html`] writes as a web page without scripts or external files and [`pdf`] as two pages of A4.
-//! Drawings are made once ([`charts`]) and shown as SVG or drawn into the PDF.
+//! [`Reporter`] gathers a [`HomeReport`], which serialises as JSON. [`content`] writes it in a language as a
+//! [`document`] of blocks. [`html`] writes the document as a web page without scripts or external files, [`pdf`] as two
+//! pages of A4. Drawings are made once ([`charts`]) and shown as SVG or drawn into the PDF.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What a report says, before it is written in a language: the JSON form of a report.
+//! The data of a report before it is written in a language; also its JSON form.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A report as PDF: two pages of A4 with embedded fonts.
+//! Writes a report as PDF: two pages of A4 with embedded fonts.
 //!
 //! The pages are laid out as figures, from the top down; then their parts are drawn. Lengths are points (1/72 inch).
 
@@ -178,7 +178,7 @@ impl Page {
     }
 }
 
-/// Lays the pages of a document out. `is_complete` of the answer tells whether everything fits.
+/// Lays out the pages of a document; the flag says whether everything fits.
 pub(crate) fn layout(
     document: &Document,
     letterhead: &Letterhead,

@@ -1,4 +1,4 @@
-//! What a report is asked for: the home, by the names of a portfolio's columns, and the language.
+//! Parses the request for a report: the home, with the names of a portfolio's columns, the language and the format.
 
 use std::sync::LazyLock;
 
@@ -107,7 +107,7 @@ fn inputs() -> impl Iterator<Item = &'static HomeField> {
 pub struct HomeReportRequest {
     /// The home.
     pub home: Home,
-    /// How its address was understood; `None` if a position was given.
+    /// The result of locating its address; `None` if a position was given.
     pub located: Option<Resolved>,
     /// Language.
     pub language: Language,

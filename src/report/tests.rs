@@ -1,4 +1,4 @@
-//! Reports of the largest size in both languages: everything fits, and nothing overlaps.
+//! Tests that reports of the largest size fit in both languages, and that nothing overlaps.
 
 use chrono::NaiveDate;
 use serde_json::json;

@@ -15,8 +15,8 @@ use toise_accounts::meter::{LimitExceeded, RateClock, RateState};
 use toise_base::clock::Clock;
 use toise_transport::client_address::rate_key;
 
-/// Number of checks after which full buckets are removed, so that the table holds the addresses of about this many
-/// calls.
+/// Number of checks after which addresses with their full rate left are removed, so that the table holds the addresses
+/// of about this many calls.
 const CHECKS_PER_CLEANUP: u32 = 65_536;
 
 type Limiter =

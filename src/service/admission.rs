@@ -71,10 +71,10 @@ pub struct Caller<'c> {
 pub struct CallRules {
     /// Who may make it.
     pub access: Access,
-    /// Its consumption type; a counted call reserves a place in the quota of its key.
+    /// Its consumption type; a counted call is reserved in the quota of its key.
     pub counting: Counting,
-    /// Whether admission counts the call against the rate of its key. MCP does not count its messages here but later: a
-    /// tool call as the request that it makes.
+    /// Whether admission counts the call against the rate of its key. Messages of MCP are counted later: a tool call
+    /// counts as the request that it makes.
     pub counts_against_rate: bool,
 }
 
@@ -125,9 +125,10 @@ impl From<ApiError> for Refused {
 }
 
 impl Admitted {
-    /// Takes the place in the month's quota, which is released unless it is committed; `None` if the call is free.
+    /// Takes the reservation in the month's quota, which is released unless it is committed; `None` if the call is
+    /// free.
     ///
-    /// Separate from admission because a call that is replayed under an idempotency key needs no place.
+    /// Separate from admission because a call that is replayed under an idempotency key needs no reservation.
     ///
     /// # Errors
     /// The quota is used up, or the store cannot be read.

@@ -1,4 +1,4 @@
-//! Billing of calls: the only place that reserves quota and spends credits, for HTTP, Flight SQL and MCP.
+//! Billing of calls: only this module reserves quota and spends credits, for HTTP, Flight SQL and MCP.
 
 use std::sync::Arc;
 

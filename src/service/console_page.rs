@@ -7,7 +7,7 @@ use warp::http::header::HeaderValue;
 use crate::settings::{ConsoleSettings, ServerSettings};
 
 /// The content security policy. The page may load its own files, the tiles, and images that the map creates. Inline
-/// scripts and styles are forbidden; MapLibre and uPlot position what they draw by the styles of elements, which
+/// scripts and styles are forbidden; MapLibre and uPlot position elements through their `style` properties, which
 /// scripts may set.
 const POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; \
     img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -1,5 +1,5 @@
-//! Isochrones: areas within reach of a position, computed by the public service of the Géoplateforme or by one of the same
-//! contract.
+//! Isochrones: areas within reach of a position, computed by the public service of the Géoplateforme or by one with the
+//! same API.
 //!
 //! An answer is kept for a day, because equal requests come in bursts: the pages of a search, the tiles of a map.
 
@@ -17,7 +17,7 @@ use toise_contract::Fault;
 use toise_contract::isochrone::{Isochrone, Mode};
 use toise_net::{Client, RetryPolicy};
 
-/// Data of the service that has both modes.
+/// Resource of the service that supports both modes.
 const RESOURCE: &str = "bdtopo-valhalla";
 /// Maximum time of a request to the service, waiting included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
 /// Maximum requests to the service at the same time.
 const AT_ONCE_MAX: usize = 4;
-/// Answers kept, and for how long.
+/// Maximum answers kept, and for how long they are kept.
 const KEPT_MAX: u64 = 1_000;
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3_600);
 /// Time after which a failed request may be repeated, seconds.
@@ -45,7 +45,8 @@ struct Inner {
 }
 
 impl Isochrones {
-    /// Creates the service at an address; without one, every question is refused. Sends no request yet.
+    /// Creates the client of the service at an address; if the address is empty, every request is refused. Sends no
+    /// request yet.
     ///
     /// # Errors
     /// The HTTP client cannot be set up.
@@ -69,10 +70,10 @@ impl Isochrones {
         })))
     }
 
-    /// Returns the area as a GeoJSON geometry. `path` is where the question stands in the request.
+    /// Returns the area as a GeoJSON geometry. `path` is the position of the isochrone in the request, for errors.
     ///
     /// # Errors
-    /// No service is set, it refuses the question, or it does not answer.
+    /// No service is configured, it refuses the request, or it does not respond.
     pub async fn area(&self, question: &Isochrone, path: &str) -> Result<Arc<Value>, ApiError> {
         let Some(address) = &self.0.address else {
             let rule = "isochrones are not available here: the setting geocoding.isochrones names no service";
@@ -114,14 +115,14 @@ impl Isochrones {
     }
 }
 
-/// Returns the address of the answer to a question.
+/// Returns the URL that requests an isochrone.
 fn question_url(service: &Url, question: &Isochrone) -> Url {
     let profile = match question.mode {
         Mode::Car => "car",
         Mode::Walk => "pedestrian",
     };
     let mut url = service.clone();
-    // To the metre and second, so that equal questions are recognised.
+    // Rounded to the metre and the second, so that equal requests are recognised.
     url.query_pairs_mut()
         .append_pair("resource", RESOURCE)
         .append_pair("point", &format!("{:.5},{:.5}", question.lon, question.lat))

@@ -1,4 +1,4 @@
-//! The state of the running service and the one gate that admits calls, over HTTP, Flight SQL and MCP.
+//! The state of the running service, and the single gate that admits calls over HTTP, Flight SQL and MCP.
 //!
 //! [`App`] holds the state that all calls share, in a few groups. [`admission::admit`] authenticates a call, checks
 //! network, scope, rate and quota, and returns an [`admission::Admitted`]. [`billing`] spends the credits of a call.

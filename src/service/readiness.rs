@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 
 use toise_base::supervise::Supervisor;
 
-/// The readiness of the service, as reported by `/healthz`. It begins as starting. A service with a dead worker
-/// is never ready; one with a worker that hangs or with an obstacle is not ready while that lasts. Cheap to clone.
+/// The readiness of the service, as reported by `/healthz`. Its first phase is starting. A service with a dead worker
+/// is never ready again; one with a hanging worker or an obstacle is not ready while that lasts. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     phase: Arc<AtomicU8>,

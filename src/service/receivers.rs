@@ -26,7 +26,7 @@ pub struct ReceiverChecker {
 }
 
 impl ReceiverChecker {
-    /// Returns a checker that allows what an egress guard allows.
+    /// Returns a checker that allows the same addresses as an egress guard.
     pub fn new(gate: EgressGuard) -> Self {
         Self { gate }
     }

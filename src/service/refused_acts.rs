@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-/// Maximum refused attempts of a key that become entries in [`REFUSALS_EVERY`]; the others are only counted.
+/// Maximum refused attempts of a key that become entries per [`REFUSALS_EVERY`]; further ones are only counted.
 const REFUSALS_MAX: u32 = 20;
 /// Time after which refused attempts of a key become entries again.
 const REFUSALS_EVERY: Duration = Duration::from_secs(3_600);
@@ -29,8 +29,8 @@ struct Refusals {
 }
 
 impl RefusedActs {
-    /// Counts an attempt at `now`, a monotonic time. If the attempt becomes an entry, returns how many before it did
-    /// not.
+    /// Counts an attempt at `now`, a monotonic time. If the attempt becomes an entry, returns how many attempts since
+    /// the last entry did not.
     pub fn count(&self, key_id: Uuid, now: Duration) -> Option<u64> {
         let mut keys = self.0.lock();
         let is_full = keys.len() >= KEYS_MAX && !keys.contains_key(&key_id);

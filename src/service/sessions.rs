@@ -1,9 +1,10 @@
 //! Sessions of the console: a browser that sent a key once is identified by a cookie for 8 hours.
 //!
-//! A session holds the text of its key in memory only. The key is verified with every request, so a revoked key ends
+//! A session holds the text of its key, only in memory. The key is verified with every request, so a revoked key ends
 //! its sessions at once. Scripts cannot read the cookie, and it is never sent from another site. In addition, a call
 //! that changes something must carry the session's token in a header, which no other site can know. Sessions end with
-//! the process. Their time is monotonic, so setting the clock forward ends no session.
+//! the process. Their lifetime is measured by the monotonic clock, so setting the system clock forward does not end
+//! them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ pub struct Sessions {
 #[derive(Default)]
 struct State {
     sessions: HashMap<String, Session>,
-    /// The key of each code, and until when the code can be exchanged, monotonic time.
+    /// The key of each code, and the time until which the code can be exchanged (monotonic).
     codes: HashMap<String, (String, Duration)>,
 }
 
@@ -93,8 +94,8 @@ impl Sessions {
         }
     }
 
-    /// Creates a code that [`Self::redeem`] exchanges once for the key. If `CODES_MAX` codes are open, it cannot be
-    /// exchanged.
+    /// Creates a code that [`Self::redeem`] exchanges once for the key. If `CODES_MAX` codes are open already, the new
+    /// code cannot be exchanged.
     pub fn code_for(&self, key: &str) -> String {
         let code = random_text();
         let now = self.clock.monotonic();
@@ -108,7 +109,7 @@ impl Sessions {
         code
     }
 
-    /// Returns the key of a code and uses the code up; `None` if the code is unknown or expired.
+    /// Returns the key of a code and invalidates the code; `None` if the code is unknown or expired.
     pub fn redeem(&self, code: &str) -> Option<String> {
         let (key, until) = self.state.lock().codes.remove(code)?;
         (until > self.clock.monotonic()).then_some(key)

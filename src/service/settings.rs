@@ -104,12 +104,12 @@ impl ServerSettings {
         })
     }
 
-    /// Returns the proxies in front of the service. The settings were checked before, so none is left out.
+    /// Returns the proxies in front of the service. The settings were validated, so no entry is dropped.
     pub fn proxies(&self) -> Networks {
         Networks::parse(&self.trusted_proxies).unwrap_or_default()
     }
 
-    /// Returns the origins whose pages may call. The settings were checked before, so none is left out.
+    /// Returns the origins whose pages may call. The settings were validated, so no entry is dropped.
     pub fn origins(&self) -> AllowedOrigins {
         AllowedOrigins::parse(&self.cors_origins).unwrap_or_default()
     }

@@ -23,8 +23,8 @@ fn url_of(base: &str, file: &str) -> String {
     format!("{}/{file}", base.trim_end_matches('/'))
 }
 
-/// Asks for the versions of the files of departments, by name of the file. A file that is not published is left out. If
-/// the source fails, departments after that are not asked.
+/// Asks for the versions of the files of departments, by name of the file. Files that are not published are omitted. If
+/// the source fails, the remaining departments are not queried.
 ///
 /// # Errors
 /// An unknown department.
@@ -52,8 +52,8 @@ pub async fn published(
     Ok(published)
 }
 
-/// Downloads addresses and named places of departments. The two files of a department replace what the table holds of
-/// it.
+/// Downloads addresses and named places of departments. The two files of a department replace all rows of it in the
+/// table.
 ///
 /// # Errors
 /// An unknown department, or a file that cannot be downloaded. Files downloaded so far are kept for the next attempt.
@@ -70,7 +70,7 @@ pub async fn fetch(
     Ok(fetched)
 }
 
-/// Downloads as [`fetch`] does, but leaves out departments with a damaged file, and stops when the source fails. Both are
+/// Downloads as [`fetch`] does, but skips departments with a damaged file, and stops when the source fails. Both are
 /// listed as failures.
 ///
 /// # Errors

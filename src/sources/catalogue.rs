@@ -1,5 +1,5 @@
-//! The national catalogue of open data (data.gouv.fr, an installation of udata): the files of a dataset with their sizes,
-//! dates and checksums, and whether a downloaded file is the one listed.
+//! The national catalogue of open data (data.gouv.fr, an installation of udata): lists the files of a dataset with
+//! their sizes, dates and checksums, and checks whether a downloaded file is the one listed.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,7 +18,7 @@ pub const CATALOGUE_BASE: &str = "https://www.data.gouv.fr/api/1";
 
 /// Maximum size of the description of a dataset, bytes; those of sales have about 50 kB.
 const DATASET_BYTES_MAX: u64 = 16 << 20;
-/// Bytes of a file that are digested at once.
+/// Bytes of a file that are hashed at once.
 const DIGEST_BYTES: usize = 1 << 18;
 
 /// A file that a dataset lists.
@@ -32,9 +32,9 @@ pub struct Resource {
     pub format: String,
     /// Role in the dataset: `main`, `documentation`, `update`, …; empty if it is not stated.
     pub role: String,
-    /// Size, bytes. Only of files in the catalogue's own storage: others change without it.
+    /// Size, bytes; given only for files in the catalogue's own storage, because others change without notice.
     pub bytes: Option<u64>,
-    /// Checksum, if it is of a known kind.
+    /// Checksum, if its kind is known.
     pub checksum: Option<Checksum>,
     /// When the file was last changed.
     pub last_modified: Option<DateTime<Utc>>,
@@ -115,7 +115,7 @@ impl Checksum {
         is_hex.then_some(Self { kind, digest })
     }
 
-    /// Computes the checksum of the same kind of a file; reads all of it.
+    /// Computes the checksum of a file, of the same kind; reads the whole file.
     fn of_file(&self, path: &Path) -> std::io::Result<Self> {
         let mut file = File::open(path)?;
         let mut computation = Computation::new(self.kind);
@@ -141,8 +141,8 @@ impl std::fmt::Display for Checksum {
 }
 
 impl Resource {
-    /// Compares a downloaded file with the listed checksum, or without one with the size. A resource with neither agrees
-    /// with every file.
+    /// Compares a downloaded file with the listed checksum or, if there is none, with the size. A resource with neither
+    /// agrees with every file.
     ///
     /// # Errors
     /// [`Error::Differs`] if they disagree; the file cannot be read.
@@ -229,7 +229,7 @@ fn time(text: &str) -> Option<DateTime<Utc>> {
 /// Lists the files of a dataset, in the catalogue's order. `dataset` is its identifier or the name in its address.
 ///
 /// # Errors
-/// The catalogue cannot be reached, has no such dataset (404), or answers something else.
+/// The catalogue cannot be reached, has no such dataset (404), or gives an unexpected answer.
 pub async fn resources(client: &Client, base: &str, dataset: &str) -> Result<Vec<Resource>, Error> {
     let url = format!("{}/datasets/{dataset}/", base.trim_end_matches('/'));
     let answer = client.get(&url, DATASET_BYTES_MAX).await?;
@@ -278,7 +278,7 @@ mod tests {
         assert!(message.contains(ABC_SHA1), "{message}");
         let wrong = resource("md5", &"0".repeat(32), Some(3)).verify(&path);
         assert!(wrong.unwrap_err().to_string().contains(ABC_MD5));
-        // A kind that is not computed leaves the size.
+        // For a kind that is not computed, only the size is compared.
         assert!(resource("crc32", "352441c2", Some(3)).verify(&path).is_ok());
         assert!(
             resource("crc32", "352441c2", Some(4))

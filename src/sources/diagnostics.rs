@@ -1,7 +1,7 @@
 //! Downloads energy diagnostics: a sequence of pages of the data-fair API, each with the URL of the next.
 //!
-//! A refresh asks for the diagnostics that changed since a day ([`Since::Changed`]): a correction keeps the date of issue,
-//! and has a new date of last change.
+//! A refresh asks for the diagnostics that changed since a given day ([`Since::Changed`]): a correction keeps the date
+//! of issue, and has a new date of last change.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ const NUMBER: &str = "numero_dpe";
 /// Column with the day of the last change.
 const CHANGED: &str = "date_derniere_modification_dpe";
 
-/// Which diagnostics of departments to download. Days are `yyyy-mm-dd`.
+/// Which diagnostics to download. Days are `yyyy-mm-dd`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Since {
     /// All.
@@ -219,7 +219,7 @@ pub async fn numbers(client: &Client, base: &str, code: &str) -> Result<BTreeSet
     Ok(numbers)
 }
 
-/// Returns the URL of lines of departments.
+/// Returns the URL of the `lines` of some departments.
 fn lines(base: &str, codes: &[String], since: &Since, parameters: &[(&str, &str)]) -> String {
     let mut conditions = Vec::new();
     if !codes.is_empty() {

@@ -1,12 +1,13 @@
-//! The official sources of open data: what they publish, and downloads into `<data>/downloads` within their rate limits.
-//! An interrupted download resumes where it stopped, and a file is handed to the import only when it is whole.
+//! The official sources of open data: finds out what they publish, and downloads it into `<data>/downloads` within
+//! their rate limits. An interrupted download resumes where it stopped, and a file is handed to the import only when it
+//! is complete.
 //!
 //! [`catalogue`] lists the published files of a dataset. [`sales`] finds the files of departments and years through it
-//! and falls back to other places; [`addresses`] are two files per department, [`diagnostics`] pages of an API.
+//! and falls back to other locations; [`addresses`] are two files per department, [`diagnostics`] pages of an API.
 //!
-//! Each source can be asked in two ways: for the versions that it has ([`FileVersion`], [`diagnostics::survey`]), and for
-//! the files. An import fails with the first file that it does not get. A refresh takes the others, and reports the
-//! failures ([`FetchedSources::failures`]).
+//! Each source can be asked in two ways: for the versions that it has ([`FileVersion`], [`diagnostics::survey`]), and
+//! for the files. An import fails at the first file that it does not get. A refresh continues with the other files, and
+//! reports the failures ([`FetchedSources::failures`]).
 
 #![forbid(unsafe_code)]
 
@@ -45,7 +46,7 @@ pub enum Error {
     /// An unknown department.
     #[error("department {0}: unknown department")]
     Department(String),
-    /// The response is not what the address is for.
+    /// The response is not what the address should return.
     #[error("{url}: not {expected}: {reason}")]
     Answer {
         /// The requested address.
@@ -75,10 +76,10 @@ pub enum Error {
         /// What is wrong.
         reason: io::Error,
     },
-    /// No place has the files.
+    /// No location has the files.
     #[error("no sales could be fetched: {}", reasons.join("; "))]
     Unavailable {
-        /// Each place that was asked, with what went wrong.
+        /// Each location that was tried, with what went wrong.
         reasons: Vec<String>,
     },
     /// A downloaded file cannot be read or written.
@@ -92,7 +93,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether another place may still have the file: the place was unreachable, failed, or lacks it.
+    /// Returns whether another location may still have the file: this one was unreachable, failed, or lacks it.
     fn is_of_place(&self) -> bool {
         match self {
             Self::Net(error) => !matches!(error, net::Error::Setup(_) | net::Error::File { .. }),
@@ -101,7 +102,7 @@ impl Error {
         }
     }
 
-    /// Returns whether only this file is bad, so that others of the same place may be good.
+    /// Returns whether only this file is bad, so that others at the same location may be good.
     fn is_of_file(&self) -> bool {
         matches!(self, Self::Differs { .. } | Self::Damaged { .. })
     }
@@ -118,7 +119,7 @@ pub struct FileVersion {
     pub url: String,
     /// Checksum, entity tag or date: differs between versions at one address.
     pub tag: String,
-    /// When the file was last changed, if the place says so.
+    /// When the file was last changed, if known.
     pub changed: Option<DateTime<Utc>>,
     /// Size, bytes.
     pub bytes: Option<u64>,
@@ -157,7 +158,7 @@ impl FileVersion {
 pub struct PublishedFiles {
     /// Version by key: name of the file, or department and year of its sales.
     pub versions: BTreeMap<String, FileVersion>,
-    /// What could not be asked, in words.
+    /// What could not be queried, in words.
     pub failures: Vec<String>,
 }
 
@@ -185,7 +186,7 @@ fn check(codes: &[String]) -> Result<(), Error> {
     }
 }
 
-/// What every download needs.
+/// The context of every download.
 #[derive(Clone, Copy, Debug)]
 pub struct Downloads<'a> {
     /// The client.
@@ -215,8 +216,8 @@ impl Downloads<'_> {
         downloaded
     }
 
-    /// Downloads a file of an official edition. Without a date in the catalogue, its edition is the month in which the
-    /// server says that it was last changed. `slices` are those that it covers completely; without them, they are
+    /// Downloads a file of an official edition. If the catalogue has no date, the edition is the month of the last
+    /// change according to the server. `slices` are the slices that the file covers completely; if not given, they are
     /// derived from its rows.
     ///
     /// A packed file that cannot be unpacked is deleted, so that the next attempt downloads it again.
@@ -252,7 +253,8 @@ impl Downloads<'_> {
     }
 }
 
-/// Unpacks a gzip file to nowhere, which compares its content with its checksum; reads about 300 MB/s of content.
+/// Unpacks a gzip file and discards the output, which compares the content with its checksum; reads about 300 MB/s of
+/// content.
 fn unpack(path: &Path) -> io::Result<()> {
     let mut unpacked = MultiGzDecoder::new(File::open(path)?);
     io::copy(&mut unpacked, &mut io::sink()).map(drop)

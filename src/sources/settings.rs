@@ -13,8 +13,8 @@ pub struct RefreshSettings {
     pub every_h: u64,
     /// First hour of the day, in UTC, at which a refresh may start, from 0 to 23.
     pub from_h: u32,
-    /// Hour of the day, in UTC, from which no refresh starts, from 1 to 24. If it is not later than `from_h`, the window
-    /// spans midnight.
+    /// Hour of the day, in UTC, from which no refresh starts, from 1 to 24. If it is not later than `from_h`, the
+    /// window spans midnight.
     pub until_h: u32,
     /// Codes of the departments to refresh, separated by commas; empty for those that the data folder holds.
     pub departments: String,

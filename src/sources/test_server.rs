@@ -1,4 +1,4 @@
-//! A local server for tests of downloads, which answers as a script says, and what tests send and compare.
+//! A local server with scripted answers for tests of downloads, and helpers for these tests.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -12,12 +12,12 @@ use toise_net::{Client, RetryPolicy};
 /// What the server does with one request.
 pub struct Reply {
     bytes: Vec<u8>,
-    /// Whether the connection then stays open without another byte.
+    /// Whether the connection stays open afterwards without another byte.
     stalls: bool,
 }
 
 impl Reply {
-    /// Sends bytes, then nothing more without closing the connection.
+    /// Sends bytes, then leaves the connection open without sending more.
     pub fn stalling(bytes: Vec<u8>) -> Self {
         Self {
             bytes,

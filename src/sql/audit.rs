@@ -1,8 +1,8 @@
 //! The audit log of SQL over the network: one row of the ledger's file per query, written before the query runs and
 //! completed when it ends.
 //!
-//! A row that still has no outcome after a restart (shown as `running`) belongs to a query that the end of the process
-//! cut off.
+//! A row that still has no outcome after a restart (shown as `running`) belongs to a query that was cut off when the
+//! process ended.
 
 use chrono::{DateTime, Duration, Utc};
 use rusqlite::{Row, Transaction};
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Durability, Store};
 
-/// Maximum characters of a query that are kept; the digest is of the whole text.
+/// Maximum characters of a query that are kept; the digest covers the whole text.
 const TEXT_CHARS_MAX: usize = 16_384;
 /// Maximum characters of an error that are kept.
 const ERROR_CHARS_MAX: usize = 500;
@@ -30,7 +30,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Its name in the log and in metrics.
+    /// Returns its name in the log and in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Protocol::Http => "http",
@@ -60,9 +60,9 @@ pub struct Ending {
     pub outcome: String,
     /// The error, if there was one.
     pub error: Option<String>,
-    /// Rows of the answer.
+    /// Rows of the result.
     pub rows: u64,
-    /// Bytes of the answer.
+    /// Bytes of the result.
     pub bytes: u64,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
@@ -81,7 +81,7 @@ pub struct AuditEntry {
     pub protocol: String,
     /// When the query arrived.
     pub at: DateTime<Utc>,
-    /// Its text, possibly cut.
+    /// Its text, possibly truncated.
     pub query: String,
     /// BLAKE3 of its whole text, 128 bits, hexadecimal.
     pub digest: String,
@@ -113,7 +113,7 @@ impl AuditLog {
     /// Records that a query arrived. On return the row survives the end of the process.
     ///
     /// # Errors
-    /// The log cannot be written; the query must not run then.
+    /// The log cannot be written; the query must then not run.
     pub async fn begin(&self, caller: Caller, query: &str) -> store::Result<()> {
         let at = self.clock.now();
         let digest = blake3::hash(query.as_bytes()).to_hex();

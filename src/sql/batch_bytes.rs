@@ -1,4 +1,4 @@
-//! The bytes of the rows of a batch, without other rows in the same buffers.
+//! Counts the bytes of the rows of a batch, without other rows in the same buffers.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::DataType;
@@ -6,8 +6,8 @@ use arrow::datatypes::DataType;
 /// Bytes of the rows that are encoded at once.
 const PART_BYTES: usize = 2 << 20;
 
-/// Splits a batch into parts of about [`PART_BYTES`], because the encoded form of each, such as text, is larger than
-/// it.
+/// Splits a batch into parts of about [`PART_BYTES`], because the encoded form of a part, such as text, is larger than
+/// the part.
 pub(crate) fn parts(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + use<> {
     let batch = batch.clone();
     let count = batch_bytes(&batch).div_ceil(PART_BYTES).max(1);

@@ -29,7 +29,7 @@ const ROW_GROUP_ROWS: usize = 65_536;
 const ROW_GROUP_BYTES: usize = 32 << 20;
 /// Bytes that are collected before they are sent as one piece.
 const PIECE_BYTES: usize = 256 << 10;
-/// Level of zstd: fast, since a client waits.
+/// Level of zstd: a fast one, since a client is waiting.
 const ZSTD_LEVEL: i32 = 1;
 
 /// A format of rows.
@@ -82,7 +82,7 @@ impl RowFormat {
             .map(|(_, format)| *format)
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         let mut known = Self::NAMES.iter();
         known
@@ -90,7 +90,7 @@ impl RowFormat {
             .map_or("json", |(name, _)| name)
     }
 
-    /// Its media type.
+    /// Returns its media type.
     pub fn media_type(self) -> &'static str {
         match self {
             RowFormat::Arrow => "application/vnd.apache.arrow.stream",
@@ -102,7 +102,7 @@ impl RowFormat {
         }
     }
 
-    /// Whether it is text, which is compressed as a whole.
+    /// Returns whether it is text, which is compressed as a whole.
     pub fn is_text(self) -> bool {
         use RowFormat::{Csv, GeoJson, Json, Ndjson, SafeCsv};
         matches!(self, Csv | SafeCsv | Json | Ndjson | GeoJson)
@@ -259,7 +259,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Starts an answer. JSON is wrapped as `{"data": …}`. If `compresses`, a text is one zstd frame, and Arrow
+    /// Starts a result. JSON is wrapped as `{"data": …}`. If `compresses`, a text format is one zstd frame, and Arrow
     /// compresses its buffers.
     ///
     /// # Errors
@@ -299,10 +299,10 @@ impl Encoder {
         Ok((bytes >= PIECE_BYTES).then(|| Bytes::from(take())))
     }
 
-    /// Ends the answer and returns the last piece.
+    /// Ends the result and returns the last piece.
     ///
     /// # Errors
-    /// The encoder fails, which does not depend on the rows.
+    /// The encoder fails, for a reason other than the rows.
     pub fn finish(self) -> Result<Bytes, EncodeError> {
         let mut out = self.writer.finish()?;
         if self.format == RowFormat::Json {

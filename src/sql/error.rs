@@ -11,7 +11,7 @@ pub struct Position {
     pub column: u64,
 }
 
-/// The reason why a query has no answer, or no complete one.
+/// The reason why a query has no result, or an incomplete one.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
     /// The query is not valid, or failed on a value.
@@ -68,7 +68,7 @@ impl SqlError {
         SqlError::invalid("the query cannot be computed: a value or a column of it is too long")
     }
 
-    /// The position of the fault, if it is known.
+    /// Returns the position of the fault, if it is known.
     pub fn position(&self) -> Option<Position> {
         match self {
             SqlError::Invalid { position, .. } => *position,

@@ -52,8 +52,8 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> 
         }
         DataFusionError::ResourcesExhausted(_) => return SqlError::Limit(Limit::Memory),
         DataFusionError::SQL(parser, _) => return syntax(parser, sql),
-        // The engine refuses some expressions late, with an internal error: comparisons of types that have no order,
-        // patterns that do not compile. The query causes it, not the service.
+        // The engine refuses some expressions late and with an internal error, such as comparisons of types that have
+        // no order and patterns that do not compile. The query causes these errors, not the service.
         DataFusionError::Internal(message) => {
             tracing::warn!(error = %message, "the engine failed on a query");
             format!("the engine cannot compute this: {}", plain(message))
@@ -65,7 +65,7 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> 
     named(&error, sql, known, position)
 }
 
-/// Returns what is wrong with a regular expression that does not compile. The engine hides it in an error of its own.
+/// Returns what is wrong with a regular expression that does not compile. The engine wraps it in another error.
 fn pattern_fault(error: &DataFusionError) -> Option<String> {
     let error: &(dyn Error + 'static) = error;
     std::iter::successors(Some(error), |error| (*error).source()).find_map(|error| {
@@ -185,7 +185,7 @@ fn named(message: &str, sql: &str, known: &KnownNames, position: Option<Position
     }
 }
 
-/// Returns the part of a message that says what is wrong, without where in the engine the error occurred.
+/// Returns the part of a message that says what is wrong, without the location in the engine.
 fn plain(message: &str) -> &str {
     let mut rest = message.rsplit("caused by\n").next().unwrap_or(message);
     if let Some(start) = rest.find(NO_FUNCTION) {

@@ -90,8 +90,8 @@ impl QueryLimits {
         usize::try_from(self.memory_mib * MIB).unwrap_or(usize::MAX)
     }
 
-    /// Returns the bytes that the process of a query may take beyond its own: its memory, and what passes between its
-    /// operators, which the engine does not count.
+    /// Returns the bytes that a process may use for a query, in addition to its own memory: the memory of the query,
+    /// and the batches between its operators, which the engine does not count.
     pub fn process_bytes(self) -> usize {
         self.memory_bytes().saturating_add(IN_TRANSIT_BYTES)
     }
@@ -115,7 +115,7 @@ pub enum Limit {
     Time(Duration),
     /// More time on the processor than its time limit allows on all its threads.
     Processor,
-    /// More of something in the text than allowed.
+    /// More of some construct in the text than allowed.
     Text(Cow<'static, str>, usize),
 }
 

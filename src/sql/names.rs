@@ -1,4 +1,4 @@
-//! The names that a query may use, and those most similar to a name that does not exist.
+//! The names that a query may use; finds those most similar to a name that does not exist.
 
 use datafusion::prelude::SessionContext;
 

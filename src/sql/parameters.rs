@@ -10,7 +10,7 @@ use crate::text::TEXT_BYTES_MAX;
 
 /// Maximum parameters of a query.
 pub const PARAMETERS_MAX: usize = 1_000;
-/// Maximum bytes of all parameters of a query: the same as for a query's text, which could contain them.
+/// Maximum bytes of all parameters of a query: the same limit as for a query's text, which could contain them.
 pub const PARAMETERS_BYTES_MAX: usize = TEXT_BYTES_MAX;
 
 /// Reads parameters from JSON: an array for `$1` and `?`, an object for `$name`.

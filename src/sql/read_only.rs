@@ -1,4 +1,4 @@
-//! Plans statements that only read: everything that writes, defines or sets anything is refused.
+//! Plans statements that only read; statements that write, define or set anything are refused.
 
 use datafusion::prelude::{DataFrame, SQLOptions};
 use datafusion::sql::parser::Statement;
@@ -18,7 +18,7 @@ pub(crate) async fn parsed(session: &Session, sql: &str) -> Result<Statement, Sq
     })
 }
 
-/// Plans a statement that has been measured; `sql` is its text.
+/// Plans a statement whose text was checked; `sql` is that text.
 pub(crate) async fn planned(
     session: &Session,
     sql: &str,

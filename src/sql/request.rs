@@ -1,4 +1,4 @@
-//! Query requests of keys.
+//! The request of a key to run a query.
 
 use datafusion::common::ParamValues;
 use serde::{Deserialize, Serialize};
@@ -19,13 +19,13 @@ pub struct SqlRequest {
     pub key_limits: SqlLimits,
     /// Limits of the request; they cannot raise those of the key.
     pub limits: RequestedLimits,
-    /// The form of the parts of the answer.
+    /// The form of the parts of the result.
     pub output: Output,
     /// The caller.
     pub caller: Caller,
 }
 
-/// The form of the parts of an answer.
+/// The form of the parts of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Output {
     /// Batches of rows.

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 use crate::SqlError;
 use crate::limits::Limit;
 
-/// How much longer than the time limit a caller waits for a query that does not notice the limit itself, because it
-/// computes without yielding.
+/// How much longer than the time limit a caller waits for a query that does not notice the limit because it computes
+/// without yielding.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A part of an answer.
+/// A part of a result.
 #[derive(Clone, Debug)]
 pub enum Piece {
     /// Rows.
@@ -24,7 +24,7 @@ pub enum Piece {
     Bytes(Bytes),
 }
 
-/// The part of an answer that is known before the first row.
+/// The data that is known before the first row.
 #[derive(Clone, Debug)]
 pub struct Opened {
     /// The columns.
@@ -38,7 +38,7 @@ pub struct Opened {
 pub struct QueryShape {
     /// The columns of its answer.
     pub schema: SchemaRef,
-    /// Names and types of its placeholders, sorted; a type is `None` where it does not follow from the query.
+    /// Names and types of its placeholders, sorted; a type is `None` if it does not follow from the query.
     pub parameters: Vec<(String, Option<DataType>)>,
 }
 
@@ -78,12 +78,12 @@ impl RunningQuery {
         }
     }
 
-    /// The columns of the answer.
+    /// Returns the columns of the result.
     pub fn schema(&self) -> &SchemaRef {
         &self.opened.schema
     }
 
-    /// The versions of the tables, as [`crate::tables::describe`] writes them.
+    /// Returns the versions of the tables, as [`crate::tables::describe`] writes them.
     pub fn snapshots(&self) -> &str {
         &self.opened.snapshots
     }
@@ -96,8 +96,7 @@ impl RunningQuery {
         }
     }
 
-    /// Returns the next bytes, at least `bytes_min` of them unless the answer ends before; the flag says whether it has
-    /// ended.
+    /// Returns the next bytes, at least `bytes_min` unless the result ends first; the flag says whether it has ended.
     ///
     /// # Errors
     /// The query failed.

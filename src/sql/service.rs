@@ -1,7 +1,7 @@
 //! The service that runs queries for keys: HTTP, Flight and MCP call it, and differ only in what they send.
 //!
-//! Each query runs in a process of its own ([`crate::process`]). It is written to the audit log, waits for its key's
-//! turn and for memory, and ends at its limits or when its caller goes away.
+//! Each query runs in a separate process ([`crate::process`]). It is written to the audit log, waits for a slot of its
+//! key and for memory, and ends at its limits or when its caller goes away.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -29,7 +29,7 @@ use crate::tables::{SqlTables, describe};
 use crate::tallies::{Recording, SqlTallies};
 use toise_engine::priority;
 
-/// Parts of an answer that wait for the client.
+/// Parts of a result that wait for the client.
 const PIECES_WAITING_MAX: usize = 2;
 /// Queries of one key that are planned at once, in addition to those that run.
 const PLANNED_AT_ONCE: usize = 1;
@@ -39,7 +39,7 @@ const PLANNED_AT_ONCE: usize = 1;
 pub struct Backend {
     /// The tables, with the functions that the processes let the server compute.
     pub tables: SqlTables,
-    /// Rows of the derived tables.
+    /// Computes rows of the derived tables.
     pub derived: DerivedRows,
     /// The state that the functions depend on, for other machines.
     pub state: Arc<dyn Fn() -> String + Send + Sync>,
@@ -64,7 +64,7 @@ struct Inner {
     runtime: QueryThreads,
 }
 
-/// The threads that pass answers on. They stop when the service is dropped, on any thread.
+/// The threads that pass results on. They stop when the service is dropped, on any thread.
 struct QueryThreads(Option<Runtime>);
 
 impl Drop for QueryThreads {
@@ -125,12 +125,12 @@ impl SqlService {
         }
     }
 
-    /// Returns the limits of a query that asks for none.
+    /// Returns the limits of a query whose request sets none.
     pub fn limits(&self) -> QueryLimits {
         self.0.limits
     }
 
-    /// Returns the longest time that a call of [`SqlService::run`] and its answer may take, waits included.
+    /// Returns the longest time that a call of [`SqlService::run`] and its result may take, waits included.
     pub fn time_max(&self) -> Duration {
         self.0.limits.time_max + 2 * WAIT_MAX
     }
@@ -151,7 +151,7 @@ impl SqlService {
             .collect()
     }
 
-    /// Returns the threads that pass answers on, for other work that may wait behind light requests.
+    /// Returns the threads that pass results on, for other low-priority work.
     ///
     /// # Errors
     /// The service has stopped.
@@ -161,7 +161,7 @@ impl SqlService {
         Ok(runtime.handle().clone())
     }
 
-    /// Runs a query; returns once it is planned and reads its tables.
+    /// Runs a query; returns once it is planned and has started to read its tables.
     ///
     /// # Errors
     /// It is not a valid query, or a limit is reached. Every query is in the audit log, however it ends.
@@ -250,7 +250,7 @@ impl SqlService {
     ) -> Result<RemoteQuery, SqlError> {
         crate::text::check_length(text.sql)?;
         let backend = self.0.backend.clone();
-        // Before the tables are opened: other machines compare it with the state after that.
+        // Read before the tables are opened: other machines compare it with the state afterwards.
         let state = (backend.state)();
         let sql = text.sql.to_owned();
         let opening = tokio::task::spawn_blocking(move || {
@@ -326,7 +326,7 @@ impl SqlService {
         own.unwrap_or(usize::MAX).clamp(1, self.0.concurrent_max)
     }
 
-    /// Waits for the key's turn and for the memory of a query; both are held while it runs.
+    /// Waits for a slot of the key and for the memory of a query; both are held while it runs.
     async fn permits(
         &self,
         caller: Caller,
@@ -354,7 +354,7 @@ async fn in_time<T>(
     }
 }
 
-/// An answer on its way to the caller.
+/// A result on its way to the caller.
 struct Passing {
     opened: Option<oneshot::Sender<Result<Opened, SqlError>>>,
     pieces: mpsc::Sender<Result<Piece, SqlError>>,
@@ -401,7 +401,7 @@ impl Passing {
         let Err(error) = outcome else {
             return;
         };
-        // A caller that went away needs no error.
+        // A caller that went away does not need the error.
         match self.opened {
             Some(opened) => drop(opened.send(Err(error))),
             None => drop(self.pieces.send(Err(error)).await),

@@ -1,4 +1,4 @@
-//! Turns of keys: each key runs a few queries at once, and a few more wait.
+//! Slots of keys for queries: each key runs a few queries at once, and a few more wait.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use uuid::Uuid;
 
 use crate::SqlError;
 
-/// Maximum queries of one key that wait for a turn.
+/// Maximum queries of one key that wait for a slot.
 const WAITING_MAX: usize = 8;
-/// Maximum wait for a turn, or for memory.
+/// Maximum wait for a slot, or for memory.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(10);
-/// Keys remembered before those without queries are forgotten.
+/// Number of remembered keys above which those without queries are forgotten.
 const KEYS_MAX: usize = 10_000;
 
-/// The turns of one key.
+/// The slots of one key.
 #[derive(Clone, Debug)]
 struct KeyTurns {
     running: Arc<Semaphore>,
@@ -25,11 +25,11 @@ struct KeyTurns {
     running_max: usize,
 }
 
-/// The turns of all keys.
+/// The slots of all keys.
 #[derive(Debug, Default)]
 pub(crate) struct KeySlots(Mutex<HashMap<Uuid, KeyTurns>>);
 
-/// A turn; it ends when this is dropped.
+/// A slot for a running query; released when dropped.
 #[derive(Debug)]
 pub(crate) struct Turn {
     _running: OwnedSemaphorePermit,
@@ -37,7 +37,7 @@ pub(crate) struct Turn {
 }
 
 impl KeySlots {
-    /// Waits for a turn of a key that runs at most `running_max` queries at once.
+    /// Waits for a slot of a key that runs at most `running_max` queries at once.
     ///
     /// # Errors
     /// Too many queries of the key are waiting, or this one has waited too long.

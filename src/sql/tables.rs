@@ -1,5 +1,5 @@
-//! The tables that queries read. A query sees all tables of the lake as of one moment, and the listings with every
-//! change committed before it.
+//! The tables that queries read. A query sees all tables of the lake as of its start, and the listings with every
+//! change committed before.
 
 use std::sync::Arc;
 
@@ -30,15 +30,15 @@ pub struct SqlTables {
     pub listings: Option<Listings>,
     /// The functions of the product.
     pub functions: ProductFunctions,
-    /// Tables that are computed when they are read, by name. They see the data of that moment.
+    /// Tables that are computed when they are read, by name. They see the data as of that read.
     pub derived: Vec<(&'static str, Arc<dyn TableProvider>)>,
-    /// Layers, which are tables as they are now.
+    /// The current layers, each as a table.
     pub layers: Layers,
 }
 
 impl SqlTables {
-    /// Opens the tables as they are now. Blocks: the changes of listings since their last compaction are read if the
-    /// query names their table.
+    /// Opens the current tables. Blocks: the changes of listings since their last compaction are read if the query
+    /// names their table.
     ///
     /// # Errors
     /// A table cannot be read.
@@ -81,7 +81,7 @@ impl SqlTables {
         Ok(Session::of_views(context, &self.engine, views, changed)?)
     }
 
-    /// Opens a session over all tables as they are now. Blocks.
+    /// Opens a session over all current tables. Blocks.
     ///
     /// # Errors
     /// A table cannot be read.
@@ -108,9 +108,9 @@ impl SqlTables {
 /// All tables of a session, open.
 #[derive(Debug, Default)]
 pub struct TablesAt {
-    /// Those whose files hold all their rows.
+    /// Tables whose files hold all their rows.
     pub views: Vec<Arc<TableView>>,
-    /// Those with changes that are not in their files.
+    /// Tables with changes that are not in their files.
     pub changed: Vec<MergeOnReadTable>,
 }
 

@@ -1,4 +1,4 @@
-//! How queries end: counted for metrics, and written to the audit log.
+//! Counts how queries end for metrics, and writes it to the audit log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,17 +54,17 @@ impl SqlTallies {
         };
     }
 
-    /// Queries that run or wait.
+    /// Returns the number of queries that run or wait.
     pub fn running(&self) -> u64 {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// Rows of all answers.
+    /// Returns the number of rows of all results.
     pub fn rows(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
     }
 
-    /// Bytes of all answers.
+    /// Returns the number of bytes of all results.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -78,9 +78,9 @@ pub(crate) struct Recording {
     handle: Handle,
     started: Instant,
     has_ended: bool,
-    /// Rows of the answer so far.
+    /// Rows of the result so far.
     pub rows: u64,
-    /// Bytes of the answer so far.
+    /// Bytes of the result so far.
     pub bytes: u64,
     /// The versions of the tables, once they are open.
     pub snapshots: String,
@@ -140,7 +140,7 @@ impl Recording {
             %request_id, %key_id, protocol = protocol.as_str(), outcome = written, rows = self.rows, bytes = self.bytes,
             duration_ms, "query"
         );
-        // Errors quote the query, so only the audit log contains them; internal errors are logged here, too.
+        // Errors quote the query, so only the audit log contains them; internal errors are also logged here.
         if let Err(SqlError::Internal(source)) = outcome {
             tracing::error!(%request_id, error = %source, "a query failed");
         }

@@ -1,4 +1,4 @@
-//! The text of a query before it is parsed: its limits, its statements, and the position of a name in it.
+//! Examines the text of a query before it is parsed: its limits, its statements, and the position of a name in it.
 //!
 //! A parser builds a tree as deep as the longest chain of operators, and everything after it walks that tree. The
 //! limits here keep the tree shallow enough for the stacks of the threads that walk it.
@@ -113,7 +113,7 @@ pub fn statements(text: &str) -> Result<Vec<String>, SqlError> {
     Ok(statements)
 }
 
-/// Numbers the placeholders `?` of a query as `$1`, `$2` and so on, because the planner knows only these.
+/// Numbers the placeholders `?` of a query as `$1`, `$2` and so on, because the planner supports only these.
 ///
 /// # Errors
 /// A quotation or comment has no end.
@@ -135,7 +135,7 @@ pub fn numbered(sql: &str) -> Result<String, SqlError> {
 }
 
 /// Returns whether a text that a person types ends with a whole statement: a semicolon outside quotations ends it. A
-/// blank text is complete, too.
+/// blank text is also complete.
 pub fn is_complete(text: &str) -> bool {
     let Ok(tokens) = tokens(text) else {
         return false;

@@ -1,5 +1,5 @@
-//! The interface to other machines that run queries for the service. The composition decides what they are and how they
-//! are reached.
+//! The interface to other machines that run queries for the service. The application crate decides what they are and
+//! how they are reached.
 
 use async_trait::async_trait;
 use datafusion::execution::SendableRecordBatchStream;
@@ -24,7 +24,7 @@ pub struct PlannedQuery<'q> {
 
 /// The outcome of sending a query to other machines.
 pub enum Distributed {
-    /// They answered it. These are its rows, which have arrived or can no longer be lost if a machine fails.
+    /// They answered it. These are its rows, which have arrived or are safe from the failure of a machine.
     Answered(SendableRecordBatchStream),
     /// It was large enough for them, but this machine has to run it.
     Impossible,

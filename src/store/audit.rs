@@ -1,14 +1,14 @@
-//! Appends rows to the audit log. It is here because the log also has acts of the store itself, such as its encryption.
-//! The crate of accounts reads and verifies the rows, and describes their purpose.
+//! Appends rows to the audit log. It is in this crate because the store itself also appends acts, such as its
+//! encryption. The accounts crate reads and verifies the rows, and describes their purpose.
 //!
 //! Rows are chained: each holds a digest of its contents and of the row before it.
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-/// Maximum length of a text of an entry, bytes; longer ones are cut.
+/// Maximum length of each text of an entry, bytes; longer texts are truncated.
 pub const TEXT_BYTES_MAX: usize = 1_000;
 
-/// Outcome of an act that was about to be done.
+/// Outcome recorded before an act is done.
 pub const BEGUN: &str = "begun";
 /// Outcome of an act at the command line that succeeded.
 pub const DONE: &str = "done";
@@ -16,9 +16,9 @@ pub const DONE: &str = "done";
 /// An administrative act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Act {
-    /// Who: a key by its id, or a person at the command line.
+    /// Who did it: a key by its id, or a person at the command line.
     pub actor: String,
-    /// From which address; `None` for this machine.
+    /// The address it came from; `None` for this machine.
     pub origin: Option<String>,
     /// What was done.
     pub action: String,
@@ -69,7 +69,7 @@ impl Act {
     }
 }
 
-/// Returns the user of this process by number, for systems that give no name, such as most containers.
+/// Returns the numeric user id of this process, for systems without user names, such as most containers.
 #[cfg(unix)]
 fn user_number() -> String {
     format!("user {}", nix::unistd::getuid())
@@ -103,7 +103,7 @@ pub fn digest(previous: &[u8], number: i64, at_ms: i64, act: &Act) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// Appends an act in a transaction; long texts are cut.
+/// Appends an act in a transaction; long texts are truncated.
 ///
 /// # Errors
 /// The store cannot be written.
@@ -115,7 +115,7 @@ pub fn append(transaction: &Transaction<'_>, at_ms: i64, act: Act) -> rusqlite::
             Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?))
         })
         .optional()?;
-    // Entries removed from the end leave a gap in the numbers.
+    // If entries were removed from the end, the numbers show a gap.
     let number = last_number(transaction)?.max(last.as_ref().map_or(0, |last| last.0)) + 1;
     let previous = last.map(|(_, digest)| digest).unwrap_or_default();
     let digest = digest(&previous, number, at_ms, &act);

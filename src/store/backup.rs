@@ -27,7 +27,7 @@ impl Database {
             path: to.to_owned(),
             source,
         };
-        // Held until the copy has no connections: closing it earlier would drop their locks.
+        // Held until the copy has no open connection: closing it earlier would drop the connections' locks.
         let file = create_private(to).map_err(io)?;
         let source = self.connect_reader()?;
         let mut copy = Connection::open(to)?;
@@ -35,7 +35,7 @@ impl Database {
         if outcome != StepResult::Done {
             return Err(damaged(to, format!("the copy ended early: {outcome:?}")));
         }
-        // The copy is marked as WAL like its source; alone, it should be one plain file.
+        // The copy is marked as WAL like its source, but it should be a single self-contained file.
         copy.pragma_update(None, "journal_mode", "DELETE")?;
         let verdict: String = copy.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         if verdict != "ok" {
@@ -60,8 +60,8 @@ impl Database {
 }
 
 impl Store {
-    /// Copies the ledger and then the store into a folder, in this order so that everything the ledger refers to is
-    /// in the copy. Every row with a checksum is verified. Blocks.
+    /// Copies the ledger and then the store into a folder. The order ensures that everything the ledger refers to is in
+    /// the copy. Every row with a checksum is verified. Blocks.
     ///
     /// # Errors
     /// A file exists or cannot be written, or a copy is damaged; the error says which.

@@ -1,12 +1,12 @@
-//! Locks between the processes that share a data folder. Each call in progress under an idempotency key has one, so
-//! that it runs once even if several processes receive it. Each holder of a [`lease`](super::lease) has one, which
+//! Locks between the processes that share a data folder. Each call in progress under an idempotency key holds one, so
+//! that it runs once even if several processes receive it. Each holder of a [`lease`](super::lease) holds one, which
 //! shows that its process has not ended.
 //!
 //! A lock is one byte of a file that stays empty, at an offset derived from a digest. It belongs to the open file
 //! (`F_OFD_SETLK`), not to the process: closing another descriptor does not release it, and the kernel frees it however
 //! the process ends. An open file cannot lock itself out, so calls within one process must be ordered elsewhere.
 //!
-//! Linux has such locks, on most file systems. Without them, servers should not share a folder.
+//! Linux has such locks on most file systems. On systems without them, servers should not share a folder.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -28,7 +28,7 @@ pub struct ByteLock {
 }
 
 impl ByteLocks {
-    /// Opens the locks of a data folder; `None` if the system has none there.
+    /// Opens the locks of a data folder; `None` if its file system has no such locks.
     ///
     /// # Errors
     /// Their file can be neither opened nor created.
@@ -54,7 +54,7 @@ impl ByteLocks {
     /// The file system has no locks.
     pub fn try_hold(&self, digest: &[u8; 32]) -> io::Result<Option<ByteLock>> {
         let [a, b, c, d, e, f, g, h, ..] = *digest;
-        // Two bits fewer, so that a place and its successor are positive.
+        // Two bits fewer, so that an offset and its successor are positive.
         let place = (u64::from_le_bytes([a, b, c, d, e, f, g, h]) >> 2) as i64;
         let is_held = set(&self.0, place, Wanted::Held)?;
         Ok(is_held.then(|| ByteLock {
@@ -72,7 +72,7 @@ impl Drop for ByteLock {
     }
 }
 
-/// The wanted state of a byte.
+/// The requested state of a byte.
 #[derive(Clone, Copy)]
 enum Wanted {
     Held,

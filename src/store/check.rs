@@ -8,7 +8,7 @@ use super::checksum::is_intact_answer;
 use super::error::Result;
 use super::{Database, Store, document, row_digests};
 
-/// Maximum damaged places that are named; the others are counted.
+/// Maximum items of damage that are named; the others are only counted.
 const NAMED_MAX: usize = 1_000;
 
 /// Result of a check.
@@ -16,13 +16,13 @@ const NAMED_MAX: usize = 1_000;
 pub struct StoreCheck {
     /// Documents and stored responses that were verified.
     pub rows: u64,
-    /// Names of the damaged ones and of what SQLite found, the first thousand.
+    /// Names of the damaged rows and the errors that SQLite found, at most the first thousand.
     pub damaged: Vec<String>,
-    /// Number of damaged places.
+    /// Number of items of damage found.
     pub damaged_count: u64,
 }
 
-/// A table of documents: the name for its rows in messages, and the query for identifier and document.
+/// A table of documents: the name of its rows in messages, and the query that returns identifier and document.
 struct DocumentTable {
     name: &'static str,
     sql: &'static str,
@@ -92,7 +92,7 @@ impl StoreCheck {
         Ok(())
     }
 
-    /// Verifies that every table has the rows that were written.
+    /// Verifies that every table has exactly the rows that were written.
     fn tables(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         for damaged in row_digests::damaged(connection)? {
             self.found(damaged);

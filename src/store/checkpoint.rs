@@ -1,9 +1,9 @@
 //! Checkpoints the write-ahead log into the database file, on a thread separate from the writer.
 //!
-//! An advert's changes touch five pages spread over a file of gigabytes, so checkpointing them waits for the disk as
-//! long as writing them to the log did. The writer continues during that time. The log restarts only when it is
-//! completely checkpointed, which under load never happens while writes continue; at [`LOG_PAGES_MAX`] the writer
-//! therefore checkpoints the small rest itself.
+//! The changes of an advert touch five pages spread over a file of gigabytes, so checkpointing them waits for the disk
+//! as long as writing them to the log did. The writer continues during that time. The log restarts only when it is
+//! completely checkpointed, which never happens under continuous writes. At [`LOG_PAGES_MAX`] the writer therefore
+//! checkpoints the small remainder itself.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,15 +15,15 @@ use super::error::{Error, Result};
 use super::files::OpenFiles;
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
-/// Pages of the log that are checkpointed together: 64 MiB. A page written several times before then is copied once:
-/// while adverts arrive, this needs a third less system time than 8 MiB.
+/// Pages of the log that are checkpointed together: 64 MiB. A page that is written several times before a checkpoint is
+/// copied once, so that ingestion needs a third less system time than with 8 MiB.
 const COPY_PAGES: i64 = 16_384;
 /// Pages of the log from which each commit tries to checkpoint the rest and restart the log: 256 MiB.
 const LOG_PAGES_MAX: i64 = 65_536;
 
 /// Wakes the checkpoint thread, which ends when this is dropped.
 pub(super) struct Checkpointer {
-    // Before the sender, so that the worker is released before its thread ends.
+    // Declared before the sender, so that the worker is released before its thread ends.
     _worker: Worker,
     wake: SyncSender<()>,
 }

@@ -1,14 +1,14 @@
 //! Checksums of stored documents, and of the responses kept under idempotency keys.
 //!
 //! SQLite has no checksums for its pages, and zstd frames are written without them here, so a bit that flips on disk
-//! would be read as other data.
+//! would go unnoticed.
 
 use rusqlite::Row;
 
 /// Length of a checksum, bytes: one damaged row in 2⁶⁴ goes unnoticed.
 pub const CHECKSUM_BYTES: usize = 8;
 
-/// Returns the checksum of some parts: the beginning of their BLAKE3, each part with its length.
+/// Returns the checksum of some parts: the first bytes of the BLAKE3 digest of all parts, each with its length.
 pub fn checksum<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> [u8; CHECKSUM_BYTES] {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

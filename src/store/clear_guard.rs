@@ -6,7 +6,7 @@
 
 use rusqlite::Transaction;
 
-/// Beginning of the names of triggers.
+/// Prefix of the names of the triggers.
 const TRIGGER: &str = "refuses_clear_";
 /// The first bytes of sealed texts (`sealed:`) and of sealed bytes (`sealed\0`), as SQL.
 const SEALED: &str = "(x'7365616c65643a', x'7365616c656400')";
@@ -17,9 +17,9 @@ const REFUSAL: &str = "the secrets here are encrypted, and this process does not
 /// A column that holds secrets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SecretColumn {
-    /// Its table.
+    /// The table.
     pub(super) table: &'static str,
-    /// Its name.
+    /// The column's name.
     pub(super) column: &'static str,
 }
 

@@ -12,8 +12,8 @@ use super::row_digests;
 
 /// Maximum wait of a write for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval between attempts during that wait. SQLite's own pauses grow to 100 ms; against a process that writes
-/// without pause, a writer that sleeps that long never gets the lock.
+/// Interval between attempts during that wait. SQLite's own pauses grow to 100 ms, and a writer that sleeps that long
+/// never gets the lock from a process that writes continuously.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// Prepared statements cached by each connection: more than any hot path uses.
 const STATEMENTS_MAX: usize = 128;

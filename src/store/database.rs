@@ -22,14 +22,14 @@ use toise_base::supervise::Supervisor;
 /// Idle reader connections kept open, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
 const IDLE_READERS_MAX: usize = 16;
 
-/// The pragma of the schema version; SQLite writes it even if it does not change.
+/// The pragma of the schema version; SQLite writes it even if the value is the same.
 const VERSION_PRAGMA: &str = "user_version";
 
-/// The failures that a change survives once it is reported as done.
+/// Which failures a change survives once it is reported as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// The change is in the file and survives the end of the process, however it ends. If the machine fails, the
-    /// changes of about the last second may be lost.
+    /// The change is in the file and survives the process, however it ends. If the machine fails, the changes of about
+    /// the last second may be lost.
     Written,
     /// The change is on disk and survives a failure of the machine.
     Synced,
@@ -68,8 +68,8 @@ impl Drop for DatabaseInner {
 }
 
 impl Database {
-    /// Opens a database on the connection that will write it. Its threads are called `<name>-writer`,
-    /// `<name>-checkpoint` and, if it has one, `<name>-flusher`.
+    /// Opens a database on the connection that will write it. Its threads are named `<name>-writer`,
+    /// `<name>-checkpoint` and, if it has a flusher, `<name>-flusher`.
     pub(super) fn over(
         supervisor: &Supervisor,
         name: &str,
@@ -114,8 +114,8 @@ impl Database {
         self.shared.files.paths()
     }
 
-    /// Seals bytes for a place as `conceal` does in statements, before they are passed to the writer; without a master
-    /// key they stay unchanged.
+    /// Seals bytes for a context, as `conceal` does in statements, before they are passed to the writer. Without a
+    /// master key they stay unchanged.
     ///
     /// # Errors
     /// Never for less than 64 GiB.
@@ -208,7 +208,7 @@ impl Database {
     }
 
     /// [`Database::write_with`] without blocking a thread, with the given durability. If the caller drops the future,
-    /// its change stays in the queue and may still be made.
+    /// its change stays in the queue and may still be applied.
     ///
     /// # Errors
     /// As for [`Database::write_with`]; [`Error::Overloaded`] is returned at once.
@@ -258,8 +258,8 @@ impl Database {
         self.shared.writer.last_failure()
     }
 
-    /// Finds out whether writes succeed again: writes the file's schema version once more, which changes nothing but
-    /// goes all the way to the disk. Blocks.
+    /// Tests whether writes succeed again: writes the file's schema version once more, which changes nothing but is
+    /// synced to the disk. Blocks.
     ///
     /// # Errors
     /// Writes still fail.

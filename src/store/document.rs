@@ -1,8 +1,8 @@
 //! Records as stored: JSON text, compressed with a dictionary that is part of the program.
 //!
-//! Listings repeat the contract's keys and values, so a record takes less than a third of its text. The first byte
-//! of a document is its format, so that a better one can be added. A checksum follows it: a bit that flipped on disk is
-//! an error of its record and is never read as another record.
+//! Listings repeat the contract's keys and values, so a record takes less than a third of its text. The first byte of a
+//! document is its format, so that a better format can be added. A checksum covers the rest, so that a bit that flipped
+//! on disk is reported as an error and never read as data.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -11,7 +11,8 @@ use super::checksum::{CHECKSUM_BYTES, checksum};
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
-/// Texts that occur in records. Stored documents depend on every byte of it: a better dictionary must be a second file.
+/// Texts that occur in records. Stored documents depend on every byte of this file: a better dictionary must be a
+/// second file.
 const DICTIONARY: &[u8] = include_bytes!("../../data/listing_dictionary_1.txt");
 /// zstd level: higher levels save little on texts this short.
 const LEVEL: i32 = 1;
@@ -49,7 +50,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Adds the name of the record to an error about damage; other errors stay unchanged.
+    /// Adds the name of the record to an error about damage; returns other errors unchanged.
     pub fn of(self, record: impl std::fmt::Display) -> Self {
         match self {
             Error::Damaged(reason) => Error::Damaged(format!("{record}: {reason}")),
@@ -96,7 +97,7 @@ pub fn verify(document: &[u8]) -> Result<(), Error> {
     split(document).map(drop)
 }
 
-/// Returns the length of the text and the compressed text of a document, verified against its checksum.
+/// Verifies a document against its checksum, and returns the length of its text and the compressed text.
 fn split(document: &[u8]) -> Result<(u32, &[u8]), Error> {
     let damaged = |what: &str| Error::Damaged(what.to_owned());
     let truncated = || damaged("truncated");

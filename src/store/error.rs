@@ -27,7 +27,7 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
-    /// A file of a database has a second name, under which another process would write it too.
+    /// A file of a database has a second name, through which another process could write it.
     #[error(
         "{path} is hard-linked from another place, as after `cp -al`: two programs that write one file under two names \
          destroy it. If no program has the database open, give this folder files of its own: for f in {database}*; do \
@@ -72,7 +72,7 @@ pub enum Error {
     /// A file was replaced, deleted or cut short while it was in use. No further write is acknowledged.
     #[error("store: {0}")]
     Replaced(#[from] ReplacedFile),
-    /// The checksum of a log's header is wrong, so that SQLite would read nothing of the log.
+    /// The checksum of a log's header is wrong, so SQLite would ignore the whole log.
     #[error(
         "{path} is damaged: its contents were acknowledged and may not be in the database yet. Restore a backup, or \
          move the log away to continue without it"
@@ -142,7 +142,7 @@ pub struct ReplacedFile {
     pub path: PathBuf,
 }
 
-/// The reason why the changes of one commit are not acknowledged; each of their callers gets it.
+/// The reason why the changes of one commit are not acknowledged; it is returned to each of their callers.
 #[derive(Debug)]
 pub(super) enum Unacknowledged {
     /// The commit or the flush failed.
@@ -152,7 +152,7 @@ pub(super) enum Unacknowledged {
 }
 
 impl Unacknowledged {
-    /// Creates the error for one of the callers.
+    /// Returns the error for one of the callers.
     pub(super) fn to_error(&self) -> Error {
         match self {
             Unacknowledged::Failed(reason) => Error::Commit(reason.clone()),

@@ -3,9 +3,9 @@
 //!
 //! A table is cut into blocks. A block holds the rows of a range of keys in a canonical form, so that equal rows give
 //! equal bytes. Whether a block begins at a key depends on that key alone, so adding, removing or changing a row alters
-//! only its own block, and a publication sends no other block again. Blocks hold 256 rows on average, about 300 KiB of
-//! records: larger blocks would need fewer requests, smaller ones fewer bytes per change. Called by the crate
-//! `publish`; reading all blocks costs one pass over the tables.
+//! only its own block, and a publication sends only that block again. Blocks hold 256 rows on average, about 300 KiB of
+//! records: larger blocks would need fewer requests, smaller ones fewer bytes per change. Called by the `publish`
+//! crate; reading all blocks costs one pass over the tables.
 
 mod codec;
 
@@ -21,11 +21,11 @@ use toise_base::splitmix;
 
 /// First bytes of every block.
 const MAGIC: &[u8] = b"toise rows 1\n";
-/// A block begins at keys whose mixed bits end in this many zeros: one in 256.
+/// A block begins at keys whose hash ends in this many zero bits: one key in 256.
 const BOUNDARY_BITS: u32 = 8;
-/// Maximum rows of a block, if no key begins another one earlier.
+/// Maximum rows of a block.
 const ROWS_MAX: u64 = 2_048;
-/// Maximum length of a block, bytes, if few rows are long.
+/// Maximum length of a block, bytes; a limit for blocks with long rows.
 const BYTES_MAX: usize = 16 << 20;
 
 /// A table whose rows are replicated.
@@ -40,11 +40,11 @@ struct ReplicatedTable {
 enum Keyed {
     /// The first column, a whole number.
     ByNumber,
-    /// The first column, a text; such tables are small and one block.
+    /// The first column, a text; such tables are small and form one block.
     ByText,
 }
 
-/// The tables, each after those it refers to.
+/// The replicated tables, each after the tables that it refers to.
 const TABLES: [ReplicatedTable; 9] = [
     ReplicatedTable {
         name: "accounts",
@@ -191,8 +191,8 @@ pub fn schema_version() -> usize {
 }
 
 impl Store {
-    /// Reads all replicated rows in one snapshot and passes each block with its bytes to `take`. Blocks for as long as
-    /// a pass over the tables takes; the write-ahead log grows during that time.
+    /// Reads all replicated rows in one snapshot and passes each block with its bytes to `take`. Blocks during a pass
+    /// over the tables; the write-ahead log grows during that time.
     ///
     /// # Errors
     /// The store cannot be read; the error of `take`.

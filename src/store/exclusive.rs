@@ -1,9 +1,9 @@
-//! One very large change of the store by a writer with exclusive access: millions of rows in one transaction.
+//! Makes one very large change to the store with exclusive access: millions of rows in one transaction.
 //!
-//! The write-ahead log would receive every row before the file does. Here new pages go straight to the file, and a
-//! rollback journal holds only the pages that existed before: few, in a store that is filled for the first time.
-//! The change therefore costs little more than writing its rows once. It is atomic even if the process or the machine
-//! stops: the next process that opens the file rolls back uncommitted changes.
+//! Under write-ahead logging, every row would be written to the log and then to the file. Here new pages go straight to
+//! the file, and a rollback journal holds only the pages that existed before: few, in a store that is filled for the
+//! first time. The change therefore costs little more than writing its rows once. It is atomic even if the process or
+//! the machine stops: the next process that opens the file rolls back uncommitted changes.
 
 use std::path::Path;
 
@@ -95,12 +95,12 @@ mod tests {
         drop(store);
         let empty = std::fs::metadata(data.join(FILE_NAME)).unwrap().len();
         Store::exclusive(&data, |transaction| -> Result<()> {
-            // Little memory, so that most pages are in the file before the change ends.
+            // A small cache, so that most pages are in the file before the change ends.
             transaction.pragma_update(None, "cache_size", 10)?;
             for number in 0..20_000 {
                 transaction.execute(INSERT, [format!("account {number}")])?;
             }
-            // A killed process would leave what is on disk now.
+            // A killed process would leave exactly the files that are on disk now.
             std::fs::create_dir(&interrupted).unwrap();
             for file in std::fs::read_dir(&data).unwrap() {
                 let file = file.unwrap();

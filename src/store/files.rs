@@ -1,13 +1,14 @@
-//! The files of a database: the only place, besides SQLite, where this process creates, opens or examines them.
+//! The files of a database. Apart from SQLite, only this module creates, opens or examines them.
 //!
 //! SQLite's locks on Unix are POSIX record locks, and a process loses all its locks on a file as soon as it closes any
 //! descriptor of that file. Another process that reads the file then believes that it is the only one. When it ends, it
 //! deletes the log, while this process still writes acknowledged changes into it. So no code opens a database file or
-//! its shared index a second time: the file is created exclusively, before SQLite sees it, and later only examined by
-//! path (`stat`). The log carries no locks and is opened once, to be synced.
+//! its shared-memory index a second time: the file is created exclusively, before SQLite opens it, and later only
+//! examined by path (`stat`). The log carries no locks and is opened once, to be synced.
 //!
-//! A program that replaces or deletes one of the files takes the log away in the same way. So [`OpenFiles`] remembers
-//! which files a connection opened, and a write is acknowledged only while they are in their places.
+//! Acknowledged changes are lost in the same way if a program replaces or deletes one of the files. So [`OpenFiles`]
+//! remembers which files a connection opened, and a write is acknowledged only while those files are still at their
+//! paths.
 //!
 //! SQLite finds the log by the name of the database, so a database with two names has two logs, and a log with two
 //! names is written by two databases: files that are hard-linked from elsewhere are refused.
@@ -28,7 +29,7 @@ use super::master_key::SharedSealingKey;
 /// process can have a connection to it.
 static CREATING: Mutex<()> = Mutex::new(());
 
-/// How often a log header with a wrong checksum is read, and the pause between two reads.
+/// How often a log header with a wrong checksum is read before it counts as damaged, and the pause between two reads.
 const HEADER_READS: u32 = 3;
 const HEADER_PAUSE: Duration = Duration::from_millis(1);
 
@@ -141,7 +142,7 @@ impl DatabaseFiles {
         .seeing_log()
     }
 
-    /// Looks for damage in the log that SQLite would not report. Called before SQLite reads the log.
+    /// Examines the log for damage that SQLite would not report. Called before SQLite reads the log.
     ///
     /// # Errors
     /// The log cannot be read, or its header is damaged, so that SQLite would read nothing in it.
@@ -169,7 +170,7 @@ impl DatabaseFiles {
     }
 }
 
-/// The log as it was last seen.
+/// The header and length of the log when it was last read.
 #[derive(Clone, Copy, Debug)]
 struct SeenLog {
     header: Header,
@@ -221,8 +222,8 @@ impl OpenFiles {
         }
     }
 
-    /// Returns whether another program has cut the log short in place: it has lost a part of its run, or its header.
-    /// SQLite itself only empties it completely, and starts it with a header.
+    /// Returns whether another program has cut the log short in place: it lost a part of its current run, or its
+    /// header. SQLite itself only empties the log completely, and starts it with a header.
     fn is_log_cut(&self) -> bool {
         let mut seen = self.seen.lock();
         // A header may be read while it is being written.
@@ -261,7 +262,7 @@ impl OpenFiles {
         }
     }
 
-    /// Remembers the log as it is at opening, which may be the rest of a log that SQLite does not read.
+    /// Remembers the log as it is at opening. It may contain the rest of an earlier run, which SQLite does not read.
     fn seeing_log(self) -> Result<Self> {
         let found = self.read_log().map_err(|source| Error::Io {
             path: self.files.log.clone(),
@@ -271,7 +272,7 @@ impl OpenFiles {
         Ok(self)
     }
 
-    /// Returns whether the database file is in its place and there is no log next to it.
+    /// Returns whether the database file is still at its path and there is no log next to it.
     pub(super) fn only_log_is_gone(&self) -> bool {
         let [database, ..] = &self.identities;
         let is_in_place = FileIdentity::of(&self.files.database).is_ok_and(|it| it == *database);
@@ -335,8 +336,8 @@ fn read_at_start(file: &File, buffer: &mut [u8]) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, 0)
 }
 
-/// Creates a file that only its owner can read, because it contains secrets or customers' data; SQLite's side files
-/// get the same mode. It must not exist. No connection to it may be open in this process when the result is dropped.
+/// Creates a file that only its owner can read, because it contains secrets or customers' data; SQLite's side files get
+/// the same mode. The file must not exist. No connection to it may be open in this process when the result is dropped.
 pub(super) fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -116,7 +116,7 @@ fn a_reader_in_another_process_leaves_the_log_of_a_store_that_was_opened_twice()
         "{said}"
     );
     insert(&store, "after").unwrap();
-    // A killed process would leave what is on disk now. `cp` drops no locks of this process.
+    // A killed process would leave what is on disk now. `cp` does not drop locks of this process.
     let copied = Command::new("cp").arg("-a").args([&data, &killed]).status();
     assert!(copied.unwrap().success());
     assert_eq!(names(&killed), ["after", "before"]);
@@ -137,7 +137,7 @@ fn a_write_is_refused_by_name_once_the_log_is_deleted_and_earlier_ones_are_kept(
             matches!(&refused, Err(Error::Replaced(file)) if file.path == log),
             "{refused:?}"
         );
-        // A file that another program puts there later changes nothing.
+        // A file that another program puts there later does not change this.
         std::fs::write(&log, "").unwrap();
     }
     std::fs::remove_file(&log).unwrap();

@@ -1,10 +1,10 @@
 //! The background flush: a thread that syncs a database's write-ahead log, on request and at least once a second
 //! after commits.
 //!
-//! If commits only write the log, a killed process loses none of them, but a machine that stops loses those not flushed
-//! since. One flush serves all requests waiting at that time, and no commit waits for it. A log that is no longer in
-//! its place is a failure, because its content is lost when this process ends. A failed sync ends the worker and so the
-//! service, because a later sync cannot make up for it.
+//! If commits only write the log, no commit is lost when the process is killed, but those since the last flush are lost
+//! when the machine stops. One flush serves all waiting requests, and no commit waits for it. It is a failure if the
+//! log is no longer at its path, because its contents are lost when this process ends. A failed sync ends the worker
+//! and so the service, because a later sync cannot repair it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -15,7 +15,7 @@ use super::files::OpenFiles;
 use super::writer::QUEUE_MAX;
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
-/// Time after which a commit is flushed without a request; a machine failure may lose the commits of this time.
+/// Time after which a commit is flushed without a request. A machine failure may lose the commits of this period.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
 /// Called with the outcome of a flush.
@@ -24,7 +24,7 @@ type FlushCallback = Box<dyn FnOnce(Result<()>) + Send>;
 /// Requests flushes. The thread ends with the last handle.
 #[derive(Clone, Debug)]
 pub(super) struct Flusher {
-    // Before the queue, so that the worker is released before its thread ends.
+    // Declared before the queue, so that the worker is released before its thread ends.
     _worker: Arc<Worker>,
     queue: SyncSender<Option<FlushCallback>>,
 }
@@ -88,8 +88,9 @@ fn flush_all(pulse: &Pulse, files: &OpenFiles, waiting: &Receiver<Option<FlushCa
         let flushed = flush(files);
         due = None;
         if let Err(Unacknowledged::Failed(reason)) = &flushed {
-            // The system may have dropped the data it could not write, and a later sync would not notice: changes
-            // acknowledged after that would follow a gap. When the database is closed, all of the log goes to the file.
+            // The system may have dropped the data that it could not write, and a later sync would not report that:
+            // changes acknowledged afterwards would follow a gap. When the database is closed, the whole log is copied
+            // to the file.
             pulse.fail(&format!("the log cannot be synced: {reason}"));
         }
         if let (true, Err(refused)) = (all.is_empty(), &flushed) {
@@ -148,7 +149,7 @@ mod tests {
                 matches!(&refused, Err(Error::Replaced(file)) if file.path == log),
                 "{refused:?}"
             );
-            // The second time, another file is in its place.
+            // In the second case, another file takes its place.
             std::fs::write(&log, "another log").unwrap();
         }
         std::fs::rename(&aside, &log).unwrap();

@@ -1,4 +1,4 @@
-//! An SQL function for statements that change a stored response together with its checksum.
+//! Registers an SQL function for statements that change a stored response together with its checksum.
 
 use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};

@@ -1,10 +1,11 @@
 //! A worker that runs in one process per data folder while the other processes wait: dispatcher, collector.
 //!
 //! The leading process holds a [`lease`](super::lease); the others try to take it at an interval. The leader's thread
-//! alternates between a turn and waiting for messages until the next turn is due. Its [`LeaderTask`] defines the turns,
-//! its [`Pace`] the intervals. A failed turn is retried after a pause. A leader that has lost its lease, because its
-//! process was stopped for too long, forgets its work and waits like the others. Dropping a [`Leader`] stops it: its
-//! task finishes within the stop timeout of its pace, and the next process leads at once.
+//! alternates between turns, in which it does its work, and waiting for messages until the next turn is due. Its
+//! [`LeaderTask`] defines what a turn does, its [`Pace`] the intervals. A failed turn is retried after a pause. A
+//! leader that lost its lease because its process was stopped for too long forgets its work and waits like the others.
+//! Dropping a [`Leader`] stops it: its task finishes within the stop timeout of its pace, and the next process leads at
+//! once.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -15,7 +16,7 @@ use super::lease::{Attempt, Candidate, Lease, OtherHolder};
 use super::{Error, Store};
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
-/// How long dropping a leader waits beyond its stop timeout, for a turn that was running.
+/// How long dropping a leader waits for a running turn beyond the stop timeout.
 const JOIN_GRACE: Duration = Duration::from_secs(10);
 
 /// The work of a leader.
@@ -26,7 +27,7 @@ pub trait LeaderTask: Send + 'static {
     type Error: Display;
 
     /// Takes over from the previous leader; retried until it succeeds. Everything that the task writes as a leader must
-    /// go through [`Lease::write`], before anybody else learns of it.
+    /// go through [`Lease::write`] before anybody else learns of it.
     ///
     /// # Errors
     /// The task cannot begin yet.
@@ -44,16 +45,16 @@ pub trait LeaderTask: Send + 'static {
     /// The turn is retried after a pause.
     fn turn(&mut self) -> Result<(), Self::Error>;
 
-    /// Returns the time until the next turn must run, if that is sooner than the pace requires.
+    /// Returns the time until the next turn must run, if it must run sooner than the pace requires.
     fn next_in(&self) -> Option<Duration> {
         None
     }
 
-    /// Runs a turn after the leader was asked to stop; it must not start anything new. Called repeatedly, at the
+    /// Runs a turn after the leader was asked to stop; the task must not start anything new. Called repeatedly, at the
     /// leader's pace, until it is done or the stop timeout has passed.
     ///
     /// # Errors
-    /// The next leader handles what was not written.
+    /// Work that was not written is left to the next leader.
     fn stop(&mut self) -> Result<Stop, Self::Error>;
 }
 
@@ -66,7 +67,7 @@ pub enum Stop {
     Waiting,
 }
 
-/// Intervals and timeouts of a leader.
+/// The intervals and timeouts of a leader.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Maximum wait between two turns.
@@ -86,7 +87,7 @@ pub struct Post<'a> {
     pub name: &'static str,
     /// The store of the data folder.
     pub store: &'a Store,
-    /// Its intervals and timeouts.
+    /// The leader's intervals and timeouts.
     pub pace: Pace,
 }
 
@@ -120,7 +121,7 @@ pub fn inbox<M>() -> (Notifier<M>, Inbox<M>) {
     (Notifier(sender), Inbox(receiver))
 }
 
-/// A leader that runs or waits for the lease. Dropping it stops it and waits for its end, up to a limit.
+/// A leader that runs or waits for the lease. Dropping it stops the leader and waits for its end, up to a limit.
 pub struct Leader<M> {
     worker: Worker,
     notifier: Notifier<M>,
@@ -165,7 +166,7 @@ impl<M: Send + 'static> Leader<M> {
 impl<M> Drop for Leader<M> {
     fn drop(&mut self) {
         self.worker.release();
-        // It may have ended already.
+        // The leader may have ended already.
         let _ = self.notifier.0.send(LeaderMessage::Stop);
         self.worker.join_within(self.longest_stop);
     }
@@ -180,7 +181,7 @@ struct Leading<D: LeaderTask> {
     stop_by: Option<Instant>,
 }
 
-/// How a term ended.
+/// The reason why a term ended.
 enum TermEnd {
     /// The leader was asked to stop.
     Stopped,
@@ -193,7 +194,7 @@ impl<D: LeaderTask> Leading<D> {
         while let Some(lease) = self.wait_to_lead(&mut candidate, pulse) {
             match self.lead(&lease, pulse) {
                 TermEnd::Stopped => {
-                    // Otherwise the next process finds out by itself that this one has ended.
+                    // If this fails, the next process detects by itself that this one has ended.
                     let _ = lease.release();
                     return;
                 }
@@ -286,7 +287,7 @@ impl<D: LeaderTask> Leading<D> {
         }
     }
 
-    /// Lets the task begin; returns how the term ended if it did before.
+    /// Lets the task begin. If the term ends before it can, returns why.
     fn begin(&mut self, lease: &Lease, pulse: &Pulse) -> Option<TermEnd> {
         while let Err(error) = self.duty.begin(lease) {
             pulse.turn();
@@ -311,12 +312,12 @@ impl<D: LeaderTask> Leading<D> {
         }
     }
 
-    /// Waits for a message, then takes all queued ones.
+    /// Waits for a message, then processes all queued ones.
     fn hear(&mut self, pulse: &Pulse, longest: Duration) {
         match pulse.wait(|| self.inbox.recv_timeout(longest)) {
             Ok(letter) => self.open(letter),
             Err(RecvTimeoutError::Timeout) => {}
-            // No sender is left, so nothing could ask it to stop any more.
+            // No sender is left, so nothing can ask the leader to stop.
             Err(RecvTimeoutError::Disconnected) => self.open(LeaderMessage::Stop),
         }
         while let Ok(letter) = self.inbox.try_recv() {
@@ -335,12 +336,12 @@ impl<D: LeaderTask> Leading<D> {
     }
 }
 
-/// Renews a lease; returns whether another process has it.
+/// Renews a lease; returns whether another process has taken it.
 fn is_lost(lease: &Lease) -> bool {
     matches!(lease.renew(), Err(Error::LeaseLost(_)))
 }
 
-/// Returns what a candidate waits for, in words for operators.
+/// Describes for operators what a candidate is waiting for.
 fn waits_for(held: OtherHolder) -> String {
     format!(
         "process {}, last heard of {} s ago",
@@ -362,7 +363,7 @@ mod tests {
         stop_timeout: Duration::from_secs(5),
     };
 
-    /// Adds up messages in its turns; `begin` and `turn` each fail once.
+    /// A task that adds up messages in its turns; `begin` and `turn` each fail once.
     #[derive(Default)]
     struct Adding {
         total: Arc<AtomicUsize>,

@@ -1,18 +1,18 @@
-//! Leases: which of the processes that share a data folder runs a worker that must run once.
+//! Leases decide which of the processes that share a data folder runs a worker that must run only once.
 //!
-//! A lease is a row of the store. Its holder counts the row's renewals up, with each of its writes or every
-//! [`RENEW_EVERY`]. Each candidate watches the count with its own monotonic clock, so that setting the clock of the
-//! machine neither ends a lease nor prolongs one, and takes the lease over when
+//! A lease is a row of the store with a counter. Its holder increments the counter with each of its writes and at least
+//! every [`RENEW_EVERY`]. Candidates watch the counter with their own monotonic clocks, so setting the machine's clock
+//! neither ends nor prolongs a lease. A candidate takes the lease over when
 //!
 //! - the holder gave it up,
-//! - the holder's process has ended, which the lock of a byte shows at once ([`ByteLocks`]), or
-//! - the count has stood still for [`EXPIRES_AFTER`]: the process is stopped, or hangs.
+//! - the holder's process has ended, which its byte lock shows at once ([`ByteLocks`]), or
+//! - the counter has not changed for [`EXPIRES_AFTER`]: the process is stopped, or hangs.
 //!
-//! Each holder has a higher fencing number than the one before. [`Lease::write`] compares it in the transaction of the
-//! change, so that a process which is continued after a stop changes nothing any more, and notices.
+//! Each holder has a higher fencing number than the previous one. [`Lease::write`] compares it in the transaction of
+//! the change, so a process that resumes after a stop can no longer change anything, and learns that it lost the lease.
 //!
-//! A process that is stopped in the middle of a commit also keeps SQLite's own lock. Then no process can write until
-//! it is continued or ends.
+//! A process that is stopped in the middle of a commit also keeps SQLite's own lock. No process can then write until it
+//! resumes or ends.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,11 +34,11 @@ pub const RENEW_EVERY: Duration = Duration::from_secs(4);
 pub struct Lease {
     store: Store,
     term: Term,
-    /// Beginning of the last write that found the lease held.
+    /// When the last write began that found the lease still held.
     renewed: Arc<Mutex<Instant>>,
 }
 
-/// One holder's time with a lease.
+/// The term of one holder.
 #[derive(Clone, Copy, Debug)]
 struct Term {
     name: &'static str,
@@ -82,12 +82,12 @@ impl Lease {
         self.renewed.lock().elapsed() >= RENEW_EVERY
     }
 
-    /// Returns whether no other process can have taken the lease over yet. Costs no access to the store.
+    /// Returns whether it is certain that no other process has taken the lease over yet. Does not access the store.
     pub fn is_certain(&self) -> bool {
         self.renewed.lock().elapsed() < EXPIRES_AFTER
     }
 
-    /// Gives the lease up, so that the next process need not wait. Blocks.
+    /// Gives the lease up, so that the next process does not have to wait. Blocks.
     ///
     /// # Errors
     /// As for [`Lease::write`].
@@ -101,7 +101,7 @@ impl Lease {
 }
 
 impl Term {
-    /// Counts the renewals up, if the term has not ended.
+    /// Increments the counter of renewals, if the term has not ended.
     fn renew(self, transaction: &Transaction<'_>) -> Result<()> {
         let renewed = transaction
             .prepare_cached(
@@ -158,17 +158,17 @@ pub enum Attempt {
     Held(OtherHolder),
 }
 
-/// A process that wants a lease, once or again after it lost it.
+/// A process that wants a lease, for the first time or after losing it.
 #[derive(Debug)]
 pub struct Candidate {
     store: Store,
     name: &'static str,
     holder: Uuid,
-    /// The locks that show which holders are alive; none on systems without them.
+    /// The locks that show which holders are alive; `None` on systems without byte locks.
     locks: Option<ByteLocks>,
     /// Shows to others that this process is alive.
     _alive: Option<ByteLock>,
-    /// The row as last seen, and since when it has been like that.
+    /// The row as last seen, and the time at which this version of it was first seen.
     seen: Option<(LeaseRow, Instant)>,
     expires_after: Duration,
 }
@@ -243,7 +243,7 @@ impl Candidate {
         }
     }
 
-    /// Judges a row: returns its holder if that must be waited for.
+    /// Returns the holder of a row if the candidate must wait for it.
     fn other_holder(&mut self, row: LeaseRow) -> Option<OtherHolder> {
         let since = match self.seen {
             Some((seen, since)) if seen == row => since,
@@ -259,7 +259,7 @@ impl Candidate {
         })
     }
 
-    /// Returns whether the process of a holder has ended. Without locks of bytes nothing shows that.
+    /// Returns whether the process of a holder has ended; `false` on systems without byte locks, which cannot show it.
     fn has_ended(&self, holder: &[u8; 16]) -> bool {
         // This process itself, whose last term ended without a release.
         if holder == self.holder.as_bytes() {
@@ -344,7 +344,7 @@ mod tests {
         taken(&mut first).release().unwrap();
         let _kept = taken(&mut second);
         assert!(is_held(&mut third));
-        // As when its process ends: the system frees the lock.
+        // Simulates the end of its process: the system frees the lock.
         drop(second);
         assert_eq!(taken(&mut third).fence(), 3);
     }

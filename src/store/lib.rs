@@ -7,11 +7,11 @@
 //! Both use WAL mode, and a write is on disk when it returns: in the store because its commits sync
 //! (`synchronous=FULL`), in the ledger because the write waits for a flush. Per file and process, one thread writes and
 //! groups the waiting writes into one commit, and another checkpoints the log into the file; readers come from a small
-//! pool and wait for neither. Several processes may open the files at once (a command while the server is running);
-//! SQLite's own lock orders their writes.
+//! pool and wait for neither. Several processes may open the files at once, such as a command while the server is
+//! running; SQLite's own lock orders their writes.
 //!
-//! A process keeps SQLite's locks only while no other code in it opens the files, which is why all access is in
-//! `files.rs`. A write is acknowledged only while the files are in their places.
+//! A process keeps SQLite's locks only while no other code in it opens the files, so all access is in `files.rs`. A
+//! write is acknowledged only while the files are still at their paths.
 //!
 //! Every call here except [`Database::write_async`] blocks its thread, so asynchronous callers use a blocking thread.
 //! There is one way to read, [`Database::read`], and one to write, [`Database::write`]; the others add a snapshot,
@@ -70,7 +70,7 @@ const FILE_NAME: &str = "store.sqlite";
 /// File name of the ledger in the data folder.
 const LEDGER_FILE_NAME: &str = "ledger.sqlite";
 /// Page cache of the connection that writes the store, KiB: indexes over millions of listings are written at random
-/// places.
+/// positions.
 const WRITER_CACHE_KIB: i64 = 256 * 1024;
 
 /// The store of one data folder. Cheap to clone.
@@ -96,7 +96,7 @@ impl Store {
         refuse_emptied(data, FILE_NAME, LEDGER_FILE_NAME)?;
         let mut store = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
         if master_key::is_first(&store.1, keys)? {
-            // Closed, because only a sole connection may encrypt it.
+            // Closed, because only a sole connection can encrypt the store.
             drop(store);
             sealed_store::encrypt(data, FILE_NAME, keys)?;
             store = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
@@ -114,7 +114,7 @@ impl Store {
         }
         let mut ledger = database::open_writer(data, LEDGER_FILE_NAME, &migrations::LEDGER)?;
         if let Some(key) = sealing.get() {
-            // It is not set yet: the files were just opened.
+            // Cannot fail: the files were just opened, so no key is set yet.
             let _ = ledger.0.paths().sealing().set(key.clone());
             sealed_ledger::seal(&mut ledger.1)?;
         }
@@ -138,7 +138,7 @@ impl Store {
         data.join(FILE_NAME).is_file()
     }
 
-    /// Returns the one of the two files of the store that is missing in a data folder, if the other one exists.
+    /// If only one of the two files of the store exists in a data folder, returns the path of the missing one.
     pub fn lost_file(data: &Path) -> Option<PathBuf> {
         let [store, ledger] = [FILE_NAME, LEDGER_FILE_NAME].map(|name| data.join(name));
         match (store.is_file(), ledger.is_file()) {
@@ -148,7 +148,7 @@ impl Store {
         }
     }
 
-    /// Returns whether this path in a data folder is a file that only its owner may read.
+    /// Returns whether a path in a data folder names a file that only its owner may read.
     pub fn is_private(path: &str) -> bool {
         [FILE_NAME, LEDGER_FILE_NAME].contains(&path)
     }
@@ -251,7 +251,7 @@ impl Store {
     }
 }
 
-/// Refuses to create one of the two files again while the other one still has the data of both.
+/// Refuses to recreate one of the two files while the other one still has data.
 fn refuse_emptied(data: &Path, name: &str, other: &str) -> Result<()> {
     let bytes = |name: &str| {
         let log = data.join(format!("{name}-wal"));
@@ -309,7 +309,7 @@ mod tests {
             let opened = Store::open(folder.path());
             let is_refused =
                 matches!(&opened, Err(Error::Emptied { path: named, .. }) if *named == path);
-            // Without an API key, a ledger that is created again has lost nothing.
+            // Without an API key, recreating the ledger loses nothing.
             assert_eq!(is_refused, name == FILE_NAME, "{opened:?}");
             if let Ok(opened) = opened {
                 close(opened);

@@ -1,9 +1,9 @@
-//! Examines the write-ahead log on disk for damage that SQLite takes for the end of the log.
+//! Examines the write-ahead log on disk for damage that SQLite would mistake for the end of the log.
 //!
-//! SQLite reads a log up to the first frame whose checksum is wrong, and none of it if the checksum of its header is
-//! wrong. That is right after a power failure, when the rest was never acknowledged. If a bit has flipped, SQLite
-//! silently loses the rest. The two cases differ in what follows the frame. The format is in "The WAL-mode File Format"
-//! of SQLite's documentation.
+//! SQLite reads a log up to the first frame whose checksum is wrong, and ignores all of it if the checksum of its
+//! header is wrong. After a power failure that is correct: the rest was never acknowledged. But if a bit has flipped,
+//! SQLite silently loses the rest. What follows the frame distinguishes the two cases. The format is in "The WAL-mode
+//! File Format" of SQLite's documentation.
 
 use std::io::{self, BufReader, ErrorKind, Read};
 
@@ -11,7 +11,7 @@ use std::io::{self, BufReader, ErrorKind, Read};
 pub(super) const HEADER_BYTES: usize = 32;
 /// Bytes of the header of a frame.
 const FRAME_HEADER_BYTES: usize = 24;
-/// First bytes of a log, without the last bit, which gives the byte order of the checksums.
+/// First four bytes of a log without the last bit, which gives the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 /// Largest page of SQLite.
 const PAGE_BYTES_MAX: u32 = 64 << 10;
@@ -24,7 +24,7 @@ pub(super) type Header = [u8; HEADER_BYTES];
 pub(super) enum LogState {
     /// The log is empty or has no damage.
     Whole,
-    /// The checksum of its header is wrong, so that SQLite reads nothing in it.
+    /// The checksum of its header is wrong, so SQLite would ignore the log.
     NoHeader,
     /// The checksum of a frame is wrong, and transactions of the same run follow it, which SQLite does not read.
     Broken {
@@ -40,12 +40,12 @@ pub(super) fn is_whole(header: &Header) -> bool {
     magic & !1 == MAGIC && sum == (word(header, 24), word(header, 28))
 }
 
-/// Returns the bytes that distinguish one run of a log from the next, which begins again at its start.
+/// Returns the bytes that distinguish one run of a log from the next, which overwrites it from the start.
 pub(super) fn run(header: &Header) -> &[u8] {
     &header[16..24]
 }
 
-/// Examines a log, which `open` opens at its beginning if it exists. Concurrent writes of another process are not taken
+/// Examines a log; `open` opens it at its beginning if it exists. Concurrent writes of another process are not taken
 /// for damage.
 ///
 /// # Errors
@@ -106,7 +106,7 @@ fn frames(file: &mut impl Read, header: &Header) -> io::Result<LogState> {
     Ok(LogState::Whole)
 }
 
-/// Fills a buffer. Returns `false` if the file ends before.
+/// Fills a buffer. Returns `false` if the file ends first.
 fn filled(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(buffer) {
         Ok(()) => Ok(true),

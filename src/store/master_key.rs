@@ -7,9 +7,9 @@
 //! then rewritten, so that no unencrypted secret remains in them. This is done while no other process has the store
 //! open (`sealed_store`). Afterwards the store opens only with the master key.
 //!
-//! To change the master key, give the former one in the same ways with `_PREVIOUS` (`TOISE_MASTER_KEY_PREVIOUS`, …) the
-//! next time a process opens the store, for example a command while a server is running. The data key is then wrapped
-//! again. The server keeps working, because it has the data key in memory.
+//! To change the master key, give the previous one in the same ways with `_PREVIOUS` (`TOISE_MASTER_KEY_PREVIOUS`, …)
+//! the next time a process opens the store, for example a command while a server is running. The data key is then
+//! wrapped again. The server keeps working, because it has the data key in memory.
 //!
 //! The texts of keys are wiped from memory once they are read. What libraries derive from them remains in memory, and
 //! so does the environment; `toise` forbids dumps of its memory when it has a master key.
@@ -32,7 +32,7 @@ use toise_base::clock::Clock;
 
 /// Name of the environment variable with the master key; `_FILE` and `_COMMAND` name where it is.
 const VARIABLE: &str = "TOISE_MASTER_KEY";
-/// Added to the name for the former master key.
+/// Suffix of the variable for the previous master key.
 const PREVIOUS: &str = "_PREVIOUS";
 /// Purpose from which the keys that wrap data keys are derived.
 const PURPOSE: &str = "toise master key wraps data keys";
@@ -49,7 +49,7 @@ const CHANGE: &str = "master key: change it";
 /// The data key of a store, once it is open; shared by its connections.
 pub(super) type SharedSealingKey = Arc<OnceLock<SealingKey>>;
 
-/// The master key, and the former one while it is being changed.
+/// The master key, and the previous one while it is being changed.
 #[derive(Clone, Debug, Default)]
 pub struct MasterKeys {
     current: Option<SealingKey>,
@@ -57,10 +57,10 @@ pub struct MasterKeys {
 }
 
 impl MasterKeys {
-    /// Reads the keys from where the environment says.
+    /// Reads the keys from the sources that the environment names.
     ///
     /// # Errors
-    /// A place cannot be read, or a text is not a key.
+    /// A source cannot be read, or its text is not a key.
     pub fn from_environment() -> Result<Self> {
         let key = |suffix: &str| {
             let given = text_from_environment(&format!("{VARIABLE}{suffix}"))?;
@@ -88,7 +88,7 @@ fn unusable(reason: String) -> Error {
     Error::MasterKey(reason)
 }
 
-/// Reads the text of a key. Also returns its place for messages: the variable, the file or the command.
+/// Reads the text of a key. Also returns its source for messages: the variable, the file or the command.
 fn text_from_environment(name: &str) -> Result<Option<(Zeroizing<String>, String)>> {
     if let Ok(text) = std::env::var(name) {
         return Ok(Some((text.into(), name.to_owned())));
@@ -207,13 +207,13 @@ pub(super) fn unlock(
     };
     let data_key = Zeroizing::new(data_key);
     let bytes: &[u8; KEY_BYTES] = data_key.as_slice().try_into().map_err(|_| damaged())?;
-    // It may already be set, to the same key.
+    // It may already be set, but only to the same key.
     let _ = shared.set(SealingKey::new(bytes));
     if is_former {
         // A wrapped key that is replaced must not stay readable in free space.
         transaction.pragma_update(None, "secure_delete", true)?;
         wrap(&transaction, current, bytes)?;
-        // Both entries are in the transaction of the change, so that all are made or none.
+        // Both entries are in the transaction of the change, so that all three are written or none.
         let at_ms = Clock::system().now().timestamp_millis();
         let act = Act::at_command_line(CHANGE);
         audit::append(&transaction, at_ms, act.clone())?;
@@ -224,7 +224,7 @@ pub(super) fn unlock(
     Ok(())
 }
 
-/// Changes secrets so that no trace of the former ones stays in free space of the file.
+/// Changes secrets so that no trace of the previous ones stays in free space of the file.
 ///
 /// # Errors
 /// Those of `change`, or the connection fails.
@@ -373,7 +373,7 @@ pub(crate) mod tests {
 
     pub(crate) fn files_show(folder: &std::path::Path, text: &[u8]) -> bool {
         // The threads of a dropped store close its files a little later. If the last two connections close at the same
-        // moment, the log stays; the next connection picks it up.
+        // time, the log stays; the next connection picks it up.
         let since = std::time::Instant::now();
         for file in ["store.sqlite", "ledger.sqlite"] {
             while folder.join(format!("{file}-wal")).exists() {

@@ -50,7 +50,8 @@ fn apply_missing(connection: &mut Connection, steps: &Steps<'_>) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Rebuilds the table of properties, as a step must if SQLite cannot alter it in place, and adds a column.
+    /// A step that rebuilds the table of properties, as is necessary where SQLite cannot alter a table, and adds a
+    /// column.
     const NEXT: &str = "
         CREATE TABLE rebuilt (
           property INTEGER PRIMARY KEY, property_id BLOB NOT NULL UNIQUE, sequence INTEGER NOT NULL,

@@ -1,9 +1,9 @@
 //! Identifiers of the things that a call creates, so that a repeated call creates them only once.
 //!
 //! The response to a call under an idempotency key is in the ledger, and what the call created is in the store: two
-//! files, two commits. A process that ends between the two has created something but has no response stored for it; the
-//! same happens to a call whose client disconnected. The identifiers of what such a call creates are therefore derived
-//! from the call: when it is repeated, it finds them.
+//! files, two commits. If a process ends between the two, something was created but no response is stored; the same
+//! happens if the client of the call disconnects. So the identifiers of what such a call creates are derived from the
+//! call: when it is repeated, it finds what it created.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension, ToSql, Transaction};
@@ -15,7 +15,7 @@ const PURPOSE: &str = "toise identifiers of what calls under idempotency keys ma
 /// The identifier of something that is about to be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewId {
-    /// A random identifier, which nothing has yet.
+    /// A random identifier, which is not in use yet.
     Random,
     /// An identifier that belongs to a call that may be repeated.
     OfCall {
@@ -38,7 +38,7 @@ pub enum Settled {
 
 impl NewId {
     /// Returns the identifier of what a call creates. `call` distinguishes it from all others; calls are remembered
-    /// from `made_after` on.
+    /// since `made_after`.
     pub fn of_call(call: &[u8], made_after: DateTime<Utc>) -> Self {
         Self::OfCall {
             id: derived(call),
@@ -46,7 +46,7 @@ impl NewId {
         }
     }
 
-    /// Returns the identifier of one of several things that a call creates, by its place.
+    /// Returns the identifier of the n-th of several things that a call creates.
     pub fn nth(self, place: usize) -> Self {
         match self {
             Self::Random => Self::Random,

@@ -3,7 +3,7 @@
 //! Documents and stored responses have checksums of their own, which every read verifies ([`super::checksum`]). All
 //! other columns, such as the prices of an advert, the limits of a key or the charges of a ledger, are covered by this
 //! digest: the sum of the digests of a table's rows. Triggers update it in the transaction of each change, so that it
-//! costs no read. It shows that a table no longer has the rows that were written, but not which row is wrong.
+//! costs no read. It shows that a table's rows differ from those that were written, but not which row is wrong.
 //!
 //! Tables that are derived from documents, and are written several times for each advert, have no digest.
 
@@ -24,13 +24,13 @@ const DERIVED: [&str; 6] = [
     "common_marks",
     "portal_rates",
 ];
-/// Beginning of the names of triggers.
+/// Prefix of the names of the triggers.
 const TRIGGER: &str = "row_digest_";
 
 /// A table with a digest.
 struct DigestedTable {
     name: String,
-    /// All columns. SQLite's row id is left out unless it is declared as a column, because it may change on its own.
+    /// All columns. SQLite's row id is excluded unless it is declared as a column, because it may change on its own.
     columns: Vec<String>,
 }
 
@@ -164,7 +164,7 @@ fn of_row(row: &Row<'_>, columns: usize) -> rusqlite::Result<i64> {
     Ok(of_values(values.into_iter()))
 }
 
-/// Returns the tables whose rows differ from those that were written, each with what is wrong. Reads all tables.
+/// Returns the tables whose rows differ from those that were written, each with a description. Reads all tables.
 pub(super) fn damaged(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut found = Vec::new();
     let sql = format!("SELECT rows, digest FROM {DIGESTS} WHERE name = ?1");
@@ -250,7 +250,7 @@ mod tests {
                 found.len() == 1 && found[0].starts_with(told),
                 "{change}: {found:?}"
             );
-            // A later change hides nothing.
+            // A later change does not hide the damage.
             let later = "INSERT INTO plain VALUES (1); UPDATE parents SET weight = 9; DELETE FROM children;";
             connection.execute_batch(later).unwrap();
             assert!(!damaged(&connection).unwrap().is_empty(), "{change}");
@@ -275,7 +275,7 @@ mod tests {
                     7 => "DELETE FROM plain".to_owned(),
                     _ => format!("BEGIN; DELETE FROM parents WHERE parent > {a}; ROLLBACK"),
                 };
-                // Some break a constraint, and are undone.
+                // Some statements break a constraint and are undone.
                 let _ = connection.execute_batch(&sql);
                 prop_assert_eq!(damaged(&connection).unwrap(), Vec::<String>::new(), "{}", sql);
             }

@@ -2,8 +2,8 @@
 //!
 //! Called each time a ledger is opened with a key, and does its work once: a row of `answers_sealed` says that it is
 //! done, and triggers refuse further unencrypted responses ([`super::clear_guard`]). If a process is killed during the
-//! work, the next one does it. The file is rewritten, which takes a few seconds per gigabyte and as much free disk
-//! space as the file.
+//! work, the next one does it again. The file is rewritten, which takes a few seconds per gigabyte and as much free
+//! disk space as the file.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -19,7 +19,7 @@ const BODY: SecretColumn = SecretColumn {
 /// The columns of the ledger that hold secrets.
 const COLUMNS: [SecretColumn; 1] = [BODY];
 
-/// Seals the responses. Returns once no file has an unencrypted one.
+/// Seals the responses. Returns once no file contains an unencrypted response.
 ///
 /// # Errors
 /// The ledger cannot be written, or another process has it open.

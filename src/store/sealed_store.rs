@@ -18,7 +18,7 @@ use super::migrations;
 use super::sole_connection::open_alone;
 use toise_base::clock::Clock;
 
-/// Held while a store is encrypted, so that processes that start at the same time with the key do not lock each other
+/// Held while a store is encrypted, so that processes that start with the key at the same time do not lock each other
 /// out.
 const LOCK_FILE: &str = "sealing.lock";
 /// The first encryption, as the audit log names it.
@@ -36,7 +36,7 @@ const fn column(table: &'static str, column: &'static str) -> SecretColumn {
     SecretColumn { table, column }
 }
 
-/// Returns the SQL expression for the place of a secret, as in the statements that read it.
+/// Returns the SQL expression for the context of a secret, as used by the statements that read it.
 fn place(table: &str) -> String {
     let of = match table {
         "secrets" => "name",
@@ -46,7 +46,7 @@ fn place(table: &str) -> String {
 }
 
 /// Encrypts a store that has no data key yet (the file `name` of a folder): creates a data key and seals the secrets.
-/// Returns once no file has an unencrypted one. Does nothing if another process has already done it.
+/// Returns once no file contains an unencrypted secret. Does nothing if another process has already done it.
 ///
 /// # Errors
 /// Another process has the store open, or it cannot be written.
@@ -79,7 +79,7 @@ pub(super) fn encrypt(data: &Path, name: &str, keys: &MasterKeys) -> Result<()> 
     Ok(())
 }
 
-/// Waits for other processes that encrypt the same store.
+/// Waits for other processes that are encrypting the same store.
 fn turn(data: &Path) -> Result<File> {
     let path = data.join(LOCK_FILE);
     let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));
@@ -219,7 +219,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path(), &MasterKeys::default()).unwrap();
         execute(&store, &[ACCOUNT]).unwrap();
-        // As if another process had encrypted it in the meantime.
+        // Simulates another process that encrypted the store in the meantime.
         let guard = |transaction: &Transaction<'_>| clear_guard::install(transaction, &COLUMNS);
         store.write(guard).unwrap();
         for sql in [&[WEBHOOK_KEY], &[SIGNING_SECRET]] {

@@ -21,7 +21,7 @@ const TEXT_KEYS: &[u8] = b"toise keys of sealed texts";
 /// The nonce of every text. It never repeats under a key, because each text has its own key.
 const ONLY_NONCE: [u8; NONCE_LEN] = [0; NONCE_LEN];
 
-/// A text that cannot be opened: it was sealed with another key or for another place, or is damaged.
+/// A text that cannot be opened: it was sealed with another key or for another context, or is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a sealed text cannot be opened: another key sealed it, or it is damaged")]
 pub struct Unopened;

@@ -23,7 +23,7 @@ const POLL_EVERY: Duration = Duration::from_millis(50);
 /// Page cache, KiB: large enough for the indexes that receive rows in random order.
 const CACHE_KIB: i64 = 256 * 1024;
 
-/// Opens a connection that keeps all others out until it is closed. Returns it with the place for its data key.
+/// Opens a connection that excludes all others until it is closed. Returns it with the cell that holds its data key.
 ///
 /// # Errors
 /// [`Error::InUse`] if another connection has the file open.

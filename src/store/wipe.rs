@@ -1,8 +1,9 @@
 //! Removes deleted values from the files of the store.
 //!
 //! SQLite leaves deleted and replaced values in free pages, in free space of other pages and in the write-ahead log. A
-//! wipe rewrites a file without them and empties its log. Other connections, also of other processes, may have the file
-//! open: reads continue, and writes wait while the file is rewritten, but no longer than for any other writer.
+//! wipe rewrites a file without them and empties its log. Other connections may have the file open, including those of
+//! other processes: reads continue, and writes wait while the file is rewritten, but no longer than for any other
+//! writer.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,8 @@ impl Store {
     /// Removes deleted values from both files and their logs. Returns once they are gone. Blocks.
     ///
     /// # Errors
-    /// A file cannot be rewritten: the disk has no room for a second copy, or another process keeps it locked; a reader,
-    /// such as a backup, keeps the log.
+    /// A file cannot be rewritten: the disk has no room for a second copy, or another process keeps it locked; a
+    /// reader, such as a backup, keeps the log in use.
     pub fn wipe(&self) -> Result<()> {
         for (_, database) in self.databases() {
             database.wipe()?;
@@ -90,7 +91,7 @@ mod tests {
             let needle = &secret.as_bytes()[..28];
             assert!(!bytes.windows(28).any(|part| part == needle), "{path:?}");
         }
-        // Both go on.
+        // Both processes continue to work.
         other
             .write(|transaction| {
                 transaction.execute("INSERT INTO accounts VALUES ('b', 'b', 0)", [])

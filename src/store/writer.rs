@@ -1,10 +1,10 @@
 //! The writer thread: takes the waiting changes, applies them in one transaction and commits once.
 //!
-//! A commit costs one fsync however many changes it contains, so throughput grows with the number of waiting
-//! callers. Each change runs in its own savepoint: a failed one is undone alone and its error returned unchanged.
-//! The sender is notified after the commit, on this thread. At most [`QUEUE_MAX`] changes wait; further ones are
-//! rejected, at once or after [`QUEUE_WAIT_MAX`]. No change is acknowledged unless the database file and its log were
-//! in their places after the commit.
+//! A commit costs one fsync however many changes it contains, so throughput grows with the number of waiting callers.
+//! Each change runs in its own savepoint: a failed one is undone alone and its error returned unchanged. The sender is
+//! notified after the commit, on this thread. At most [`QUEUE_MAX`] changes wait; further changes are rejected, at once
+//! or after [`QUEUE_WAIT_MAX`]. No change is acknowledged unless the database file and its log were still at their
+//! paths after the commit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,11 +24,12 @@ use toise_base::supervise::{Pulse, Supervisor, Worker};
 const GROUP_MAX: usize = 256;
 /// Maximum waiting changes: sixteen commits' worth, a second or two of writing.
 pub(super) const QUEUE_MAX: usize = 16 * GROUP_MAX;
-/// Maximum wait of a blocking caller for a place in the queue.
+/// Maximum wait of a blocking caller for room in the queue.
 const QUEUE_WAIT_MAX: Duration = Duration::from_secs(10);
-/// Interval between attempts during that wait: about the duration of a commit, which frees some hundred places.
+/// Interval between attempts during that wait: about the duration of a commit, which makes room for some hundred
+/// changes.
 const QUEUE_RETRY_EVERY: Duration = Duration::from_millis(2);
-/// How often a writer without work checks that its files are in their places.
+/// How often a writer without work checks that its files are still at their paths.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// A waiting change. It is applied once, then notified of the outcome of the commit.
@@ -85,7 +86,7 @@ fn in_savepoint<T, E: From<Error>>(
 /// Called after a commit; must not block.
 pub(super) type CommitListener = Box<dyn Fn() + Send>;
 
-/// Whether a caller may wait for a place in the queue.
+/// Whether a caller may wait for room in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
     /// It may wait, up to [`QUEUE_WAIT_MAX`].
@@ -96,7 +97,7 @@ pub(super) enum Patience {
 
 /// Queues changes for the writer thread, which ends when this is dropped.
 pub(super) struct WriteQueue {
-    // Before the queue, so that the worker is released before its thread ends.
+    // Declared before the queue, so that the worker is released before its thread ends.
     _worker: Worker,
     queue: SyncSender<Box<dyn QueuedWrite>>,
     listeners: Arc<Mutex<Vec<CommitListener>>>,
@@ -188,7 +189,7 @@ impl WriteQueue {
 pub(super) struct WriterConnection {
     connection: Connection,
     files: Arc<OpenFiles>,
-    /// The first file that was no longer in its place; nothing is written from then on.
+    /// The first file that was no longer at its path; from then on nothing is written.
     replaced: Option<ReplacedFile>,
 }
 
@@ -211,7 +212,8 @@ impl WriterConnection {
         if let Some(file) = &self.replaced {
             return Err(file.clone().into());
         }
-        // A log that was cut short looks complete again once something is written after the gap.
+        // Checked before writing too: a log that was cut short looks complete again once something is written after the
+        // gap.
         self.check(pulse)?;
         let committed = commit_group(&mut self.connection, group);
         // Checked after a failure too, because replaced files may have caused it.
@@ -219,8 +221,8 @@ impl WriterConnection {
         Ok(committed?)
     }
 
-    /// Verifies that the files are in their places. If they are not, the worker has failed, so that the service
-    /// stops.
+    /// Verifies that the files are still at their paths. If they are not, marks the worker as failed, so that the
+    /// service stops.
     fn check(&mut self, pulse: &Pulse) -> std::result::Result<(), ReplacedFile> {
         let known = self.replaced.clone();
         let Some(file) = known.or_else(|| self.files.check().err()) else {
@@ -271,7 +273,7 @@ fn write_all(
         let first = match pulse.recv_within(waiting, CHECK_EVERY) {
             Ok(first) => first,
             Err(RecvTimeoutError::Timeout) => {
-                // If the files are gone, the worker has failed, and its next caller gets the error.
+                // If the files are gone, the check marks the worker as failed, and the next caller gets the error.
                 let _ = connection.check(pulse);
                 continue;
             }

@@ -1,8 +1,8 @@
 //! Synthetic alerts, distributed like those that accounts save: seven in ten by code, a quarter by box or radius, the
 //! rest national.
 //!
-//! Places are drawn in proportion to their inhabitants and bounds are round numbers. National alerts are narrow,
-//! because a national alert on every flat would be useless. An alert is determined by the seed and its number alone.
+//! Communes are drawn in proportion to their inhabitants, and bounds are round numbers. National alerts are narrow,
+//! because a national alert on every flat would be useless. An alert depends only on the seed and its number.
 
 use serde_json::{Value, json};
 

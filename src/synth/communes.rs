@@ -58,8 +58,8 @@ static PLACES: LazyLock<Vec<SynthCommune>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Returns whether a place is drawn: the inhabited communes of departments, with Paris, Lyon and Marseille by
-/// arrondissement. This follows the sources of sales, which do not cover the overseas collectivities.
+/// Returns whether addresses in a commune are generated: the inhabited communes of departments, with Paris, Lyon and
+/// Marseille by arrondissement. This follows the sources of sales, which do not cover the overseas collectivities.
 fn is_drawn(place: &Place) -> bool {
     let is_today = matches!(place.kind, PlaceKind::Commune | PlaceKind::Arrondissement);
     let is_of_department = place.code.starts_with(place.department);
@@ -209,7 +209,7 @@ impl SynthAddress {
     }
 
     fn name(&self) -> usize {
-        // Streets take the names in turn, so that a small commune has no repeated name.
+        // Streets take the names in order, so that no name is repeated in a small commune.
         let shift = mix2(self.place.key, 77) as usize % NAMES.len();
         (self.street + shift) % NAMES.len()
     }

@@ -1,5 +1,5 @@
-//! The addresses of synthetic sales and diagnostics, as a file of addresses in the official format, so that homes of the
-//! demo are found by their address.
+//! Writes the addresses of synthetic sales and diagnostics as a file in the official format, so that homes of the demo
+//! are found by their address.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -38,8 +38,8 @@ impl AssetSource for MarketGenerator {
     }
 }
 
-/// Returns the fields of a later sighting that differ from the first one; all others are equal and need not be parsed
-/// again.
+/// Returns the fields of a later sighting that differ from the first one; all others are equal and do not have to be
+/// parsed again.
 fn later_sighting(advert: &Advert) -> Value {
     json!({
         "url": advert.url,
@@ -51,7 +51,7 @@ fn later_sighting(advert: &Advert) -> Value {
 }
 
 /// Generates the requested adverts in their state at the end of the market. `contours` is the IRIS contours file that
-/// gives positions their quarter, `identity` says which parts of a URL identify a listing. Returns once they are
+/// gives positions their quarter, `identity` decides which parts of a URL identify a listing. Returns once they are
 /// durable.
 ///
 /// # Errors

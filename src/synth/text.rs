@@ -123,7 +123,7 @@ pub struct Day(
 );
 
 impl Day {
-    /// The first day of a month.
+    /// Returns the first day of a month.
     pub fn first_of(year: i32, month: u32) -> Self {
         // Howard Hinnant's days_from_civil, for the first of the month.
         let shifted_year = if month <= 2 { year - 1 } else { year };

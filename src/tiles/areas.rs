@@ -1,8 +1,8 @@
-//! Figures of communes and departments, which colour a map of areas instead of hexagons.
+//! Computes the figures of communes and departments that colour a map of areas (instead of hexagons).
 //!
-//! One scan groups all rows that a filter selects by their commune of today, whatever part of the map is shown; tiles
-//! are then only drawn. Figures are cached under the version of their table, so a filter costs one scan however many
-//! tiles show it.
+//! One scan groups all rows that a filter selects by their current commune, whatever part of the map is shown; tiles
+//! are then drawn from these figures. Figures are cached under the version of their table, so a filter costs one scan
+//! however many tiles show it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use toise_geo::departments;
 use toise_listings::search::projection::view::ProjectionView;
 use toise_opendata::{Dataset, dvf};
 
-/// Minimum number of rows with a figure that an area needs on either side of a comparison.
+/// Minimum number of rows with a figure on each side of a comparison.
 const COMPARED_MIN: u32 = 5;
 /// Maximum age of the sales that asking prices are compared with, days. Sales are published up to half a year late.
 pub const SOLD_WITHIN_DAYS: i32 = 3 * 365;
@@ -30,7 +30,7 @@ pub struct AreaFigure {
     pub count: u32,
     /// The figure of the source; `None` if no row has one.
     pub figure: Option<f64>,
-    /// By how much asking prices exceed those of recorded sales, percent; only for properties.
+    /// How much asking prices exceed those of recorded sales, percent; only for properties.
     pub over_sold: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ impl AreaFigures {
         self.0.get(code)
     }
 
-    /// Returns the number of areas with a row.
+    /// Returns the number of areas that have rows.
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -119,7 +119,7 @@ impl AreaScan<'_> {
         Ok(cells)
     }
 
-    /// Returns by how much asking prices exceed recorded ones, percent. Flats are compared with flats and houses with
+    /// Returns how much asking prices exceed recorded ones, percent. Flats are compared with flats and houses with
     /// houses, weighted by the number on offer.
     fn over_sold(
         &self,

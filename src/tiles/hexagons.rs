@@ -91,7 +91,7 @@ impl Hexagons {
     }
 }
 
-/// Returns the hexagon of a place, which is given in tiles from the north-west corner of the world.
+/// Returns the hexagon of a point, which is given in tiles from the north-west corner of the world.
 fn axial(x: f64, y: f64) -> (i64, i64) {
     let q = (SQRT_3 / 3.0 * x - y / 3.0) / RADIUS;
     let r = (2.0 / 3.0 * y) / RADIUS;

@@ -7,7 +7,7 @@
 //! poor energy classes. On request, the layer `areas` has departments or communes with the same values instead
 //! ([`areas`]).
 //!
-//! [`outlines`] is the base map, which needs no data.
+//! [`outlines`] is the base map, which does not need a data folder.
 
 #![forbid(unsafe_code)]
 
@@ -92,8 +92,8 @@ impl Tiles {
         }
     }
 
-    /// Returns a permit to compute a tile of areas, after other scans have ended; `None` if its figures are cached.
-    /// Must be held while [`Self::tile`] runs.
+    /// Returns a permit to compute a tile of areas, waiting for other scans if necessary; `None` if its figures are
+    /// cached. The permit must be held while [`Self::tile`] runs.
     pub async fn scan_permit(
         &self,
         source: &TileSource,

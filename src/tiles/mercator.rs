@@ -1,6 +1,6 @@
-//! Tiles of the web map: the part of the world that a tile shows, and where a position is in it.
+//! Geometry of map tiles: the part of the world that a tile shows, and where a position is in it.
 //!
-//! Web Mercator (EPSG:3857) as the tile schemes of web maps use it: at zoom `z` the world is a square of `2^z` by `2^z`
+//! Web Mercator (EPSG:3857), as in the tile schemes of web maps: at zoom `z` the world is a square of `2^z` by `2^z`
 //! tiles, counted from the north-west.
 
 use std::f64::consts::PI;

@@ -1,7 +1,7 @@
 //! Request bodies: checks headers, reads a body up to its limit, and discards the rest of a rejected one.
 //!
-//! The filter [`incoming`] passes the body on unread, so that a call which is rejected by its headers, key or quota
-//! needs no memory for the body it announces.
+//! The filter [`incoming`] passes the body on unread, so that a call which is rejected because of its headers, key or
+//! quota needs no memory for the body it announces.
 //!
 //! A response sent while the client is still writing its body is often lost: the connection is reset before the
 //! client reads. The rest of a rejected body is therefore read and discarded, up to [`DRAIN_BYTES_MAX`].
@@ -90,7 +90,7 @@ pub fn declared(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// Checks the length, media type and content coding that the headers declare. The length may be missing or wrong, so
-/// [`Incoming::read`] counts the bytes too.
+/// [`Incoming::read`] also counts the bytes.
 ///
 /// # Errors
 /// The declared length exceeds the limit, the media type is not the accepted one, or the body is compressed.

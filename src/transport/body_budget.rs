@@ -1,9 +1,8 @@
 //! The memory budget of request and response bodies. A key and a client address may each hold a share of it.
 //!
 //! A request body is charged to the budget as it arrives, before its memory is allocated. So the half-sent bodies of
-//! many clients hold a bounded amount, whatever length they declare. The lease of a request body ends with the call.
-//! The lease of a long response ends with its last byte, so that responses which nobody reads hold a bounded amount
-//! too.
+//! many clients hold a bounded amount of memory, whatever length they declare. The lease of a request body ends with
+//! the call. The lease of a long response ends with its last byte, so unread responses also hold a bounded amount.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -19,7 +18,7 @@ use super::coding;
 
 /// Responses of at least this many bytes are counted.
 const LONG_RESPONSE_BYTES: usize = 32 << 10;
-/// A key and a client address may each hold the budget divided by this.
+/// The budget divided by this is the maximum that a key or a client address may hold.
 const SHARE: usize = 4;
 
 /// The reason why the budget has no memory for a body.
@@ -92,7 +91,7 @@ impl BodyLease {
     /// All bodies together would hold more than the budget, or the key or the address more than its share.
     pub fn grow(&mut self, bytes: usize) -> Result<(), BudgetError> {
         let mut state = self.budget.state.lock();
-        // A single body may be as long as its endpoint allows, while its holder has no other.
+        // If its holder has no other body, a single body may be as long as its endpoint allows.
         let share = self.budget.bytes_max / SHARE;
         for holder in self.holders.iter().flatten() {
             let held = state.by_holder.get(holder).copied().unwrap_or(0);
@@ -116,7 +115,7 @@ impl BodyLease {
     /// Extends the lease to hold a response until it is sent; `None` if the response is short or permanently in memory.
     ///
     /// # Errors
-    /// As for [`Self::grow`]: a client that does not read its responses gets no more.
+    /// As for [`Self::grow`]: a client that does not read its responses does not get more of them.
     pub fn for_response(mut self, response: &Response<Bytes>) -> Result<Option<Self>, BudgetError> {
         let bytes = response.body().len();
         if bytes < LONG_RESPONSE_BYTES || coding::is_unchanging(response) {

@@ -34,7 +34,7 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, proxies: &Networks) -> 
         .take(FORWARDED_MAX);
     let mut nearest = peer;
     for one in named {
-        // An address cannot be trusted if an unreadable entry comes after it.
+        // An address cannot be trusted if an unreadable entry follows it.
         let Ok(address) = one.trim().parse::<IpAddr>() else {
             break;
         };

@@ -21,7 +21,7 @@ const COMPRESSED_BYTES_LEAST: usize = 1_400;
 /// Minimum length of a body that is compressed on a blocking thread, in bytes; shorter ones take a fraction of a
 /// millisecond.
 const BLOCKING_BYTES_LEAST: usize = 32 << 10;
-/// zstd level: higher ones save little on JSON and cost much.
+/// zstd level: higher ones save little on JSON and cost a lot.
 const ZSTD_LEVEL: i32 = 1;
 
 /// An extension of responses whose body never changes while the process lives.

@@ -21,9 +21,9 @@ const UPKEEP_BYTES_MAX: usize = 64;
 /// Timeouts of a connection by phase.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeouts {
-    /// For a complete request head, from its first byte; also for the first byte of a new connection.
+    /// Maximum time for a complete request head, from its first byte; also for the first byte of a new connection.
     pub head: Duration,
-    /// Between a response and the next request.
+    /// Maximum time between a response and the next request.
     pub idle: Duration,
 }
 

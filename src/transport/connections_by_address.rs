@@ -10,8 +10,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::client_address::rate_key;
 
-/// Maximum requests of an address that run at the same time; further ones wait for their turn. A client that fills
-/// hundreds of HTTP/2 connections then delays others by the time of this many requests.
+/// Maximum requests of an address that run at the same time; further ones wait. So a client that fills hundreds of
+/// HTTP/2 connections delays others by the time of this many requests at most.
 const REQUESTS_MAX: usize = 256;
 
 /// Open connections by address. Cheap to clone. It has at most one entry per open connection.
@@ -38,7 +38,7 @@ pub struct AddressConnection {
 pub struct AddressRequests(Arc<Semaphore>);
 
 impl AddressRequests {
-    /// Waits until the address may run another request, which lasts as long as the returned value.
+    /// Waits until the address may run another request; the request counts as running while the returned value exists.
     pub async fn begin(&self) -> Option<OwnedSemaphorePermit> {
         // The semaphore is never closed; if it were, requests would run without a maximum.
         Arc::clone(&self.0).acquire_owned().await.ok()

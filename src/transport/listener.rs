@@ -1,8 +1,8 @@
 //! The sockets that the service listens on, with bounds on the bytes that the kernel buffers for each connection.
 //!
-//! Without bounds the kernel buffers as much as its own limits allow: some MiB that a client sends and the service does
-//! not read, and some MiB that the service sends and the client does not read. With some hundred connections these are
-//! gigabytes, which count against the memory limit of a container like the memory of the service itself.
+//! Without bounds the kernel buffers as much as its own limits allow: several MiB that a client sent and the service
+//! has not read, and several MiB that the service sent and the client has not read. With some hundred connections these
+//! are gigabytes, which count against the memory limit of a container like the memory of the service itself.
 
 use std::io;
 use std::net::SocketAddr;
@@ -36,7 +36,7 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A restarted service need not wait until the kernel forgets the connections of the previous process.
+    // A restarted service does not have to wait until the kernel forgets the connections of the previous process.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     // Accepted connections inherit these sizes. Linux doubles both; half of the receive buffer is for its own overhead.
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns how many bytes can be sent to a peer that reads none.
+    /// Returns how many bytes can be sent to a peer that reads nothing.
     async fn sent_unread(stream: &mut TcpStream) -> usize {
         let (mut sent, piece) = (0, [0; 64 << 10]);
         let sending = async {

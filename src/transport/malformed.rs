@@ -1,7 +1,7 @@
 //! Detects requests that HTTP forbids and hyper accepts.
 //!
 //! If a proxy and this server read such a request differently, one client can be made to receive the response of
-//! another (request smuggling). So the request is refused with 400 and not interpreted.
+//! another (request smuggling). So the request is refused with 400.
 
 use hyper::{Request, Version};
 use warp::http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};

@@ -1,5 +1,5 @@
-//! Bodies that are produced while they are sent. A few pieces wait for the client; the producer pauses until it reads
-//! them.
+//! Bodies that are produced while they are sent. A few pieces wait for the client; the producer pauses until the client
+//! reads them.
 
 use std::io;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ const WAITING_MAX: usize = 2;
 /// How long a piece waits for a client that does not read.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The reading end of a body. A body that was not finished ends with an error, which cuts the connection, so that the
-/// client sees that the body is incomplete.
+/// The reading end of a body. If the body was not finished, it ends with an error that closes the connection, so that
+/// the client sees that the body is incomplete.
 #[derive(Debug)]
 pub struct BodyPieces {
     pieces: mpsc::Receiver<Bytes>,

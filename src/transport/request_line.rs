@@ -1,6 +1,6 @@
 //! The log line of a request.
 //!
-//! Text that a client chose is truncated. The lines of requests without a valid key have a smaller part of the log,
+//! Text that a client chose is truncated. The lines of requests without a valid key get a smaller share of the log,
 //! because anybody can send any number of them ([`toise_telemetry::log_writer`]).
 
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! Accepts connections up to a maximum, with timeouts and optional TLS, and drains them when the service stops.
 //!
 //! warp's own server has none of these, so this loop accepts connections and serves each with hyper. Connections above
-//! the maximum wait in the kernel's backlog; a connection in its TLS handshake counts. Connections of one address above
+//! the maximum wait in the kernel's backlog; connections in their TLS handshake count. Connections of one address above
 //! its share are closed. `connection.rs` implements the timeouts. HTTP, Flight SQL and the cluster use this loop.
 
 use std::error::Error;
@@ -38,10 +38,10 @@ const ACCEPT_RETRY_AFTER: Duration = Duration::from_millis(100);
 const HEAD_BYTES_MAX: usize = 96 << 10;
 /// Maximum concurrent requests on an HTTP/2 connection.
 const STREAMS_MAX: u32 = 100;
-/// Maximum requests of an HTTP/2 connection that are refused because too many are running. Clients learn the maximum
-/// first; one that ignores it is cut off.
+/// Maximum requests of an HTTP/2 connection that are refused because too many are running. Clients are informed of the
+/// maximum; a client that ignores it is disconnected.
 const REFUSED_STREAMS_MAX: usize = 64;
-/// Bytes of bodies that a client may send over an HTTP/2 connection before they are read. The connection holds them.
+/// Bytes of bodies that a client may send over an HTTP/2 connection before they are read. They stay in memory.
 const WINDOW_BYTES: u32 = 256 << 10;
 
 /// Limits of connections.

@@ -1,4 +1,4 @@
-//! The normal form of a contact, in which two spellings of one contact are equal.
+//! Normalises contacts, so that two spellings of one contact are equal.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ const NATIONAL_DIGITS: usize = 9;
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 /// Country prefixes of France and of its overseas departments and collectivities with nine-digit numbers.
 const FRENCH_PREFIXES: [&str; 6] = ["33", "262", "590", "594", "596", "269"];
-/// Words in front of a name that are not part of it.
+/// Titles before a name, which are not part of it.
 const TITLES: [&str; 11] = [
     "m",
     "mr",
@@ -53,7 +53,7 @@ impl fmt::Debug for Contact {
 }
 
 impl Contact {
-    /// Reads a contact of a kind; `None` if the text is none.
+    /// Reads a contact of a kind; `None` if the text is not one.
     pub fn parse(kind: ContactKind, text: &str) -> Option<Self> {
         match kind {
             ContactKind::Phone => Self::phone(text),
@@ -62,7 +62,7 @@ impl Contact {
         }
     }
 
-    /// Reads a telephone number: its digits, without `+33`, `0033` or the leading 0. Other characters are left out.
+    /// Reads a telephone number: its digits, without `+33`, `0033` or the leading 0. Other characters are ignored.
     pub fn phone(text: &str) -> Option<Self> {
         let digits: String = text.chars().filter(char::is_ascii_digit).collect();
         let is_international = text.trim_start().starts_with('+') || digits.starts_with("00");
@@ -72,7 +72,7 @@ impl Contact {
         }
         let national = FRENCH_PREFIXES.iter().find_map(|prefix| {
             let rest = digits.strip_prefix(prefix)?;
-            // Some write the trunk prefix too: +33 (0)6.
+            // Some also write the trunk prefix: +33 (0)6.
             let rest = rest.strip_prefix('0').unwrap_or(rest);
             (rest.len() == NATIONAL_DIGITS).then_some(rest)
         });

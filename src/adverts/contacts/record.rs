@@ -1,8 +1,8 @@
 //! Removes contacts from the JSON of adverts and properties, stored or incoming.
 //!
-//! `contactInCharge` is one person: if its number, address or name is in the list, all of it is removed, and with it
-//! the name of the seller if the seller is a private person. The values that were removed, and all numbers and
-//! addresses of the list, are also cut from the texts of the record.
+//! `contactInCharge` is one person: if their number, address or name is in the list, the whole object is removed, and
+//! also the seller's name if the seller is a private person. The removed values, and all numbers and addresses of the
+//! list, are also cut from the texts of the record.
 
 use serde_json::{Map, Value};
 
@@ -31,7 +31,7 @@ const PROFESSIONALS: [&str; 2] = ["SELLER_TYPE_AGENCY", "SELLER_TYPE_NETWORK"];
 /// How a removed value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// The field is left out: in a stored record.
+    /// The field is omitted: in a stored record.
     Absent,
     /// The field is null: in a sighting, where an absent field means that nothing changed.
     Null,
@@ -48,13 +48,14 @@ impl Unknown {
 }
 
 impl ErasedContacts {
-    /// Removes the contacts of the list from a record, and from the records in it. Returns whether it had any.
+    /// Removes the contacts of the list from a record and the records nested in it. Returns whether there were any.
     pub fn remove_from(&self, record: &mut Value, unknown: Unknown) -> bool {
         let mut removed = Vec::new();
         self.remove_within(record, unknown, &mut removed)
     }
 
-    /// Removes the contacts of the list, names included, from every text of any JSON. Returns whether it had any.
+    /// Removes the contacts of the list, names included, from every text of a JSON value. Returns whether there were
+    /// any.
     pub fn remove_from_texts(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => match self.without_persons(text) {
@@ -74,8 +75,7 @@ impl ErasedContacts {
         }
     }
 
-    /// Removes the contact person and the name of a private seller from a record, whoever they are. Returns whether it
-    /// had any.
+    /// Removes any contact person and the name of any private seller from a record. Returns whether there were any.
     pub fn remove_person(record: &mut Value) -> bool {
         let Value::Object(object) = record else {
             return false;
@@ -193,7 +193,7 @@ fn contacts_of(person: Option<&Value>) -> Vec<Contact> {
     let text = |key: &str| text_of(person, key);
     let name = match (text("firstName"), text("lastName")) {
         (Some(first), Some(last)) => Contact::name(&format!("{first} {last}")),
-        // Some portals write the whole name in one of these.
+        // Some portals write the whole name in one of the two fields.
         (first, last) => first.or(last).and_then(Contact::name),
     };
     let contacts = [

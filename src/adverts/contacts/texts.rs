@@ -1,7 +1,7 @@
 //! Finds telephone numbers, email addresses and names in texts: descriptions, pages, reports.
 //!
-//! A number or address is a candidate wherever it stands; its digest decides. A name is a sequence of words; single
-//! words are never taken for a name, because most surnames are also words or places.
+//! Every number or address in a text is a candidate; its digest decides. A name is a sequence of words; single words
+//! are never taken for a name, because most surnames are also words or places.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ pub(super) enum Names<'n> {
 }
 
 impl ErasedContacts {
-    /// Returns a text without the contacts in it, each replaced by [`REMOVED`]; `None` if it has none. Names stay.
+    /// Returns a text without the contacts in it, each replaced by [`REMOVED`]; `None` if it contains none. Names stay.
     pub fn without_contacts(&self, text: &str) -> Option<String> {
         self.cut(text, &[], Names::None)
     }
@@ -44,7 +44,7 @@ impl ErasedContacts {
         self.cut(text, &[], Names::Listed)
     }
 
-    /// Returns whether a text, such as that of a page, has a contact of the list, names included.
+    /// Returns whether a text, such as that of a page, contains a contact of the list, names included.
     pub fn is_in_text(&self, text: &str) -> bool {
         let is_in = |text: &str| !self.found(text, &[], Names::Listed).is_empty();
         is_in(text) || plain_at_signs(text).is_some_and(|plain| is_in(&plain))
@@ -73,7 +73,7 @@ impl ErasedContacts {
         Some(kept)
     }
 
-    /// Returns the places of contacts in a text, in order.
+    /// Returns the ranges of contacts in a text, in order.
     fn found(&self, text: &str, more: &[Contact], names: Names<'_>) -> Vec<Range<usize>> {
         let is_one = |contact: &Contact| more.contains(contact) || self.contains(contact);
         let mut found = Vec::new();
@@ -89,7 +89,7 @@ impl ErasedContacts {
     }
 }
 
-/// Returns a text with plain at signs, if it writes some otherwise.
+/// Returns a text with plain at signs, if it has encoded ones.
 fn plain_at_signs(text: &str) -> Option<String> {
     let written = AT_SIGNS.iter().filter(|sign| text.contains(**sign));
     let mut plain: Option<String> = None;
@@ -120,7 +120,7 @@ fn phones(text: &str, is_one: &dyn Fn(&Contact) -> bool, found: &mut Vec<Range<u
     }
 }
 
-/// Returns the place of the longest telephone number that begins at a digit and is one that is looked for.
+/// Returns the range of the longest telephone number that begins at a given digit and for which `is_one` returns true.
 fn phone_at(text: &str, at: usize, is_one: &dyn Fn(&Contact) -> bool) -> Option<Range<usize>> {
     let mut start = at;
     let mut digits = String::with_capacity(DIGITS_MAX + 1);

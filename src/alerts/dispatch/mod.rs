@@ -9,9 +9,9 @@
 //! One process per data folder dispatches at a time: the one that holds the lease `dispatcher`
 //! ([`toise_store::lease`]). Each of its transactions renews the lease; those of a process that lost it are refused,
 //! and what it planned is not sent. Leases of single deliveries are a second safeguard: an attempt without a reported
-//! outcome is due again after 30 s. Turns are triggered by commits of this process and by ends of attempts, and run
-//! every 25 ms for commits of other processes. On two cores a delivery costs about 0.1 ms of the thread and its share
-//! of a commit.
+//! outcome is due again after 30 s. Turns are triggered by commits of this process and by ends of attempts, and also
+//! run every 25 ms to pick up commits of other processes. On two cores a delivery costs about 0.1 ms of the thread and
+//! its share of a commit.
 
 mod attempt;
 mod destinations;

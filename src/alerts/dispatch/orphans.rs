@@ -38,7 +38,7 @@ pub(super) fn delete(
         .collect()
 }
 
-/// Returns the moment before which calls are forgotten: repeating such a call starts another replay.
+/// Returns the time before which calls are forgotten: repeating such a call starts another replay.
 fn forgotten_before(now_ms: i64) -> i64 {
     now_ms - STORED_RESPONSE_TTL.num_milliseconds()
 }

@@ -21,7 +21,7 @@ const NOTED_MAX: usize = 10_000;
 const NEW_MAX: usize = 128;
 /// Maximum due deliveries examined in one turn.
 const DUE_MAX: usize = 128;
-/// Maximum undelivered deliveries of an alert before no new one is built: building one examines the items of all of
+/// Maximum undelivered deliveries of an alert; above it, no new one is built. Building one examines the items of all of
 /// them, which takes a few milliseconds at this limit.
 const OPEN_MAX: usize = 50;
 /// Maximum deliveries of inactive alerts in one turn, which become dead letters.
@@ -54,7 +54,7 @@ pub(super) struct DeadLetter {
     pub items: Vec<OutboxItem>,
 }
 
-/// The plan of one turn. It lists the picked alerts even if reading fails half way, so that they can be requeued.
+/// The plan of one turn. It lists the picked alerts even if reading fails halfway, so that they can be requeued.
 #[derive(Default)]
 pub(super) struct DispatchPlan {
     /// Alerts taken out of their queue for which there is no delivery batch yet.

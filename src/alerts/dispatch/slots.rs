@@ -1,11 +1,11 @@
 //! Distributes slots for deliveries in flight fairly, so that no account takes all of them.
 //!
-//! There is one pool of slots for all deliveries, one for deliveries to unhealthy endpoints (whose last attempt failed
-//! or that are unknown), and one for retries; a delivery takes a slot in each pool that applies. An account may hold at
-//! most as many slots as its pool has free, or twice as many in the pool for all deliveries. A single account therefore
-//! gets half or two thirds of a pool, several accounts get less each, and one slot is always left for the next account.
-//! Neither hanging receivers nor slow ones that respond with 200 can take the slots that another account needs, and
-//! retries leave slots for new deliveries.
+//! There is one pool of slots for all deliveries, one for deliveries to unhealthy endpoints (those whose last attempt
+//! failed, and unknown ones), and one for retries. A delivery takes a slot in each pool that applies. An account may
+//! hold at most as many slots as its pool has free, or twice as many in the pool for all deliveries. A single account
+//! therefore gets half or two thirds of a pool, several accounts get less each, and one slot always remains for the
+//! next account. Neither hanging receivers nor slow ones that respond with 200 can take the slots that another account
+//! needs, and retries leave slots for new deliveries.
 
 use std::collections::HashMap;
 
@@ -77,7 +77,7 @@ impl DeliverySlots {
     }
 }
 
-/// A number of slots, and how many each account holds.
+/// A pool of slots, with the number that each account holds.
 #[derive(Debug)]
 struct SlotPool {
     max: usize,

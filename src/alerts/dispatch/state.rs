@@ -2,8 +2,7 @@
 //!
 //! All of it can be read again from the store; this module does no I/O. An alert has at most one new delivery in
 //! flight, so its items are sent in order. A failed delivery that is retried only holds back notifications of the items
-//! it contains; planning leaves these out. Memory grows with the number of alerts that wait, not with their
-//! notifications.
+//! it contains; planning skips these. Memory grows with the number of alerts that wait, not with their notifications.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -71,7 +70,7 @@ struct InFlight {
 pub(super) struct DispatchState {
     endpoints: HashMap<SharedReceiverKey, EndpointHealth>,
     alerts: HashMap<i64, PendingAlert>,
-    /// Endpoints with queued alerts, in order of their turn.
+    /// Endpoints with queued alerts, in the order in which they are served.
     endpoint_queue: VecDeque<SharedReceiverKey>,
     /// Queued alerts that are no longer active.
     retired: VecDeque<i64>,
@@ -251,7 +250,8 @@ impl DispatchState {
         self.under_way.insert(delivery_id, under_way);
     }
 
-    /// Marks a picked alert as having nothing to send now; `left` says whether notifications wait for other deliveries.
+    /// Marks a picked alert as having nothing to send now. `left` says whether it has notifications that wait for other
+    /// deliveries.
     pub(super) fn mark_idle(&mut self, alert: i64, left: bool) {
         if left {
             self.set_stage(alert, AlertStage::Held)

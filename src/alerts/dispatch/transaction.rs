@@ -16,7 +16,7 @@ use toise_base::clock::Clock;
 pub(super) struct DispatchTransaction {
     pub plan: DispatchPlan,
     pub settlements: Vec<SettledAttempt>,
-    /// The outbox entries that have to be deleted, some of them in this transaction.
+    /// The outbox entries that have to be deleted; this transaction deletes some of them.
     pub due: PendingEvictions,
     pub retention: Retention,
     /// Whether the store contains orphans.

@@ -12,9 +12,9 @@ const GONE: u16 = 410;
 pub(super) enum AttemptVerdict {
     /// The receiver accepted the delivery.
     Delivered,
-    /// To be retried at this time, Unix milliseconds.
+    /// The delivery is to be retried at this time, Unix milliseconds.
     Retry(i64),
-    /// It was the last attempt.
+    /// The attempt failed and was the last one.
     Dead,
     /// The receiver is permanently gone: the alert is deactivated.
     Gone,

@@ -1,4 +1,4 @@
-//! What the dispatcher does while it holds the lease: turn after turn, it receives messages, plans, commits and sends.
+//! The work of the dispatcher while it holds the lease: each turn receives messages, plans, commits and sends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(10);
 /// A delivery in flight.
 struct InFlightDelivery {
     batch: SentBatch,
-    /// Time of the oldest match in it, Unix milliseconds; only on its first attempt.
+    /// Time of the oldest match in it, Unix milliseconds; set only for its first attempt.
     matched_at_ms: Option<i64>,
     lost_at: Instant,
 }
@@ -113,7 +113,7 @@ impl LeaderTask for DispatchWorker {
         self.carry_out(plan)
     }
 
-    /// Records ended attempts. Done once none is in flight.
+    /// Records ended attempts. Returns [`Stop::Done`] once none is in flight.
     fn stop(&mut self) -> store::Result<Stop> {
         self.carry_out(DispatchPlan::default())?;
         Ok(match self.state.under_way() {
@@ -234,7 +234,8 @@ impl DispatchWorker {
         }
     }
 
-    /// Commits the plan and the settled attempts, then sends the new deliveries. If the commit fails, requeues both.
+    /// Commits the plan and the settled attempts, then sends the new deliveries. If the commit fails, both are
+    /// requeued.
     fn carry_out(&mut self, plan: DispatchPlan) -> store::Result<()> {
         let is_tidy = self.due.is_empty() && !self.has_orphans;
         if plan.is_empty() && self.settlements.is_empty() && is_tidy {
@@ -401,7 +402,7 @@ impl DispatchWorker {
                 return;
             }
             let (posted, sent_at) = attempt.make(&poster, &clock).await;
-            // Nobody listens after the dispatcher has ended. The next one sends the delivery again.
+            // If the dispatcher has ended, nobody receives this message, and the next one sends the delivery again.
             back.notify(DispatcherMessage::Ended {
                 delivery_id,
                 posted,

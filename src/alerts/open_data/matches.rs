@@ -1,7 +1,7 @@
 //! Writes the matches of a block of open data, with their notifications.
 //!
 //! An alert matches each version of a record at most once: the version is part of the match, so writing a block again
-//! changes nothing. Whether the alert is active, from which version on it is notified and of what is read in the same
+//! changes nothing. Whether the alert is active, and which versions and events it is notified of, is read in the same
 //! transaction.
 
 use std::collections::HashMap;
@@ -71,7 +71,7 @@ fn parts(matched: Vec<MatchedRecord>) -> Vec<Vec<MatchedRecord>> {
 /// An active alert on open data.
 #[derive(Clone, Copy, Debug)]
 struct ActiveAlert {
-    /// Version of the table when it was created or activated.
+    /// Version of the table when the alert was created or activated.
     since: u32,
     wants: Subscription,
 }
@@ -124,7 +124,7 @@ fn write(
     Ok(())
 }
 
-/// Returns an alert as it is now; `None` if it is not active.
+/// Returns an alert in its current state; `None` if it is not active.
 fn active_alert(
     transaction: &Transaction<'_>,
     alert: i64,

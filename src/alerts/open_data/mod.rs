@@ -4,14 +4,15 @@
 //! An import publishes a version of a table by one rename, outside the store and often in another process. Its records
 //! can therefore not be tested in the transaction that writes them, as listings are. Instead, the id index names for
 //! each row the versions in which it was added and last changed ([`toise_lake::id_index`]), and the store names the
-//! version that all alerts have seen (`position`). What is left to do follows from these two: the import records
-//! nothing for the alerts, former versions may be deleted, and any process may be killed at any moment.
+//! version that all alerts have seen (`position`). The remaining work follows from these two. So the import records
+//! nothing for the alerts, previous versions may be deleted, and any process may be killed at any time.
 //!
-//! One process per data folder, the holder of the lease `open-data-alerts`, runs a pass over each new version (`pass`).
-//! A pass reads the rows that changed since the position and tests them with the predicates of searches
+//! The process that holds the lease `open-data-alerts`, one per data folder, runs a pass over each new version
+//! (`pass`). A pass reads the rows that changed since the position and tests them with the predicates of searches
 //! ([`Percolator::matches`]). It writes matches and notifications together, a few thousand per transaction (`matches`).
-//! A match names the version of the record, so a pass that is repeated after a crash notifies nobody twice. Then the
-//! position moves to the version of the pass. An alert is notified of versions published after its creation.
+//! A match names the version of the record, so a pass that is repeated after a crash does not notify anybody twice.
+//! Then the position moves to the version of the pass. An alert is only notified of versions published after its
+//! creation.
 //!
 //! An import is not delayed: a pass runs afterwards, on one core.
 
@@ -126,7 +127,7 @@ impl OpenDataAlerts {
     }
 }
 
-/// Lets alerts continue from the tables as they are, if a restored store is ahead of the tables restored with it: a
+/// Lets alerts continue from the current tables if a restored store is ahead of the tables restored with it, because a
 /// backup copies the tables first. Blocks.
 ///
 /// # Errors
@@ -145,9 +146,9 @@ struct PassRunner {
     context: OpenDataAlertsContext,
     /// The lease while this process leads.
     lease: Option<Lease>,
-    /// The pass over each table that has one. A pass that fails is forgotten and begun again.
+    /// The running pass over each table, if any. A pass that fails is discarded and begun again.
     passes: HashMap<Dataset, Pass>,
-    /// The snapshot of each table, by its checksum, of which nothing is left to do.
+    /// For each table, the checksum of the snapshot for which nothing is left to do.
     finished: HashMap<Dataset, String>,
     /// Whether there is more to do at once.
     is_busy: bool,
@@ -240,7 +241,7 @@ impl PassRunner {
             self.finished.insert(dataset, checksum.clone());
             return Ok(None);
         }
-        // Read after the position: an alert may name a version that the view does not show yet.
+        // The view is opened after the position is read: an alert may name a version that an older view does not show.
         let folder = Lake::folder_in(store.folder(), dataset.schema());
         if version_number(Snapshot::load(&folder)?.sequence) != version {
             return Ok(None);

@@ -1,9 +1,9 @@
-//! A pass over one version of a table: reads the rows that changed after a former version, block by block.
+//! A pass over one version of a table: reads the rows that changed since an earlier version, block by block.
 //!
-//! Row groups are read in file order, so the rows of a block are near each other and meet few alerts. Data files that
-//! were written up to the former version are not opened: nothing in them has changed since. A merge also copies
-//! unchanged rows to new files; these are left out by their versions. The pass holds the files of its version open, so
-//! it ends whatever is published or deleted meanwhile.
+//! Row groups are read in file order, so the rows of a block are near each other and few alerts apply to them. Data
+//! files that were written up to the earlier version are not opened: nothing in them has changed since. A merge also
+//! copies unchanged rows to new files; their versions show that they can be skipped. The pass holds the files of its
+//! version open, so it can finish whatever is published or deleted in the meantime.
 
 use std::sync::Arc;
 
@@ -36,9 +36,9 @@ pub(super) struct Pass {
     /// Version that all alerts have seen.
     pub seen: u32,
     view: Arc<TableView>,
-    /// Rows that changed up to this version are left out.
+    /// Rows that changed in this version or earlier are skipped.
     after: u32,
-    /// Index in the view of the row group that is read.
+    /// Index in the view of the current row group.
     group: usize,
     /// Index of the data file whose changed rows are in `changed`.
     data_file: Option<u32>,
@@ -196,7 +196,7 @@ impl ChangedBlock {
         })
     }
 
-    /// Returns the records that alerts match, with these alerts.
+    /// Returns the records that alerts match, each with the matching alerts.
     pub(super) fn matches(
         &self,
         dataset: Dataset,

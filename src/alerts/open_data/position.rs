@@ -1,7 +1,7 @@
-//! How far the alerts on a table of open data have come: the version of the table that all of them have seen.
+//! The position of the alerts on a table of open data: the version of the table that all of them have seen.
 //!
 //! A table without a position has been seen as of version 0, which is empty. An alert also has its own first version
-//! (`alerts.since_version`), so it is not notified of what was there before it.
+//! (`alerts.since_version`), so it is not notified of earlier records.
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
@@ -13,7 +13,7 @@ use toise_opendata::Dataset;
 pub(super) struct Position {
     /// Version that all alerts have seen.
     pub seen: u32,
-    /// Version of the pass that was under way when its process ended; 0 if none.
+    /// Version of the pass that was running when its process ended; 0 if none.
     pub pass_version: u32,
     /// Number of row groups that this pass has done.
     pub pass_groups: u32,
@@ -54,7 +54,7 @@ impl Position {
         self.seen.max(self.pass_version).max(self.since_max)
     }
 
-    /// Returns the version after which rows have to be tested up to `version`; `None` if no alert has to see any.
+    /// Returns the version after which rows have to be tested, up to `version`; `None` if no rows have to be tested.
     pub(super) fn first_unseen(&self, version: u32) -> Option<u32> {
         let after = self.since_min?.max(self.seen);
         (after < version).then_some(after)

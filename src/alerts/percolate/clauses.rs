@@ -31,7 +31,7 @@ pub(super) struct ClauseTable {
     by_digest: HashMap<QueryDigest, ClauseId>,
     all: Vec<Option<InternedClause>>,
     free: Vec<ClauseId>,
-    /// The layers; without them, clauses on layers hold for no row.
+    /// The layers; if `None`, clauses on layers hold for no row.
     layers: Option<Arc<dyn LayerSource>>,
     /// Clauses with a test on a layer.
     on_layers: BTreeSet<ClauseId>,
@@ -61,8 +61,8 @@ pub(super) struct ClauseBits {
     batch: u32,
 }
 
-/// Returns the evaluation cost of a clause. Cheap clauses come first: conditions that many alerts share before places,
-/// which are usually unique to an alert.
+/// Returns the evaluation cost of a clause. Cheap clauses come first: conditions that many alerts share before
+/// conditions on position, which are usually unique to an alert.
 pub(super) fn cost(clause: &Clause) -> u8 {
     match clause.test {
         ClauseTest::OneOf(_) => 0,
@@ -77,7 +77,7 @@ pub(super) fn cost(clause: &Clause) -> u8 {
     }
 }
 
-/// Returns whether a clause has a condition on a moment.
+/// Returns whether a clause has a condition on a timestamp.
 pub(super) fn asks_for_moments(clause: &Clause) -> bool {
     match &clause.test {
         ClauseTest::Moment { .. } => true,
@@ -95,7 +95,7 @@ pub(super) fn asks_for_moments(clause: &Clause) -> bool {
 }
 
 impl ClauseTable {
-    /// Creates an empty table whose clauses on layers use these.
+    /// Creates an empty table whose clauses use these layers.
     pub(super) fn on(layers: Option<Arc<dyn LayerSource>>) -> Self {
         Self {
             layers,
@@ -108,8 +108,8 @@ impl ClauseTable {
         self.layer_uses.keys().map(String::as_str)
     }
 
-    /// Compiles the clauses again whose layers have been replaced or removed. Costs a small file per layer if none has;
-    /// otherwise a second per million vertices of a layer that is not in memory yet.
+    /// Compiles the clauses again whose layers have been replaced or removed. Costs the read of a small file per layer
+    /// if none has; otherwise a second per million vertices of a layer that is not in memory yet.
     pub(super) fn follow_layers(&mut self, schema: &TableSchema) {
         let Some(layers) = self.layers.clone() else {
             return;
@@ -120,7 +120,7 @@ impl ClauseTable {
                 Ok(shape) => Some(shape.version().to_owned()),
                 Err(LayerError::Unusable(_)) => None,
                 Err(LayerError::Unreadable(_)) => {
-                    // It is tried again before the next batch.
+                    // Retried before the next batch.
                     self.versions.remove(name);
                     replaced.insert(name);
                     continue;
@@ -261,8 +261,8 @@ impl ClauseTable {
     }
 }
 
-/// Compiles a clause on layers as they are now; `None` while a layer is missing. `before` is kept if nothing has changed,
-/// or if a layer cannot be read.
+/// Compiles a clause with the current versions of its layers; `None` while a layer is missing. `before` is kept if
+/// nothing has changed, or if a layer cannot be read.
 fn compiled(
     schema: &TableSchema,
     clause: &Clause,

@@ -43,7 +43,7 @@ pub struct AlertIndex {
     /// Alerts that may match any row.
     anywhere: Vec<AlertSlot>,
     words: ClauseBits,
-    /// Number of alerts that have a condition on a moment.
+    /// Number of alerts that have a condition on a timestamp.
     on_moments: usize,
 }
 
@@ -64,7 +64,7 @@ struct IndexedAlert {
     clauses: Box<[ClauseId]>,
     /// Its conditions on texts, which must hold too.
     texts: Option<Box<TextPredicate>>,
-    /// Whether one of its clauses is on a moment.
+    /// Whether one of its clauses is on a timestamp.
     is_on_moments: bool,
 }
 
@@ -99,8 +99,8 @@ impl AlertIndex {
         }
     }
 
-    /// Makes the alerts use their layers as they are now. Must be called before a batch if layers may have been replaced
-    /// or removed. Blocks: for a second per million vertices of a new layer that is not in memory.
+    /// Makes the alerts use the current versions of their layers. Must be called before a batch if layers may have been
+    /// replaced or removed. Blocks: for a second per million vertices of a new layer that is not in memory.
     pub fn follow_layers(&mut self) {
         self.clauses.follow_layers(self.schema);
     }
@@ -110,7 +110,7 @@ impl AlertIndex {
         self.clauses.layer_names()
     }
 
-    /// Returns whether an alert has a condition on a moment.
+    /// Returns whether an alert has a condition on a timestamp.
     pub fn has_alerts_on_moments(&self) -> bool {
         self.on_moments > 0
     }
@@ -285,8 +285,8 @@ impl AlertIndex {
         self.matches_of(batch, &[], 0)
     }
 
-    /// Like [`Self::matches`], but for rows with these texts. Only moments changed in the rows of the bitset `sighted`,
-    /// so alerts without a condition on a moment are left out there.
+    /// Like [`Self::matches`], but for rows with these texts. In the rows of the bitset `sighted` only timestamps
+    /// changed, so alerts without a condition on a timestamp are skipped there.
     ///
     /// # Errors
     /// As for [`Self::matches`].
@@ -392,7 +392,7 @@ struct MatchCollector<'a> {
     index: &'a AlertIndex,
     batch: &'a DecodedBatch,
     texts: &'a [RecordTexts],
-    /// Rows in which only moments changed.
+    /// Rows in which only timestamps changed.
     sighted: u128,
     words: &'a mut ClauseBits,
     matches: Vec<AlertMatch>,

@@ -1,9 +1,9 @@
 //! Index keys: texts and cells that a listing must have for an alert to match, so that few alerts have to be tested.
 //!
 //! All clauses of a filter must hold, so the keys of any one clause suffice. The keys come from the clause that the
-//! smallest share of listings fulfils. A clause on a text column gives its texts as keys, a place gives the cells of a
-//! grid that cover it, and alternatives give the keys of each. A key only excludes listings on which its clause is
-//! false.
+//! smallest share of listings fulfils. A clause on a text column gives its texts as keys, a clause on an area gives the
+//! grid cells that cover it, and alternatives give the keys of each. A key only excludes listings on which its clause
+//! is false.
 
 use std::collections::HashSet;
 
@@ -13,11 +13,11 @@ use toise_lake::schema::{ColumnKind, TableSchema};
 
 /// Cell sizes of the grids, in degrees of latitude and longitude: 3 km to 220 km from south to north.
 pub(super) const CELL_DEGREES: [f64; 4] = [1.0 / 32.0, 1.0 / 8.0, 0.5, 2.0];
-/// Maximum cells that cover a place; a place that needs more uses the next coarser grid.
+/// Maximum cells that cover an area; an area that needs more uses the next coarser grid.
 const CELLS_MAX: f64 = 16.0;
 /// Area that contains nearly all listings, square degrees of latitude and longitude: mainland France.
 const COUNTRY_SQUARE_DEGREES: f64 = 64.0;
-/// Density of listings in searched places relative to the average.
+/// Density of listings in searched areas relative to the average.
 const CROWDING: f64 = 5.0;
 /// Share of listings with one value of a column, by prefix of the column name; the first match applies.
 const SHARES: [(&str, f64); 16] = [
@@ -118,7 +118,7 @@ fn clause_keys(schema: &TableSchema, clause: &Clause) -> Option<SelectiveKeys> {
             place_keys(schema, &clause.column, [south, north], [west, east])
         }
         ClauseTest::Any(filters) => alternative_keys(schema, filters),
-        // The layer may be replaced by one elsewhere while the alert is in the index.
+        // The layer may be replaced by one with another extent while the alert is in the index.
         ClauseTest::InLayer(_)
         | ClauseTest::Number { .. }
         | ClauseTest::Day { .. }

@@ -39,7 +39,7 @@ struct StoredAlert {
     match_kinds: String,
 }
 
-/// Events that an alert wants, and its search; `None` if it is not active.
+/// The events that an alert wants, and its search; `None` if it is not active.
 type ParsedAlert = Option<(Subscription, ListingSearch)>;
 
 /// Brings the compiled alerts up to the last change in the store. An alert that cannot be parsed is logged and is not

@@ -2,7 +2,7 @@
 //!
 //! A [`Percolator`] holds the active alerts, compiled like searches, in one [`index::AlertIndex`] per table. It follows
 //! the change sequence of the alerts: [`Percolator::catch_up`] loads changes before a transaction and
-//! [`Percolator::begin`] again inside it. An alert therefore takes effect from its commit on, whichever process created
+//! [`Percolator::begin`] again inside it. An alert therefore takes effect from its commit, whichever process created
 //! it. Ingestion then passes what it wrote ([`TransactionPercolator::properties`], [`TransactionPercolator::adverts`])
 //! in order. First matches and later events go to `matches` and the [`super::outbox`] in the same transaction.
 //!
@@ -49,7 +49,7 @@ pub enum Error {
     /// The record that a notification contains cannot be stored.
     #[error("store: {0}")]
     Document(#[from] document::Error),
-    /// Former records cannot be converted to rows.
+    /// Previous records cannot be converted to rows.
     #[error("store: {0}")]
     FormerRows(#[from] arrow::error::ArrowError),
     /// An advert or its property has no identifier.
@@ -159,7 +159,7 @@ impl CompiledAlerts {
         ]
     }
 
-    /// Makes the alerts on listings use their layers as they are now.
+    /// Makes the alerts on listings use the current versions of their layers.
     fn follow_layers(&mut self) {
         self.properties.follow_layers();
         self.adverts.follow_layers();
@@ -186,8 +186,8 @@ impl Percolator {
     }
 
     /// Applies changes of alerts. Costs one indexed lookup if there are none; loading 100,000 alerts takes seconds, so
-    /// this is called before a transaction rather than inside it. Layers that alerts use and that were replaced are read
-    /// here for the same reason.
+    /// this is called before a transaction rather than inside it. Layers that alerts use and that were replaced are
+    /// also read here, for the same reason.
     pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
         self.read_layers();
         if last_change(connection)? <= self.published.change.load(Ordering::Acquire) {
@@ -200,7 +200,7 @@ impl Percolator {
     }
 
     /// Returns the alerts on a table of open data that match rows of it, sorted by row and alert. Holds the lock on the
-    /// alerts meanwhile, so that ingestion waits for about a millisecond.
+    /// alerts during the call, so ingestion waits for about a millisecond.
     ///
     /// # Errors
     /// The batch has more than [`index::ROWS_MAX`] rows or is of another table, or an expression cannot be evaluated.
@@ -228,8 +228,8 @@ impl Percolator {
         }
     }
 
-    /// Returns the alerts as seen inside a transaction, only those of one account if `of_account` is given; `None` if
-    /// no alert is active. Holds a lock until the returned value is dropped, so no other thread percolates.
+    /// Returns the alerts as seen inside a transaction, or only those of `of_account` if it is given; `None` if no
+    /// alert is active. Holds a lock until the returned value is dropped, so no other thread percolates.
     pub fn begin(
         &self,
         connection: &Connection,

@@ -3,9 +3,9 @@
 //! Changes are evaluated as if adverts had arrived one by one:
 //! - The filter decides only on the first match. From then on, the alert follows the item, however its record changes.
 //! - A first match is announced if the item is new, or if its record before this write did not match. An item that
-//!   matched before (it is older than the alert, its latest search or its activation) is recorded but not announced;
-//!   later events on it are. The former record is evaluated only for alerts that match the new one and have not matched
-//!   the item yet.
+//!   already matched before (it is older than the alert, its latest search or its activation) is recorded but not
+//!   announced; later events on it are. The previous record is evaluated only for alerts that match the new one and
+//!   have not matched the item yet.
 //! - A property alert is notified of a property once as created, when its record first matches, and as updated whenever
 //!   an advert joins a property it has matched; each only if it subscribed to that.
 //! - After a merge, alerts that matched either property have matched the surviving one: they are notified of it as
@@ -15,9 +15,9 @@
 //!   event on an advert that it had matched before the event; each only if it subscribed to that.
 //!
 //! An item (a property or an advert) is evaluated when it is new or its record changes. A sighting that only changes
-//! the moments of a record is evaluated only by alerts with a condition on a moment, because it cannot make the item
-//! match any other search. Such a sighting does not record items that matched before. An inactive alert is not notified
-//! and records no matches.
+//! the timestamps of a record is evaluated only by alerts with a condition on a timestamp, because it cannot make the
+//! item match any other search. Such a sighting does not record items that matched before. An inactive alert is not
+//! notified and records no matches.
 
 use std::collections::BTreeSet;
 use std::sync::MutexGuard;
@@ -38,7 +38,7 @@ use toise_engine::batch::DecodedBatch;
 use toise_engine::texts::RecordTexts;
 use toise_store::document;
 
-/// Converts former records to rows, in order. A record that cannot be read is left out: its item then counts as one
+/// Converts previous records to rows, in order. A record that cannot be read is skipped: its item then counts as one
 /// that did not match before, and is announced rather than lost.
 pub type FormerRows<'a> = &'a dyn Fn(&[FormerRecord]) -> Result<PercolatedRows>;
 
@@ -60,7 +60,7 @@ pub enum PropertyTrigger {
     AdvertJoined,
     /// One of its adverts changed or was removed.
     AdvertChanged,
-    /// An advert of it was seen again; only moments changed.
+    /// One of its adverts was seen again; only timestamps changed.
     Sighted,
 }
 
@@ -71,7 +71,7 @@ pub enum AdvertTrigger {
     Created,
     /// Its record changed, or it moved to another property.
     Changed,
-    /// It was seen again; only moments changed.
+    /// It was seen again; only timestamps changed.
     Sighted,
 }
 
@@ -107,7 +107,7 @@ pub struct AdvertWritten {
 pub struct TransactionPercolator<'p> {
     state: MutexGuard<'p, CompiledAlerts>,
     reached: Reached,
-    /// Whether items were withheld from the alerts that are now reached.
+    /// Whether items were withheld from the alerts that these writes reach.
     has_withheld: bool,
 }
 
@@ -154,8 +154,8 @@ impl<'p> TransactionPercolator<'p> {
         !self.state.adverts.is_empty()
     }
 
-    /// Returns whether sightings of properties have to be percolated: an active alert has a condition on a moment,
-    /// which every sighting changes, or an item was withheld.
+    /// Returns whether sightings of properties have to be percolated: an active alert has a condition on a timestamp,
+    /// and every sighting changes timestamps, or an item was withheld.
     pub fn needs_property_sightings(&self) -> bool {
         self.has_withheld || self.state.properties.has_alerts_on_moments()
     }
@@ -166,7 +166,7 @@ impl<'p> TransactionPercolator<'p> {
     }
 
     /// Percolates properties: `rows` holds their records, one for each of `written` in the same order, and
-    /// `former_rows` converts former records. Matches and notifications are written in `transaction`, dated `at_ms`
+    /// `former_rows` converts previous records. Matches and notifications are written in `transaction`, dated `at_ms`
     /// (Unix milliseconds).
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl<'p> TransactionPercolator<'p> {
         let matched = matched(index, rows, sighted, &self.reached)?;
         for (row, property) in written.iter().enumerate() {
             let matching = of_row(&matched, row);
-            // Read only where it matters: a new property has no former matches, and a mere change notifies nobody
+            // Read only where it matters: a new property has no earlier matches, and a mere change notifies nobody
             // unless an alert matches now.
             let known = match property.trigger {
                 PropertyTrigger::Created => Vec::new(),
@@ -230,7 +230,7 @@ impl<'p> TransactionPercolator<'p> {
     }
 
     /// Percolates adverts: `rows` holds their records, one for each of `written` in the same order, and `former_rows`
-    /// converts former records. Matches and notifications are written in `transaction`, dated `at_ms` (Unix
+    /// converts previous records. Matches and notifications are written in `transaction`, dated `at_ms` (Unix
     /// milliseconds).
     ///
     /// # Errors
@@ -315,7 +315,7 @@ struct FirstMatches {
 }
 
 impl FirstMatches {
-    /// Separates the alerts whose search matched one of the former records from the others. Reads nothing if `alerts`
+    /// Separates the alerts whose search matched one of the previous records from the others. Reads nothing if `alerts`
     /// is empty.
     fn of(
         index: &mut AlertIndex,
@@ -346,7 +346,7 @@ fn rows_where<T>(written: &[T], holds: impl Fn(usize, &T) -> bool) -> u128 {
 }
 
 /// Returns the reached alerts whose searches match the rows, sorted by row; on the rows in `sighted`, only alerts with
-/// a condition on a moment.
+/// a condition on a timestamp.
 fn matched(
     index: &mut AlertIndex,
     PercolatedRows { rows, texts }: PercolatedRows,

@@ -1,8 +1,9 @@
-//! Items whose writes reached the alerts of only one account, with the last record that all other alerts saw.
+//! Stores the items whose writes reached the alerts of only one account, with the last record that all other alerts
+//! saw.
 //!
-//! A page that an account collected, and that others need not trust, reaches only the alerts of that account. The other
-//! alerts are not tested then. The next write that reaches all alerts is compared with the record that the others last
-//! saw, so that exactly what is new to them is announced.
+//! A page that an account collected, and that others do not have to trust, reaches only the alerts of that account; the
+//! other alerts are not tested. The next write that reaches all alerts is compared with the record that the others last
+//! saw, so they are notified of exactly what is new to them.
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use uuid::Uuid;

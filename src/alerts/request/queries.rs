@@ -86,7 +86,7 @@ pub static REPLAY: [Field; 3] = [
     .or(DefaultValue::Integer(REPLAY_ITEMS_MAX as i64)),
 ];
 
-/// Returns the fields of the body of a preview. That of open data looks at all records, however old.
+/// Returns the fields of the body of a preview. A preview on open data searches all records, whatever their age.
 pub fn preview_table(subject: impl Into<AlertSubject>) -> &'static [Field] {
     static PROPERTY: [Field; 2] = preview(search_query(ListingKind::Property));
     static ADVERT: [Field; 2] = preview(search_query(ListingKind::Advert));
@@ -119,9 +119,9 @@ pub struct PageParams {
 /// The parsed body of a replay: the past window whose notifications are to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayRequest {
-    /// First moment, Unix milliseconds, inclusive.
+    /// Start, Unix milliseconds, inclusive.
     pub from_ms: i64,
-    /// Last moment, Unix milliseconds, inclusive.
+    /// End, Unix milliseconds, inclusive.
     pub to_ms: i64,
     /// Maximum number of items, from 1 to [`REPLAY_ITEMS_MAX`]; if there are more, the oldest are sent.
     pub items_max: usize,
@@ -144,8 +144,8 @@ pub fn parse_page(query: &[(String, String)]) -> Result<PageParams, Fault> {
     Ok(page(&mut read_query(query, &PAGE)?))
 }
 
-/// Parses the query of an operator's list of alerts: `account_id`, `skip`, `take`. Without `account_id`, the list has
-/// the alerts of all accounts.
+/// Parses the query of an operator's list of alerts: `account_id`, `skip`, `take`. Without `account_id`, the alerts of
+/// all accounts are listed.
 ///
 /// # Errors
 /// The first fault in the order of the query.
@@ -154,8 +154,8 @@ pub fn parse_alert_list(query: &[(String, String)]) -> Result<(Option<Uuid>, Pag
     Ok((values.take("account_id"), page(&mut values)))
 }
 
-/// Parses the query of a list of deliveries: `skip`, `take`, `status`. Without `status`, the list has
-/// deliveries of every status.
+/// Parses the query of a list of deliveries: `skip`, `take`, `status`. Without `status`, deliveries of every status are
+/// listed.
 ///
 /// # Errors
 /// The first fault in the order of the query.

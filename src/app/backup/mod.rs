@@ -2,10 +2,11 @@
 //!
 //! A backup is staged as a folder that is itself a data folder ([`stage`]): first the snapshot of every table with the
 //! files it names, the estimator's model and the report cards. These files never change, so they are hard-linked where
-//! the file system allows it. Then the store is copied with SQLite's online backup. It comes after the tables, so that
-//! it has everything the tables show. Portfolios, configuration and other files come last. A manifest lists every file with its
-//! length and BLAKE3. Only then is the stage moved to its final name, as a folder or as one tar file, so a backup that
-//! exists is complete. [`restore`] checks every byte against the manifest before a data folder appears.
+//! the file system allows it. Then the store is copied with SQLite's online backup. The store comes after the tables,
+//! so that it has everything the tables show. Portfolios, configuration and other files come last. A manifest lists
+//! every file with its length and BLAKE3. Only then is the stage moved to its final name, as a folder or as one tar
+//! file, so a backup that exists is complete. [`restore`] checks every byte against the manifest before a data folder
+//! appears.
 
 mod error;
 pub mod restore;
@@ -25,7 +26,8 @@ pub const MANIFEST_FILE: &str = "backup.json";
 const FORMAT: u32 = 1;
 /// Size of the copy buffer, in bytes.
 const BUFFER_BYTES: usize = 1 << 20;
-/// Prefix of the names of stages of backups. It names toise, because a stage may lie in a folder of the user.
+/// Prefix of the names of stages of backups. It contains the name toise, because a stage may be in a folder of the
+/// user.
 pub(crate) const STAGE_PREFIX: &str = ".toise-backup-";
 /// Prefix of the names of stages of restored folders.
 pub(crate) const RESTORE_PREFIX: &str = ".toise-restore-";

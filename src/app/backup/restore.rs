@@ -143,7 +143,7 @@ fn read_tar(
         reason,
     };
     let unreadable = |error: io::Error| not_a_backup(error.to_string());
-    // Raw: backups contain plain files only, and special entries of other archives are not interpreted.
+    // Read raw: backups contain only plain files, so special entries of other archives are not interpreted.
     let mut files = archive.entries().map_err(unreadable)?.raw(true);
     let mut text = Vec::new();
     match files.next().transpose().map_err(unreadable)? {

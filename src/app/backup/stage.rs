@@ -77,7 +77,7 @@ impl StagedBackup {
         if Store::exists(data) {
             Store::open(data)?.backup(root)?;
         }
-        // After the store, which names their files: the former files are kept until the next valuation.
+        // Copied after the store, which names their files: previous files are kept until the next valuation.
         copy_portfolios(&data.join(PORTFOLIOS), &root.join(PORTFOLIOS))?;
         for name in COMPANIONS {
             copy_tree(&data.join(name), &root.join(name))?;
@@ -201,7 +201,7 @@ fn modified_s(metadata: &fs::Metadata) -> u32 {
     since_1970.map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(0))
 }
 
-/// Copies every table: each folder under `lake` that holds a snapshot. Shared folders and former versions are not
+/// Copies every table: each folder under `lake` that holds a snapshot. Shared folders and previous versions are not
 /// copied; opening the restored tables creates the shared folders again.
 fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
     let tables = match fs::read_dir(lake) {
@@ -212,7 +212,7 @@ fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
     for table in tables {
         let table = table.map_err(Error::io(lake))?;
         if !table.path().is_dir() {
-            // The lock file of the lake.
+            // Skips the lock file of the lake.
             continue;
         }
         if is_snapshot_lost(&table.path()) {
@@ -321,8 +321,8 @@ fn link_folder(from: &Path, to: &Path) -> Result<()> {
     sync_folder(to)
 }
 
-/// Links the files of every portfolio. One that is deleted during the backup is left out. One whose files lack the latest
-/// valuation is valued again after the restore.
+/// Links the files of every portfolio. A portfolio that is deleted during the backup is skipped. A portfolio whose
+/// files lack the latest valuation is valued again after the restore.
 fn copy_portfolios(portfolios: &Path, to: &Path) -> Result<()> {
     let Ok(folders) = fs::read_dir(portfolios) else {
         return Ok(());
@@ -361,7 +361,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Copies a file or a folder with its contents; does nothing if it does not exist. A symbolic link is refused: its
-/// target may be anything, and need not exist where the backup is restored.
+/// target may be anything, and may not exist where the backup is restored.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     let kind = match fs::symlink_metadata(from) {
         Ok(about) => about.file_type(),

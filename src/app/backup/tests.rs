@@ -1,4 +1,4 @@
-//! A backup is restored byte for byte, or not at all.
+//! Tests that a backup is restored byte for byte, or not at all.
 
 use std::fs;
 

@@ -177,8 +177,8 @@ impl Values {
                 self.read(setting, text, origin, || format!("environment {name}"))?;
                 continue;
             }
-            // Variables of other programs have no section. A name that differs only by a missing underscore is taken
-            // for a typo.
+            // Variables of other programs do not name a section. A name that differs only by a missing underscore
+            // counts as a typo.
             let single = |name: &str| name.replace("__", "_");
             let lacks_one = known.keys().any(|other| single(other) == single(name));
             if rest.contains("__") || lacks_one {

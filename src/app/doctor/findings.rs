@@ -16,10 +16,10 @@ const OLD_AFTER_DAYS: [(&str, i64); 3] = [("dvf", 200), ("dpe", 60), ("ban", 120
 const BACKUP_OLD_AFTER_DAYS: i64 = 7;
 /// The department with the fewest inhabitants, for examples.
 const SMALLEST: &str = "48";
-/// Command that helps a newcomer.
+/// Command suggested to a newcomer.
 const START: &str = "start --departments 48";
 
-/// How urgent a finding is. The most urgent comes first.
+/// How urgent a finding is, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -56,7 +56,7 @@ impl Findings<'_> {
         self.add(Severity::Advice, message.into(), command);
     }
 
-    /// `command` is what follows `toise`; empty for none.
+    /// Adds a finding. `command` is the part of the command after `toise`; empty for none.
     fn add(&mut self, severity: Severity, message: String, command: &str) {
         let command = (!command.is_empty()).then(|| command_line(self.data, command));
         self.found.push(Finding {
@@ -140,7 +140,7 @@ fn fault_found(findings: &mut Findings<'_>, fault: &Fault, is_replica: bool) {
     }
 }
 
-/// What is missing or old among sales, diagnostics and addresses.
+/// Adds what is missing or old among sales, diagnostics and addresses.
 fn open_data(findings: &mut Findings<'_>, examined: &Examination, now: DateTime<Utc>) {
     let sales = examined.table("dvf");
     if sales.is_some_and(|sales| sales.is_invented) {
@@ -206,7 +206,7 @@ fn importing(table: &str, examined: &Examination) -> String {
     format!("import {table} --departments {codes}")
 }
 
-/// What is old about a table of open data that has rows.
+/// Adds what is old about a table of open data that has rows.
 fn age(findings: &mut Findings<'_>, table: &TableState, holds: &str, now: DateTime<Utc>) {
     if let Some(failure) = table.failures.first() {
         let message = format!("the last refresh of {holds} failed: {failure}");
@@ -281,7 +281,7 @@ fn store(findings: &mut Findings<'_>, examined: &Examination, now: DateTime<Utc>
     }
 }
 
-/// Parses a moment in ISO 8601.
+/// Parses a time in ISO 8601.
 fn moment(text: &str) -> Option<DateTime<Utc>> {
     let moment = DateTime::parse_from_rfc3339(text).ok()?;
     Some(moment.to_utc())

@@ -1,8 +1,9 @@
-//! What a data folder holds, how old it is, what is missing, and the command that helps: `toise doctor`, and the log of a
-//! server that starts.
+//! Examines a data folder: what it holds, how old that is, what is missing, and which command helps. Used by `toise
+//! doctor` and for the log of a server that starts.
 //!
-//! Reads the snapshots of tables, the lists of indexes, the description of the model and a few rows of the store, but no
-//! row of a table: milliseconds for a folder of any size. It changes no data. `toise check` reads every byte instead.
+//! Reads the snapshots of tables, the lists of indexes, the description of the model and a few rows of the store, but
+//! no rows of tables, so it takes milliseconds for a folder of any size. It changes no data. `toise check` reads every
+//! byte instead.
 
 mod findings;
 
@@ -41,11 +42,11 @@ const PUBLISHED: &str = "publish/digests.json";
 pub struct Examination {
     /// The data folder.
     pub data: PathBuf,
-    /// Whether there is such a folder.
+    /// Whether the folder exists.
     pub exists: bool,
     /// Whether it follows the snapshots of another folder.
     pub is_replica: bool,
-    /// Each table, also those without rows.
+    /// Each table, including those without rows.
     pub tables: Vec<TableState>,
     /// Departments of which it holds addresses, or diagnostics that a refresh brought.
     pub departments: BTreeSet<String>,
@@ -110,11 +111,11 @@ pub struct StoreState {
     pub bytes: u64,
     /// Keys that work.
     pub keys: usize,
-    /// Those of them that were not made by `toise demo` or `toise start`.
+    /// Those of them that were not created by `toise demo` or `toise start`.
     pub own_keys: usize,
     /// When it was last backed up, ISO 8601.
     pub backed_up_at: Option<String>,
-    /// Where to.
+    /// Where the last backup was written.
     pub backup: Option<String>,
 }
 
@@ -162,7 +163,7 @@ pub fn examine(
     let tables = verify::tables().map(|schema| {
         let source = editions.sources.get(schema.name);
         let (state, reason) = table_state(data, schema, source);
-        // A replica fetches what it lacks.
+        // A replica fetches missing files itself.
         let reason = reason.filter(|_| !is_replica);
         faults.extend(reason.map(|reason| Fault {
             table: Some(schema.name),
@@ -263,7 +264,7 @@ fn table_state(
     (state, fault)
 }
 
-/// Returns what is wrong if a file that a snapshot names is not there, or shorter or longer than it says.
+/// Returns what is wrong if a file that a snapshot names is missing or has another length than the snapshot says.
 fn missing_file(folder: &Path, entry: &DataFileEntry) -> Option<String> {
     for name in entry.files() {
         let path = folder.join(&name);
@@ -296,7 +297,7 @@ fn store_state(
     now: DateTime<Utc>,
     opened: Option<&Store>,
 ) -> Result<Option<StoreState>, String> {
-    // Opening what is left would hide that the store is gone. A missing ledger is refused if there are keys.
+    // Opening the remaining file would hide that the store is gone. A missing ledger is refused if there are keys.
     if let Some(lost) = Store::lost_file(data).filter(|_| !Store::exists(data)) {
         return Err(format!("{} is missing; restore a backup", lost.display()));
     }

@@ -1,7 +1,8 @@
-//! What a data folder holds of the official sources: `editions.json`, written after each step of a refresh.
+//! The editions of the official sources that a data folder holds: `editions.json`, written after each step of a
+//! refresh.
 //!
-//! It records what was imported and is not part of the data. Without it, a refresh fetches everything once more and
-//! changes nothing. A server reads it for its metrics.
+//! The file records what was imported and is not part of the data. Without it, a refresh fetches everything once more
+//! and changes nothing. A server reads it for its metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -39,9 +40,9 @@ pub struct Editions {
 /// The diagnostics of a department that are held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldDiagnostics {
-    /// What the source had when it was asked, before they were downloaded.
+    /// What the source had when it was queried, before they were downloaded.
     pub survey: Survey,
-    /// The day on which it was asked, `yyyy-mm-dd`, UTC.
+    /// The day on which it was queried, `yyyy-mm-dd`, UTC.
     pub asked_on: String,
 }
 
@@ -59,7 +60,7 @@ pub struct SourceState {
 }
 
 impl Editions {
-    /// Reads what a data folder holds. A file that is missing or cannot be read counts as nothing.
+    /// Reads the editions of a data folder. A file that is missing or cannot be read counts as empty.
     pub fn load(data: &Path) -> Self {
         let path = data.join(FILE_NAME);
         let text = match fs::read(&path) {

@@ -21,8 +21,8 @@ use toise_sources::{FetchedSources, FileVersion, addresses, diagnostics, sales};
 
 /// Number of diagnostics of a department that may always be withdrawn at once, whatever their share.
 const WITHDRAWN_MAX: usize = 100;
-/// Above [`WITHDRAWN_MAX`], at most one in this many diagnostics of a department may be withdrawn at once. More than
-/// that counts as a fault of the source.
+/// Above [`WITHDRAWN_MAX`], at most one in this many diagnostics of a department may be withdrawn at once. A larger
+/// number counts as a fault of the source.
 const WITHDRAWN_SHARE: usize = 10;
 
 /// The outcome of a refresh for one source.
@@ -37,7 +37,7 @@ pub struct SourceOutcome {
     pub changes: ImportOutcome,
     /// Diagnostics that were removed because the source no longer lists them.
     pub withdrawn: u64,
-    /// Sales and diagnostics without a position that were placed because addresses changed.
+    /// Sales and diagnostics without a position that got one because addresses changed.
     pub placed: u64,
     /// Reports of the imports.
     pub reports: Vec<PathBuf>,
@@ -89,7 +89,7 @@ impl Outcome {
         sources.chain(model).collect()
     }
 
-    /// Returns whether all sources failed, and nothing of them was imported.
+    /// Returns whether all sources failed and nothing was imported.
     pub fn has_only_failures(&self) -> bool {
         let mut sources = self.sources.iter();
         sources.all(|source| !source.plan.failures.is_empty() && source.reports.is_empty())
@@ -330,7 +330,7 @@ impl Refresher<'_> {
         if self.options.training == Training::Never || sales.rows() == 0 {
             return Ok(None);
         }
-        // Merging files does not change it.
+        // Merging files does not change this time.
         let read_at = sales.sources.last().map(|source| source.read_at.as_str());
         let state = format!("{} {}", sales.rows(), read_at.unwrap_or_default());
         let has_model = folder.join(store::CURRENT).exists();

@@ -1,6 +1,6 @@
 //! Keeps a data folder up to date with the official sources: `toise refresh`, `toise start` and the server's schedule.
 //!
-//! [`Refresher::plan`] asks each source which editions it has and compares them with those that are held
+//! [`Refresher::plan`] asks each source which editions it has and compares them with those in the data folder
 //! ([`editions`]). [`Refresher::run`] fetches and imports what is new. Addresses come first, because they give sales
 //! and diagnostics their positions. Then it trains a model if sales changed. Each import is one publication of its
 //! table, and `editions.json` is written after each step: a refresh that is killed continues where it stopped, and a
@@ -72,9 +72,9 @@ impl Default for OfficialPlaces {
 /// Whether a model is trained when sales changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Training {
-    /// It is.
+    /// A model is trained.
     IfSalesChanged,
-    /// It is not.
+    /// No model is trained.
     Never,
 }
 

@@ -1,4 +1,4 @@
-//! What the sources have, what is held, and what a refresh would fetch.
+//! Plans a refresh: what the sources have, what the data folder holds, and what to fetch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,16 +14,16 @@ use toise_opendata::{dpe, dvf};
 use toise_sources::diagnostics::{self, Since, Survey};
 use toise_sources::{FileVersion, PublishedFiles, addresses, sales};
 
-/// Calendar years of sales that are asked for, this one included.
+/// Calendar years of sales to fetch, the current one included.
 const YEARS: i32 = 6;
-/// Days before the latest known change from which diagnostics are asked for again: the source publishes changes some
-/// days after their date.
+/// Days before the latest known change from which diagnostics are queried again: the source publishes changes some days
+/// after their date.
 const OVERLAP_DAYS: u64 = 7;
 /// Diagnostics that are downloaded and imported at once.
 const BATCH_DIAGNOSTICS: u64 = 1_000_000;
 /// Size of a diagnostic in a download, bytes; those of 2026 have 4 to 6 kB.
 const DIAGNOSTIC_BYTES: u64 = 5_000;
-/// A new version is refused if the held one is more than this many times as large: it is probably incomplete.
+/// A new version is refused as probably incomplete if the held one is more than this many times as large.
 const SHRUNK: u64 = 2;
 
 /// Rate of downloads that the estimate of the duration assumes, bytes per second.
@@ -37,17 +37,17 @@ const IMPORTED_DIAGNOSTICS_PER_S: u64 = 10_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// Nothing: all is held.
+    /// Nothing: everything is up to date.
     Current,
     /// Imports what is new.
     Import,
-    /// Nothing: the source publishes nothing of the departments.
+    /// Nothing: the source publishes nothing for the departments.
     Unpublished,
     /// Nothing: the source failed.
     Failed,
 }
 
-/// What a source has and what is held of it.
+/// What a source has and what the data folder holds of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SourcePlan {
     /// Name of the table.
@@ -138,7 +138,7 @@ impl Refresher<'_> {
         })
     }
 
-    /// Returns what is held. A table without rows counts as not held, whatever was imported before.
+    /// Returns what the data folder holds. A table without rows counts as not held, whatever was imported before.
     pub(super) fn held(&self) -> Result<Editions, Failure> {
         let mut held = Editions::load(self.data);
         let lake = Lake::open(self.data)?;
@@ -304,7 +304,7 @@ impl Refresher<'_> {
     }
 }
 
-/// Begins the plan of a source of files.
+/// Begins the plan for a source of files.
 fn source_plan(
     table: &'static str,
     published: &PublishedFiles,
@@ -355,7 +355,7 @@ fn due<'v>(
     Ok(count)
 }
 
-/// Returns the day from which changes of diagnostics are asked for; `None` for all.
+/// Returns the day from which changes of diagnostics are queried; `None` for all.
 fn first_day(held: &HeldDiagnostics) -> Option<String> {
     let day = |text: &str| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
     // A date in the future is a mistake of one diagnostic.

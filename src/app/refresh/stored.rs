@@ -1,4 +1,4 @@
-//! What the tables of open data hold of each department, read from two of their columns.
+//! Reads which rows of each department the tables of open data hold, from two of their columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use toise_lake::data_file::DataFile;
 use toise_lake::schema::TableSchema;
 use toise_lake::{Error, Lake};
 
-/// Counts the rows of a table by department. Rows without a department are left out.
+/// Counts the rows of a table by department. Rows without a department are not counted.
 pub(super) fn rows_by_department(
     lake: &Lake,
     schema: &TableSchema,

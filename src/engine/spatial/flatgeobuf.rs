@@ -22,7 +22,7 @@ const EPSG: i32 = 4326;
 /// Name of the layer.
 const LAYER: &str = "toise";
 
-/// Writes FlatGeobuf. Columns with lists and structs hold JSON text; rows without a position are left out.
+/// Writes FlatGeobuf. Columns with lists and structs hold JSON text; rows without a position are skipped.
 pub struct FlatGeobufWriter<W: Write> {
     out: W,
     writer: FgbWriter<'static>,
@@ -93,8 +93,8 @@ impl<W: Write> FlatGeobufWriter<W> {
     }
 }
 
-/// Creates the crate's writer of a layer with these columns. A layer without features must have no index: the crate would
-/// announce one and write none, and readers then find no layer.
+/// Creates the crate's writer of a layer with these columns. A layer without features must be written without an index:
+/// otherwise the crate announces an index but writes none, and readers do not find the layer.
 fn layer(columns: &[(String, ColumnType)], write_index: bool) -> Result<FgbWriter<'static>, Error> {
     let options = FgbWriterOptions {
         write_index,
@@ -140,7 +140,7 @@ fn columns_of(schema: &Schema) -> Vec<(String, ColumnType)> {
     columns.collect()
 }
 
-/// Sets the values of a row. Missing values are left out, which means null in this format.
+/// Sets the values of a row. Missing values are omitted, which means null in this format.
 fn set_properties(
     feature: &mut impl PropertyProcessor,
     columns: &[(String, ColumnType)],

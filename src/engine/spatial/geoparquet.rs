@@ -23,7 +23,7 @@ const BBOX: &str = "bbox";
 /// Edges of a box, in the order of the standard.
 const EDGES: [&str; 4] = ["xmin", "ymin", "xmax", "ymax"];
 const VERSION: &str = "1.1.0";
-/// Rows per row group: small enough that a box of a city skips most of a country in spatial order.
+/// Rows per row group: small enough that, in spatial order, a query for a city skips most of a country.
 const GROUP_ROWS: usize = 65_536;
 /// Length of a point in WKB: byte order, type, two numbers.
 const POINT_BYTES: usize = 21;

@@ -1,4 +1,4 @@
-//! Writes the rows of a batch as JSON objects: texts, numbers, lists and structs unchanged, days and moments as ISO
+//! Writes the rows of a batch as JSON objects: texts, numbers, lists and structs unchanged, days and timestamps as ISO
 //! 8601.
 
 use arrow::array::RecordBatch;

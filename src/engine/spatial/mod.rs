@@ -63,14 +63,14 @@ pub enum Error {
     Io(#[from] std::io::Error),
 }
 
-/// Format of geodata.
+/// A format of geodata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpatialFormat {
     /// GeoParquet 1.1: points as WKB in the column `geometry`, and their boxes in `bbox`.
     GeoParquet,
     /// One GeoJSON feature collection (RFC 7946).
     GeoJson,
-    /// FlatGeobuf with a spatial index; rows without a position are left out.
+    /// FlatGeobuf with a spatial index; rows without a position are skipped.
     FlatGeobuf,
 }
 

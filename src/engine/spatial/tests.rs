@@ -14,7 +14,7 @@ use super::*;
 const LYON: (f64, f64) = (4.835_659_123, 45.764_043);
 const BREST: (f64, f64) = (-4.486_076, 48.390_394);
 
-/// Returns three rows: two places and one without a position.
+/// Returns three rows: two with a position and one without.
 fn rows() -> RecordBatch {
     let columns: Vec<(&str, ArrayRef)> = vec![
         (

@@ -15,7 +15,7 @@ use super::{Hit, SortKey};
 use crate::cache::ZONE_ROWS;
 use crate::selection::RowRun;
 
-/// The best k rows seen so far that come after a given place.
+/// The best k rows seen so far that come after a given position.
 pub(super) struct TopK<'a> {
     limit: usize,
     after: Option<&'a SortKey>,
@@ -108,7 +108,7 @@ impl<'a> TopK<'a> {
     #[inline]
     pub fn consider_one(&mut self, chunk: usize, row: usize, key: u64, ids: &StringArray) {
         if key <= self.threshold.load(Memory::Relaxed) {
-            // The direction only orders texts.
+            // The direction matters only for texts.
             self.offer(chunk, row, key, None, ids, false);
         }
     }

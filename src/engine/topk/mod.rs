@@ -1,4 +1,4 @@
-//! Cuts the page of every sorted answer: the best k rows after a place, with the exact total number of rows, in bounded
+//! Cuts pages of sorted results: the best k rows after a position, with the exact total number of rows, in bounded
 //! memory.
 //!
 //! Every sort value becomes an order-preserving 64-bit key (for texts, the first eight bytes), inverted for descending
@@ -43,14 +43,14 @@ pub struct Part<'p> {
 pub struct FoundPage {
     /// Its rows, in order.
     pub hits: Vec<Hit>,
-    /// Number of all rows that were offered, not only those of the page.
+    /// Number of all rows that were offered, on the page or not.
     pub total: u64,
     /// Whether there are rows after it.
     pub has_next: bool,
 }
 
 impl TopPage {
-    /// Creates a page of `size` rows: those right after a place, or the first ones.
+    /// Creates a page of `size` rows: those right after a position, or the first ones.
     pub fn new(size: usize, after: Option<SortKey>) -> Self {
         Self {
             size,
@@ -103,7 +103,7 @@ impl Part<'_> {
         self.best.consider_one(chunk, row, key, ids);
     }
 
-    /// Counts rows that match but have no place in the order.
+    /// Counts rows that match but have no position in the order.
     pub fn count_unplaced(&mut self, rows: u64) {
         self.total += rows;
     }

@@ -1,4 +1,4 @@
-//! The place of a row in a sort order: by its key, then its text if keys are equal, then its id.
+//! The position of a row in a sort order: by its key, then by its text if keys are equal, then by its id.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::keys::{MISSING, day_key, number_of, ordered, text_key};
 use crate::view::{RowRef, TableView};
 use toise_contract::position::{CursorPosition, SortValue};
 
-/// The place of a row at which pages are cut: its key, its text if the sort value is one, its id.
+/// The position of a row at which pages are cut: its key, its text if the sort value is a text, and its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortKey {
     pub(super) key: u64,
@@ -16,7 +16,7 @@ pub struct SortKey {
 }
 
 impl SortKey {
-    /// Returns the place of a cursor's position.
+    /// Converts a cursor's position.
     pub fn from_position(position: &CursorPosition, descending: bool) -> Self {
         let (key, text) = match &position.value {
             None => (MISSING, None),
@@ -65,10 +65,10 @@ impl PartialOrd for SortKey {
     }
 }
 
-/// A row found, with its place in the order.
+/// A row found, with its position in the order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hit {
-    /// Its place.
+    /// Its position.
     pub place: SortKey,
     /// Chunk of the view.
     pub chunk: usize,

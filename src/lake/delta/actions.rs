@@ -27,7 +27,7 @@ pub(super) fn protocol() -> Value {
 }
 
 /// Returns the action with the name and columns of a table. The identifier depends on the name alone, so that every log
-/// of a table has the same.
+/// of a table has the same identifier.
 pub(super) fn metadata(table: &str, schema: &Value) -> Value {
     let digest = blake3::hash(format!("toise table {table}").as_bytes()).to_hex();
     let id = [0..8, 8..12, 12..16, 16..20, 20..32].map(|digits| digest[digits].to_owned());

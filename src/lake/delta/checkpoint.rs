@@ -1,4 +1,5 @@
-//! A checkpoint of a Delta log: the state of a version as one Parquet file, so that entries before it are not needed.
+//! Writes a checkpoint of a Delta log: the state of a version as one Parquet file, so that earlier entries are not
+//! needed.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! The Delta Lake log of a table (protocol 1/2). Spark, Trino, Databricks, delta-rs and Polars use it to read one exact
-//! version or, by time travel, any version that is kept.
+//! version or, by time travel, any kept version.
 //!
 //! A version of the log is the snapshot of the same number. The log begins with a checkpoint of the oldest kept version
 //! and has one entry per version: what its snapshot added and removed, with statistics of the files that it added. It
 //! is derived from the snapshots and the footers of their files and can be rebuilt at any time. A new log takes over
-//! the entries of the previous log unchanged, because readers may rely on that. It also keeps some entries of versions
+//! the entries of the previous log unchanged, because readers may rely on them. It also keeps some entries of versions
 //! whose files are gone.
 
 mod actions;
@@ -33,8 +33,8 @@ use describe::{FileDescription, describe};
 pub(super) const FOLDER: &str = "_delta_log";
 /// Folder next to the log that keeps the data files of all its versions.
 pub(super) const FILES: &str = "_files";
-/// Number of entries that stay in the log after their version is no longer kept, so that a reader that has listed the
-/// log still finds them.
+/// Number of entries that stay in the log after their version was deleted, so that a reader that has listed the log
+/// still finds them.
 const EXPIRED_ENTRIES_KEPT: u64 = 20;
 const LAST_CHECKPOINT: &str = "_last_checkpoint";
 
@@ -47,7 +47,7 @@ pub(super) struct FormerLog<'l> {
     pub(super) through: u64,
 }
 
-/// Writes the log of versions, oldest first and without gaps, into a folder, and takes over the entries of the former
+/// Writes the log of versions, oldest first and without gaps, into a folder, and takes over the entries of the previous
 /// log. The files are durable on return, but not their names in the folder.
 ///
 /// # Errors
@@ -82,7 +82,7 @@ pub(super) fn write(
         checkpoint::write(&path, &actions)?;
         set_modified(&path, oldest)?;
     }
-    // The files, the protocol and the metadata.
+    // One action per file, the protocol and the metadata.
     let size = oldest.parts.len() + 2;
     let hint = json!({"version": oldest.sequence, "size": size});
     write_synced(&to.join(LAST_CHECKPOINT), hint.to_string().as_bytes())?;
@@ -117,7 +117,7 @@ struct LogWriter<'l> {
 }
 
 impl LogWriter<'_> {
-    /// Links the file of a version from the former log, if that has a file of this name. Returns whether it did.
+    /// Links the entry of a version from the previous log, if that log has a file of this name. Returns whether it did.
     fn takes_over(&self, version: &Snapshot, name: &str) -> Result<bool, Error> {
         let former = self.former.filter(|log| version.sequence <= log.through);
         let Some(from) = former.map(|log| log.folder.join(name)) else {
@@ -130,7 +130,7 @@ impl LogWriter<'_> {
         }
     }
 
-    /// Links the files of the former log for the last versions before the oldest kept one.
+    /// Links the entries of the previous log for the last versions before the oldest kept one.
     fn take_over_expired(&self, oldest: &Snapshot) -> Result<(), Error> {
         let Some(former) = self.former else {
             return Ok(());
@@ -252,8 +252,8 @@ fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         .map_err(|error| Error::io(path, error))
 }
 
-/// Sets the modification time of a log file to the publication of its version: readers use it to find the version of a
-/// moment.
+/// Sets the modification time of a log file to the publication of its version: readers use it to find the version as of
+/// a time.
 fn set_modified(path: &Path, version: &Snapshot) -> Result<(), Error> {
     let since_1970 = u64::try_from(published_ms(version)).unwrap_or(0);
     let moment = SystemTime::UNIX_EPOCH + Duration::from_millis(since_1970);

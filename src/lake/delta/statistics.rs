@@ -1,5 +1,5 @@
 //! Statistics of a data file in the form of a Delta log: the number of rows and, for each column that queries filter
-//! on, minimum, maximum and number of nulls. Readers skip files by them, so a bound that is not certain is left out.
+//! on, minimum, maximum and number of nulls. Readers skip files by them, so a bound that is not certain is omitted.
 
 use std::cmp::Ordering;
 

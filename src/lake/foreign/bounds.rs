@@ -1,4 +1,5 @@
-//! Limits on the sizes that a file announces in its footer and in the headers of its pages, which may disagree.
+//! Checks the sizes that a foreign Parquet file announces in its footer and page headers, which may disagree, against
+//! limits.
 
 use std::io;
 
@@ -13,7 +14,7 @@ use toise_base::bounded::{RATIO_MAX, UNPACKED_BYTES_LEAST, check_columns, gunzip
 
 /// Maximum bytes of a page after decompression. Common writers make pages of about 1 MB, and at most 100 MB.
 const PAGE_BYTES_MAX: u64 = 256 << 20;
-/// Maximum bytes of the longest pages of all columns of a row group, which are in memory together.
+/// Maximum total bytes of the longest page of each column of a row group: these are in memory together.
 const PAGES_BYTES_MAX: u64 = 2 << 30;
 /// Maximum bytes of delta-encoded texts that are decoded at once: each text may be as long as its page.
 const DELTAS_BYTES_MAX: u64 = 256 << 20;
@@ -35,7 +36,7 @@ impl ColumnChunk<'_> {
         }
     }
 
-    /// Returns where it begins and ends in a file of `file_bytes` bytes.
+    /// Returns the start and end of the chunk in a file of `file_bytes` bytes.
     fn range(&self, file_bytes: u64) -> Result<(u64, u64), ForeignError> {
         let start = self.about.dictionary_page_offset();
         let start = start.unwrap_or_else(|| self.about.data_page_offset());
@@ -43,14 +44,14 @@ impl ColumnChunk<'_> {
             let bytes = u64::try_from(self.about.compressed_size()).ok()?;
             Some((start, start.checked_add(bytes)?))
         });
-        // A chunk with a dictionary begins with its dictionary page, any other with its first data page.
+        // A chunk begins with its dictionary page if it has one, otherwise with its first data page.
         let has_data = self.about.data_page_offset() >= 0;
         let range = range.filter(|(_, end)| has_data && *end <= file_bytes);
         range.ok_or_else(|| self.refused("is recorded as outside the file"))
     }
 }
 
-/// How many more bytes a file may decompress to.
+/// The number of bytes that the rest of a file may decompress to.
 struct Budget {
     left: u64,
 }
@@ -105,7 +106,7 @@ pub(super) fn examine(
     Ok(rows.clamp(1, batch_rows.max(1)))
 }
 
-/// Bytes of the longest pages of a column chunk.
+/// Sizes of the longest pages of a column chunk.
 #[derive(Default)]
 struct LongestPages {
     page: u64,
@@ -177,7 +178,7 @@ fn examine_gzip(
     let levels = page.levels.min(page.compressed);
     let bytes = usize::try_from(page.compressed - levels).map_err(too_long)?;
     let packed = file.get_bytes(at + levels, bytes)?;
-    // A page that is not gzip is reported when it is read.
+    // A page that is not valid gzip is reported when it is read.
     let unpacked = gunzip(&packed[..]).and_then(|unpacked| {
         let mut unpacked = io::Read::take(unpacked, page.uncompressed + 1);
         io::copy(&mut unpacked, &mut io::sink())

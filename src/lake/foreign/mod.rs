@@ -38,7 +38,7 @@ pub enum ForeignError {
     /// A batch of rows is damaged.
     #[error("after row {row}: damaged Parquet data: {source}")]
     Damaged {
-        /// Rows read before.
+        /// Rows read before the batch.
         row: u64,
         /// The cause.
         source: ArrowError,
@@ -58,7 +58,7 @@ pub enum ForeignError {
         "after row {row}: more than {BATCH_TEXT_BYTES_MAX} bytes of text in {rows} rows, most of it in column {column:?}"
     )]
     Texts {
-        /// Rows read before.
+        /// Rows read before the batch.
         row: u64,
         /// Name of the column with the most text.
         column: String,
@@ -70,8 +70,7 @@ pub enum ForeignError {
     File(String),
 }
 
-/// Reads the footer of a file. Catches the panic of the library that decodes the Arrow schema, which panics at unknown
-/// types.
+/// Reads the footer of a file. Catches panics: the library that decodes the Arrow schema panics on unknown types.
 fn footer(file: &impl ChunkReader) -> Result<ArrowReaderMetadata, ForeignError> {
     let load = || ArrowReaderMetadata::load(file, ArrowReaderOptions::new());
     let loaded = catch_unwind(AssertUnwindSafe(load));

@@ -1,7 +1,7 @@
 //! Reads the page headers of a column chunk, which are in the Thrift compact protocol.
 //!
-//! The parquet crate reads them too, but does not say how long a page becomes before it has decompressed it. Only the
-//! few numbers that bound a page are read here; everything else is skipped.
+//! The parquet crate reads them too, but does not expose the decompressed length of a page before it has decompressed
+//! it. Only the few numbers that bound a page are read here; everything else is skipped.
 
 /// Fields of a page header.
 const UNCOMPRESSED: i64 = 2;
@@ -11,8 +11,8 @@ const DATA_PAGE_V2: i64 = 8;
 /// Field of the encoding in the header of a data page, for versions 1 and 2.
 const ENCODING: i64 = 2;
 const ENCODING_V2: i64 = 4;
-/// Fields with the lengths of the definition and repetition levels, which come uncompressed first in a page of version
-/// 2.
+/// Fields with the lengths of the definition and repetition levels, which are uncompressed at the start of a version 2
+/// page.
 const LEVELS_V2: [i64; 2] = [5, 6];
 /// Number of the encoding that stores a text as its difference to the previous one.
 const DELTA_BYTE_ARRAY: i64 = 7;
@@ -45,7 +45,7 @@ pub(super) struct PageHeader {
     pub compressed: u64,
     /// Bytes of the page after decompression.
     pub uncompressed: u64,
-    /// Uncompressed bytes at its beginning.
+    /// Bytes of the levels, uncompressed, at the start of the page.
     pub levels: u64,
     /// Whether its texts are delta-encoded.
     pub is_delta: bool,
@@ -128,8 +128,8 @@ impl Compact<'_> {
         Ok(())
     }
 
-    /// Reads the kind of the next field of a structure; `None` at its end. `field` is the number of the previous field,
-    /// and is set to that of this one.
+    /// Reads the kind of the next field of a structure; `None` at the end of the structure. `field` holds the number of
+    /// the previous field, and is set to that of this one.
     fn field(&mut self, field: &mut i64) -> Result<Option<u8>, HeaderError> {
         let byte = self.byte()?;
         if byte == kind::STOP {

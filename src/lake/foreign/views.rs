@@ -52,7 +52,7 @@ fn of_data(data: &ArrayData) -> u64 {
             views.iter().map(|view| u64::from(*view as u32)).sum()
         }
         DataType::Utf8 | DataType::Binary => {
-            // An empty array may have no ends at all.
+            // An empty array may have no offsets at all.
             let ends = data.buffer::<i32>(0).get(..=data.len());
             let bytes = ends.and_then(|ends| ends.last().zip(ends.first()));
             bytes.map_or(0, |(end, start)| end.abs_diff(*start).into())

@@ -55,7 +55,7 @@ pub(super) fn dwelling<R: ListingRecord + 'static>(to: &mut Vec<RecordColumn<R>>
     ]);
 }
 
-/// Returns the floor from one of its two fields, otherwise from the other.
+/// Returns the floor from the first of its two fields that has a value.
 fn storey(own: Option<Floor>, other: Option<Floor>) -> Option<i32> {
     own.or(other).map(|floor| floor.get() as i32)
 }

@@ -5,8 +5,8 @@
 //! `city_lat` and `city_lon`. The adverts of a property are one column, a list of structs. Enumerated values, codes and
 //! tags are strings, so that any tool can read the files.
 //!
-//! `habitation.floor` and `habitation.features.propertyFloor` are two names of one value: a record that has either has
-//! a value in both columns.
+//! `habitation.floor` and `habitation.features.propertyFloor` are two names of one value: a record with a value in
+//! either field has it in both columns.
 //!
 //! The projection, percolation and bulk load build rows with [`PropertyRows`] and [`AdvertRows`], from typed records
 //! and not from JSON.

@@ -131,7 +131,7 @@ fn renting<R: ListingRecord>(record: &R) -> Option<&OfferRentingContract> {
     record.offer()?.renting.as_ref()
 }
 
-/// Pushes the columns of the initial and the latest price, and of their variation.
+/// Pushes the columns of the initial price, the latest price and their variation.
 pub(super) fn push_price_columns<R: HasPrice + 'static>(to: &mut Vec<RecordColumn<R>>) {
     columns!(to, R, values R::price, "price_", [currency, scope]);
     columns!(to, R, flags R::price, "price_", [is_auction]);

@@ -1,11 +1,11 @@
 //! Ingestion: adverts are prepared on all cores and written in groups, one transaction each.
 //!
 //! Called by the HTTP API, the collector and the CLI. A group's records, properties and events become durable together
-//! or not at all. Before the transaction, each advert is prepared against what readers see, and its property is
-//! searched for (`placement`). Inside the transaction, the version that an advert was prepared against is compared with
-//! the current one. An advert that another writer changed, or that occurs twice in the group, is prepared again, which
-//! is rare. A placement is checked again if something near it changed. So any number of servers and commands may ingest
-//! at once, and the result does not depend on how adverts were grouped.
+//! or not at all. Before the transaction, each advert is prepared against the stored data, and its property is looked
+//! up (`placement`). Inside the transaction, the version that an advert was prepared against is compared with the
+//! current one. An advert that another writer changed, or that occurs twice in the group, is prepared again, which is
+//! rare. A placement is checked again if a nearby advert changed. So any number of servers and commands can ingest
+//! concurrently, and the result does not depend on how adverts were grouped.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -46,7 +46,7 @@ pub struct IngestReceipt {
     pub change: ContentChange,
     /// The events that the sighting caused.
     pub events: Vec<AdvertEvent>,
-    /// Warnings for the sender: anomalies, and what could not be completed.
+    /// Warnings for the sender: anomalies, and fields that could not be completed.
     pub warnings: Vec<Cow<'static, str>>,
 }
 
@@ -92,7 +92,7 @@ struct WritePlan {
 
 /// The adverts of one transaction.
 struct IngestGroup {
-    /// The last change before anything was looked up for the group.
+    /// The last change at the time the group's lookups began.
     basis: ChangeBaseline,
     /// The list of erased contacts that was applied to the adverts.
     erased: Arc<ErasedList>,
@@ -101,7 +101,7 @@ struct IngestGroup {
 }
 
 impl Listings {
-    /// Ingests adverts in order. While one group is written the next is prepared. Returns once durable. Blocks.
+    /// Ingests adverts in order. The next group is prepared while one is written. Returns once durable. Blocks.
     ///
     /// # Errors
     /// The store fails. Groups before the failed one stay written; ingesting an advert again does no harm.
@@ -212,12 +212,12 @@ impl Listings {
             });
             let outcomes = outcomes.collect::<Result<Vec<IngestOutcome>>>()?;
             tables.end()?;
-            // Dropping a group takes time: it is returned, so that other writers do not wait for the drop.
+            // Returned rather than dropped here: dropping a group takes time, and other writers would wait for it.
             Ok((outcomes, group))
         });
         if written.is_err() {
-            // The percolator may have seen alerts that do not exist, because other writes of the same group commit
-            // failed too.
+            // The percolator may have loaded alerts that do not exist, because other writes of the failed group commit
+            // were undone too.
             self.percolator.forget();
         }
         let (outcomes, _) = written?;
@@ -226,7 +226,7 @@ impl Listings {
 }
 
 impl IngestGroup {
-    /// Applies a list of erased contacts that became longer after the group was prepared.
+    /// Applies a list of erased contacts that has grown since the group was prepared.
     fn forget(&mut self, erased: ErasedList) {
         for advert in &mut self.adverts {
             let Ok(prepared) = advert else { continue };

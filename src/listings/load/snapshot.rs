@@ -19,14 +19,14 @@ use toise_store::document;
 /// Adverts read per query, and written together.
 const BATCH_SIZE: usize = 1_024;
 
-/// All adverts that some portals showed at one moment.
+/// All adverts that some portals showed at one time.
 #[derive(Clone, Debug)]
 pub struct PortalSnapshot {
     /// The portals, as the `source` of their adverts.
     pub sources: HashSet<String>,
     /// The adverts that were shown.
     pub seen: HashSet<UrlDigest>,
-    /// The moment.
+    /// The time at which the portals showed them.
     pub at: Timestamp,
 }
 
@@ -47,7 +47,7 @@ struct ShownAs {
 
 impl Listings {
     /// Ingests an offline sighting for every online advert of the portals that the snapshot does not show. Adverts that
-    /// were seen at that moment or later do not change. Returns once durable. Blocks.
+    /// were seen at or after that time do not change. Returns once durable. Blocks.
     ///
     /// # Errors
     /// The store fails. What was written before stays; repeating the call does no harm.

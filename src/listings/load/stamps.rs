@@ -1,11 +1,11 @@
-//! Dates the sightings that do not say when they were made.
+//! Dates the sightings that arrive without a time.
 //!
-//! A hybrid clock ([`HybridClock`]) gives these moments. It starts from the latest one in the store, so a sighting that
-//! arrives later gets a later moment, in all processes, even if the machine's clock was set back a little in between.
-//! If the clock was set back by more than the bound of the hybrid clock, it was ahead before. The adverts that were
-//! dated then get the current time before anything else is ingested. Otherwise the next sighting would be older than
-//! what is stored. Ingestion checks for such moments before each group, and a server every second; a check costs one
-//! index lookup.
+//! The times come from a hybrid clock ([`HybridClock`]), which starts from the latest one in the store. So a sighting
+//! that arrives later gets a later time, in all processes, even if the machine's clock was set back a little in
+//! between. If the clock was set back by more than the bound of the hybrid clock, it had been ahead. The adverts dated
+//! while it was ahead then get the current time before anything else is ingested; otherwise the next sighting would be
+//! older than the stored one. Ingestion checks for times in the future before each group, and a server every second; a
+//! check costs one index lookup.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction};
@@ -28,18 +28,19 @@ const ACTOR: &str = "clock";
 const ACTION: &str = "adverts.restamp";
 
 impl Listings {
-    /// Returns the moment of a sighting that arrives now without one. Corrects moments in the future first.
+    /// Returns the time for a sighting that arrives now without one. First corrects stored times that are in the
+    /// future.
     pub(crate) fn stamp(&self) -> Result<DateTime<Utc>> {
         self.correct_stamps()?;
         let latest_ms = self.store.read(latest_ms)?;
         Ok(self.stamps.now_after(latest_ms.unwrap_or(i64::MIN)))
     }
 
-    /// Sets the moment of the last sighting to now for adverts that got it from a clock that was ahead. Returns their
+    /// Sets the time of the last sighting to now for adverts that were dated by a clock that was ahead. Returns their
     /// number. Adds an entry to the audit log if there are any. Returns once durable. Blocks.
     ///
     /// # Errors
-    /// The store fails. What was corrected before stays corrected.
+    /// The store fails. Earlier corrections stay.
     pub fn correct_stamps(&self) -> Result<u64> {
         let is_ahead = |latest_ms: i64, now: DateTime<Utc>| {
             latest_ms > now.timestamp_millis() + AHEAD_MAX.as_millis() as i64
@@ -100,7 +101,7 @@ impl Listings {
     }
 }
 
-/// Returns the latest moment that a sighting in the store was given, Unix milliseconds.
+/// Returns the latest time assigned to a sighting in the store, Unix milliseconds.
 fn latest_ms(connection: &Connection) -> rusqlite::Result<Option<i64>> {
     connection
         .prepare_cached(
@@ -110,7 +111,7 @@ fn latest_ms(connection: &Connection) -> rusqlite::Result<Option<i64>> {
         .optional()
 }
 
-/// Returns some adverts whose last sighting was given a moment after `now`.
+/// Returns some adverts whose last sighting was assigned a time after `now`.
 fn stamped_after(
     transaction: &Transaction<'_>,
     now: Timestamp,

@@ -1,7 +1,7 @@
 //! Applies the decisions of persons to merge or split properties.
 //!
-//! Called by the CLI and by the operators' endpoints. A merge clears earlier splits between the two properties, and its
-//! adverts leave only by a split. A split outlasts all later sightings.
+//! Called by the CLI and by the operators' endpoints. A merge clears earlier splits between the two properties; only a
+//! split can separate their adverts again. A split stays in force whatever later sightings show.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use toise_alerts::percolate::PropertyTrigger;
 use toise_contract::listings::codes::FlxId;
 
 impl Listings {
-    /// Joins two properties that a person declares to be one; the older one stays, and its identifier is returned.
+    /// Joins two properties that a person declares to be one. The older one stays, and its identifier is returned.
     /// Earlier splits between them are cleared. Returns once durable. Blocks.
     ///
     /// # Errors
-    /// [`Error::Order`](crate::Error::Order) if one does not exist, or they are already one.
+    /// [`Error::Order`](crate::Error::Order) if one of them does not exist, or both are the same property.
     pub fn merge(&self, one: FlxId, other: FlxId) -> Result<FlxId> {
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
@@ -49,7 +49,7 @@ impl Listings {
     /// listed as likely. Returns once durable. Blocks.
     ///
     /// # Errors
-    /// [`Error::Order`](crate::Error::Order) if one does not exist, or both are one.
+    /// [`Error::Order`](crate::Error::Order) if one of them does not exist, or both are the same property.
     pub fn keep_apart(&self, one: FlxId, other: FlxId) -> Result<()> {
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
@@ -79,8 +79,8 @@ impl Listings {
     /// remaining adverts again. Returns once durable. Blocks.
     ///
     /// # Errors
-    /// [`Error::Order`](crate::Error::Order) if the property does not exist or lacks one of the adverts, or if none
-    /// would leave or stay.
+    /// [`Error::Order`](crate::Error::Order) if the property does not exist or lacks one of the adverts, or if no
+    /// advert would leave or none would stay.
     pub fn split(&self, property: FlxId, adverts: &[FlxId]) -> Result<FlxId> {
         let adverts = adverts.to_vec();
         let percolator = Arc::clone(&self.percolator);
@@ -128,7 +128,7 @@ impl Listings {
     }
 }
 
-/// Returns the numbers of two properties; the refusal if one does not exist, or both are one.
+/// Returns the numbers of two properties; an error if one does not exist, or both are the same property.
 fn two_properties(
     connection: &Connection,
     one: FlxId,

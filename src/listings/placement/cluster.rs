@@ -1,9 +1,9 @@
-//! Applies placements to properties: stores an advert in its property, joins properties and splits them.
+//! Applies placements: stores an advert in its property, joins properties and splits them.
 //!
-//! Called inside the transaction. A property keeps its identifier for life: that of its first advert. When two
+//! Called inside the transaction. A property's identifier comes from its first advert and never changes. When two
 //! properties turn out to be one asset, the older one stays and the other's identifier redirects to it. An advert that
-//! joined a property when little was known of it may leave the property once more is known. Adverts that a person
-//! splits are never joined again: the pairs are stored as distinct. Adverts that a person joins stay together.
+//! joined a property when little was known about the advert may leave once more is known. Adverts that a person splits
+//! are never joined again: the pairs are stored as distinct. Adverts that a person joins stay together.
 
 use rusqlite::OptionalExtension;
 use uuid::Uuid;
@@ -27,7 +27,7 @@ pub const MEMBERS_MAX: usize = 200;
 
 impl ListingsWriter<'_> {
     /// Stores a new advert in the property it belongs to, or in a new one; returns the advert's number and the
-    /// property's identifier. The plan is used as far as it is still valid.
+    /// property's identifier. Uses the parts of the plan that are still valid.
     pub(crate) fn place(
         &mut self,
         digest: &UrlDigest,
@@ -56,7 +56,7 @@ impl ListingsWriter<'_> {
     }
 
     /// Stores the new record of a known advert. An advert that is alone in its property may turn out to belong to
-    /// another; an advert that has more information than when it joined its property may leave it.
+    /// another property. An advert that has more information than when it joined its property may leave it.
     pub(crate) fn replace(
         &mut self,
         advert: i64,
@@ -256,7 +256,7 @@ impl ListingsWriter<'_> {
         Ok(id)
     }
 
-    /// Moves adverts from one property to another, with the identifiers of the properties that they founded.
+    /// Moves adverts from one property to another, with the identifiers that come from these adverts.
     pub(super) fn move_members(
         &mut self,
         leaving: &[(i64, PropertyMember)],
@@ -272,9 +272,9 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Returns the identifier for a property of these adverts: the first of theirs that no live property has, otherwise
-    /// a new one. If it belonged to a property that was joined to another, the number of that property is returned for
-    /// reuse.
+    /// Returns the identifier for a property of these adverts: the first of their own identifiers that no live property
+    /// has, otherwise a new one. If it belonged to a property that was joined to another, the number of that property
+    /// is returned for reuse.
     fn identifier_for(
         &self,
         adverts: impl Iterator<Item = FlxId>,

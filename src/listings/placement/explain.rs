@@ -45,7 +45,7 @@ pub struct ExplainedAdvert {
     pub surface: Option<SquareMetres>,
     /// Main rooms.
     pub rooms: Option<Count>,
-    /// Address, district, postal code and town, as far as they are known.
+    /// Address, district, postal code and town, where known.
     pub place: String,
     /// URLs of its first pictures, at most [`PICTURES_MAX`].
     pub pictures: Vec<String>,
@@ -89,18 +89,18 @@ pub struct Explanation {
     pub together: bool,
     /// Whether a person declared them to be different assets.
     pub split: bool,
-    /// The outcome for these two alone; placement also compares a property's other adverts.
+    /// The verdict on these two alone; placement also compares the other adverts of their properties.
     pub verdict: DedupVerdict,
     /// The comparison of these two alone.
     pub comparison: Comparison,
-    /// Fields with values that are not compared, because many homes have them.
+    /// Fields whose values are not compared, because many homes share them.
     pub common: Vec<ComparedField>,
     /// The facts that cannot both be true of one home.
     pub contradictions: Vec<Contradiction>,
     /// Other adverts of their properties that may not share a property with one of these two. They keep the two apart
     /// whatever the comparison says. At most [`DISSENTERS_MAX`].
     pub dissenters: Vec<Dissenter>,
-    /// Number of adverts around the first one. The more there are, the likelier two agree by chance.
+    /// Number of adverts around the first one. The more there are, the likelier it is that two agree by chance.
     pub adverts_around: u32,
     /// Adverts among them that share its price and surface but differ otherwise.
     pub lookalikes: u32,
@@ -200,7 +200,7 @@ pub(super) fn explained(
     })
 }
 
-/// Formats a place in one line.
+/// Formats a location in one line.
 fn place(location: AdLocation) -> String {
     let postal_code = location.postal_code.map(|code| code.to_string());
     let town = [postal_code, location.city].into_iter().flatten();
@@ -243,8 +243,8 @@ pub(super) fn explanation(
     })
 }
 
-/// Returns the other adverts of the first advert's property that may not share a property with the second. Adverts that
-/// a person put together with the first do not count.
+/// Returns the other adverts of the first advert's property that may not share a property with the second. Excludes
+/// adverts that a person put together with the first.
 fn dissenting(
     connection: &Connection,
     first: &ExplainedAdvert,

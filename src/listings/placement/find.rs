@@ -1,9 +1,9 @@
 //! Finds the property an advert belongs to, among the adverts that share a block key with it.
 //!
-//! Ingestion calls it and spends most of its time here, so readers search on all cores before the transaction
-//! ([`PlannedPlacement::plan`]). Inside the transaction only what has changed since is checked ([`Placement::now`]);
-//! the result is the same as that of a full search there. At two million properties an advert has about 130 candidates.
-//! Their outlines are read in runs of neighbours; one in ten remains and is compared by its fingerprint.
+//! Ingestion spends most of its time in this search, so readers run it on all cores before the transaction
+//! ([`PlannedPlacement::plan`]). Inside the transaction only later changes are checked ([`Placement::now`]); the result
+//! equals that of a full search inside it. At two million properties an advert has about 130 candidates. Their outlines
+//! are read in runs of neighbouring keys and rule out nine in ten; the rest are compared by fingerprint.
 
 mod around;
 
@@ -38,9 +38,10 @@ pub(crate) struct PlacementTarget {
     /// The number of the property, and of others that the advert shows to be the same asset; `None` if the advert gets
     /// a new property or stays in its own.
     pub property: Option<(i64, Vec<i64>)>,
-    /// Whether it leaves its present property, where other adverts remain.
+    /// Whether it leaves its current property, in which other adverts remain.
     pub leaves: bool,
-    /// Adverts of other properties that may be of the same asset, with the bits; `None` if nothing was searched.
+    /// Adverts of other properties that may describe the same asset, with the evidence in bits; `None` if nothing was
+    /// searched.
     pub likely: Option<Vec<(i64, f32)>>,
 }
 
@@ -70,24 +71,24 @@ pub(crate) fn is_reconsidered(
     )
 }
 
-/// Result of a search in one state of the store, and what that result depends on.
+/// Result of a search on one state of the store, and the data that the result depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Placement {
     /// The property that the advert belongs to.
     pub found: PlacementTarget,
     /// The compared fingerprint, without common marks.
     compared: Fingerprint,
-    /// Number of the mark that had become common last.
+    /// Number of the mark that became common last.
     last_common_mark: i64,
     /// Candidates that are not clearly different.
     alike: Vec<i64>,
     /// The properties of those candidates, which were compared in full.
     weighed: Vec<i64>,
-    /// The adverts met, and how their values agree with those of this one.
+    /// The adverts found under the keys, and how their values agree with those of this one.
     met: Vec<(i64, Agreements)>,
     /// Number of candidates under the fullest key.
     fullest: usize,
-    /// Whether it shares its present property with other adverts.
+    /// Whether it shares its current property with other adverts.
     is_shared: bool,
 }
 
@@ -117,7 +118,7 @@ impl Placement {
             let (property, other) = one_row(&mut statement, [advert], |row| {
                 Ok((row.get(0)?, rows::fingerprint(row, 1)?))
             })?;
-            // Most candidates are clearly different: their properties need not be read in full.
+            // Most candidates are clearly different: their properties do not have to be read in full.
             if may_be_same(fingerprint, &other) {
                 alike.push(advert);
                 weighed.insert(property);
@@ -170,7 +171,8 @@ impl Placement {
         );
         let is_full = of_key >= CANDIDATES_PER_KEY_MAX || in_all >= CANDIDATES_MAX;
         if is_full && (!met_since.is_empty() || recent.has_changed_adverts()) {
-            // Only the latest are candidates: new adverts may have displaced some, removed ones made room for others.
+            // Only the latest adverts under a key are candidates: new ones may have displaced some, and removed ones
+            // made room for others.
             return Ok(Self::find(connection, query)?.found);
         }
         let alike_since: Vec<i64> = met_since
@@ -239,7 +241,7 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nea
             let agreements = match outline {
                 _ if !is_around => Agreements::default(),
                 Some(other) => other.agreements(fingerprint),
-                // Another version of outlines, until the properties are rebuilt.
+                // Written by another version of toise; stays until the properties are rebuilt.
                 None => {
                     Agreements::between(fingerprint, &rows::fingerprint_of(connection, advert)?)
                 }
@@ -253,7 +255,7 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nea
         }
         fullest = fullest.max(met.len() - before);
     }
-    // If an advert was met under both kinds of key, the entry that counts as around is kept.
+    // If an advert was found under both kinds of key, the entry that is not `is_exact` is kept: it counts as around.
     met.sort_unstable_by_key(|one| (one.advert, one.is_exact));
     met.dedup_by_key(|one| one.advert);
     met.drain(..met.len().saturating_sub(CANDIDATES_MAX));
@@ -268,15 +270,15 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nea
     })
 }
 
-/// An advert met under a block key.
+/// An advert found under a block key.
 struct Met {
     /// The advert.
     advert: i64,
-    /// Whether it shares only price and area, and may be elsewhere.
+    /// Whether it was found by price and area alone, and may be elsewhere.
     is_exact: bool,
     /// Whether its outline rules it out.
     is_ruled_out: bool,
-    /// How its values agree; no agreements for one that may be elsewhere.
+    /// How its values agree; empty for an advert that may be elsewhere.
     agreements: Agreements,
 }
 
@@ -385,8 +387,8 @@ pub(super) fn number_of(advert: FlxId) -> i64 {
 pub(crate) struct PlannedPlacement {
     /// Result of the search; `None` for a known advert that stays in its property.
     pub placement: Option<Placement>,
-    /// The property rebuilt with this advert, and its number; no number for a new property. `None` when properties are
-    /// to be joined.
+    /// The property rebuilt with this advert, and its number, which is `None` for a new property. `None` if properties
+    /// are to be joined.
     pub made: Option<(Option<i64>, BuiltProperty)>,
 }
 
@@ -472,7 +474,7 @@ impl PlannedPlacement {
     }
 }
 
-/// Builds the property of a new advert that belongs to no existing one.
+/// Builds the property of a new advert that does not belong to an existing one.
 pub(crate) fn own_property(draft: &AdvertDraft) -> Result<BuiltProperty> {
     let id = draft.member.advert.flx_id;
     let id = id.ok_or(Error::NoId("an advert"))?;

@@ -1,7 +1,8 @@
 //! Quality of a store's merges, measured without labels: contradicting pairs, and the share of wrong merges.
 //!
 //! [`MergeCounter`] counts properties and the merged pairs that contradict each other. `calibration` checks
-//! probabilities against a field that the comparison did not see. [`Listings::sample_of_merges`] draws merges to read.
+//! probabilities against a field that the comparison did not see. [`Listings::sample_of_merges`] draws random merges
+//! for a person to review.
 
 mod calibration;
 

@@ -1,14 +1,14 @@
 //! Decides again which adverts of the store are one property: `toise properties rebuild`.
 //!
-//! Repairs merges that an earlier version or an earlier setting made, without ingesting again. First, the data for
-//! comparisons is derived again from the stored adverts (`refresh`). Then all adverts are placed in order of arrival as
-//! ingestion places them, but in memory and with the whole store around them (`regroup`). Last, the properties whose
-//! adverts are grouped differently than before are written (`apply`). What a person merged or kept apart is kept.
+//! Repairs merges made by an earlier version or under earlier settings, without ingesting again. First, the data for
+//! comparisons is derived again from the stored adverts (`refresh`). Then all adverts are placed in order of arrival,
+//! as in ingestion, but in memory and with the whole store available for comparison (`regroup`). Last, the properties
+//! whose adverts are grouped differently than before are written (`apply`). Merges and splits made by a person stay.
 //!
 //! When whole properties become one, alerts are notified as after any merge. When a property is split, they are not: a
-//! receiver has seen its adverts, only their grouping changes. The server and ingestion may run during a rebuild: a
-//! property that changes between decision and write is left unchanged and counted. A rebuild that is stopped leaves
-//! every property whole, and can be run again.
+//! receiver has already seen its adverts, and only their grouping changes. The server and ingestion may run during a
+//! rebuild: a property that changes between decision and write is left unchanged and counted. If a rebuild is stopped,
+//! every property is consistent, and the rebuild can be run again.
 //!
 //! Memory: about 100 bytes for each advert.
 
@@ -39,7 +39,7 @@ pub struct RebuildReport {
     pub properties_after: u64,
     /// Properties whose adverts are in several properties now.
     pub properties_split: u64,
-    /// Properties that became part of another; their identifiers return that one.
+    /// Properties that became part of another; their identifiers redirect to it.
     pub properties_merged: u64,
     /// Properties whose identifier is new.
     pub properties_new: u64,
@@ -78,7 +78,7 @@ impl Listings {
     /// for comparisons. Returns once durable. Blocks: about a minute for 100,000 adverts.
     ///
     /// # Errors
-    /// The store fails. What was written before stays.
+    /// The store fails. Earlier writes stay.
     pub fn rebuild_properties(
         &self,
         is_dry_run: bool,

@@ -1,4 +1,4 @@
-//! Requests of operators who decide which adverts are of one home.
+//! Parses the requests with which operators decide which adverts are one home.
 
 use serde_json::Value;
 use uuid::Uuid;

@@ -3,8 +3,8 @@
 //! A pure function of the members, so the order of their arrival does not matter. Title, description and first price
 //! come from the advert seen first. The latest price comes from the advert last seen online, among those that are
 //! online if there are any. Pictures are the union. Every other value comes from the first member that has one, online
-//! members first, each group in order of first sighting. So values neither change with each sighting nor stay those of
-//! an offline advert.
+//! members first, each group in order of first sighting. So values do not change with each sighting, and an offline
+//! advert's values give way to an online one's.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -138,8 +138,8 @@ fn fill(whole: &mut Map<String, Value>, part: Map<String, Value>) {
     }
 }
 
-/// Returns the place of the first member whose position was given, otherwise of the first with a place. Gaps are filled
-/// only from members in the same commune, so codes of different communes are never mixed.
+/// Returns the location of the first member whose position was given, otherwise of the first with a location. Gaps are
+/// filled only from members in the same commune, so that codes of different communes are never mixed.
 fn location(present: &[&PropertyMember]) -> Option<Location> {
     let placed: Vec<&&PropertyMember> = present
         .iter()
@@ -186,7 +186,7 @@ fn location(present: &[&PropertyMember]) -> Option<Location> {
         iris_code,
         location_coordinate: location_coordinate.map(|position| point(position.location)),
         postal_code,
-        // Of the advert that gave the position.
+        // The precision of the advert that gave the position.
         precision: best.precision,
     })
 }

@@ -1,6 +1,6 @@
 //! The key of a property's record in the store.
 //!
-//! Keys follow position, so that a query about one place reads its records from a few neighbouring pages.
+//! Keys follow geographic position, so that a query about one area reads its records from a few neighbouring pages.
 
 use toise_contract::listings::Property;
 use toise_geo::order;
@@ -19,18 +19,18 @@ const CLUSTER_PLACE_BITS: u32 = 40;
 /// 60 m) and 26 for the property's number.
 ///
 /// A new record is stored under its number only, after the other new ones, where writing costs least; a record that
-/// changes stays where it is. When its row is compacted into the table, the record is moved to its place. A bulk load
-/// (`load::bulk`) writes its records to their places directly.
+/// changes stays where it is. When its row is compacted into the table, the record is moved to its full key. A bulk
+/// load (`load::bulk`) writes its records under their full keys directly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordKey(pub i64);
 
 impl RecordKey {
-    /// Returns the key of a record that was not yet moved to its place.
+    /// Returns the key of a record that was not yet moved to its full key.
     pub fn unplaced(number: i64) -> Self {
         Self(number & NUMBER_MAX)
     }
 
-    /// Returns the key at the place of a property; its number in the store is at most [`NUMBER_MAX`].
+    /// Returns the full key of a property, with its position; its number in the store is at most [`NUMBER_MAX`].
     pub fn placed(number: i64, property: &Property) -> Self {
         let place = property.location.as_ref();
         let department = place.and_then(|place| place.department.as_ref());
@@ -67,7 +67,7 @@ mod tests {
     fn keys_are_distinct_and_positive_and_hold_the_number() {
         let nowhere = RecordKey::placed(7, &Property::default());
         assert_eq!(nowhere, RecordKey::unplaced(7));
-        // The last corner of the curve in the last department, and the largest number.
+        // Includes the last corner of the curve in the last department, and the largest number.
         for (number, department) in [(1, "01"), (NUMBER_MAX, "976")] {
             for (lat, lon) in [(41.0, -5.5), (51.5, 10.0), (51.5, -5.5), (-21.1, 55.5)] {
                 let key = at(number, department, lat, lon);

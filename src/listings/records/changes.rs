@@ -17,7 +17,7 @@ use toise_store::document;
 /// Maximum changes returned by one call.
 pub const CHANGES_MAX: usize = 10_000;
 
-/// Records that a thread decodes at least, so that few records need no further thread.
+/// Records that a thread decodes at least, so that a few records are decoded on one thread.
 const RECORDS_PER_THREAD_MIN: usize = 1_024;
 
 /// A changed record in its current form.
@@ -31,7 +31,7 @@ pub struct ListingChange {
     pub key: RecordKey,
     /// Its identifier.
     pub id: FlxId,
-    /// Its record, as JSON text; `None` for a property that was merged into another and so has no record any more, and
+    /// Its record, as JSON text; `None` for a property that was merged into another and so no longer has a record, and
     /// for a damaged record.
     pub record: Option<Vec<u8>>,
 }
@@ -41,10 +41,10 @@ pub struct ListingChange {
 pub struct ListingChanges {
     /// The records, in order of their last change. A record that changed more than once is included once.
     pub records: Vec<ListingChange>,
-    /// The sequence they reach: only later changes remain to be read.
+    /// The sequence up to which changes are included; only later ones remain to be read.
     pub through: i64,
-    /// Descriptions of the damaged records. Tables and searches leave such a record out until its adverts are ingested
-    /// again: it must not keep all others out.
+    /// Descriptions of the damaged records. Tables and searches omit such a record until its adverts are ingested
+    /// again, so that it does not block the others.
     pub damaged: Vec<String>,
 }
 
@@ -142,7 +142,7 @@ struct StoredChange {
     key: RecordKey,
     id: FlxId,
     document: Option<Vec<u8>>,
-    /// For an advert: its property.
+    /// The property of an advert; `None` for a property.
     property: Option<FlxId>,
 }
 

@@ -13,7 +13,7 @@ use toise_store::{self as store, Store};
 
 /// Records read first, to measure how long one takes.
 const FIRST: usize = 4;
-/// A record that takes longer was read from disk; one in memory takes a third of this or less.
+/// A record that takes longer was read from disk; one in memory takes at most a third of this.
 const FROM_DISK: Duration = Duration::from_micros(50);
 /// Readers that share the rest: a disk that served 8,400 pages a second to one reader served 13,700 to four and
 /// 15,000 to eight.

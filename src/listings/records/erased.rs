@@ -1,8 +1,8 @@
 //! The list of erased contacts: which contacts are removed from each advert that arrives.
 //!
-//! It is in the store, as keyed digests, and each process keeps a copy until the list becomes longer. `toise_erasure`
-//! adds to it. Ingestion compares versions again inside its transaction, so a contact that is erased while an advert
-//! with it is being prepared is not written.
+//! It is stored as keyed digests, and each process keeps a copy until the list grows. `toise_erasure` adds to it.
+//! Ingestion compares versions again inside its transaction, so a contact that is erased while an advert with it is
+//! being prepared is not written.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::adverts::contacts::{ContactDigest, ErasedContacts};
 use crate::{Listings, Result};
 use toise_store::ERASED_CONTACTS_SECRET;
 
-/// The list of one moment.
+/// The list as of one version.
 #[derive(Clone, Debug)]
 pub struct ErasedList {
     /// The contacts.
@@ -22,12 +22,13 @@ pub struct ErasedList {
     pub version: i64,
 }
 
-/// The list that a process read last; `None` before the first.
+/// The list that a process read last; `None` before the first read.
 #[derive(Debug, Default)]
 pub(crate) struct ErasedCache(Mutex<Option<Arc<ErasedList>>>);
 
 impl ErasedList {
-    /// Returns the list as a connection sees it, if it is longer than this one. Costs one lookup if it is not.
+    /// Returns the list as a connection sees it, if it has grown since this one; otherwise `None`, at the cost of one
+    /// lookup.
     pub(crate) fn successor(&self, connection: &Connection) -> rusqlite::Result<Option<Self>> {
         let version = version(connection)?;
         if version == self.version {

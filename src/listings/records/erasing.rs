@@ -1,8 +1,8 @@
 //! Removes contacts from stored adverts and from the records of their properties.
 //!
 //! The adverts are read in order, a batch at a time, and decoded on all cores: about a minute for a million. Those that
-//! change are written with new fingerprints and block keys, in the property that they are in: no event, no notification
-//! and no merge follows. Their changes have new sequence numbers, so the tables and the text index follow.
+//! change are written with new fingerprints and block keys and stay in their property: no event, notification or merge
+//! follows. Their changes have new sequence numbers, so the tables and the text index follow.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,11 +34,11 @@ pub type Removal = Arc<dyn Fn(&mut Value) -> bool + Send + Sync>;
 pub enum SearchedAdverts {
     /// All.
     All,
-    /// Those that went offline in this time, Unix milliseconds, from and before.
+    /// Those that went offline from the first time until before the second, Unix milliseconds.
     OfflineBetween(i64, i64),
 }
 
-/// An advert that has something to remove.
+/// An advert that contains something to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundAdvert {
     number: i64,
@@ -53,9 +53,9 @@ pub struct FoundAdvert {
 pub struct SearchedBatch {
     /// Number of the last one: the next batch continues after it.
     pub last: i64,
-    /// Those that have something to remove.
+    /// Those that contain something to remove.
     pub found: Vec<FoundAdvert>,
-    /// Records that cannot be read, so that it is not known whether they have.
+    /// Records that cannot be read and may contain something to remove.
     pub damaged: u64,
 }
 

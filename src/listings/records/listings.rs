@@ -36,7 +36,7 @@ pub enum Error {
     /// A stored record cannot be read, or a record cannot be stored.
     #[error(transparent)]
     Document(#[from] document::Error),
-    /// The JSON text of a stored advert is not that of an advert.
+    /// The JSON text of a stored advert cannot be parsed as an advert.
     #[error("store: {0}")]
     Json(#[from] serde_json::Error),
     /// A stored advert is not a JSON object.
@@ -106,7 +106,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Listings {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
-    /// The clock that dates sightings which do not say when they were made.
+    /// The clock that dates sightings without a time.
     pub(crate) stamps: HybridClock,
     pub(crate) contours: Arc<Contours>,
     pub(crate) percolator: Arc<Percolator>,
@@ -118,7 +118,7 @@ pub struct Listings {
     pub(crate) erased: Arc<ErasedCache>,
 }
 
-/// The contours and the addresses that complete the places of a group of adverts.
+/// The contours and addresses that complete the locations of a group of adverts.
 pub(crate) struct PlaceTables {
     iris: Option<Arc<IrisIndex>>,
     geocoder: Option<Arc<Geocoder>>,
@@ -146,7 +146,7 @@ impl Contours {
         let Some(path) = &self.path else {
             return Ok(None);
         };
-        // A thread that panicked while reading left no partial state.
+        // A thread that panicked while reading leaves no partial state.
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.is_none() {
             *read = Some(Arc::new(IrisIndex::open(path)?));
@@ -177,7 +177,7 @@ impl Listings {
     }
 
     /// Returns the same listings, but adverts ingested through them reach only the alerts of one account: for data from
-    /// an account that others need not trust.
+    /// an account that others do not have to trust.
     pub fn for_alerts_of(&self, account: Uuid) -> Self {
         Self {
             alerts_of: Some(account),

@@ -1,7 +1,8 @@
 //! The listings in the store: reads and writes.
 //!
 //! [`read`] returns records by identifier, [`changes`] the records changed after a sequence. `rows` reads the tables
-//! for the rest of the crate. [`erased`] is the list of contacts that are never stored again, [`erasing`] removes them. `tables` changes them inside a transaction, passes written records to the alerts
+//! for the rest of the crate. [`erased`] is the list of contacts that are never stored again; [`erasing`] removes them
+//! from stored records. `tables` changes them inside a transaction, passes written records to the alerts
 //! (`percolation`) and tracks the recent changes of others (`recent_changes`).
 
 pub mod changes;

@@ -1,7 +1,7 @@
 //! Percolation buffer: the rows of listings that a transaction writes, percolated in the order of writing.
 //!
 //! Rows are buffered until they fill a percolation batch, or until the state that they are compared with is about to
-//! change. Without an active alert nothing is buffered, at no cost.
+//! change. Without active alerts nothing is buffered.
 
 use rusqlite::{Connection, Transaction};
 use serde::de::DeserializeOwned;
@@ -20,7 +20,7 @@ use toise_contract::listings::{Advert, Property};
 use toise_engine::texts::RecordTexts;
 use toise_store::document;
 
-/// Written rows that are not yet percolated; `None` without an active alert.
+/// Written rows that are not yet percolated; `None` without active alerts.
 pub(crate) struct PercolationBuffer<'p>(Option<BufferedRows<'p>>);
 
 struct BufferedRows<'p> {
@@ -40,8 +40,8 @@ impl<'p> PercolationBuffer<'p> {
         Self(None)
     }
 
-    /// Starts with the alerts as seen inside a transaction, only those of one account if it is given; matches are dated
-    /// `at_ms`.
+    /// Starts with the alerts as seen inside a transaction, or only those of `account` if it is given. Matches are
+    /// dated `at_ms`.
     pub fn begin(
         percolator: &'p Percolator,
         connection: &Connection,
@@ -75,14 +75,14 @@ impl<'p> PercolationBuffer<'p> {
             .is_some_and(|buffered| buffered.turn.has_property_alerts())
     }
 
-    /// Returns whether a mere sighting of a property can concern an alert.
+    /// Returns whether an alert can match a property that was merely sighted.
     pub fn needs_property_sightings(&self) -> bool {
         self.0
             .as_ref()
             .is_some_and(|buffered| buffered.turn.needs_property_sightings())
     }
 
-    /// Returns whether a mere sighting of an advert can concern an alert.
+    /// Returns whether an alert can match an advert that was merely sighted.
     pub fn needs_advert_sightings(&self) -> bool {
         self.0
             .as_ref()
@@ -200,7 +200,7 @@ pub(crate) fn advert_texts(advert: &Advert) -> RecordTexts {
     RecordTexts::new(texts.cloned().collect())
 }
 
-/// Builds rows from the former records of properties.
+/// Builds rows from the previous records of properties.
 fn former_properties(former: &[FormerRecord]) -> percolate::Result<PercolatedRows> {
     let (mut rows, mut texts) = (PropertyRows::default(), Vec::new());
     for record in former.iter().filter_map(read_former::<Property>) {
@@ -213,7 +213,7 @@ fn former_properties(former: &[FormerRecord]) -> percolate::Result<PercolatedRow
     Ok(PercolatedRows { rows, texts })
 }
 
-/// Builds rows from the former records of adverts.
+/// Builds rows from the previous records of adverts.
 fn former_adverts(former: &[FormerRecord]) -> percolate::Result<PercolatedRows> {
     let (mut rows, mut texts) = (AdvertRows::default(), Vec::new());
     for one in former {
@@ -229,8 +229,8 @@ fn former_adverts(former: &[FormerRecord]) -> percolate::Result<PercolatedRows> 
     Ok(PercolatedRows { rows, texts })
 }
 
-/// Reads a former record; `None` if it is damaged, which is logged. The new record was written in full, so damage to
-/// the former one must not stop the write.
+/// Reads a previous record; `None` if it is damaged, which is logged. The new record was written in full, so damage to
+/// the previous one must not stop the write.
 fn read_former<R: DeserializeOwned>(former: &FormerRecord) -> Option<R> {
     let text = document::decode(&former.document).map_err(|error| error.to_string());
     let record =

@@ -38,7 +38,7 @@ impl Listings {
         })
     }
 
-    /// Returns the records of properties by key, in the order of `keys`; properties merged into another are left out.
+    /// Returns the records of properties by key, in the order of `keys`; properties merged into another are skipped.
     /// Blocks: one row each.
     pub fn properties_by_key(&self, keys: &[RecordKey]) -> Result<Vec<Vec<u8>>> {
         let documents = self.documents(keys)?;
@@ -51,7 +51,7 @@ impl Listings {
     }
 
     /// Appends the records of properties by key to `to`, in the order of `keys`, separated by commas; properties merged
-    /// into another are left out. Blocks: one row each.
+    /// into another are skipped. Blocks: one row each.
     pub fn write_properties(&self, keys: &[RecordKey], to: &mut Vec<u8>) -> Result<()> {
         let start = to.len();
         for (key, document) in keys.iter().zip(self.documents(keys)?) {
@@ -158,7 +158,7 @@ fn text(row: &Row<'_>, column: usize, id: FlxId) -> Result<Vec<u8>> {
     Ok(document::decode(blob(row, column)?).map_err(|error| error.of(id))?)
 }
 
-/// Returns the error of a property's record, with the property's number in the store.
+/// Adds the property's number in the store to the error of its record.
 fn named(error: document::Error, key: RecordKey) -> Error {
     error
         .of(format_args!("property number {}", key.number()))

@@ -1,9 +1,9 @@
 //! Changes in the store since a baseline that can affect the placement of an advert.
 //!
 //! Placements are computed before the transaction, by readers on all cores; the transaction uses this module to decide
-//! whether they are still valid. It covers what other transactions wrote since the baseline and what this one writes,
-//! so the result never depends on which process wrote what. Reading takes a few microseconds per change. After more
-//! than [`CHANGES_MAX`] changes, all prepared placements are discarded.
+//! whether they are still valid. The changes include those of other transactions since the baseline and those of this
+//! one, so the result does not depend on which process wrote them. Reading takes a few microseconds per change. After
+//! more than [`CHANGES_MAX`] changes, all prepared placements are discarded.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use toise_dedup::{BlockKey, Fingerprint};
 /// Maximum changes examined, adverts and properties together: several group commits of all writers.
 const CHANGES_MAX: i64 = 8_192;
 
-/// A point in the sequence of changes up to which everything was seen.
+/// A point in the sequence of changes; everything up to it was visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChangeBaseline {
     /// Sequence of the last change.
@@ -48,7 +48,7 @@ pub(crate) struct RecentChanges {
     /// The index in `adverts` of the last change of each advert.
     last: HashMap<i64, usize>,
     by_key: HashMap<BlockKey, Vec<usize>>,
-    /// Whether an advert changed that existed at the baseline: it may no longer be under some of its former keys.
+    /// Whether an advert changed that existed at the baseline: it may no longer be under some of its previous keys.
     has_changed_adverts: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Reads rows of the tables of listings and converts them to domain types. [`crate::records::tables`] writes them.
+//! Reads rows of the tables of listings and converts them to domain types. [`crate::records::tables`] writes the rows.
 //!
 //! Statements are prepared once per connection. A column with an unexpected value is an error, never a guess.
 
@@ -26,7 +26,7 @@ use toise_store::document;
 /// Columns that [`stored`] and [`history`] read, in their order.
 const STORED_COLUMNS: &str = "advert, property, sequence, derived, document, observed_at_ms, first_seen_at_ms, \
      modified_at_ms, published_at_ms, online_at_ms, offline_at_ms, initial_price, previous_price, is_stamped";
-/// Index of the first column of a history among them.
+/// Index of the first history column in [`STORED_COLUMNS`].
 const HISTORY_COLUMN: usize = 5;
 
 /// Refuses a property number that does not fit a record key.
@@ -166,7 +166,8 @@ pub(crate) fn members(
     rows.collect()
 }
 
-/// Reads an advert's record as notifications contain it: with the identifier of its property, without charges.
+/// Reads an advert's record in the form that notifications contain: with the identifier of its property, without
+/// charges.
 pub(crate) fn notified_advert(connection: &Connection, advert: i64) -> Result<Advert> {
     let mut statement = connection.prepare_cached(
         "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property)
@@ -194,7 +195,7 @@ pub(crate) fn former_advert(connection: &Connection, advert: i64) -> Result<Form
     })
 }
 
-/// Reads the stored record of a property; `None` if it has none of its own.
+/// Reads the stored record of a property; `None` if it has no record of its own.
 pub(crate) fn former_property(
     connection: &Connection,
     property: i64,
@@ -327,8 +328,8 @@ pub(crate) fn fingerprints_after(
     rows.collect()
 }
 
-/// Returns whether exactly this fingerprint and its block keys are stored for an advert. Those that another version
-/// stored may differ.
+/// Returns whether exactly this fingerprint and its block keys are stored for an advert. Another version of toise may
+/// have stored different ones.
 pub(crate) fn is_fingerprint_stored(
     connection: &Connection,
     advert: i64,

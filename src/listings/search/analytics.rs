@@ -24,7 +24,7 @@ const DAY_MS: f64 = 86_400_000.0;
 struct StudiedColumn {
     data: EnumStudiedData,
     value: usize,
-    /// For time on the market: the column of its end.
+    /// For time on the market: the column with the end of that time.
     end: Option<usize>,
     now_ms: i64,
 }

@@ -60,7 +60,7 @@ impl Projection {
         self.prepare_search_on(self.state(), search, false, interrupt)
     }
 
-    /// Prepares a search on a snapshot. `is_compared` is set when results are sorted by relevance, which needs scores.
+    /// Prepares a search on a snapshot. `is_compared` says that results are sorted by relevance, which needs scores.
     fn prepare_search_on(
         &self,
         state: Arc<SearchSnapshot>,
@@ -107,7 +107,7 @@ impl Projection {
     ///
     /// # Errors
     /// A column or the text index cannot be read, or the query is cancelled; [`projection::Error::CursorExpired`] if
-    /// the snapshot of the previous page is gone.
+    /// the snapshot of the previous page is no longer cached.
     pub fn search(
         &self,
         request: &PropertySearchRequest,

@@ -1,8 +1,8 @@
 //! Alert preview: recent listings that an alert would have matched.
 //!
-//! It finds listings first seen within the last days whose current record passes the filter. The result approximates
-//! what the alert would have sent: an alert tests each version of a listing when it is written, so it also sends an
-//! older listing when a change makes it match.
+//! It finds listings that were first seen within the last `days` and whose current record passes the filter. The result
+//! approximates what the alert would have sent: an alert tests each version of a listing when it is written, so it also
+//! sends an older listing when a change makes it match.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// Builds a preview of listings, each with the moment it was first seen, for `days` from `first` on.
+    /// Builds a preview of listings, each with the time it was first seen, for `days` from `first` on.
     fn of(mut found: Vec<(i64, FlxId)>, first: NaiveDate, days: usize) -> Self {
         let mut counts = vec![0; days];
         for (moment, _) in &found {
@@ -70,7 +70,7 @@ impl Preview {
     }
 }
 
-/// Builds the clause that a moment is within some days from `start_ms` on.
+/// Builds the clause that a timestamp is within `days` from `start_ms` on.
 fn within(column: &'static str, start_ms: i64, days: usize) -> Clause {
     Clause {
         column: column.into(),
@@ -86,7 +86,7 @@ impl Projection {
     /// the calling thread and its rayon pool; searching words in the records of adverts blocks.
     ///
     /// # Errors
-    /// A column, a record or the text index cannot be read, the words would be searched in more than
+    /// A column, a record or the text index cannot be read, the search has words and selects more than
     /// [`ADVERTS_READ_MAX`] adverts, the table of adverts lags too far behind, or the query is cancelled.
     pub fn preview(
         &self,
@@ -172,7 +172,7 @@ impl Projection {
     }
 }
 
-/// Returns the rows that pass a predicate: the moment when each was first seen, and its identifier.
+/// Returns the rows that pass a predicate: the time each was first seen, and its identifier.
 fn candidates(
     projection: &Projection,
     view: &ProjectionView,

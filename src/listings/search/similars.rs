@@ -1,7 +1,7 @@
 //! Similar properties: same class and offer nearby, ranked by distance in surface, rooms, price and position.
 //!
-//! "Nearby" is within [`RADIUS_M`] of the property's position. Without a position, it is the same commune, otherwise
-//! the same postal code, otherwise the same department.
+//! "Nearby" means within [`RADIUS_M`] of the property's position. Without a position, it means the same commune;
+//! without a commune, the same postal code; without that, the same department.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int32Type};
@@ -194,7 +194,7 @@ impl Projection {
         let filter = around(property, &model);
         let predicate = Predicate::compile(properties(), &filter).map_err(Error::from)?;
         let columns = CandidateColumns::new()?;
-        // One more, because the property itself is among the results.
+        // One more than wanted, because the property itself is among the results.
         let nearest = TopPage::new(size + 1, None);
         let view = self.view();
         let parts = view.scan(

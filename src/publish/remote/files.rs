@@ -1,4 +1,5 @@
-//! Files of commands on object storage: input that is read to a local file, and results that replace former ones.
+//! Reads and writes the files of commands on object storage: input that is read to a local file, and results that
+//! replace previous ones.
 
 use std::path::Path as FilePath;
 
@@ -64,7 +65,7 @@ impl Remote {
         Ok(listed.map(|(path, _)| path).collect())
     }
 
-    /// Writes an object, replacing the former one.
+    /// Writes an object, replacing the previous one.
     ///
     /// # Errors
     /// The object store refuses it or does not answer.
@@ -127,7 +128,7 @@ impl Remote {
         file.flush().await.map_err(Error::io(to))
     }
 
-    /// Writes a local file as an object. Readers see the former object until the last byte was sent.
+    /// Writes a local file as an object. Readers see the previous object until the last byte was sent.
     ///
     /// # Errors
     /// The file cannot be read, or the object store refuses it or does not answer.

@@ -27,7 +27,7 @@ pub(super) fn open_cloud(
         max_retries: 0,
         ..RetryConfig::default()
     };
-    // Each request has its own limit; this one is for a connection that hangs in the middle of an answer.
+    // Each request has its own time limit; this one is for a connection that hangs in the middle of an answer.
     let client = ClientOptions::default()
         .with_connect_timeout(CONNECT_TIMEOUT)
         .with_timeout(policy.answer_timeout * 2);

@@ -35,7 +35,7 @@ pub enum Upload {
 
 impl Remote {
     /// Uploads the content of a file, unless the object has the full length and was written at or after `since`.
-    /// `progress` is called with the number of bytes that need not be sent any more.
+    /// `progress` is called with the number of bytes that no longer have to be sent.
     ///
     /// # Errors
     /// The file does not hold that content, or the object store refuses it or does not answer.
@@ -127,15 +127,15 @@ impl Remote {
         match send_file(&mut parts, path, from).await {
             Ok(sent) if sent == *content => parts.finish().await.map(drop).map_err(failed),
             outcome => {
-                // The parts that were sent become no object and are not billed. If the store does not answer this
-                // either, its rules for incomplete uploads remove them.
+                // Discards the parts that were sent, which would be billed. If the store does not answer this either,
+                // its rules for incomplete uploads remove them.
                 let _ = parts.abort().await;
                 outcome.and(Err(changed(from)))
             }
         }
     }
 
-    /// Returns whether the content exists and need not be written again.
+    /// Returns whether the content exists and does not have to be written again.
     async fn is_present(
         &self,
         path: &str,
@@ -148,7 +148,7 @@ impl Remote {
         Ok(found.is_some_and(is_fresh))
     }
 
-    /// Checks that the written object has its full length; an upload that was cut short does not.
+    /// Checks that the written object has its full length, which an upload that was cut short lacks.
     async fn confirm(&self, path: &str, content: &Content) -> Result<Upload> {
         self.flush(path)?;
         match self.head(path).await? {

@@ -1,4 +1,4 @@
-//! How many diagnostics have each energy class.
+//! Draws how many diagnostics have each energy class.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The value on its interval.
+//! Draws the value of a home within its interval.
 
 use crate::figure::{Align, Color, Figure};
 use crate::language::Language;
@@ -8,7 +8,7 @@ const HEIGHT: f32 = 46.0;
 const BAR_TOP: f32 = 20.0;
 const BAR_HEIGHT: f32 = 8.0;
 const SIZE: f32 = 8.0;
-/// Part of the width left of the interval and right of it.
+/// Margin on each side of the interval, as a share of the width.
 const MARGIN: f32 = 0.08;
 
 /// Draws the interval of an estimate with the value in it.

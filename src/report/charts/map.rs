@@ -1,4 +1,4 @@
-//! The home and its comparables on a map: borders of communes, addresses as dots, a scale.
+//! Draws the home and its comparables on a map: borders of communes, addresses as dots, a scale.
 
 use crate::figure::{Align, Color, Figure};
 use crate::gather::map_half_m;
@@ -8,12 +8,12 @@ use toise_geo::contours::{self, UNITS_PER_DEGREE};
 
 const SIZE: f32 = 7.0;
 const MARK: f32 = 6.5;
-/// Metres of a degree of latitude.
+/// Metres per degree of latitude.
 const DEGREE_M: f64 = 111_195.0;
-/// Longest scale, share of the width.
+/// Maximum length of the scale, as a share of the width.
 const SCALE_SHARE: f64 = 0.3;
 
-/// Converts positions to places on the map.
+/// Converts geographic positions to points of the map.
 struct View {
     lat: f64,
     lon: f64,

@@ -1,4 +1,4 @@
-//! What adds to a value and what takes from it.
+//! Draws what adds to a value and what subtracts from it.
 
 use crate::figure::{Align, Color, Figure};
 use crate::language::Language;
@@ -6,7 +6,7 @@ use crate::model::ValuePart;
 
 /// The base of a value: that of a typical home.
 const BASE: &str = "typicalHome";
-/// Maximum parts drawn; the smallest ones are drawn as one.
+/// Maximum parts drawn; the smallest ones are combined.
 const PARTS_MAX: usize = 7;
 const ROW: f32 = 13.5;
 const BAR: f32 = 8.0;
@@ -60,7 +60,7 @@ pub fn draw(parts: &[ValuePart], price: f64, width: f32, language: Language) -> 
     }
     let range = (most - least).max(1.0);
     let (from, to) = (width * NAMES, width - AMOUNT);
-    // The shortest bar of a total is still visible.
+    // The offset keeps the shortest bar of a total visible.
     let at = |eur: f64| from + 12.0 + ((eur - least) / range) as f32 * (to - from - 12.0);
     let row = |figure: &mut Figure,
                nth: usize,
@@ -133,7 +133,7 @@ pub fn draw(parts: &[ValuePart], price: f64, width: f32, language: Language) -> 
     figure
 }
 
-/// Returns the parts besides the base, largest first, the smallest ones as one.
+/// Returns the parts other than the base, largest first, with the smallest ones combined.
 fn drawn(parts: &[ValuePart]) -> Vec<ValuePart> {
     let others = parts
         .iter()

@@ -1,4 +1,4 @@
-//! Median prices of the commune and of the department by quarter.
+//! Draws the median prices of the commune and the department by quarter.
 
 use chrono::{Datelike, NaiveDate};
 
@@ -88,13 +88,13 @@ pub fn draw(paths: &[PricePath], width: f32, language: Language) -> Option<Figur
             Color::INK,
             Align::Start,
         );
-        // Half the size is about the width of a letter.
+        // The width of a letter is about 0.6 of the font size.
         key += 34.0 + path.name.chars().count() as f32 * SIZE * 0.6;
     }
     Some(figure)
 }
 
-/// Divides quarters where one is missing.
+/// Splits a path where a quarter is missing.
 fn pieces(quarters: &[QuarterPrice]) -> Vec<Vec<(NaiveDate, f64)>> {
     let mut pieces: Vec<Vec<(NaiveDate, f64)>> = Vec::new();
     for quarter in quarters {

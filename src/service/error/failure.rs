@@ -27,7 +27,7 @@ impl Failure {
     }
 }
 
-/// Writes the error and its causes; a cause that the text before it contains is left out.
+/// Writes the error and its causes; skips a cause that the preceding text already contains.
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = self.cause.to_string();

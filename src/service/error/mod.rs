@@ -107,12 +107,12 @@ pub enum ApiError {
         "no model to estimate with: train one with `toise train`; the service loads it automatically"
     )]
     NoModel,
-    /// A service that this one asks does not answer.
+    /// A service that this one depends on does not respond.
     #[error("the upstream {what} service gives no answer; retry after {retry_after_s} s")]
     UpstreamUnavailable {
-        /// What it is asked for.
+        /// What the other service provides.
         what: &'static str,
-        /// Time after which the source may be asked again, in seconds.
+        /// Time after which the service may be called again, in seconds.
         retry_after_s: u32,
     },
     /// The service is starting or draining, or something keeps it from working.
@@ -132,7 +132,7 @@ pub enum ApiError {
     Internal(#[source] Failure),
 }
 
-/// Returns where the writer is, as the end of a sentence.
+/// Returns the address of the writer, as the end of a sentence.
 fn at_writer(address: Option<&str>) -> String {
     address.map_or_else(String::new, |address| format!(": send it to {address}"))
 }
@@ -207,7 +207,7 @@ impl ApiError {
     }
 }
 
-/// Returns what is damaged, if that is what an error says.
+/// Returns what is damaged, if an error reports damage.
 fn damage(error: &(dyn std::error::Error + 'static)) -> Option<Cow<'static, str>> {
     match error.downcast_ref()? {
         toise_engine::Error::Damaged { table, .. } => {

@@ -1,12 +1,12 @@
-//! Which sales a published file holds, by its name and title: those of a year, of a department and year, or all. The
-//! catalogue has no field for it.
+//! Derives which sales a published file holds from its name and title: those of a year, of a department and year, or
+//! all. The catalogue has no field for this.
 
 use std::collections::BTreeMap;
 
 use crate::FileVersion;
 use crate::catalogue::Resource;
 
-/// First and last year that a name may mean.
+/// First and last year that may occur in a name.
 const YEARS: std::ops::RangeInclusive<i32> = 2000..=2100;
 
 /// The sales that a file holds.
@@ -76,8 +76,8 @@ impl SalesFile {
         }
     }
 
-    /// Returns the version that the catalogue lists. Without a checksum, date and size tell it from others, or else what
-    /// the server said of the file with it.
+    /// Returns the version that the catalogue lists. Without a checksum, the version is identified by date and size, or
+    /// else by the server's headers of the downloaded file.
     pub(super) fn version(&self, downloaded: Option<FileVersion>) -> FileVersion {
         let Resource {
             url,
@@ -127,8 +127,8 @@ fn only_year(text: &str) -> Option<i32> {
     years.all(|year| year == first).then_some(first)
 }
 
-/// Lists the files of sales among the resources of a dataset, one for each coverage. While a publisher replaces its files
-/// one by one, two may be for one year: the later one is listed, and CSV before Parquet.
+/// Lists the files of sales among the resources of a dataset, one for each coverage. While a publisher replaces its
+/// files one by one, there may be two for one year: the later one is listed, and CSV is preferred to Parquet.
 pub fn list(resources: &[Resource]) -> Vec<SalesFile> {
     let mut files: BTreeMap<Coverage, SalesFile> = BTreeMap::new();
     let rank = |file: &SalesFile| (file.resource.last_modified, !file.is_parquet);

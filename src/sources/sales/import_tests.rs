@@ -1,5 +1,5 @@
-//! The same sales through every layout: fetched from a local publisher, imported, and compared record by record. Real rows
-//! if `TOISE_REAL_DATA` names a folder.
+//! Tests that every layout gives the same sales: fetched from a local publisher, imported, and compared record by
+//! record. Uses real rows if `TOISE_REAL_DATA` names a folder.
 
 use std::io::Read;
 use std::path::Path;
@@ -214,7 +214,7 @@ async fn every_layout_gives_the_same_sales() {
     println!("{} sales in each layout", known.len());
 }
 
-/// Rows for when there are no real ones.
+/// Rows that are used if there are no real ones.
 const FEW: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,valeur_fonciere,adresse_numero,\
 adresse_nom_voie,code_postal,code_commune,nom_commune,code_departement,id_parcelle,lot1_numero,lot1_surface_carrez,\
 nombre_lots,code_type_local,type_local,surface_reelle_bati,nombre_pieces_principales,code_nature_culture,\

@@ -1,16 +1,17 @@
-//! Fetches the recorded sales of departments and years. Places are asked in this order, and the next one only for what
-//! is still missing because a place failed or moved its files away:
+//! Fetches the recorded sales of departments and years. Locations are tried in this order, and each one only for what
+//! is still missing because the previous ones failed or moved their files:
 //!
 //! 1. the catalogue: yearly files of the whole country, else one file of all years;
 //! 2. the folder tree: one file per department and year;
 //! 3. a mirror of the folder tree, if one is named;
 //! 4. the tax office's raw files, which have no positions, through the catalogue.
 //!
-//! A place that serves files and still has them at the end of its turn decides what is published: what it lacks is a
-//! note, not a reason to ask the next one. If the folder tree goes away during a run, the catalogue is asked again.
+//! A location that serves files, and still has them after the last request to it, decides what is published: what it
+//! lacks is a note, not a reason to try the next one. If the folder tree disappears during a run, the catalogue is
+//! tried again.
 //!
-//! The same run serves three purposes: an import, which wants all files; a refresh, which takes the good ones and never
-//! replaces sales with positions by raw ones; and a list of the versions, which downloads nothing.
+//! The same code serves three purposes: an import, which needs all files; a refresh, which takes the good ones and
+//! never replaces sales that have positions by raw ones; and a list of the versions, which downloads nothing.
 
 pub mod files;
 #[cfg(test)]
@@ -45,7 +46,7 @@ const SALES_BYTES_MAX: u64 = 4 << 30;
 /// Where sales are fetched from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SalesPlaces {
-    /// Base URL of the catalogue's API; `None` does not ask it.
+    /// Base URL of the catalogue's API; `None` to skip it.
     pub catalogue: Option<String>,
     /// Base URL of the folder tree.
     pub tree: String,
@@ -63,7 +64,7 @@ impl Default for SalesPlaces {
     }
 }
 
-/// One place to ask.
+/// A location of sales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Catalogue,
@@ -72,18 +73,18 @@ enum Place {
     Raw,
 }
 
-/// What the places are asked for.
+/// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     /// All files, or an error.
     Import,
-    /// The files that can be had. The others are failures.
+    /// The files that are available. The others are failures.
     Refresh,
     /// Versions only.
     List,
 }
 
-/// How the turn of a place ended.
+/// The result of trying a location.
 #[derive(Debug)]
 enum Turn {
     /// It served files and still has them: what it lacks is not published.
@@ -94,11 +95,12 @@ enum Turn {
     Moved(String),
 }
 
-/// Fetches the sales of departments and years. The notes say which place served them and why, and what is not published.
+/// Fetches the sales of departments and years. The notes say which location served them and why, and what is not
+/// published.
 ///
 /// # Errors
-/// An unknown department. A file differs from the checksum of the catalogue. All places failed; what was downloaded so
-/// far is kept for the next attempt.
+/// An unknown department. A file differs from the checksum of the catalogue. All locations failed; what was downloaded
+/// so far is kept for the next attempt.
 pub async fn fetch(
     downloads: Downloads<'_>,
     places: &SalesPlaces,
@@ -118,7 +120,7 @@ pub async fn fetch(
     Ok(fetched)
 }
 
-/// Asks for the versions of the sales of departments and years, by [`key`]. Slices that are not published are left out.
+/// Asks for the versions of the sales of departments and years, by [`key`]. Slices that are not published are omitted.
 ///
 /// # Errors
 /// An unknown department.
@@ -139,8 +141,8 @@ pub async fn published(
     })
 }
 
-/// Fetches slices as [`fetch`] does, but leaves out damaged files and what no place has. Both are listed as failures. Raw
-/// files are not asked for.
+/// Fetches slices as [`fetch`] does, but skips damaged files and slices that no location has. Both are listed as
+/// failures. Raw files are not used.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -171,14 +173,14 @@ pub fn key(code: &str, year: i32) -> String {
     format!("{code} {year}")
 }
 
-/// What is still wanted and what was fetched.
+/// The state of a run: what is still wanted and what was fetched.
 struct Run<'a> {
     downloads: Downloads<'a>,
     places: &'a SalesPlaces,
-    /// Departments and years that no place has served yet.
+    /// Departments and years that no location has served yet.
     wanted: BTreeSet<(String, i32)>,
     purpose: Purpose,
-    /// Wanted slices whose file is bad, with the reason, for a refresh.
+    /// In a refresh: wanted slices whose file is bad, with the reason.
     bad: BTreeMap<(String, i32), String>,
     fetched: FetchedSources,
 }
@@ -293,7 +295,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Notes which files a place served, and why those before it did not.
+    /// Notes which files a location served, and why the previous ones did not.
     fn note_place(&mut self, place: Place, files_before: usize, reasons: &[String]) {
         let files = &self.fetched.inputs[files_before..];
         let Some(first) = files.first() else {
@@ -321,7 +323,7 @@ impl<'a> Run<'a> {
         self.fetched.notes.push(note);
     }
 
-    /// Asks the folder tree under a base URL.
+    /// Tries the folder tree under a base URL.
     async fn ask_tree(&mut self, base: &str) -> Result<Turn, Error> {
         let base = base.trim_end_matches('/');
         let (mut served, mut has_bad) = (None, false);
@@ -342,7 +344,7 @@ impl<'a> Run<'a> {
                     let Some((url, path)) = &served else {
                         continue;
                     };
-                    // Either this slice is not published, or the whole tree has gone away since.
+                    // Either this slice is not published, or the whole tree has disappeared in the meantime.
                     match self.ask_again(url, path).await {
                         Ok(()) => {}
                         Err(error) if error.is_not_found() => {
@@ -363,7 +365,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Takes a file of the folder tree.
+    /// Downloads a file of the folder tree.
     async fn take_slice(
         &mut self,
         url: &str,
@@ -389,7 +391,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Asks for a file that was there before.
+    /// Requests a file again that was there before.
     async fn ask_again(&self, url: &str, path: &Path) -> Result<(), Error> {
         if self.purpose == Purpose::List {
             self.downloads.client.head(url).await?;
@@ -399,8 +401,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Lists a dataset of the catalogue and downloads the files of the wanted sales. If a file is no longer there, or is
-    /// not the one listed, the dataset is listed once more: the publisher may have replaced it.
+    /// Lists a dataset of the catalogue and downloads the files of the wanted sales. If a file is no longer there, or
+    /// is not the one listed, the dataset is listed once more, because the publisher may have replaced the file.
     async fn ask_catalogue(&mut self, dataset: &str) -> Result<Turn, Error> {
         let mut relisted = false;
         loop {

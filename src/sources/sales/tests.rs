@@ -1,5 +1,5 @@
-//! Tests of where sales are fetched from: a local publisher with a catalogue and both layouts, which fails, moves and
-//! sends rubbish.
+//! Tests of where sales are fetched from, with a local publisher that has a catalogue and both layouts, fails, moves
+//! files and sends malformed ones.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -432,7 +432,7 @@ async fn the_mirror_and_then_the_raw_files_are_asked_last() {
 
 #[tokio::test]
 async fn a_publisher_that_moves_during_the_run_is_followed() {
-    // From the tree to the catalogue: the tree goes away after its first file.
+    // From the tree to the catalogue: the tree disappears after its first file.
     let mut world = World::default();
     world.plant("/geo-dvf", "48", 2022..=2024);
     world.then.push((
@@ -462,7 +462,7 @@ async fn a_publisher_that_moves_during_the_run_is_followed() {
         "{moved}"
     );
 
-    // From the catalogue to the tree: the yearly files go away after the first one.
+    // From the catalogue to the tree: the yearly files disappear after the first one.
     let mut world = World::default();
     world.list_years(2022..=2024);
     world
@@ -589,7 +589,7 @@ async fn a_refresh_takes_the_good_files_and_names_the_damaged_ones() {
         assert!(!listed.versions[key].replaces(version), "{key}");
     }
 
-    // A mirror that has it is asked for it alone.
+    // A mirror that has the file is asked for this file alone.
     publisher.world().plant("/mirror", "48", 2022..=2024);
     let wanted = [("48".to_owned(), 2023)].into();
     let fetched = fetch_good(downloads, &places, wanted).await.unwrap();

@@ -1,8 +1,8 @@
 //! Files of the user as tables, for the command line: `--file name=path`.
 //!
-//! A file is read as every other foreign file is (`toise_input`): unpacked, from any encoding, from a spreadsheet. A
-//! delimited text is converted to Parquet first (`input/typed.rs`), because the types of its columns are decided over the
-//! whole of it. Only local sessions have these tables; a query that comes over the network cannot name a file.
+//! A file is read like any other foreign file (`toise_input`): it is unpacked and decoded, and may be a spreadsheet. A
+//! delimited text is converted to Parquet first (`input/typed.rs`), because the types of its columns depend on the
+//! whole file. Only local sessions have these tables; a query that comes over the network cannot name a file.
 
 #[cfg(test)]
 mod tests;
@@ -71,7 +71,7 @@ pub struct ReadyFile {
     name: String,
     path: String,
     format: ReadyFormat,
-    /// What was understood of the file, if a person would want to know.
+    /// How the file was interpreted, if a person would want to know.
     pub note: Option<String>,
     _copy: Option<TempPath>,
 }
@@ -80,7 +80,7 @@ impl ReadyFile {
     /// Prepares a file: CSV and other delimited text, a spreadsheet, JSON, Parquet or Arrow, in any container. Blocks.
     ///
     /// # Errors
-    /// The file cannot be read, is no table, has no rows, or is malformed; the message names the place.
+    /// The file cannot be read, is not a table, has no rows, or is malformed; the message says where.
     pub fn new(file: &FileTable, text_columns: &TextColumns) -> Result<Self, SqlError> {
         let FileTable { name, path } = file;
         let misfit = |reason: String| SqlError::invalid(format!("{path}: {reason}"));
@@ -126,7 +126,7 @@ impl ReadyFile {
                 drop(reader);
                 let open = || open(path).map(|input| input.reader);
                 let (copy, note) = typed::convert(open, text_columns, &form).map_err(misfit)?;
-                // The encoding is known since the beginning was read.
+                // The encoding is known once the beginning was read.
                 let form = form.found();
                 let form = form.is_notable().then(|| form.to_string());
                 let note = form.into_iter().chain(note).collect::<Vec<_>>().join("; ");

@@ -1,4 +1,4 @@
-//! `date_diff(part, from, to)`: how many boundaries of years, months, days and so on are between two moments, as DuckDB
+//! `date_diff(part, from, to)`: the number of boundaries of years, months, days and so on between two times, as DuckDB
 //! counts them: from 31 December to 1 January is one year.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 
-/// The type that both moments are converted to.
+/// The type that both times are converted to.
 const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 const MICROSECONDS_PER_S: i64 = 1_000_000;
 /// Days from a Monday to 1 January 1970, a Thursday.
@@ -57,7 +57,7 @@ impl Part {
         })
     }
 
-    /// Returns the number of the part that contains a moment; `None` for a moment beyond the calendar.
+    /// Returns the number of the part that contains a time; `None` for a time beyond the calendar.
     fn number(self, microseconds: i64) -> Option<i64> {
         let day = microseconds.div_euclid(86_400 * MICROSECONDS_PER_S);
         let date =

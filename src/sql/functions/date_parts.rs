@@ -66,7 +66,7 @@ impl ScalarUDFImpl for DatePart {
         &self.signature
     }
 
-    /// Converts texts to moments.
+    /// Converts texts to timestamps.
     fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
         let [given] = given else {
             return datafusion::common::plan_err!("{} takes one date or time", self.name);

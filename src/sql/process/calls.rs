@@ -1,5 +1,6 @@
-//! Calls to the server from a process that runs queries. The server computes functions that need a model or the index
-//! of addresses, and tables that depend on its caches. A call carries one batch of arguments and waits for the answer.
+//! Calls from a process that runs queries to its server. The server evaluates functions that need a model or the index
+//! of addresses, and computes tables that depend on its caches. A call carries one batch of arguments and waits for the
+//! answer.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -37,12 +38,12 @@ struct Inner {
     out: Mutex<File>,
     waiting: Mutex<HashMap<u32, SyncSender<Answer>>>,
     next: AtomicU32,
-    /// Memory for pieces of answers, if the system has such.
+    /// Shared memory for pieces of results, if the system has it.
     shared: Option<SharedWriter>,
 }
 
 impl Calls {
-    /// Calls over standard output; long pieces of answers go through shared memory, if there is any.
+    /// Sends calls over standard output; long pieces of results go through shared memory, if there is any.
     ///
     /// # Errors
     /// Standard output is closed.
@@ -55,7 +56,7 @@ impl Calls {
         })))
     }
 
-    /// Sends a piece of an answer, in which `rows` rows end. Blocks until it is written.
+    /// Sends a piece of a result, in which `rows` rows end. Blocks until it is written.
     pub(super) fn send_piece(&self, rows: u64, piece: &[u8]) -> std::io::Result<()> {
         let shared = self.0.shared.as_ref();
         let place = shared
@@ -71,7 +72,7 @@ impl Calls {
         }
     }
 
-    /// Notes that the server has copied the piece in a place of the shared memory.
+    /// Marks a slot of the shared memory as free: the server has copied the piece in it.
     pub(super) fn free(&self, index: u32) {
         if let Some(shared) = &self.0.shared {
             shared.free(index);
@@ -86,7 +87,7 @@ impl Calls {
     /// Hands an answer to the call that waits for it.
     pub(super) fn answer(&self, call: u32, answer: Answer) {
         if let Some(waiting) = self.0.waiting.lock().remove(&call) {
-            // A call that was given up needs no answer.
+            // A call that was given up does not need an answer.
             drop(waiting.send(answer));
         }
     }
@@ -127,7 +128,7 @@ impl Calls {
     }
 }
 
-/// Returns standard output without the buffer of the library, which looks for the ends of lines.
+/// Returns standard output without the standard library's line buffering.
 fn unbuffered_stdout() -> std::io::Result<File> {
     let stdout = std::io::stdout();
     #[cfg(unix)]
@@ -226,7 +227,7 @@ impl ScalarUDFImpl for RemoteFunction {
 /// Computes a function for a process: `body` is the Arrow stream of its arguments. Blocks.
 ///
 /// # Errors
-/// The function fails, or the arguments are not its.
+/// The function fails, or the arguments do not fit it.
 pub(super) fn computed(function: &ScalarUDF, body: Bytes) -> Result<Vec<u8>> {
     let arguments = only_batch(body)?;
     let fields = arguments.schema().fields().to_vec();

@@ -42,11 +42,11 @@ const STACK_BYTES: usize = 64 << 20;
 const BLOCKING_THREADS: usize = 4;
 /// Time on the processor that a query may take beyond its time limit times its threads.
 const PROCESSOR_GRACE: Duration = Duration::from_secs(2);
-/// Memory that a process may keep after a query, in addition to its own: what the allocator holds for the batches of the
-/// next one. A process that keeps more runs no further query.
+/// Memory that a process may keep after a query, in addition to its own memory before the first one: what the allocator
+/// retains. A process that keeps more does not run another query.
 const KEPT_BYTES_MAX: usize = 256 << 20;
 
-/// What runs queries in this process.
+/// The parts with which this process runs queries.
 pub struct QueryRunner {
     /// The tables. Their functions and derived tables call the server.
     pub tables: SqlTables,
@@ -66,7 +66,7 @@ impl ServerLink {
     /// Reads the setup that the server sends first.
     ///
     /// # Errors
-    /// Standard input is not a server's.
+    /// Standard input does not come from a server.
     pub fn open<T: DeserializeOwned>() -> io::Result<(T, Self)> {
         let mut orders = io::stdin().lock();
         let (setup, shared) =
@@ -110,7 +110,7 @@ impl ServerLink {
                 }
             }
         }
-        // A query that still computes ends with the process.
+        // A query that is still running ends with the process.
         runtime.shutdown_background();
         Ok(())
     }
@@ -129,7 +129,7 @@ fn start_blocking_threads(runtime: &Runtime) {
 /// The memory of this process before its first query.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// Bytes; `None` where the operating system does not say.
+    /// Bytes; `None` if the operating system does not report them.
     own_bytes: Option<usize>,
 }
 
@@ -140,8 +140,8 @@ impl Bounds {
         }
     }
 
-    /// Bounds the memory and the time on the processor of this process, for one query. What it kept of earlier queries
-    /// is not counted.
+    /// Bounds the memory and the processor time of this process for one query. Memory kept from earlier queries is not
+    /// counted.
     fn set(self, limits: QueryLimits, threads: usize) {
         let time = limits.time_max.saturating_mul(threads as u32) + PROCESSOR_GRACE;
         let before = self.own_bytes.zip(data_bytes());
@@ -268,7 +268,7 @@ impl QueryRunner {
     }
 
     /// Starts a query, on other machines if there are any and the query is large enough. Returns its rows, and whether
-    /// the other machines answered it.
+    /// other machines answered it.
     async fn rows(
         &self,
         session: &Session,
@@ -344,7 +344,8 @@ impl AnswerWriter {
         let mut encoded = 0;
         while let Some(batch) = rows.next().await {
             let batch = batch?;
-            // Opens only now, so that a query that fails on its first rows returns an error and not a broken answer.
+            // Reports the query as opened only now, so that a query that fails on its first rows returns an error and
+            // not a broken result.
             self.open(&schema)?;
             for part in parts(&batch) {
                 encoded += part.num_rows() as u64;
@@ -395,7 +396,7 @@ impl AnswerWriter {
             Arc::new(frame.schema().as_arrow().clone())
         };
         let mut placeholders: Vec<_> = types.into_iter().collect();
-        // `$2` before `$10`.
+        // Sorts `$2` before `$10`.
         placeholders.sort_by(|(one, _), (other, _)| (one.len(), one).cmp(&(other.len(), other)));
         let mut fields: Vec<_> = schema.fields().to_vec();
         let (mut parameters, mut types) = (Vec::new(), Vec::new());

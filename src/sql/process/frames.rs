@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Maximum bytes of a head or a body. Both sides keep far below; this guards against reading something else.
+/// Maximum bytes of a head or a body. Both sides send far less; this guards against reading anything but frames.
 const LENGTH_MAX: usize = 1 << 30;
 /// Bytes of the two lengths.
 const LENGTHS: usize = 8;
@@ -50,7 +50,7 @@ pub(super) fn write_blocking(
     body: &[u8],
 ) -> io::Result<()> {
     let start = start(head, body.len())?;
-    // Both at once if the pipe has room, so that the reader wakes up once.
+    // Writes both at once if the pipe has room, so that the reader wakes up once.
     let written = match out.write_vectored(&[IoSlice::new(&start), IoSlice::new(body)]) {
         Err(error) if error.kind() == ErrorKind::Interrupted => 0,
         written => written?,

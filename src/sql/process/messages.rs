@@ -10,7 +10,7 @@ use crate::error::Position;
 use crate::limits::{Limit, QueryLimits};
 use crate::request::Output;
 
-/// What the server sends.
+/// A message from the server to the process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
     /// Run a query. The body is the parts that the order counts, one after another.
@@ -22,9 +22,9 @@ pub(super) enum Order {
         /// The error, if the call failed.
         error: Option<String>,
     },
-    /// The server has copied the piece of an answer in this place of the shared memory.
+    /// The server has copied the piece of a result in this slot of the shared memory.
     Copied {
-        /// Index of the place.
+        /// Index of the slot.
         index: u32,
     },
 }
@@ -38,9 +38,9 @@ pub(super) struct QueryOrder {
     pub parameters: Option<ParameterStyle>,
     /// Limits of memory, disk space and time.
     pub limits: QueryLimits,
-    /// What is asked for.
+    /// What the server asks for.
     pub task: Task,
-    /// The tables at the moment of the query.
+    /// The tables as of the start of the query.
     pub tables: Vec<TableOrder>,
     /// The state that the functions of the product depend on, for other machines.
     pub state: String,
@@ -66,7 +66,7 @@ pub(super) enum ParameterStyle {
     Named,
 }
 
-/// A table at the moment of a query.
+/// A table as of the start of a query.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct TableOrder {
     /// Its name.
@@ -87,15 +87,15 @@ pub(super) struct ChangesOrder {
     pub hidden: Vec<Option<usize>>,
 }
 
-/// What the process sends.
+/// A message from the process to the server.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
-    /// The query runs. The body is an Arrow stream with the columns of the answer and no rows.
+    /// The query runs. The body is an Arrow stream with the columns of the result and no rows.
     Opened {
         /// Whether other machines answered a query that was large enough for them; `None` for one that was not.
         is_distributed: Option<bool>,
     },
-    /// The next bytes of the answer. They are the body, or in shared memory.
+    /// The next bytes of the result. They are in the body, or in shared memory.
     Rows {
         /// Rows that end in these bytes.
         rows: u64,
@@ -123,7 +123,7 @@ pub(super) enum Report {
     Ended {
         /// The error, if it failed.
         error: Option<WireError>,
-        /// Whether the process should run no further query.
+        /// Whether the process should not run another query.
         is_spent: bool,
     },
 }
@@ -177,7 +177,7 @@ impl From<SqlError> for WireError {
             SqlError::Limit(Limit::Text(what, max)) => WireError::Text(what.into_owned(), max),
             SqlError::Overloaded => WireError::Overloaded,
             SqlError::Internal(source) => WireError::Internal(chain(source.as_ref())),
-            // Only the server knows these.
+            // Only the server produces these.
             error @ (SqlError::Limit(Limit::Processor)
             | SqlError::TooManyAtOnce
             | SqlError::Cancelled) => WireError::Internal(error.to_string()),

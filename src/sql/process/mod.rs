@@ -1,11 +1,11 @@
-//! Runs the queries of API keys in separate processes, so that no statement can take the server's memory or threads.
+//! Runs the queries of API keys in separate processes, so that no statement can exhaust the server's memory or threads.
 //!
 //! The server starts its own executable again with a hidden command ([`Launch`]) and keeps a few such processes ready
 //! (`pool`). One process runs one query at a time: it receives the text, the parameters, the versions of the tables and
-//! the rows of listings that are not in their files yet, and sends the rows of the answer back (`messages`). The
+//! the rows of listings that are not in their files yet, and sends the rows of the result back (`messages`). The
 //! operating system bounds its memory and its processor time ([`child`]). The server bounds the time and the size of
-//! the answer, and ends a process that exceeds them. Long pieces of an answer pass through shared memory (`shared`).
-//! For functions and tables that need a model, the index of addresses or caches, the process calls the server, which
+//! the result, and ends a process that exceeds them. Long pieces of a result pass through shared memory (`shared`). For
+//! functions and tables that need a model, the index of addresses or caches, the process calls the server, which
 //! computes them ([`calls`]).
 
 pub mod calls;
@@ -34,7 +34,7 @@ pub struct Launch {
     pub setup: serde_json::Value,
 }
 
-/// Returns the executable of this process, even if its file has been replaced since.
+/// Returns the path of the executable of this process, valid even if its file was replaced.
 ///
 /// # Errors
 /// The operating system cannot give its path.

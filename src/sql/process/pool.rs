@@ -1,4 +1,5 @@
-//! The processes that run queries, as the server sees them: started, kept ready for the next query, and ended.
+//! The server's pool of the processes that run queries: starts them, keeps some ready for the next query, and ends
+//! them.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,7 +24,7 @@ use crate::limits::Limit;
 
 /// Processes that wait for a query.
 const IDLE_MAX: usize = 2;
-/// Bytes of an answer that wait in the pipe, so that a process continues while the server passes them on. This is the
+/// Bytes of a result that the pipe buffers, so that a process continues while the server passes them on. This is the
 /// most that Linux allows without privileges.
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: i32 = 1 << 20;
@@ -31,11 +32,11 @@ const PIPE_BYTES: i32 = 1 << 20;
 const MESSAGES_MAX: usize = 20;
 /// Maximum wait for the exit status of a process that has closed its output.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-/// What the runtime writes when the operating system refuses memory.
+/// The runtime's message when the operating system refuses memory.
 const OUT_OF_MEMORY: &str = "memory allocation of";
-/// What the runtime writes when a stack ends.
+/// The runtime's message when a stack overflows.
 const STACK_OVERFLOW: &str = "has overflowed its stack";
-/// Messages of the runtime before a process ends.
+/// Messages that the runtime writes before a process ends.
 const ENDS: [&str; 2] = [OUT_OF_MEMORY, STACK_OVERFLOW];
 /// Number of the signal for too much time on the processor.
 const SIGXCPU: i32 = 24;
@@ -83,8 +84,8 @@ impl Pool {
         }
         handle.spawn(async move {
             match QueryProcess::start(&inner.launch).await {
-                // New processes are used last: those that have run a query have more files open and know which other
-                // machines answer.
+                // New processes are used last: processes that have run a query have files open already and know which
+                // other machines respond.
                 Ok(process) => inner.idle.lock().insert(0, process),
                 Err(error) => tracing::error!(%error, "cannot start a process for queries"),
             }
@@ -92,7 +93,7 @@ impl Pool {
         });
     }
 
-    /// Takes a process back whose query has ended.
+    /// Takes back a process whose query has ended.
     pub fn give_back(&self, process: QueryProcess) {
         let mut idle = self.0.idle.lock();
         if idle.len() < IDLE_MAX {
@@ -129,7 +130,7 @@ impl QueryProcess {
             .args(&launch.arguments)
             .env_clear()
             .env("TMPDIR", spill.path())
-            // Memory counts towards the limit of the process only when it is used.
+            // Without this, memory would count towards the limit of the process before it is used.
             .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -165,7 +166,7 @@ impl QueryProcess {
         frames::read(&mut self.reports).await
     }
 
-    /// Copies a piece of an answer from the shared memory, and lets the process write there again.
+    /// Copies a piece of a result from the shared memory, and frees its slot.
     ///
     /// # Errors
     /// There is no such piece, or the process has ended.
@@ -233,7 +234,7 @@ async fn passed_on(from: impl AsyncRead + Unpin) -> String {
     let mut lines = BufReader::new(from).lines();
     let mut last = VecDeque::new();
     while let Ok(Some(line)) = lines.next_line().await {
-        // These are not logged: the caller learns how the process ended from the error.
+        // These messages are not logged: the caller learns from the error how the process ended.
         if last.is_empty() && !ENDS.iter().any(|end| line.contains(end)) {
             tracing::info!("{line}");
             continue;

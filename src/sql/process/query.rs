@@ -1,4 +1,4 @@
-//! One query in a process of its own, from the server's side.
+//! The server's side of one query that runs in a separate process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use toise_engine::cancellation::{Interrupt, RaiseOnDrop};
 pub type DerivedRows =
     Arc<dyn Fn(&str, &str, &Interrupt) -> Result<RecordBatch, DataFusionError> + Send + Sync>;
 
-/// What the server computes for the processes that run queries.
+/// The functions and tables that the server computes for the processes that run queries.
 #[derive(Clone)]
 pub(crate) struct Callee {
     /// The functions of the product, as of the start of the query.
@@ -65,11 +65,11 @@ pub(crate) struct RemoteQuery {
 pub(crate) enum Arrived {
     /// The query runs: its columns, and whether other machines answered it, if it was large enough for them.
     Opened(SchemaRef, Option<bool>),
-    /// A part of the answer, with the number of rows that end in it.
+    /// A part of the result, with the number of rows that end in it.
     Rows(Vec<Piece>, u64),
     /// The shape of the query.
     Shape(QueryShape),
-    /// The end.
+    /// The query has ended.
     Ended,
 }
 
@@ -104,10 +104,10 @@ impl RemoteQuery {
         })
     }
 
-    /// Computes calls until something else comes. Returns that, and the query if it has not ended.
+    /// Answers calls until another message arrives. Returns that message, and the query if it has not ended.
     ///
     /// # Errors
-    /// The query failed; the process runs the next query or has ended.
+    /// The query failed; its process was returned to the pool or has ended.
     pub async fn next(mut self, pool: &Pool) -> Result<(Arrived, Option<Self>), SqlError> {
         loop {
             let Ok(Some((report, body))) = self.process.report().await else {
@@ -142,7 +142,8 @@ impl RemoteQuery {
                 }
                 Report::Ended { error, is_spent } => {
                     self.forget_answered();
-                    // A thread of the process waits for each call without an answer, and gets none after this query.
+                    // A process with unanswered calls is not reused: a thread of it waits for each of them, and gets no
+                    // answer after this query.
                     if !is_spent && self.computing.is_empty() {
                         pool.give_back(self.process);
                     }
@@ -187,7 +188,7 @@ impl RemoteQuery {
                 Ok(Err(error)) => (Some(error.strip_backtrace()), Vec::new()),
                 Err(_panic) => (Some("a function failed on a value".to_owned()), Vec::new()),
             };
-            // A process that is gone needs no answer.
+            // A process that has ended does not need an answer.
             let _ = orders.send(&Order::Answer { call, error }, &body).await;
         });
     }

@@ -1,8 +1,8 @@
-//! Memory that a process shares with the server, through which the pieces of its answers pass: a file of the memory
-//! file system, with places for a few pieces. A pipe takes five times as long for the same bytes.
+//! Memory that a process shares with the server to pass the pieces of its results: a file of the memory file system,
+//! with slots for a few pieces. A pipe takes five times as long for the same bytes.
 //!
-//! The process writes a piece to a free place and reports it; the server copies the piece and frees the place. Where
-//! the system has no such file system, all pieces go through the pipe.
+//! The process writes a piece to a free slot and reports it; the server copies the piece and frees the slot. If the
+//! system has no such file system, all pieces go through the pipe.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -18,9 +18,9 @@ use super::SPILL_PREFIX;
 
 /// Maximum bytes of a piece.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
-/// Pieces shorter than this go through the pipe: nobody needs to free a place for them.
+/// Pieces shorter than this go through the pipe, which needs no slot.
 const SHARED_BYTES_MIN: usize = 64 << 10;
-/// Places of a file: one is written while the others wait for the server.
+/// Slots of a file: one is written while the others wait for the server.
 const PLACES: u32 = 4;
 /// Folder of the memory file system on Linux.
 const FOLDER: &str = "/dev/shm";
@@ -28,13 +28,13 @@ const FOLDER: &str = "/dev/shm";
 /// Where a piece is.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Place {
-    /// Index of the place.
+    /// Index of the slot.
     pub index: u32,
     /// Bytes of the piece.
     pub bytes: usize,
 }
 
-/// The server's end.
+/// The server's end of the shared memory.
 pub(super) struct SharedReader {
     file: File,
     path: TempPath,
@@ -74,16 +74,16 @@ impl SharedReader {
     }
 }
 
-/// The end of the process.
+/// The process's end of the shared memory.
 #[derive(Debug)]
 pub(super) struct SharedWriter {
-    /// The file, and the places that are free.
+    /// The file, and the slots that are free.
     writing: Mutex<(File, Receiver<u32>)>,
     freed: Sender<u32>,
 }
 
 impl SharedWriter {
-    /// Opens a file of the server and deletes its name, so that it ends with the two processes.
+    /// Opens a file of the server and deletes its name, so that the file disappears with the two processes.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -106,7 +106,7 @@ impl SharedWriter {
         (SHARED_BYTES_MIN..=PIECE_BYTES).contains(&piece.len())
     }
 
-    /// Writes a piece. Blocks until a place is free.
+    /// Writes a piece. Blocks until a slot is free.
     ///
     /// # Errors
     /// The memory file system is full.
@@ -127,14 +127,14 @@ impl SharedWriter {
         })
     }
 
-    /// Frees a place, whose piece the server has copied.
+    /// Frees a slot, whose piece the server has copied.
     pub fn free(&self, index: u32) {
         // The receiver is here.
         let _ = self.freed.send(index);
     }
 }
 
-/// Returns the position of a place in the file.
+/// Returns the offset of a slot in the file.
 fn start(index: u32) -> u64 {
     u64::from(index) * PIECE_BYTES as u64
 }

@@ -1,7 +1,7 @@
 //! Encodes and decodes a block: magic bytes, the table with its columns, then the values row by row.
 //!
 //! A value is a byte for its kind, followed by its bytes: numbers in little-endian order, texts and blobs after their
-//! length. Equal rows must give equal bytes, so any change here needs other magic bytes.
+//! length. Equal rows must give equal bytes, so any change here needs new magic bytes.
 
 use rusqlite::types::{Value, ValueRef};
 
@@ -43,11 +43,11 @@ pub(super) fn append_value(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// Reads a block; holds the part that is not read yet.
+/// Reads a block; holds the bytes that are not read yet.
 pub(super) struct Reader<'b>(pub(super) &'b [u8]);
 
 impl<'b> Reader<'b> {
-    /// Reads the head: the table and its columns. Returns `None` unless they are known here.
+    /// Reads the header: the table and its columns. Returns `None` if they are unknown here.
     pub(super) fn table(&mut self) -> Option<&'static ReplicatedTable> {
         self.0 = self.0.strip_prefix(MAGIC)?;
         let table = table_named(self.text()?)?;

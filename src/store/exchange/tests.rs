@@ -104,7 +104,7 @@ fn a_replica_has_the_rows_of_the_writer_after_each_exchange_and_few_blocks_trave
     assert_eq!(blocks(&replica), second);
     assert_eq!(replica.replicated_rows().unwrap().unwrap().number, 2);
 
-    // Back to the first, as after a writer was restored from a backup.
+    // Back to the first state, as after a writer was restored from a backup.
     bring(&replica, &second, &first, one.path(), 3);
     assert_eq!(blocks(&replica), first);
 }

@@ -295,7 +295,7 @@ impl SynthAsset {
             lot.surface_m2 =
                 ((self.surface_m2 + stream.between(-3, 3) as f64) * 10.0).round() / 10.0;
         }
-        // Two flats per floor, mirrored or with different plans; nothing would distinguish two flats with the same
+        // Two flats per floor, mirrored or with different plans. Nothing would distinguish two flats with the same
         // plan, floor and price.
         lot.floors = self.floors.max(6);
         lot.floor = Some(1 + rank as i32 / 2);

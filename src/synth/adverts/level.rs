@@ -16,8 +16,8 @@ pub enum DistortionLevel {
     /// Half of all values are missing or wrong.
     Heavy,
     /// As on real portals: several agencies show one home on one portal at the same time, many adverts are thin,
-    /// positions are the town's centre, texts are mostly the agency's own, pictures cannot be compared, and flats of
-    /// one building or programme are shown alike.
+    /// positions are town centres, texts are mostly the agency's boilerplate, pictures cannot be compared, and flats of
+    /// one building or programme look alike.
     Market,
     /// A dense city whose adverts show only price, surface, rooms, bedrooms, district and energy class, drawn from
     /// measurements of real adverts; no noise is added.
@@ -35,7 +35,7 @@ impl DistortionLevel {
         DistortionLevel::Thin,
     ];
 
-    /// Name of the level on the command line.
+    /// Returns the name of the level on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             DistortionLevel::Clean => "clean",
@@ -47,7 +47,7 @@ impl DistortionLevel {
         }
     }
 
-    /// Noise parameters of the level.
+    /// Returns the noise parameters of the level.
     pub const fn noise(self) -> Noise {
         match self {
             DistortionLevel::Clean | DistortionLevel::Thin => CLEAN,

@@ -19,18 +19,18 @@ const PAUSE_SHARE: f64 = 0.12;
 /// The market history of an asset, common to all its adverts.
 #[derive(Clone, Debug)]
 pub struct MarketCourse {
-    /// First moment on the market, seconds since 1970.
+    /// Start of its time on the market, seconds since 1970.
     pub start_s: i64,
-    /// Moment when it is sold, let or withdrawn, seconds since 1970.
+    /// Time at which it is sold, let or withdrawn, seconds since 1970.
     pub end_s: i64,
-    /// Price cuts: moment, and new price as a share of the first one.
+    /// Price cuts: the time, and the new price as a share of the first one.
     cuts: Vec<(i64, f64)>,
 }
 
 /// One sighting of an advert.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SynthSighting {
-    /// Moment of the sighting, seconds since 1970.
+    /// Time of the sighting, seconds since 1970.
     pub at_s: i64,
     /// Asking price, EUR.
     pub price_eur: f64,
@@ -70,7 +70,7 @@ impl MarketCourse {
 pub struct OnlineSpan {
     /// First sighting, seconds since 1970.
     pub from_s: i64,
-    /// Moment when it is taken offline, seconds since 1970.
+    /// Time at which it is taken offline, seconds since 1970.
     pub to_s: i64,
     /// Delay after a price cut of the asset, seconds.
     pub lag_s: i64,
@@ -113,7 +113,8 @@ impl OnlineSpan {
         }
     }
 
-    /// The sightings of the advert until `until_s`, in time order: the first one, each change, and the final state.
+    /// Returns the sightings of the advert until `until_s`, in time order: the first one, each change, and the final
+    /// state.
     pub fn sightings(
         &self,
         stream: &mut Stream,

@@ -6,7 +6,7 @@
 //! the asset and [`seller`] draws its seller. `lifecycle` draws when the asset is seen and at what price. [`portal`]
 //! and [`descriptions`] draw what a portal shows. [`level`] sets the noise, and `files` writes the result.
 //!
-//! The level `thin` shares none of this: it is one city, drawn from measured tables by `thin`.
+//! The level `thin` uses none of this: it is one city, drawn from measured tables by the module `thin`.
 //!
 //! Order: the sightings of a block of 2,048 adverts are in time order, and blocks are ordered by when their assets come
 //! to the market. The sightings of one asset are therefore in time order, and the whole file is nearly so. The same
@@ -193,7 +193,7 @@ impl MarketGenerator {
         }
     }
 
-    /// Draws the moment when an asset comes to the market: assets are spread over two years, and the last one comes
+    /// Draws the time at which an asset comes to the market: assets are spread over two years, and the last one comes
     /// shortly before the end.
     fn start_s(&self, number: u64, stream: &mut Stream) -> i64 {
         let assets = (self.request.adverts * ASSETS_PER_GROUP)

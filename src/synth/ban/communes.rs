@@ -1,6 +1,6 @@
 //! Divides addresses among communes, and lists the parts of merged communes.
 //!
-//! Addresses grow a little less than in proportion to population: in larger communes more inhabitants share a house. A
+//! The number of addresses grows a little less than population: in larger communes, more inhabitants share a house. A
 //! part of a merged commune is a former commune with its own name and code; the rest of the commune is a part without a
 //! name.
 
@@ -59,7 +59,7 @@ pub struct BanCommune {
 }
 
 /// Returns the communes of each department with their shares of `addresses`, or of [`NATIONAL_ADDRESSES`] if it is
-/// `None`. Leaves out communes without inhabitants.
+/// `None`. Skips communes without inhabitants.
 pub fn communes(
     wanted: &[String],
     addresses: Option<u64>,

@@ -87,7 +87,7 @@ impl Region {
         REGIONS.iter().find(own).unwrap_or(&REGIONS[rest])
     }
 
-    /// Draws the name of a place, without an article.
+    /// Draws the name of a hamlet, field or farm, without an article.
     pub fn place(&self, stream: &mut Stream) -> String {
         let root = self.roots[stream.below(self.roots.len())];
         let ending = self.endings[stream.below(self.endings.len())];

@@ -195,7 +195,7 @@ fn rank(figure: f64, bounds: &[f64; 6]) -> usize {
 }
 
 /// Energy class and climate class, as indices into [`CLASSES`], from kWh of primary energy and kg of CO2 per square
-/// metre and year. The energy class is the worse of the two thresholds.
+/// metre and year. The energy class is the worse of the classes by the two thresholds.
 pub fn class_of(primary_per_m2: f64, emission_per_m2: f64) -> (usize, usize) {
     let climate = rank(emission_per_m2, &EMISSION_BOUNDS);
     let energy = rank(primary_per_m2, &PRIMARY_BOUNDS).max(climate);

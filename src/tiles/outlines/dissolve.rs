@@ -10,7 +10,7 @@ use toise_geo::contours::Ring;
 
 type Point = (i32, i32);
 
-/// Minimum average width of a ring, in units of the contours (of 22 m); narrower ones are slivers. Both files keep
+/// Minimum average width of a ring, in units of the contours (of 22 m); narrower ones are slivers. Both files stay
 /// within 100 m of the border.
 const WIDTH_MIN: f64 = 5.0;
 
@@ -122,7 +122,7 @@ mod tests {
             .collect();
         areas.sort_by(f64::total_cmp);
         assert_eq!(areas, [-900.0, 8_100.0]);
-        // With the middle it is one area without a hole.
+        // With the middle square it is one area without a hole.
         let whole: Vec<Ring> = (0..9)
             .map(|part| square(part % 3 * 30, part / 3 * 30))
             .collect();

@@ -1,8 +1,8 @@
 //! The base map that needs no network: outlines of departments and communes, with labels.
 //!
-//! The outlines are made from the compiled-in contours, for the communes of today: communes that merged have the border
-//! of the whole. Reading and simplifying the contours takes about a second on first use, and 30 MB of memory from then
-//! on. A tile keeps the points that its zoom can show, and is cut to the tile with a margin.
+//! The outlines are made from the compiled-in contours, for the current communes: merged communes have a single border.
+//! Reading and simplifying the contours takes about a second on first use, and 30 MB of memory from then on. A tile
+//! keeps the points that its zoom can show, and is cut to the tile with a margin.
 
 mod clip;
 mod dissolve;
@@ -76,7 +76,7 @@ const TOLERANCE_PIXELS: f64 = 0.5;
 
 /// A department or a commune.
 pub struct Area {
-    /// Its code; for a commune, the code of today.
+    /// Its code; for a commune, the current code.
     pub code: &'static str,
     /// Its name.
     pub name: &'static str,
@@ -112,7 +112,7 @@ pub fn areas(zoom: u8) -> &'static [Area] {
     }
 }
 
-/// Encodes the tile with outlines and labels; layers that its zoom does not show are left out.
+/// Encodes the tile with outlines and labels; layers that its zoom does not show are omitted.
 ///
 /// # Errors
 /// The tile cannot be encoded.

@@ -2,8 +2,8 @@
 //! zoom keeps the points that it can show, and neighbouring areas keep the same points.
 //!
 //! Borders are cut where three areas meet, and each piece is measured once (Douglas-Peucker): the weight of a point is
-//! its distance from the line that replaces the piece without it, in units of the contours. Points where areas meet
-//! have infinite weight, so every zoom keeps them.
+//! its distance from the line that would replace it, in units of the contours. Points where areas meet have infinite
+//! weight, so every zoom keeps them.
 
 use std::collections::HashMap;
 

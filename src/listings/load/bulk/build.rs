@@ -38,7 +38,7 @@ pub(super) struct BuiltBlock {
     pub sightings: u64,
 }
 
-/// Builder of blocks, with the data that it needs.
+/// Builds blocks of assets from their sightings.
 pub(super) struct BlockBuilder<'w> {
     /// Indexes the texts of properties.
     pub words: BulkIndexer,
@@ -52,7 +52,7 @@ pub(super) struct BlockBuilder<'w> {
 }
 
 impl BlockBuilder<'_> {
-    /// Builds the block of these assets; each is its sightings in time order.
+    /// Builds a block from assets, each given as its sightings in time order.
     pub fn make(&self, assets: Vec<Vec<Value>>) -> Result<BuiltBlock> {
         let mut built = Vec::with_capacity(assets.len());
         let (mut properties, mut adverts) = (PropertyRows::default(), AdvertRows::default());

@@ -7,9 +7,9 @@
 //! text index. The result equals that of ordinary ingestion, because the same functions decide it, but no alert is
 //! percolated.
 //!
-//! The store is committed first; tables and text index follow. A load that stops before the commit leaves nothing. A
-//! load that stops after it leaves tables behind the store, and the next server brings them up to date. Memory is
-//! bounded: three blocks per thread, and the buffers of store, records, tables and index.
+//! The store is committed first; tables and text index follow. A load that stops before the commit leaves no data. A
+//! load that stops after it leaves tables that lag behind the store, and the next server brings them up to date. Memory
+//! is bounded: three blocks per thread, and the buffers of store, records, tables and index.
 
 mod build;
 mod spool;
@@ -60,7 +60,7 @@ pub enum Error {
     /// An advert is invalid.
     #[error("advert {url}: {fault}")]
     Advert {
-        /// Its URL.
+        /// The advert's URL.
         url: String,
         /// The fault.
         fault: Fault,
@@ -122,7 +122,7 @@ pub struct BulkLoadSummary {
     pub events: u64,
 }
 
-/// Fills a data folder that has no listings, as if all sightings arrived at the moment `at`. `identity` decides which
+/// Fills a data folder that has no listings, as if all sightings arrived at time `at`. `identity` decides which
 /// parameters of a portal's URLs identify a listing, and `progress` is called with the number of adverts written.
 /// Returns once durable; a server that then starts on the folder is ready immediately. Blocks.
 ///
@@ -220,7 +220,7 @@ struct BulkWriter<'t> {
     tables: ListingsWriter<'t>,
     properties: TableImport,
     adverts: TableImport,
-    /// Records of the properties, written once all are collected.
+    /// Records of the properties, written to the store after all blocks are built.
     records: Spool,
     keys: Vec<(BlockKey, i64, Arc<[u8]>)>,
     filled: BulkLoadSummary,

@@ -126,7 +126,7 @@ fn a_position_that_cannot_be_is_left_out_with_a_warning() {
             stored["location"]["locationCoordinate"]["location"],
             position
         );
-        // Seen again, the advert is unchanged, and the warning is repeated.
+        // When it is seen again, the advert is unchanged, and the warning is repeated.
         let again = fixture.ingest_one(advert);
         assert_eq!(again.change, ContentChange::Unchanged);
         assert!(
@@ -507,7 +507,7 @@ fn adverts_split_off_together_keep_the_identifiers_of_their_properties() {
     let fixture = IngestFixture::open();
     let [first, second, third] = [("a", 0), ("b", 5), ("c", 9)]
         .map(|(portal, asset)| fixture.ingest_one(flat(portal, 1, asset)));
-    // Corrections show, one after the other, that both are the first asset.
+    // Corrections show one after the other that both are the first asset.
     for (portal, day) in [("b", "2026-03-05"), ("c", "2026-03-06")] {
         let corrected = with(flat(portal, 1, 0), json!({"lastSeenAt": day}));
         assert_eq!(fixture.ingest_one(corrected).property_flx_id, first.flx_id);

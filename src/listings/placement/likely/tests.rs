@@ -60,7 +60,7 @@ fn properties_kept_apart_are_neither_listed_nor_merged_later() {
     let [one, other] = two_alike(&listings);
     listings.keep_apart(one, other).unwrap();
     assert_eq!(listings.likely_pairs(10).unwrap().len(), 0);
-    // A reference of one seller would merge them.
+    // A shared reference of one seller would merge them.
     let told = |number: u32| {
         let mut advert = thin(number);
         advert["lastSeenAt"] = json!("2026-11-02T08:00:00Z");

@@ -1,14 +1,14 @@
 //! Calibration: checks probabilities against a field that the comparison did not see.
 //!
-//! No label in a store says which adverts are one home. But a field that is hidden from the comparison is evidence: two
-//! adverts of one home nearly always agree in it, two of different homes only by chance. So the share of pairs that
-//! agree in it shows how many of them are one home:
+//! A store has no labels that say which adverts are one home. But a field that is hidden from the comparison is
+//! evidence: two adverts of one home nearly always agree in it, two adverts of different homes only by chance. So the
+//! share of pairs that agree in it shows how many pairs are one home:
 //!
 //! `right = (agreeing - chance) / (usual - chance)`
 //!
 //! `chance` is the share that agrees among pairs that are certainly two homes; `usual` is the share among pairs that
-//! pictures, a reference or a number identify. If pairs with a probability of 0.9 are right in nine of ten cases by
-//! this measure, the probabilities are calibrated.
+//! pictures, a reference or a telephone number identify. The probabilities are calibrated if, by this measure, nine in
+//! ten pairs with a probability of 0.9 are one home.
 //!
 //! The same counts show how often each pair of portals shows one home ([`Listings::learn_portal_rates`]).
 
@@ -41,7 +41,7 @@ const ADVERTS_PER_GROUP: usize = 1_000;
 /// Minimum pairs of two homes for an estimate of chance that is good enough to learn rates.
 const CHANCE_PAIRS_MIN: u64 = 200;
 /// Minimum difference between the shares of pairs of one home and of two homes that agree in a field; below it, the
-/// field is no evidence.
+/// field is not evidence.
 const SPREAD_MIN: f64 = 0.2;
 /// Minimum identified pairs for taking the share that agrees from the store.
 const IDENTIFIED_MIN: u64 = 100;
@@ -62,7 +62,7 @@ impl HiddenField {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Energy, Self::Floor, Self::District];
 
-    /// Returns its name in tables.
+    /// Returns the field's name in printed tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Energy => "energy class",
@@ -143,16 +143,16 @@ pub struct FieldCalibration {
     pub usual: f64,
     /// Whether that share was measured in this store; otherwise it is the usual one.
     pub usual_is_measured: bool,
-    /// Pairs by probability, the lowest first; empty bins are left out.
+    /// Pairs by probability, the lowest first; empty bins are omitted.
     pub bins: Vec<CalibrationBin>,
-    /// Pairs that reach the probability of a merge without the field.
+    /// Pairs whose probability without the field reaches that of a merge.
     pub merges: u64,
     /// The share of such merges that is wrong.
     pub wrong_without: f64,
     /// Its standard error.
     pub wrong_error: f64,
-    /// The share that is wrong among those that also agree in the field: the merges that are made if both adverts have
-    /// the field.
+    /// The wrong share among those that also agree in the field: the merges that are made when both adverts have the
+    /// field.
     pub wrong: f64,
 }
 
@@ -167,7 +167,7 @@ pub struct CalibrationReport {
 }
 
 impl CalibrationReport {
-    /// Returns the share of merges that is wrong, over all fields together; `None` if no field shows it.
+    /// Returns the share of merges that is wrong, over all fields together; `None` if no field allows an estimate.
     pub fn wrong_share(&self) -> Option<f64> {
         let pairs: u64 = self.fields.iter().map(|field| field.merges).sum();
         let wrong = self

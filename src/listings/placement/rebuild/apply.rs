@@ -53,7 +53,7 @@ pub(super) fn apply(
         Result::Ok(count.unsigned_abs())
     };
     report.properties_before = count(listings)?;
-    // A merge of two properties is new to a receiver. A split is not: the receiver has seen the adverts.
+    // A merge of two properties is news for a receiver. A split is not: the receiver has already seen the adverts.
     let (merges, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(Change::only_merges);
     for (changes, notifies_alerts) in [(merges, true), (others, false)] {
         for group in changes.chunks(CHANGES_PER_GROUP) {
@@ -200,8 +200,8 @@ impl Change {
         self.groups.len() == 1
     }
 
-    /// Returns the group in which each property continues: that of most of its adverts, on a tie that of its first
-    /// advert.
+    /// Returns the group in which each property continues: that of most of its adverts, or of its first advert on a
+    /// tie.
     fn successors(&self) -> BTreeMap<i64, usize> {
         let successor = |adverts: &[i64]| {
             let shares = self.groups.iter().enumerate().map(|(number, group)| {
@@ -218,7 +218,7 @@ impl Change {
     }
 
     /// Returns the property whose identifier each group keeps: of those that continue in it, the one with most adverts
-    /// there, on a tie the oldest; `None` for a group that needs a new identifier.
+    /// there, or the oldest on a tie; `None` for a group that needs a new identifier.
     fn homes(&self, successors: &BTreeMap<i64, usize>) -> Vec<Option<i64>> {
         let home = |(number, group): (usize, &Vec<i64>)| {
             let going_on = successors

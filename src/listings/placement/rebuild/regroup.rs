@@ -14,7 +14,7 @@ use toise_base::progress::Progress;
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{AssignmentCandidate, Fingerprint, Surroundings, Thresholds, assign, may_share};
 
-/// Adverts that are searched for on all cores before they are placed one after the other.
+/// Adverts whose properties are searched on all cores before the adverts are placed one by one.
 const ADVERTS_PER_GROUP: usize = 2_000;
 
 /// The grouping of adverts into properties, as decided now.
@@ -32,7 +32,7 @@ pub(super) struct Grouping {
     apart: HashSet<(i64, i64)>,
 }
 
-/// The search result around an advert.
+/// The result of a search around an advert.
 struct SearchedAdvert {
     advert: i64,
     fingerprint: Fingerprint,
@@ -79,7 +79,7 @@ impl Grouping {
         Ok(grouping)
     }
 
-    /// Starts from the decisions of persons: the adverts that they put together are placed, one group per property.
+    /// Starts from people's decisions: the adverts that they put together are placed first, one group per property.
     fn of_persons(connection: &Connection) -> Result<Self> {
         let mut grouping = Self::default();
         let mut statement = connection.prepare(

@@ -123,12 +123,13 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Counts the home of an advert for each of its marks. A mark that has become common stays common.
+    /// Counts an advert's home for each of the advert's marks. A mark that became common stays common.
     pub(crate) fn count_marks(&self, fingerprint: &Fingerprint) -> rusqlite::Result<()> {
         let mut known = self
             .transaction
             .prepare_cached("SELECT homes FROM marks WHERE mark = ?1")?;
-        // Reads first, because most marks of a later sighting are counted already, and RETURNING costs twice as much.
+        // Reads first: most marks of a later sighting are already counted, and a write with RETURNING costs twice as
+        // much.
         let mut write = self.transaction.prepare_cached(
             "INSERT INTO marks (mark, homes) VALUES (?1, ?2)
              ON CONFLICT (mark) DO UPDATE SET homes = excluded.homes",
@@ -206,8 +207,8 @@ impl ListingsWriter<'_> {
     }
 
     /// Stores an event of an advert. No query reads the table: responses and webhooks take events from memory. The
-    /// table is the only record of when an advert's price and presence changed, which its document does not keep. It
-    /// is never deleted, like the anomalies stored with each advert, and is there for inspecting the store.
+    /// table alone records when an advert's price and presence changed; the advert's document does not. It serves to
+    /// inspect the store and, like the anomalies stored with each advert, is never deleted.
     pub(crate) fn insert_event(&self, advert: i64, event: &AdvertEvent) -> rusqlite::Result<()> {
         self.execute(
             "INSERT INTO advert_events (advert, type, occurred_at_ms, previous_price, previous_is_online)
@@ -223,7 +224,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Replaces the list of adverts that may be of the same asset as an advert, with the bits of each.
+    /// Replaces the list of adverts that may describe the same asset as an advert, with the evidence in bits.
     pub(crate) fn replace_likely(
         &self,
         advert: i64,

@@ -29,13 +29,13 @@ pub(crate) struct ListingsWriter<'t> {
     percolation: PercolationBuffer<'t>,
     /// The changes since adverts were prepared; `None` if the prepared results cannot be used.
     recent: Option<RecentChanges>,
-    /// Adverts that moved to another property and are not percolated since.
+    /// Adverts that moved to another property and have not been percolated since.
     moved: BTreeSet<i64>,
-    /// The records before this transaction's latest write of adverts that are not percolated since; empty without an
+    /// The previous records of adverts that were written in this transaction and not percolated yet; empty without an
     /// active alert on adverts.
     former_adverts: BTreeMap<i64, FormerRecord>,
-    /// The records of properties that were joined to one whose record is not rebuilt since, by that one; empty without
-    /// an active alert on properties.
+    /// The records of properties that were joined to another, by that property's number, until its record is rebuilt;
+    /// empty without an active alert on properties.
     joined: BTreeMap<i64, Vec<FormerRecord>>,
 }
 
@@ -133,7 +133,7 @@ impl<'t> ListingsWriter<'t> {
     }
 
     /// Passes the adverts that moved to another property to percolation, as changed and without an event. Skips `own`,
-    /// which its writer passes itself.
+    /// which the caller passes itself.
     pub(crate) fn percolate_moved(&mut self, own: Option<i64>) -> Result<()> {
         for advert in std::mem::take(&mut self.moved) {
             if Some(advert) != own && self.percolation.has_advert_alerts() {

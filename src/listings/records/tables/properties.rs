@@ -135,8 +135,8 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Changes the redirect of a merged property's identifier from `former` to `survivor`, which now contains its first
-    /// advert.
+    /// Redirects a merged property's identifier to `survivor`, which now contains its first advert, instead of to
+    /// `former`.
     pub(crate) fn redirect_identifier(
         &mut self,
         founded: FlxId,
@@ -151,11 +151,11 @@ impl ListingsWriter<'_> {
     }
 }
 
-/// Returns whether a property of which an advert was seen again differs only in its timestamps. With several adverts, a
-/// sighting may change the order in which their values are taken, and which price is the latest.
+/// Returns whether only the timestamps of a property changed after one of its adverts was seen again. With several
+/// adverts, a sighting may also change the order in which their values are taken, and which price is the latest.
 fn is_sighted(built: &BuiltProperty, former: &[FormerRecord]) -> bool {
     let [former] = former else {
-        // Without former records no alert needs the answer.
+        // Without previous records no alert needs the answer.
         return former.is_empty();
     };
     let texts = || {

@@ -4,8 +4,8 @@
 //! sequence the table reaches, converts the records changed since, up to a sequence fixed at the start, and publishes
 //! them at once: if the process dies midway, the previous table stays. A record that changes during the compaction gets
 //! a later sequence, so the next reader that continues from the table's sequence sees it again. Records of converted
-//! properties are also moved to the keys of their places in the store. The import's sort buffers bound the memory,
-//! however many changes are pending.
+//! properties are also moved to their full keys in the store ([`RecordKey`]). The import's sort buffers bound the
+//! memory, however many changes are pending.
 
 use std::time::{Duration, Instant};
 
@@ -24,8 +24,8 @@ use toise_lake::{self as lake, Lake, RowSink};
 
 /// A compaction is due once 1 in this many of the table's rows has changed: each one rewrites files.
 const COMPACTION_SHARE: usize = 16;
-/// Changed records that make a compaction due for a table of any size: three quarters of the changed adverts that one
-/// query may convert.
+/// Changed records that make a compaction due whatever the size of the table: three quarters of the changed adverts
+/// that one query may convert.
 const COMPACTION_ROWS_MAX: usize = super::ADVERT_ROWS_MAX / 4 * 3;
 /// Maximum wait for a table that another process is writing.
 const FREE_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -56,7 +56,7 @@ pub fn is_due(
 pub struct Compacted {
     /// Number of records written.
     pub records: u64,
-    /// Descriptions of damaged records, which the table leaves out.
+    /// Descriptions of damaged records, which the table omits.
     pub damaged: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ pub fn compact(
 ) -> Result<Compacted> {
     let table = table_of(listing);
     let import = lake.import(table)?;
-    // Read only now: with the lock held, no other process can publish.
+    // Read after locking, so that no other process can publish in between.
     let after = reaches(listings, listing, lake.snapshot(table)?.through)?;
     let mut damaged = Vec::new();
     let leave_out = |found: Vec<String>| {
@@ -91,8 +91,8 @@ pub fn compact(
 /// with the number of records read and with the number of rows written. Blocks; returns once the write is durable.
 ///
 /// # Errors
-/// The table cannot be written, or another process is writing it; a record is damaged, which a rebuilt table would
-/// lack.
+/// The table cannot be written, or another process is writing it; a record is damaged and would be missing from the
+/// rebuilt table.
 pub fn rebuild(
     listings: &Listings,
     lake: &Lake,
@@ -142,8 +142,7 @@ pub(super) fn reaches(
     }
 }
 
-/// Returns the keys, in order, to which records must move because they are not stored at the places of their
-/// properties.
+/// Returns, in order, the keys to which records must be moved because they are not stored under their full keys.
 fn misplaced_keys(delta: &RowDelta, changes: &ListingChanges) -> Result<Vec<RecordKey>> {
     let column = delta.rows.schema_ref().index_of(RECORD_KEY)?;
     let placed = delta.rows.column(column).as_primitive::<Int64Type>();
@@ -160,9 +159,9 @@ fn misplaced_keys(delta: &RowDelta, changes: &ListingChanges) -> Result<Vec<Reco
     Ok(keys)
 }
 
-/// Pushes the records changed after a sequence and until now into an import, and moves records of properties to the
-/// keys of their places. Calls `on_damaged` with the damaged records of each block, which are left out unless it fails.
-/// Returns the import with the number of records.
+/// Pushes the records that changed after a sequence into an import, and moves records of properties to their full keys.
+/// Calls `on_damaged` with the damaged records of each block; they are skipped unless it fails. Returns the import with
+/// the number of records.
 fn gather(
     listings: &Listings,
     listing: ListingKind,

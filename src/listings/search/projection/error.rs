@@ -20,12 +20,12 @@ pub enum Error {
     /// The stored document of a listing is malformed.
     #[error("listing {id} in the store cannot be read: {error}")]
     Record {
-        /// Its identifier.
+        /// The listing's identifier.
         id: String,
         /// The parse error.
         error: serde_json::Error,
     },
-    /// A record of the store does not match its checksum, and must not be missing from a rebuilt table.
+    /// A record of the store does not match its checksum, so a rebuilt table would lack it.
     #[error(
         "{0}; ingest its adverts again, or restore a backup (`toise check` names all damaged records)"
     )]
@@ -52,16 +52,16 @@ pub enum Error {
     /// Text searches are refused while the text index is not up to date.
     #[error("the text index of properties is temporarily unavailable")]
     TextIndexUnavailable,
-    /// The search has words, and its filter finds more adverts than are read for them.
+    /// The search has words, and its filter finds more adverts than a preview reads.
     #[error(
         "matches more than {} adverts before its texts are searched; narrow the filter, or select fewer days",
         ADVERTS_READ_MAX
     )]
     TooManyTexts,
-    /// The snapshot of the page before is gone, so the next page could repeat or skip rows.
+    /// The snapshot of the previous page is no longer cached, so the next page could repeat or skip rows.
     #[error("cursor expired, start the search again")]
     CursorExpired,
-    /// Too many adverts changed since the last compaction: the next one has to finish first.
+    /// Too many adverts changed since the last compaction; another one has to finish first.
     #[error("the table of adverts is being written")]
     Behind,
     /// Rows could not be concatenated or filtered.

@@ -1,7 +1,7 @@
 //! The memtable: rows changed since the last compaction, and the location of each changed record.
 //!
-//! Batches are merged like sorted runs of the lake: a new batch is merged with the previous one while that is no more
-//! than twice as large. So n changes make about log2(n) batches, and each row is copied about that often.
+//! Batches are merged like sorted runs of the lake: a new batch is merged with the previous one while the previous one
+//! is at most twice as large. So n changes make about log2(n) batches, and each row is copied about that often.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct Memtable {
     /// Hidden rows of each data file, one bit per row; empty for a file without any.
     hidden: Vec<BooleanBufferBuilder>,
     batches: Vec<MemtableBatch>,
-    /// Location of each record that changed since.
+    /// Location of each record that changed since the last compaction.
     places: HashMap<Uuid, RecordLocation>,
     through: i64,
     next_serial: u64,
@@ -40,11 +40,11 @@ pub struct Memtable {
 /// Rows that were applied together, or merged.
 struct MemtableBatch {
     serial: u64,
-    /// Sequence of the last change in it.
+    /// Sequence of the last change in the batch.
     through: i64,
     ids: Vec<Uuid>,
     rows: Arc<DecodedBatch>,
-    /// Rows that changed again since, one bit per row.
+    /// Rows that a later change replaced, one bit per row.
     dead: BooleanBufferBuilder,
     dead_count: usize,
 }
@@ -54,7 +54,7 @@ struct MemtableBatch {
 enum RecordLocation {
     /// In a batch.
     Row { serial: u64, row: usize },
-    /// Gone: this change merged the property into another.
+    /// The record is gone: this change merged the property into another.
     Gone { sequence: i64 },
 }
 
@@ -74,7 +74,7 @@ impl MemtableBatch {
         }
     }
 
-    /// The rows that did not change again.
+    /// Returns the rows that no later change replaced.
     fn alive_rows(&self) -> Result<RecordBatch> {
         Ok(self.shown().alive_rows()?)
     }
@@ -130,8 +130,8 @@ impl Memtable {
     }
 
     /// Switches to a newer snapshot of the table; does nothing if `base` is the current one. A record that changed
-    /// while the snapshot was written may be in it in its previous form or missing, so the result must not be shown
-    /// before every change committed until now is applied.
+    /// while the snapshot was written may be missing from it or in its previous form. The result must therefore not be
+    /// shown before every change committed until now is applied.
     ///
     /// # Errors
     /// The id indexes of `base` cannot be read; the memtable then stays on the previous snapshot.
@@ -141,7 +141,8 @@ impl Memtable {
         }
         let base_through = base.snapshot().through.unwrap_or(0);
         if base_through > self.through || base_through < self.base_through {
-            // Written from changes this memtable has not seen, or restored from a backup: its rows do not apply.
+            // The snapshot holds changes that this memtable has not seen, or was restored from a backup: the memtable's
+            // rows do not apply to it.
             self.reset(base);
             return Ok(());
         }

@@ -3,13 +3,13 @@
 //! The store is the source of truth and gives each change a sequence. A table records the sequence it reaches; the rows
 //! of later changes are in the [`memtable`], and the previous row of a changed record is hidden. A
 //! [`view::ProjectionView`] combines data files and memtable and never changes. Property searches read the current
-//! [`snapshot`] of a [`Projection`], which is a view with the text index of the same moment. [`Projection::refresh`]
-//! builds the next one less than a second after a change is on disk. While the text index is not up to date, only text
-//! searches are refused: a separate thread fills an index that lags far behind, and replaces a damaged one. SQL opens
-//! separate views ([`sql_tables`]).
+//! [`snapshot`] of a [`Projection`], which is a view with the text index as of the same sequence.
+//! [`Projection::refresh`] builds the next one less than a second after a change is on disk. While the text index is
+//! not up to date, only text searches are refused: a separate thread fills an index that lags far behind, and replaces
+//! a damaged one. SQL opens separate views ([`sql_tables`]).
 //!
-//! When many changes are pending, a separate thread compacts them into the table ([`compaction`]). Neither that nor a
-//! compaction or rebuild by another process pauses queries, ingestion or refreshes, and a failed compaction is retried
+//! When many changes are pending, a separate thread compacts them into the table ([`compaction`]). A compaction or
+//! rebuild, here or in another process, does not pause queries, ingestion or refreshes. A failed compaction is retried
 //! later. A restart continues from the table's sequence.
 //!
 //! A changed property costs the parsing of its record and its conversion to a row, independent of the size of the
@@ -80,7 +80,7 @@ pub struct Projection {
     compaction: Compaction,
 }
 
-/// The process that compacts changes into the tables.
+/// Which process compacts changes into the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compaction {
     /// This process.
@@ -163,7 +163,7 @@ impl Projection {
     /// The search snapshot for a page after a position; the current one for the first page.
     ///
     /// # Errors
-    /// [`Error::CursorExpired`] if rows changed since the page before and its snapshot is no longer cached.
+    /// [`Error::CursorExpired`] if rows changed since the previous page and its snapshot is no longer cached.
     pub(crate) fn state_after(
         &self,
         position: Option<&CursorPosition>,
@@ -183,7 +183,8 @@ impl Projection {
     }
 
     /// Returns a view of the adverts as of now. Queries on adverts are rare, so changed adverts are converted to rows
-    /// on demand: on the first call all since the last compaction, later those since the previous call. Blocks.
+    /// on demand: the first call converts all changes since the last compaction, later calls those since the previous
+    /// call. Blocks.
     ///
     /// # Errors
     /// Table or store cannot be read; [`Error::Behind`] while so many changes are pending that the compaction has to
@@ -267,7 +268,7 @@ impl Projection {
             false => self.listings.last_sequence()?,
         };
         self.update_text_index(writer, |texts| texts.switch_to_newer(&self.listings));
-        // Later changes are left to the next refresh, because others may write faster than this applies them.
+        // Later changes wait for the next refresh, because others may write faster than this loop applies them.
         let goal = self.listings.last_sequence()?;
         loop {
             let through = writer.memtable.through();
@@ -311,7 +312,7 @@ impl Projection {
         }
     }
 
-    /// Whether the text index lacks so many changes up to a sequence that it catches up in the background.
+    /// Returns whether the text index lags so far behind a sequence that it catches up in the background.
     fn lags(&self, through: i64) -> bool {
         through.saturating_sub(self.texts.through()) > TEXT_LAG_MAX
     }
@@ -470,15 +471,15 @@ impl Projection {
         supervisor.spawn(name, move |pulse| {
             while !stop.load(Ordering::Relaxed) {
                 pulse.turn();
-                // Parked rather than asleep, so that a stop takes effect immediately.
+                // Parks rather than sleeps, so that a stop takes effect immediately.
                 pulse.park_within(job(&projection));
             }
         })
     }
 }
 
-/// Guard of the projection's worker threads. Dropping it does not wait for a running compaction or text index, whose
-/// changes are published either completely or not at all.
+/// Guard of the projection's worker threads. Dropping it does not wait for a running compaction or text index update:
+/// their changes are published completely or not at all.
 #[derive(Debug)]
 pub struct ProjectionWorkers {
     stop: Arc<AtomicBool>,

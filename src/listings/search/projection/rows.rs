@@ -13,7 +13,7 @@ use crate::records::changes::ListingChange;
 use toise_base::parallel::map_chunks;
 use toise_contract::listings::filters::ListingKind;
 
-/// Records that a thread converts at least, so that few records need no further thread.
+/// Records that a thread converts at least, so that a few records are converted on one thread.
 const RECORDS_PER_THREAD_MIN: usize = 512;
 
 /// The record keys that the rows of properties contain.
@@ -21,7 +21,7 @@ const RECORDS_PER_THREAD_MIN: usize = 512;
 pub(super) enum RecordKeyMode {
     /// The keys under which the records are stored now.
     Kept,
-    /// The keys of the properties' places.
+    /// The full keys, with the properties' positions.
     Placed,
 }
 

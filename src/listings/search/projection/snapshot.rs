@@ -1,9 +1,9 @@
-//! Search snapshots: rows and text index from the same moment, and a cache of the ones that cursors refer to.
+//! Search snapshots: rows and text index as of the same sequence, and a cache of the snapshots that cursors refer to.
 //!
 //! A follow-up page is cut from the same snapshot as the page before it, so rows that change in between are neither
 //! skipped nor returned twice, and text scores stay the same. Snapshots share nearly all they hold: with two million
 //! properties, each takes half a megabyte more than its predecessor (one bit for each row and each document of the text
-//! index), in addition to copies of the changed rows. The least recently used are evicted first.
+//! index), in addition to copies of the changed rows. The least recently used snapshots are evicted first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,10 @@ const SNAPSHOT_TTL: Duration = Duration::from_secs(5 * 60);
 /// minute is sure to get the same snapshot.
 const SNAPSHOTS_MAX: usize = 128;
 
-/// Marks the state of a page by relevance in a cursor.
+/// Bit of a cursor's state that marks a page sorted by relevance.
 const BY_RELEVANCE: u64 = 1 << 63;
 
-/// Rows and text index from the same moment.
+/// Rows and text index as of the same sequence.
 pub struct SearchSnapshot {
     /// Identifies the snapshot in this run of the process; other runs use different numbers.
     pub(super) number: u64,
@@ -36,7 +36,7 @@ pub struct SearchSnapshot {
 impl SearchSnapshot {
     /// The part of a cursor that identifies the snapshot of its page. Rows in the order of a column are the same in
     /// every snapshot that holds the same changes, in another process and after a restart too. Scores also depend on
-    /// the segments of the text index, so pages by relevance need this very snapshot.
+    /// the segments of the text index, so pages sorted by relevance need exactly this snapshot.
     pub(crate) fn cursor_state(&self, is_by_relevance: bool) -> u64 {
         if is_by_relevance {
             self.number | BY_RELEVANCE
@@ -45,8 +45,8 @@ impl SearchSnapshot {
         }
     }
 
-    /// Whether the next page can be cut from this snapshot, given what [`Self::cursor_state`] returned for the page
-    /// before.
+    /// Whether the next page can be cut from this snapshot, given what [`Self::cursor_state`] returned for the previous
+    /// page.
     fn continues(&self, state: u64) -> bool {
         self.cursor_state(state & BY_RELEVANCE != 0) == state
     }

@@ -14,7 +14,7 @@ use toise_engine::Engine;
 use toise_engine::session::MergeOnReadTable;
 use toise_lake::Lake;
 
-/// Minimum number of changed records that makes a compaction due: not compacted, they cost every query as much as one
+/// Minimum number of changed records that makes a compaction due: uncompacted, they cost every query as much as one
 /// compaction.
 const COMPACTION_ROWS_MIN: usize = 16_384;
 
@@ -64,7 +64,7 @@ pub fn views(
     engine: &Engine,
     wanted: &[ListingKind],
 ) -> Result<Vec<ProjectionView>> {
-    // Opened before the snapshot of the store, so the files hold no change that the snapshot lacks.
+    // Opened before the snapshot of the store, so that the files hold no change that the snapshot lacks.
     let mut memtables = Vec::with_capacity(wanted.len());
     for listing in wanted {
         let view = engine.view(table_of(*listing))?;

@@ -63,7 +63,7 @@ enum ChunkSource<'a> {
 }
 
 impl SelectedRows<'_> {
-    /// Keeps the rows that pass a test of the row's position in the chunk.
+    /// Keeps the rows whose position in the chunk passes a test.
     pub fn only(self, holds: impl Fn(usize) -> bool) -> Self {
         let selected = self.selected.only(holds);
         Self { selected, ..self }
@@ -90,7 +90,7 @@ impl ProjectionView {
     /// Converts the view to a merge-on-read table for SQL.
     ///
     /// # Errors
-    /// Arrow fails to filter a batch, which cannot happen for batches built here.
+    /// Arrow fails to filter a batch, which cannot happen with batches built here.
     pub fn into_merge_on_read(self) -> Result<MergeOnReadTable, ArrowError> {
         let rows: Result<_, _> = self.memtable.iter().map(VisibleBatch::alive_rows).collect();
         Ok(MergeOnReadTable {
@@ -150,7 +150,7 @@ impl ProjectionView {
         Ok(states)
     }
 
-    /// Decodes a column of the chunk with a number.
+    /// Decodes a column of a chunk, given by its number.
     ///
     /// # Errors
     /// The column cannot be read, or there is no such chunk.

@@ -1,7 +1,7 @@
-//! Damage of the text index: finding it, and setting the index aside.
+//! Finds damage of the text index, and sets a damaged index aside.
 //!
-//! Every file of a segment carries a checksum, and the list of segments carries one of the last change's sequence. The
-//! index library panics on some damaged files, so panics count as damage.
+//! Every file of a segment carries a checksum, and the list of segments carries a checksum of the last change's
+//! sequence. The index library panics on some damaged files, so panics count as damage.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -69,7 +69,7 @@ pub(super) fn verify_index(folder: &Path) -> Result<()> {
     for _attempt in 0..ATTEMPTS {
         let before = fs::read(&list).map_err(|error| Error::folder(&list, error))?;
         result = caught(|| TextIndex::verify(folder));
-        // Files that a later commit deleted are no damage.
+        // Files that a later commit deleted do not count as damage.
         let is_same = fs::read(&list).is_ok_and(|now| now == before);
         if result.is_ok() || is_same {
             return result;

@@ -37,7 +37,8 @@ const WRITER_BYTES: usize = 32 << 20;
 const PAYLOAD_DIGITS: usize = 8;
 /// Name of the field with the number of a property.
 pub(super) const NUMBER: &str = "number";
-/// Name of the tokeniser into words. The schema of an index has it, so that an index of a former tokeniser is rebuilt.
+/// Name of the tokeniser into words. It is part of an index's schema, so that an index made with a previous tokeniser
+/// is rebuilt.
 const WORDS: &str = "words-2";
 /// Name of the tokeniser into stems.
 const STEMS: &str = "stems-2";
@@ -57,7 +58,7 @@ pub(super) struct IndexFields {
 pub struct TextIndex {
     index: Index,
     reader: IndexReader,
-    /// Opened at the first change, because readers need no writer and only one process may write.
+    /// Opened at the first change: readers do not need a writer, and only one process may write.
     writer: Mutex<Option<IndexWriter>>,
     fields: IndexFields,
     /// The current snapshot.
@@ -334,8 +335,8 @@ fn committed(index: &Index) -> Result<i64> {
         .ok_or_else(|| Error::Damaged(format!("{payload:?} is no sequence of a change")))
 }
 
-/// Returns what a commit says about itself: the sequence of its last change, and a checksum of it, since nothing else
-/// guards the file that it is in.
+/// Returns the payload of a commit: the sequence of its last change and a checksum of that sequence, because nothing
+/// else protects the file that contains it.
 fn payload_of(through: i64) -> String {
     let checksum = blake3::hash(&through.to_le_bytes()).to_hex();
     format!("{through} {}", &checksum[..PAYLOAD_DIGITS])

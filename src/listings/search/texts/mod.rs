@@ -1,8 +1,8 @@
 //! The text index of properties: an index on disk of titles, descriptions and tags, derived from the store.
 //!
 //! Called by the projection, which keeps it up to date. A restart continues from the sequence of the last change it
-//! holds. Each index is in a numbered folder, and the one with the highest number is current. [`rebuild`] therefore
-//! builds the next one while others have the current one open, and gives it its number when it is complete;
+//! holds. Each index is in a numbered folder, and the one with the highest number is current. So [`rebuild`] can build
+//! the next index while others have the current one open, and gives it its number when it is complete;
 //! [`TextSearch::switch_to_newer`] then switches to it and deletes its predecessor. A damaged index is set aside and
 //! replaced by an empty one with the next number, which is filled from the store (`damage.rs`). One process writes an
 //! index; if that process is stopped, another takes over under the next number (`takeover.rs`).
@@ -53,7 +53,7 @@ pub enum Error {
     /// The index could not be opened, read or written.
     #[error("text index: {0}")]
     Index(#[from] TantivyError),
-    /// Its folder cannot be used.
+    /// The index folder cannot be used.
     #[error("{path}: {error}", path = path.display())]
     Folder {
         /// The folder.
@@ -100,10 +100,10 @@ pub struct TextSearch {
     folder: PathBuf,
     /// `None` while the folder cannot be used.
     present: ArcSwapOption<NumberedIndex>,
-    /// Held while changes are applied, or while switching to another index. Contains the commit of another process that
-    /// this one waits for.
+    /// Held while changes are applied, or while switching to another index. Contains the commit of another process for
+    /// which this one waits.
     writing: Mutex<Option<AwaitedCommit>>,
-    /// Time without that commit after which this process takes the index over.
+    /// Time to wait for that commit before this process takes the index over.
     silent_max: Duration,
     /// Whether the files should be verified: after opening, and after a failure.
     is_suspect: Arc<AtomicBool>,
@@ -364,7 +364,7 @@ fn latest(folder: &Path) -> Result<Option<u64>> {
     Ok(numbers(folder)?.into_iter().max())
 }
 
-/// Deletes the indexes with a number below `number`. Queries running on one of them keep its files open.
+/// Deletes the indexes with a lower number than `number`. Queries that run on one of them keep its files open.
 fn delete_before(folder: &Path, number: u64) -> Result<()> {
     for former in numbers(folder)?
         .into_iter()
@@ -446,7 +446,7 @@ mod tests {
         refresh(&other);
         assert_eq!(other.through(), through);
         assert_eq!(numbers(&data.join(FOLDER)).unwrap(), [2]);
-        // The stopped process is continued: it reads, and the other one still writes.
+        // The stopped process resumes: it reads, and the other one still writes.
         refresh(&stopped);
         assert_eq!(stopped.through(), through);
         let through = take(3);

@@ -5,7 +5,7 @@
 //! those with all of its words; a search matches those with any of its full texts and all of its keywords.
 //!
 //! Scores are computed afterwards, for the matches only: the BM25 weight of each keyword and, for each full text of
-//! which the document has all words, one per word plus twice the BM25 weight of each exact stem.
+//! which the document has all words, 1 per word plus twice the BM25 weight of each exact stem.
 
 use fixedbitset::FixedBitSet;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
@@ -44,7 +44,7 @@ pub struct ScoredMatches {
 }
 
 impl TextMatches {
-    /// Returns the score of a property; `None` if it does not match, 1 if matches were not scored.
+    /// Returns the score of a property: `None` if it does not match, 1 if matches were not scored.
     pub fn score(&self, number: i64) -> Option<f32> {
         let number = usize::try_from(number).ok()?;
         match self {
@@ -82,13 +82,13 @@ struct SegmentMatches {
 
 /// The inputs of a text query.
 pub(super) struct TextSearchContext<'a> {
-    /// The index as of one commit.
+    /// The index snapshot to search.
     pub present: &'a IndexSnapshot,
     /// The cache of postings.
     pub kept: &'a PostingsCache,
     /// The fields of the index.
     pub fields: IndexFields,
-    /// Raised when the query is cancelled.
+    /// Set when the query is cancelled.
     pub interrupt: &'a Interrupt,
 }
 
@@ -182,9 +182,8 @@ impl TextQuery {
 }
 
 /// Index statistics rounded up to powers of two, so that scores stay bit-identical while other texts are added and
-/// removed: pages of one result list then fit together even if they were cut from two snapshots. A score changes only
-/// when one of these crosses a power of two: the number of texts, of their words, or of texts with a word of the
-/// search.
+/// removed, so pages of one result list fit together even if they come from two snapshots. A score changes only when
+/// one of these crosses a power of two: the number of texts, of their words, or of texts with a word of the search.
 pub(super) struct CoarseStatistics<'s>(pub &'s Searcher);
 
 impl Bm25StatisticsProvider for CoarseStatistics<'_> {

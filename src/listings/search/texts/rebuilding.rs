@@ -15,7 +15,7 @@ pub(super) const DRAFT: &str = "draft";
 const LOCK: &str = "rebuild.lock";
 /// Maximum wait for a server to switch to a rebuilt index.
 const SWITCH_WAIT_MAX: Duration = Duration::from_secs(3);
-/// Interval between two looks at whether it has.
+/// Interval between checks whether it has switched.
 const SWITCH_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Rebuilds the index of a data folder from the store; `progress` is called with the number of properties indexed. If
@@ -41,8 +41,8 @@ pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Resu
     publish(&folder, latest(&folder)?.unwrap_or(0) + 1)
 }
 
-/// Rebuilds the index as [`rebuild`] does, and deletes its predecessors, also one that was set aside, once a running
-/// server has switched to the new one, or after three seconds.
+/// Rebuilds the index as [`rebuild`] does, and then deletes its predecessors, including one that was set aside, once a
+/// running server has switched to the new one, or after three seconds.
 ///
 /// # Errors
 /// As for [`rebuild`].

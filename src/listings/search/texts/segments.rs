@@ -1,4 +1,4 @@
-//! The text index as of one commit: its segments, and the property that each document stands for.
+//! The text index as of one commit: its segments, and the property that each document represents.
 //!
 //! The contents of a segment never change; documents are only deleted from it. So sets of its documents can be cached
 //! as long as it exists, and deleted documents are removed from them afterwards. Opening a commit costs in proportion
@@ -15,8 +15,8 @@ use super::bitset::add_from;
 use super::{Error, Result};
 
 /// Maximum average gap between property numbers at which the sets of a segment are indexed by number instead of by
-/// document. Such sets are combined word by word, without a visit to each member. Properties stored one after another
-/// are that close.
+/// document. Sets indexed by number are combined machine word by machine word, without visiting each member. Properties
+/// stored one after another have numbers that close.
 const SPREAD_MAX: usize = 4;
 
 /// The index as of one commit.
@@ -77,7 +77,7 @@ pub(super) struct IndexSegment {
 struct SegmentLayout {
     /// Number of the property of each document.
     numbers: Vec<u32>,
-    /// The number at which a set starts, a multiple of 64, if sets are indexed by property number; `None` if they are
+    /// If sets are indexed by property number: the number at which they start, a multiple of 64. `None` if they are
     /// indexed by document.
     first: Option<usize>,
     /// Upper bound of positions in sets.

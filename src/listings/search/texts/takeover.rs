@@ -1,8 +1,8 @@
-//! Takes over the text index from a process that was stopped: it has not ended, but it no longer writes.
+//! Takes over the text index from a process that was stopped (suspended): it has not ended, but no longer writes.
 //!
-//! The lock of the index library lasts as long as its process, so the lock stays where it is: the last commit gets the
-//! next number, under which this process may write. Its files are immutable and are linked, which costs milliseconds.
-//! The stopped process switches to the new index when it is continued.
+//! The lock of the index library lasts as long as its process and cannot be taken. Instead, the last commit is
+//! published as the index with the next number, which this process may write. Its files are immutable and are
+//! hard-linked, which costs milliseconds. The stopped process switches to the new index when it resumes.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,12 +19,12 @@ const LIST: &str = "meta.json";
 /// End of the names of files that are locked.
 const LOCK_SUFFIX: &str = ".lock";
 
-/// What this process waits for: another one's next commit.
+/// Another process's next commit, for which this process waits.
 #[derive(Debug)]
 pub(super) struct AwaitedCommit {
-    /// Number of the index.
+    /// Number of the index that it writes.
     number: u64,
-    /// Sequence of the last change in it.
+    /// Sequence of the last change in that index.
     through: i64,
     since: Instant,
 }

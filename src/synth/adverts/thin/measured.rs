@@ -380,7 +380,7 @@ pub(super) const ENDINGS: [[u16; 100]; 3] = [
         2, 2, 2, 9, 55, 2, 1, 10, 9, 703, 2, 8, 6, 3, 342, 2, 12, 28, 87,
     ],
 ];
-/// Prices that are multiples of 1,000, 500, 100, 10 and 1 EUR and of nothing coarser, by class of price.
+/// Prices by the largest of the steps 1,000, 500, 100, 10 and 1 EUR of which they are a multiple, by class of price.
 pub(super) const STEPS: [[u16; 5]; 3] = [
     [7647, 308, 366, 177, 75],
     [5960, 143, 152, 66, 35],
@@ -390,9 +390,9 @@ pub(super) const STEPS: [[u16; 5]; 3] = [
 pub(super) const PORTAL_CLASSES_EUR: [u32; 8] = [
     400000, 800000, 850000, 900000, 950000, 1200000, 1600000, 2500000,
 ];
-/// Price from which a home counts as dear in the next table, EUR per square metre.
+/// Price from which a home counts as expensive in the next table, EUR per square metre.
 pub(super) const DEAR_PER_M2: f64 = 15000.0;
-/// Share of adverts of the first portal, SeLoger, of other and of dear homes.
+/// Share of adverts on the first portal, SeLoger, for other homes and for expensive ones.
 pub(super) const FIRST_PORTAL: [[f64; 9]; 2] = [
     [
         1.000, 1.000, 1.000, 0.847, 0.652, 0.557, 0.497, 0.391, 0.362,
@@ -405,7 +405,7 @@ pub(super) const FIRST_PORTAL: [[f64; 9]; 2] = [
 pub(super) const DISTRICT_UNKNOWN: f64 = 0.152;
 /// Pairs of adverts of one home, per advert.
 pub(super) const PAIRS_PER_ADVERT: f64 = 0.238;
-/// Copies by how far their prices are apart: equal, within 1, 2, 4, 7 and 10 %.
+/// Copies by how far apart their prices are: equal, within 1, 2, 4, 7 and 10 %.
 pub(super) const COPY_PRICES: [f64; 6] = [0.798, 0.079, 0.029, 0.022, 0.038, 0.033];
 /// Copies of a whole surface, and of one with decimals: equal, rounded on one side, measured again within 3 %.
 pub(super) const COPY_SURFACES: [[f64; 3]; 2] = [[0.640, 0.203, 0.157], [0.321, 0.522, 0.157]];
@@ -425,7 +425,7 @@ pub(super) const COPY_DISTRICT_LONE: f64 = 0.168;
 pub(super) const COPY_ENERGY_LONE: f64 = 0.040;
 /// Share of homes with another of the building on the market, of equal rooms and surface.
 pub(super) const TWINS: f64 = 0.045;
-/// Such homes by how far their prices are apart: equal, within 1, 4, 10, 20 % and farther.
+/// Such homes by how far apart their prices are: equal, within 1, 4, 10, 20 % and farther.
 pub(super) const TWIN_PRICES: [f64; 6] = [0.026, 0.041, 0.146, 0.238, 0.254, 0.295];
-/// Such homes by how far their energy classes are apart: 0, 1, 2 or more.
+/// Such homes by how far apart their energy classes are: 0, 1, 2 or more.
 pub(super) const TWIN_ENERGY: [f64; 3] = [0.520, 0.371, 0.110];
