@@ -2,8 +2,8 @@
 //!
 //! [`open`] unpacks a source (gzip, zip, zstd), converts a spreadsheet to CSV, Arrow to Parquet, and text to UTF-8. What it
 //! returns is plain: delimited text, JSON or Parquet, for the reader of the caller. [`missing`] knows the texts
-//! that stand for an empty cell, [`delimited`] how to split text into cells, [`number`] and [`quantity`] the ways to write a number and an amount, and [`words`]
-//! yes and no, storeys and classes of homes. [`typed`] converts delimited text to Parquet with types. [`xml`] reads the records of XML. [`reading`] says what was understood, for
+//! that stand for an empty cell, [`delimited`] how to split text into cells, [`number`], [`quantity`] and [`day`] the ways
+//! to write a number, an amount and a day, and [`words`] yes and no, storeys and classes of homes. [`typed`] converts delimited text to Parquet with types. [`xml`] reads the records of XML. [`reading`] says what was understood, for
 //! reports.
 //!
 //! The cost for text that is UTF-8 already: one validation, far below the cost of splitting it into cells.
@@ -11,6 +11,7 @@
 mod archive;
 mod arrow_file;
 mod bounds;
+pub mod day;
 pub mod delimited;
 mod encoding;
 mod error;

@@ -149,7 +149,7 @@ impl RowRule {
         paths
     }
 
-    /// Takes the numbers of a row into account, as the evidence of this place in `decimals`.
+    /// Takes the numbers and days of a row into account, as the evidence of this place in `decimals`.
     pub fn observe<'r>(
         &'r self,
         row: &NamedRow<'r>,
@@ -157,7 +157,7 @@ impl RowRule {
         place: usize,
         decimals: &mut FileDecimals,
     ) {
-        if !self.value.reads_numbers() {
+        if !self.value.reads_numbers() && !self.value.reads_days() {
             return;
         }
         let paths = match &self.source {
@@ -170,8 +170,10 @@ impl RowRule {
                 if is_empty(&value, empty) {
                     continue;
                 }
-                if let Some(text) = self.value.number_text(&value) {
-                    decimals.observe(place, text);
+                match self.value.number_text(&value) {
+                    Some(text) if self.value.reads_days() => decimals.observe_day(&path.name, text),
+                    Some(text) => decimals.observe(place, text),
+                    None => {}
                 }
             }
         }
