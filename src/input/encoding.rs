@@ -201,9 +201,8 @@ impl<R: Read> Utf8Reader<R> {
                     } else if had_letters {
                         self.convert_mixed(&bytes);
                     } else {
-                        self.text.extend_from_slice(&bytes[..valid]);
-                        self.decide(single_byte_of(&bytes[valid..]));
-                        self.decode(&bytes[valid..]);
+                        self.decide(single_byte_of(&bytes));
+                        self.decode(&bytes);
                     }
                 }
             },
