@@ -146,7 +146,7 @@ def alert(number, departments):
             "departement_code": chance.choice(departments), "property_type": [chance.choice(["Appartement", "Maison"])],
             "price_eur": {"min": least, "max": least + 20_000}, "surface_m2": {"min": chance.randrange(20, 120)},
         }},
-        "match": ["ALERT_MATCH_CREATED"], "search_name": f"bench {number}", "webhook_url": "https://client.example/hook",
+        "match": ["ALERT_MATCH_CREATED"], "search_name": f"bench {number}", "webhook_url": "http://127.0.0.1:9/",
     }
 
 
@@ -157,7 +157,7 @@ def imports(toise, files, alerts):
         for count in taken:
             with tempfile.TemporaryDirectory() as data:
                 command(toise, data, "import", "dvf", files[0])
-                service = Service(toise, data)
+                service = Service(toise, data, "--allow-webhook-hosts", "127.0.0.1")
                 try:
                     departments = [row["departement_code"] for row in json.loads(
                         command(toise, data, "sql", "select distinct departement_code from dvf order by 1")[0])]

@@ -9,13 +9,10 @@ use toise_contract::enums::EnumLocationPrecision;
 use toise_contract::listings::codes::{InseeCode, Position, PostalCode};
 use toise_contract::listings::place::{AdCompleteLatLng, AdLocation};
 use toise_geo::iris::IrisIndex;
+use toise_geo::places::is_centre;
 use toise_geocode::Geocoder;
 use toise_geocode::address::Confidence;
 use toise_geocode::resolve::{PostalAddress, Precision, Resolved};
-
-/// Maximum difference in degrees between a position and its commune's centre for the two to count as equal: the table
-/// of places has three decimals.
-const CENTRE_ROUNDING_DEG: f64 = 0.000_51;
 
 /// Data from which an advert's location is completed.
 #[derive(Clone, Copy, Default)]
@@ -123,19 +120,12 @@ pub(super) fn finish(
     }
 }
 
-/// Returns whether a position is the centre of its commune, which portals give if they hide or do not know the address.
+/// Returns whether a position is the centre of its commune.
 fn is_at_centre(location: &AdLocation) -> bool {
     let of = |point: &Option<AdCompleteLatLng>| point.as_ref().and_then(|point| point.location);
     let position = of(&location.location_coordinate).zip(of(&location.city_coordinate));
-    position.is_some_and(|(position, centre)| {
-        let differences = [
-            position.latitude() - centre.latitude(),
-            position.longitude() - centre.longitude(),
-        ];
-        differences
-            .iter()
-            .all(|difference| difference.abs() <= CENTRE_ROUNDING_DEG)
-    })
+    let degrees = |position: Position| (position.latitude(), position.longitude());
+    position.is_some_and(|(position, centre)| is_centre(degrees(position), degrees(centre)))
 }
 
 /// Returns the commune that a location most probably means, if the geocoder is sure.

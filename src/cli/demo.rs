@@ -1,9 +1,10 @@
-//! `toise demo`: on its first run, fills a data folder with synthetic sales, diagnostics, their addresses and adverts, and
-//! trains a model on the sales. Then it serves the folder and prints a key and sample requests.
+//! `toise demo`: on its first run, fills a data folder with synthetic sales, diagnostics, their addresses and adverts, a
+//! layer and a portfolio, and trains a model on the sales. Then it serves the folder and prints a key and sample requests.
 
 use clap::Args;
 
 use super::config::SettingArgs;
+use super::demo_extras;
 use super::train::train_lake;
 use super::welcome::{SamplePlaces, serve_with_welcome};
 use super::{CommandResult, Common};
@@ -102,6 +103,7 @@ fn generate_data(common: &Common, sales: u64, diagnostics: u64, adverts: u64) ->
     let filled = generate_into_listings(data, request, contours.as_deref(), &identity, progress)?;
     let (adverts, properties) = (filled.adverts, filled.properties);
     eprintln!("generated {adverts} synthetic adverts of {properties} properties");
+    demo_extras::add(common)?;
     Ok(())
 }
 

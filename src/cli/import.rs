@@ -454,18 +454,26 @@ fn import(
     Ok(report)
 }
 
-/// Fails if files that were named gave no record. A source may have none for a department, which the report notes.
+/// Fails if files that were named gave no record, or if more of their rows were rejected than kept. A source may have none
+/// for a department, which the report notes.
 fn verdict(files: &[PathBuf], report: &ImportReport) -> CommandResult {
-    if files.is_empty() || report.rows_kept > 0 {
+    let rejected = report.rows_rejected();
+    if files.is_empty() || report.rows_kept > 0 && rejected <= report.rows_kept {
         return Ok(());
     }
     let (files, rows) = (listed(files), report.rows_read);
+    if report.rows_kept > 0 {
+        let kept = report.rows_kept;
+        let message = format!(
+            "{files}: {rejected} of {rows} rows were rejected, and {kept} imported; the report names the reasons"
+        );
+        return Err(message.into());
+    }
     if rows == 0 {
         return Err(no_rows(&files).into());
     }
     let message = format!(
-        "{files}: none of the {rows} rows was imported: {} rejected, {} not asked for; the report names the reasons",
-        report.rows_rejected(),
+        "{files}: none of the {rows} rows was imported: {rejected} rejected, {} not asked for; the report names the reasons",
         report.rows_not_asked_for
     );
     Err(message.into())

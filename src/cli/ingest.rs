@@ -347,6 +347,11 @@ impl<'p> ReadingPlan<'p> {
                 mapping.observe(&row, &mut decimals);
             }
         }
+        if let Some(reason) = decimals.month_first() {
+            return Err(format!(
+                "{reason}, or give the field a format in a mapping: \"%m/%d/%Y\""
+            ));
+        }
         form.set_decimal_mark(decimals.mark());
         mapping.set_decimals(&decimals, is_text);
         Ok(())

@@ -16,8 +16,8 @@ const openData = (name, sortBy) => async (filters, near, cursor, signal) => {
 /** The first and the last date of a dataset. */
 const span = (name, field) => (signal) => Promise.all(["asc", "desc"].map((sortOrder) =>
   call("POST", `/v2/protected/opendata/${name}/search`, { filters: {}, sortBy: field, sortOrder, size: 1 }, { signal, isQuiet: true }).then(({ data }) => data[0]?.[field])));
-/** What is in an area. */
-const inArea = (area) => ({ area });
+/** What is in an area or has a relation to a layer. */
+const inPlace = (place) => place;
 const around = ({ lat, lon }, metres) => ({ location: { lat, lon, distance: `${metres}m` } });
 const joined = (...parts) => parts.filter(Boolean).join(" · ");
 const roomsOf = (count) => (count ? `${count} ${word(count === 1 ? "room" : "rooms").toLowerCase()}` : "");
@@ -37,7 +37,7 @@ export const DATASETS = {
   dvf: {
     path: "/v2/protected/opendata/dvf/search", inner: ["filters"], base: undefined,
     usual: ["property_type", "price_eur", "surface_m2", "transaction_date"],
-    toTiles: (filters) => filters, near: around, within: inArea, search: openData("dvf", "transaction_date"), dated: "transaction_date", dates: span("dvf", "transaction_date"),
+    toTiles: (filters) => filters, near: around, within: inPlace, search: openData("dvf", "transaction_date"), dated: "transaction_date", dates: span("dvf", "transaction_date"),
     priced: (year) => ({ transaction_date: { from: `${year}-01-01`, to: `${year}-12-31` }, price_per_m2_living_eur: { min: 1 } }),
     card: (sale) => ({
       id: sale.id, title: addressOf(sale.address) || sale.city, place: joined(spokenValue(sale.property_type), sale.address && sale.city?.replace(/ Arrondissement$/, "")),
@@ -49,7 +49,7 @@ export const DATASETS = {
   dpe: {
     path: "/v2/protected/opendata/dpe/search", inner: ["filters"], base: undefined,
     usual: ["etiquette_dpe", "surface_habitable_logement", "date_etablissement_dpe"],
-    toTiles: (filters) => filters, near: around, within: inArea, search: openData("dpe", "date_etablissement_dpe"), dated: "date_etablissement_dpe", dates: span("dpe", "date_etablissement_dpe"),
+    toTiles: (filters) => filters, near: around, within: inPlace, search: openData("dpe", "date_etablissement_dpe"), dated: "date_etablissement_dpe", dates: span("dpe", "date_etablissement_dpe"),
     card: (found) => ({
       id: found.numero_dpe, title: found.adresse_ban ?? found.adresse_brut, place: found.type_batiment && spokenValue(found.type_batiment),
       facts: squareMetres(found.surface_habitable_logement), date: day(found.date_etablissement_dpe), energy: found.etiquette_dpe,
@@ -66,7 +66,7 @@ export const DATASETS = {
       const { data } = await call("POST", "/v2/protected/properties/search", body, { signal });
       return { records: data.items, total: data.count, cursor: data.items.length === PAGE ? data.searchAfterHash : null };
     },
-    within: (area) => ({ location: [{ locationCoordinate: { location: { area } } }] }),
+    within: (place) => ({ location: [{ locationCoordinate: { location: place } }] }),
     near: ({ lat, lon }, metres) => ({
       location: [{ locationCoordinate: { location: { geoDistance: { pin: { lat, lon }, distanceKm: metres / 1000 } } } }],
     }),

@@ -23,20 +23,21 @@ const textOf = (ring) => ring.map((at) => at.map((degrees) => Number(degrees.toF
 /** The area as the contract takes it. */
 export const geometryOf = (ring) => ({ type: "Polygon", coordinates: [[...ring, ring[0]]] });
 
-/** Draws an outline: closed if it is an area, a line with its vertices while it is drawn. */
-function show(made, ring, isOpen) {
-  const line = isOpen ? ring : [...ring, ring[0]];
-  const shapes = ring.length === 0 ? [] : [
-    { type: "Feature", properties: {}, geometry: isOpen ? { type: "LineString", coordinates: line } : geometryOf(ring) },
-    ...(isOpen ? ring.map((at) => ({ type: "Feature", properties: {}, geometry: { type: "Point", coordinates: at } })) : []),
-  ];
-  const data = { type: "FeatureCollection", features: shapes };
+/** Shows geometries in place of those before. */
+function show(made, geometries) {
+  const data = { type: "FeatureCollection", features: geometries.map((geometry) => ({ type: "Feature", properties: {}, geometry })) };
   if (made.getSource(SOURCE)) return void made.getSource(SOURCE).setData(data);
   made.addSource(SOURCE, { type: "geojson", data });
   made.addLayer({ id: `${SOURCE}-fill`, type: "fill", source: SOURCE, filter: ["==", ["geometry-type"], "Polygon"], paint: { "fill-color": COLOUR, "fill-opacity": 0.08 } });
   made.addLayer({ id: `${SOURCE}-line`, type: "line", source: SOURCE, paint: { "line-color": COLOUR, "line-width": 2 } });
   made.addLayer({ id: `${SOURCE}-points`, type: "circle", source: SOURCE, filter: ["==", ["geometry-type"], "Point"], paint: { "circle-radius": 4, "circle-color": COLOUR } });
 }
+
+/** Shows an area that is being drawn: a line with its vertices. */
+const showOpen = (made, ring) => show(made, [{ type: "LineString", coordinates: ring }, ...ring.map((at) => ({ type: "Point", coordinates: at }))]);
+
+/** The positions of an outline. */
+export const positionsOf = (rings) => (typeof rings[0] === "number" ? [rings] : rings.flatMap(positionsOf));
 
 /** Takes vertices by clicks until the first one is clicked again, or Enter or Escape is pressed. Returns how to stop. */
 function draw(made, onDrawn) {
@@ -46,9 +47,9 @@ function draw(made, onDrawn) {
     const first = ring.length >= VERTICES_MIN && made.project(ring[0]);
     if (first && Math.hypot(first.x - event.point.x, first.y - event.point.y) < CLOSE_PX) return end();
     ring.push([event.lngLat.lng, event.lngLat.lat]);
-    return show(made, ring, true);
+    return showOpen(made, ring);
   };
-  const move = (event) => ring.length > 0 && show(made, [...ring, [event.lngLat.lng, event.lngLat.lat]], true);
+  const move = (event) => ring.length > 0 && showOpen(made, [...ring, [event.lngLat.lng, event.lngLat.lat]]);
   const key = (event) => {
     if (event.key === "Enter") end();
     if (event.key === "Escape") onDrawn(null);
@@ -67,10 +68,10 @@ function draw(made, onDrawn) {
   };
 }
 
-/** Shows the area of a parameter on a map that `whenMade` gives, or lets it be drawn. */
-export function useArea(whenMade, area, isDrawing, onDrawn) {
+/** Shows an outline (GeoJSON or null) on a map that `whenMade` gives, or lets one be drawn. */
+export function useArea(whenMade, outline, isDrawing, onDrawn) {
   useEffect(() => whenMade((made) => {
-    show(made, isDrawing ? [] : ringOf(area) ?? [], false);
+    show(made, outline && !isDrawing ? [outline] : []);
     return isDrawing ? draw(made, onDrawn) : undefined;
-  }), [area, isDrawing]);
+  }), [JSON.stringify(outline), isDrawing]);
 }

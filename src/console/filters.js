@@ -1,6 +1,7 @@
 /** Filters made from the OpenAPI document: one field for each thing that the contract can filter by. filterchips.js draws them. */
 
 import { call } from "./api.js";
+import { layerText } from "./areas.js";
 import { FIELD_NAMES, RECORD_NAMES, commonStart } from "./fieldnames.js";
 import { language, number, day, valueWord, word } from "./language.js";
 import { useLoaded } from "./parts.js";
@@ -143,6 +144,7 @@ const cornersOf = (rings) => (typeof rings[0][0][0] === "number" ? rings.reduce(
 /** Filters as the contract writes them, as `[name, value]` for people. */
 export function described(filters, path = []) {
   if (filters === null || filters === undefined) return [];
+  if (path.at(-1) === "layer" && filters.name) return [[word("layer"), layerText(filters)]];
   // The corners of an area are too many to list.
   if (Array.isArray(filters.coordinates)) return [[word("area"), word("corners", { count: number(cornersOf(filters.coordinates)) })]];
   const field = { name: path.join("."), kind: "range" };

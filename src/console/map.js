@@ -3,7 +3,7 @@
 import * as maplibre from "./vendor/maplibre-gl.mjs";
 import { call, may, who } from "./api.js";
 import { SALES_MIN, addCompared, compare } from "./comparison.js";
-import { useArea } from "./drawing.js";
+import { positionsOf, useArea } from "./drawing.js";
 import { euros, number, perM2, word } from "./language.js";
 import { STEPS, UNITS, basePaint, baseStyle, changePaint, dataLayers, figureText, figuresOf, pointFigure, rampOf, spotLayer, unknownColour } from "./mapstyle.js";
 import { html, useEffect, useRef, useState } from "./parts.js";
@@ -95,10 +95,10 @@ const picture = (made) => new Promise((resolve) => {
  * results of a list, `{id, at: [lon, lat], label, colour}`; `lit` is the identifier of the one to mark, `onLit` receives the one under
  * the pointer. `home` is the position of a pin. `isFitted` brings pin and spots into view. `inset` are the pixels at each side
  * that panels cover. `onFigures` receives what the colours on the screen stand for. `isReady` is false while filters are not
- * known yet. `area` is the parameter of an area to show; while `isDrawing`, clicks draw one, and `onDrawn` receives its
- * parameter, or null if there is none. `handle` is a reference that receives `save`, which gives the map as a picture.
+ * known yet. `outline` is an area to show, as GeoJSON; it is brought into view if it is not. While `isDrawing`, clicks draw one, and
+ * `onDrawn` receives its parameter, or null if there is none. `handle` is a reference that receives `save`, which gives the map as a picture.
  */
-export function MapView({ dataset, filters, earlier, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, area, isDrawing = false, onDrawn, onMove, onPick, onLit, onFigures }) {
+export function MapView({ dataset, filters, earlier, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, outline, isDrawing = false, onDrawn, onMove, onPick, onLit, onFigures }) {
   const place = useRef(null);
   const map = useRef(null);
   const handlers = useRef({});
@@ -170,7 +170,14 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
     };
   };
   useEffect(() => whenMade((made) => { if (inset) made.setPadding(inset); }), [JSON.stringify(inset)]);
-  useArea(whenMade, area, isDrawing, (drawn) => handlers.current.onDrawn(drawn));
+  useArea(whenMade, outline, isDrawing, (drawn) => handlers.current.onDrawn(drawn));
+  useEffect(() => outline && whenMade((made) => {
+    const bounds = new maplibre.LngLatBounds();
+    for (const at of positionsOf(outline.coordinates)) bounds.extend(at);
+    const shown = made.getBounds();
+    const isApart = bounds.getEast() < shown.getWest() || bounds.getWest() > shown.getEast() || bounds.getNorth() < shown.getSouth() || bounds.getSouth() > shown.getNorth();
+    if (isApart) fit(made, bounds);
+  }), [JSON.stringify(outline)]);
   // An address may lead elsewhere; one that the map wrote itself is rounded.
   const isFirst = useRef(true);
   useEffect(() => {

@@ -47,6 +47,26 @@ pub struct Place {
     pub centre: (f64, f64),
 }
 
+/// Maximum difference in degrees between a position and a centre for the two to count as equal: the table has three
+/// decimals.
+const CENTRE_ROUNDING_DEG: f64 = 0.000_51;
+
+impl Place {
+    /// Returns whether a position, latitude and longitude in WGS 84 degrees, is the centre.
+    pub fn is_centre(&self, position: (f64, f64)) -> bool {
+        is_centre(position, self.centre)
+    }
+}
+
+/// Returns whether a position equals a centre of the table, apart from rounding. Portals give the centre of a commune if
+/// they hide or do not know the address.
+pub fn is_centre(position: (f64, f64), centre: (f64, f64)) -> bool {
+    let differences = [position.0 - centre.0, position.1 - centre.1];
+    differences
+        .iter()
+        .all(|difference| difference.abs() <= CENTRE_ROUNDING_DEG)
+}
+
 /// The table of places.
 pub struct Places {
     all: Vec<Place>,

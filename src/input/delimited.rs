@@ -1,23 +1,323 @@
-//! Configures how delimited text is split into cells.
+//! Splits delimited text into cells.
+//!
+//! A [`Splitter`] finds the delimiter and the header of a text, and creates its reader. It skips lines above the header: a
+//! title, or `sep=;`, which spreadsheets write. Lines may end in any usual way. A quotation mark that is never closed is
+//! an error, because it would swallow all rows after it.
 
-use toise_base::delimiter::detect_delimiter;
+use std::io::{self, Read};
+
+use memchr::{memchr, memchr_iter, memchr2};
+use toise_base::delimiter::{DELIMITERS, detect_delimiter};
 
 use crate::form::SharedForm;
 
-/// Returns a reader of delimited text that begins with `start`, and records its delimiter in `form`. The delimiter is
-/// the given one, else the one detected in the header. In a text with vertical bars, quotation marks have no special
-/// meaning: the tax office writes such files without quoting, and street names may contain quotation marks.
-pub fn builder(start: &[u8], delimiter: Option<u8>, form: &SharedForm) -> csv::ReaderBuilder {
-    let delimiter = delimiter.unwrap_or_else(|| detect_delimiter(start));
-    form.set_delimiter(delimiter);
-    let mut builder = csv::ReaderBuilder::new();
-    builder.delimiter(delimiter).quoting(delimiter != b'|');
-    builder
+/// Start of the line by which spreadsheets name the delimiter.
+const SEPARATOR_LINE: &[u8] = b"sep=";
+/// Most lines above a header that are skipped.
+const TITLE_LINES_MAX: usize = 8;
+/// Most cells of such a line.
+const TITLE_CELLS_MAX: usize = 2;
+/// Fewest cells of a header below such a line.
+const HEADER_CELLS_MIN: usize = 4;
+
+/// How a delimited text is split into cells.
+#[derive(Clone, Debug)]
+pub struct Splitter {
+    delimiter: u8,
+    /// Bytes above the header.
+    preamble: usize,
+    is_flexible: bool,
+    trim: csv::Trim,
+    buffer_bytes: Option<usize>,
+}
+
+impl Splitter {
+    /// Creates the splitter of a text that begins with `start`, and records its delimiter and the line of its
+    /// header in `form`. The delimiter is the given one, else the one that the text names, else the one detected in the
+    /// header. In a text with vertical bars, quotation marks have no special meaning: the tax office writes such files
+    /// without quoting, and street names may contain quotation marks.
+    pub fn new(start: &[u8], delimiter: Option<u8>, form: &SharedForm) -> Self {
+        let named = separator_line(start);
+        let above = named.map_or(0, |(_, end)| end);
+        let delimiter = delimiter.or(named.map(|(delimiter, _)| delimiter));
+        let (delimiter, title) = header(&start[above..], delimiter);
+        let preamble = above + title;
+        form.set_delimiter(delimiter);
+        if title > 0 {
+            let lines = memchr_iter(b'\n', &start[..preamble]).count();
+            form.set_header_line(lines as u64 + 1);
+        }
+        Self {
+            delimiter,
+            preamble,
+            is_flexible: false,
+            trim: csv::Trim::None,
+            buffer_bytes: None,
+        }
+    }
+
+    /// Accepts rows of another width than the header.
+    #[must_use]
+    pub fn flexible(self) -> Self {
+        Self {
+            is_flexible: true,
+            ..self
+        }
+    }
+
+    /// Removes blanks around cells.
+    #[must_use]
+    pub fn trimmed(self) -> Self {
+        Self {
+            trim: csv::Trim::All,
+            ..self
+        }
+    }
+
+    /// Reads this number of bytes at a time.
+    #[must_use]
+    pub fn buffered(self, bytes: usize) -> Self {
+        Self {
+            buffer_bytes: Some(bytes),
+            ..self
+        }
+    }
+
+    /// Returns the reader of the text, from its first byte on.
+    pub fn reader<R: Read>(&self, source: R) -> csv::Reader<EvenText<R>> {
+        let has_quotes = self.delimiter != b'|';
+        let mut builder = csv::ReaderBuilder::new();
+        builder
+            .delimiter(self.delimiter)
+            .quoting(has_quotes)
+            .flexible(self.is_flexible)
+            .trim(self.trim);
+        if let Some(bytes) = self.buffer_bytes {
+            builder.buffer_capacity(bytes);
+        }
+        builder.from_reader(EvenText {
+            inner: source,
+            delimiter: has_quotes.then_some(self.delimiter),
+            preamble: self.preamble,
+            place: Place::Start,
+            is_after_return: false,
+            newlines: 0,
+        })
+    }
+}
+
+/// Returns the delimiter that the first line names, and where that line ends.
+fn separator_line(start: &[u8]) -> Option<(u8, usize)> {
+    let end = start
+        .iter()
+        .position(|byte| matches!(byte, b'\r' | b'\n'))?;
+    let line = start[..end].trim_ascii();
+    let line = line.strip_prefix(b"\"").unwrap_or(line);
+    let line = line.strip_suffix(b"\"").unwrap_or(line);
+    let (name, delimiter) = line.split_at_checked(SEPARATOR_LINE.len())?;
+    let is_named = name.eq_ignore_ascii_case(SEPARATOR_LINE);
+    match delimiter {
+        [delimiter] if is_named && DELIMITERS.contains(delimiter) => Some((*delimiter, end)),
+        [] if is_named && start.get(end - 1) == Some(&b'\t') => Some((b'\t', end)),
+        _ => None,
+    }
+}
+
+/// Returns the delimiter of a text and the bytes above its header, which are 0 unless its first lines are titles.
+fn header(text: &[u8], delimiter: Option<u8>) -> (u8, usize) {
+    let detected = delimiter.unwrap_or_else(|| detect_delimiter(text));
+    if let Some(title) = title_bytes(text, detected) {
+        return (detected, title);
+    }
+    let has_delimiter = |line: &[u8]| line.iter().any(|byte| DELIMITERS.contains(byte));
+    let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if delimiter.is_none() && !has_delimiter(first) {
+        // A title without cells tells no delimiter, so the lines below it do.
+        for (at, _) in memchr_iter(b'\n', text).zip(0..TITLE_LINES_MAX) {
+            let found = detect_delimiter(&text[at + 1..]);
+            if let Some(title) = title_bytes(text, found) {
+                return (found, title);
+            }
+        }
+    }
+    (detected, 0)
+}
+
+/// Returns the bytes above the header, if the first records are titles: each has a cell or two, and below them is a record
+/// of names, followed by one of about as many cells, of which one at least is a number.
+fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
+    let mut rows = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .quoting(delimiter != b'|')
+        .flexible(true)
+        .has_headers(false)
+        .from_reader(text);
+    let mut record = csv::ByteRecord::new();
+    let mut header = None;
+    for index in 0..=TITLE_LINES_MAX + 1 {
+        if !rows.read_byte_record(&mut record).ok()? {
+            return None;
+        }
+        let filled = |cell: &&[u8]| !cell.trim_ascii().is_empty();
+        let cells = record.iter().filter(filled).count();
+        match header {
+            Some((bytes, names)) => {
+                let has_number = record.iter().any(begins_with_digit);
+                return (cells * 2 >= names && has_number).then_some(bytes);
+            }
+            None if cells <= TITLE_CELLS_MAX => {}
+            None => {
+                let has_number = record.iter().any(begins_with_digit);
+                let is_header = cells >= HEADER_CELLS_MIN && !has_number;
+                if index == 0 || !is_header {
+                    return None;
+                }
+                header = Some((record.position()?.byte() as usize, cells));
+            }
+        }
+    }
+    None
+}
+
+fn begins_with_digit(cell: &[u8]) -> bool {
+    cell.trim_ascii().first().is_some_and(u8::is_ascii_digit)
+}
+
+/// Where a reader is in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// At the start of a cell.
+    Start,
+    /// In a cell without quotation marks, or after one with them.
+    Cell,
+    /// Between quotation marks; with the line of the first.
+    Quoted(u64),
+    /// After a quotation mark that closes the cell, unless another one follows.
+    Closing(u64),
+}
+
+/// A reader of delimited text whose lines all end alike, without what is above the header. Fails at the end of a text in
+/// which a quotation mark is open.
+pub struct EvenText<R> {
+    inner: R,
+    /// The delimiter of a text with quotation marks.
+    delimiter: Option<u8>,
+    /// Bytes above the header that have not been read. Only their line ends are returned, so that lines keep their numbers.
+    preamble: usize,
+    place: Place,
+    /// Whether the last byte was a carriage return, which was returned as a line feed.
+    is_after_return: bool,
+    newlines: u64,
+}
+
+impl<R> EvenText<R> {
+    /// Makes line ends even in place; returns the number of bytes that are left.
+    fn even(&mut self, bytes: &mut [u8]) -> usize {
+        let (mut read, mut written) = self.skip_preamble(bytes);
+        while read < bytes.len() {
+            if std::mem::take(&mut self.is_after_return) && bytes[read] == b'\n' {
+                read += 1;
+                continue;
+            }
+            let rest = &bytes[read..];
+            let run = match (self.place, self.delimiter) {
+                (Place::Quoted(_), _) => memchr(b'"', rest),
+                (Place::Closing(_), _) => Some(0),
+                (_, Some(_)) => memchr2(b'"', b'\r', rest),
+                (_, None) => memchr(b'\r', rest),
+            };
+            let run = run.unwrap_or(rest.len());
+            self.newlines += memchr_iter(b'\n', &rest[..run]).count() as u64;
+            if let (Place::Start | Place::Cell, Some(last)) = (self.place, rest[..run].last()) {
+                self.place = self.place_after(*last);
+            }
+            bytes.copy_within(read..read + run, written);
+            (read, written) = (read + run, written + run);
+            if read < bytes.len() {
+                bytes[written] = self.take(bytes[read]);
+                (read, written) = (read + 1, written + 1);
+            }
+        }
+        written
+    }
+
+    /// Takes a quotation mark, a carriage return, or the byte after a quotation mark. Returns what stands for it.
+    fn take(&mut self, byte: u8) -> u8 {
+        match (self.place, byte) {
+            (Place::Quoted(line), b'"') => self.place = Place::Closing(line),
+            (Place::Closing(line), b'"') => self.place = Place::Quoted(line),
+            (Place::Start, b'"') if self.delimiter.is_some() => {
+                self.place = Place::Quoted(self.newlines + 1);
+            }
+            (_, b'\r') => {
+                self.is_after_return = true;
+                self.newlines += 1;
+                self.place = Place::Start;
+                return b'\n';
+            }
+            (_, byte) => {
+                self.newlines += u64::from(byte == b'\n');
+                self.place = self.place_after(byte);
+            }
+        }
+        byte
+    }
+
+    fn place_after(&self, byte: u8) -> Place {
+        match byte == b'\n' || Some(byte) == self.delimiter {
+            true => Place::Start,
+            false => Place::Cell,
+        }
+    }
+
+    /// Skips what is above the header except for line feeds. Returns the numbers of bytes read and written.
+    fn skip_preamble(&mut self, bytes: &mut [u8]) -> (usize, usize) {
+        let above = self.preamble.min(bytes.len());
+        self.preamble -= above;
+        let lines = memchr_iter(b'\n', &bytes[..above]).count();
+        bytes[..lines].fill(b'\n');
+        self.newlines += lines as u64;
+        (above, lines)
+    }
+}
+
+impl<R: Read> Read for EvenText<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let count = self.inner.read(out)?;
+            if let (0, Place::Quoted(line)) = (count, self.place)
+                && !out.is_empty()
+            {
+                let reason = format!("line {line}: a quotation mark is opened and never closed");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+            }
+            let left = self.even(&mut out[..count]);
+            if left > 0 || count == 0 {
+                return Ok(left);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    type Rows = Result<Vec<(u64, Vec<String>)>, String>;
+
+    /// Returns the rows of a text below its header, with their lines, read a few bytes at a time.
+    fn rows(text: &[u8], given: Option<u8>, bytes: usize) -> (Rows, SharedForm) {
+        let form = SharedForm::default();
+        let splitter = Splitter::new(text, given, &form).flexible().buffered(bytes);
+        let mut reader = splitter.reader(text);
+        let rows = reader.records().map(|row| {
+            let row = row.map_err(|error| error.to_string())?;
+            let line = row.position().map_or(0, csv::Position::line);
+            Ok((line, row.iter().map(str::to_owned).collect()))
+        });
+        (rows.collect(), form)
+    }
 
     #[test]
     fn the_delimiter_is_detected_noted_and_can_be_given() {
@@ -25,12 +325,87 @@ mod tests {
             ("a;b\n\"1;2\";3\n", None, ';', ["1;2", "3"]),
             ("a|b\n\"1|3\n", None, '|', ["\"1", "3"]),
             ("a;b,c\n1;2,3\n", Some(b','), ',', ["1;2", "3"]),
+            ("sep=;\r\na;b\r\n1,5;3\r\n", None, ';', ["1,5", "3"]),
+            ("\"SEP=,\"\na,b\n1;2,3\n", None, ',', ["1;2", "3"]),
+            ("sep=\t\na\tb\n1\t3\n", None, '\t', ["1", "3"]),
+        ] {
+            let (rows, form) = rows(text.as_bytes(), given, 64);
+            assert_eq!(rows.unwrap()[0].1, cells, "{text}");
+            assert_eq!(form.found().delimiter, Some(delimiter));
+        }
+    }
+
+    #[test]
+    fn a_quotation_mark_that_is_never_closed_is_an_error_with_its_line() {
+        for bytes in [1, 3, 64] {
+            let text = b"a;b\r\n\"x \"\"y\"\"\";2\r\n3;\"villa\r\n5;6\r\n";
+            let found = rows(text, None, bytes).0.unwrap_err();
+            assert!(found.contains("line 3: a quotation mark"), "{found}");
+            // In the middle of a cell it is a sign like others.
+            let found = rows(b"a;b\n1;12\" tube\n3;4\n", None, bytes).0.unwrap();
+            assert_eq!(found.len(), 2);
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_alike_whatever_ends_them() {
+        for end in ["\n", "\r\n", "\r"] {
+            let text = ["a;b", "1;2", "\"x\ny\";4", "5;6", ""].join(end);
+            for bytes in [1, 2, 5, 64] {
+                let found = rows(text.as_bytes(), None, bytes).0.unwrap();
+                let lines: Vec<u64> = found.iter().map(|row| row.0).collect();
+                assert_eq!(lines, [2, 3, 5], "{end:?}");
+                assert_eq!(found[1].1, ["x\ny", "4"]);
+            }
+        }
+    }
+
+    #[test]
+    fn titles_above_the_header_are_skipped_and_noted() {
+        for text in [
+            "Export du 5 mars\n\nid;type;surface;prix\n1;flat;65;210000\n",
+            "Portefeuille;;;\nAu 5 mars;2026;;\nid;type;surface;prix\n1;flat;65;210000\n",
+            "Export du 5 mars, siège\r\n\r\nid;type;surface;prix\r\n1;flat;65;210000\r\n",
+        ] {
+            let (rows, form) = rows(text.as_bytes(), None, 64);
+            let rows = rows.unwrap();
+            assert_eq!(
+                rows,
+                [(4, ["1", "flat", "65", "210000"].map(str::to_owned).to_vec())]
+            );
+            assert_eq!(form.found().header_line, Some(3));
+        }
+        for text in [
+            "id;prix\n1;2\n",
+            "note\nid,type,surface,prix\n",
+            "a;b\n1;2;3;4;5\n6;7;8;9;10\n",
+            "adresse\nRue A, Mende, Lozère, France\nRue B, Mende, Lozère, France\n",
+            "adresse\n4 rue A, Mende, Lozère, France, Europe\n5 rue B, Mende, Lozère, France, Europe\n",
         ] {
             let form = SharedForm::default();
-            let mut rows = builder(text.as_bytes(), given, &form).from_reader(text.as_bytes());
-            let row = rows.records().next().unwrap().unwrap();
-            assert_eq!(row.iter().collect::<Vec<_>>(), cells);
-            assert_eq!(form.found().delimiter, Some(delimiter));
+            assert_eq!(
+                Splitter::new(text.as_bytes(), None, &form).preamble,
+                0,
+                "{text}"
+            );
+        }
+    }
+
+    proptest! {
+        /// The csv crate reads the same cells from the text as it is.
+        #[test]
+        fn cells_stay_as_they_are(text in "[ab;\"\n]{0,60}", bytes in 1usize..9) {
+            let text = format!("h;i\n{text}");
+            let mut plain = csv::ReaderBuilder::new();
+            let plain = plain.delimiter(b';').flexible(true).from_reader(text.as_bytes());
+            let expected: Vec<Vec<String>> = plain
+                .into_records()
+                .map(|row| row.unwrap().iter().map(str::to_owned).collect())
+                .collect();
+            if let Ok(found) = rows(text.as_bytes(), Some(b';'), bytes).0 {
+                let found: Vec<Vec<String>> = found.into_iter().map(|row| row.1).collect();
+                prop_assert_eq!(found, expected);
+            }
         }
     }
 }

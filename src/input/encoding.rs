@@ -1,13 +1,16 @@
 //! Converts text to UTF-8 while it is read, by the evidence of its bytes.
 //!
 //! A byte order mark decides. Without one, zero bytes in every second position mean UTF-16. Otherwise text is taken for
-//! UTF-8 until a byte is found that is not. If the file had no non-ASCII characters before that byte, the rest is
-//! Windows-1252 or Mac Roman, whichever gives more French letters. If it had some, single bytes that are not UTF-8 are
-//! read as Windows-1252 and counted, because parts of such files were pasted from elsewhere.
+//! UTF-8 until a byte is found that is not. If the file had no Latin letter or usual sign beyond ASCII before that byte,
+//! it is Windows-1252, ISO 8859-15 or Mac Roman, whichever gives more French letters and signs. (Two letters of such an
+//! encoding can look like one letter of a rare script.) If it had some, single bytes that are not UTF-8 are read as
+//! Windows-1252 and counted, because parts of such files were pasted from elsewhere.
 
 use std::io::{self, Read};
 
-use encoding_rs::{Decoder, Encoding, MACINTOSH, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use encoding_rs::{
+    Decoder, Encoding, ISO_8859_15, MACINTOSH, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252,
+};
 
 use crate::form::SharedForm;
 
@@ -65,15 +68,44 @@ pub fn by_name(name: &str) -> Option<&'static Encoding> {
     Encoding::for_label(label.as_bytes())
 }
 
-/// Chooses the single-byte encoding, Windows-1252 or Mac Roman, that gives more French letters for a text.
+/// Chooses the single-byte encoding that gives the most French letters and signs for a text: Windows-1252, ISO 8859-15
+/// or Mac Roman.
 pub fn single_byte_of(text: &[u8]) -> &'static Encoding {
     let count = |letters: &[u8]| text.iter().filter(|byte| letters.contains(byte)).count();
     if count(&MAC_LETTERS) > count(&WINDOWS_LETTERS) {
         MACINTOSH
+    } else if has_latin_9_sign(text) && count(&WINDOWS_SIGNS) == 0 {
+        ISO_8859_15
     } else {
         WINDOWS_1252
     }
 }
+
+/// Returns whether a text has the euro sign or the `œ` of ISO 8859-15 where French has them: after a digit or a blank, and
+/// after or before a letter.
+fn has_latin_9_sign(text: &[u8]) -> bool {
+    text.windows(3).any(|three| {
+        let [before, sign, after] = [three[0], three[1], three[2]];
+        let is_euro =
+            sign == LATIN_9_EURO && (before.is_ascii_digit() || matches!(before, b' ' | 0xa0));
+        let is_letter = |byte: u8| byte.is_ascii_alphabetic();
+        is_euro || matches!(sign, 0xbc | 0xbd) && is_letter(before) && is_letter(after)
+    })
+}
+
+/// Returns whether a text has a letter that only UTF-8 explains: Latin, or a usual sign.
+fn has_latin_letters(text: &str) -> bool {
+    text.chars().any(|sign| {
+        matches!(sign, '\u{a0}'..='\u{24f}' | '\u{300}'..='\u{36f}' | '\u{1e00}'..='\u{1eff}' | '\u{2000}'..='\u{26ff}')
+    })
+}
+
+/// The euro sign of ISO 8859-15, which other encodings use for a sign of no currency.
+const LATIN_9_EURO: u8 = 0xa4;
+/// Bytes that are signs of French texts in Windows-1252, and control characters in ISO 8859-15: € … ‘ ’ “ ” • – — œ Œ.
+const WINDOWS_SIGNS: [u8; 11] = [
+    0x80, 0x85, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x9c, 0x8c,
+];
 
 enum State {
     /// No byte of the text has been read.
@@ -154,13 +186,14 @@ impl<R: Read> Utf8Reader<R> {
             State::Decided(_) => self.decode(&bytes),
             State::Start => {}
             State::Utf8 { has_letters } => match std::str::from_utf8(&bytes) {
-                Ok(_) => {
-                    *has_letters = *has_letters || !bytes.is_ascii();
+                Ok(text) => {
+                    *has_letters = *has_letters || has_latin_letters(text);
                     self.text = bytes;
                 }
                 Err(error) => {
                     let valid = error.valid_up_to();
-                    let had_letters = *has_letters || !bytes[..valid].is_ascii();
+                    let before = std::str::from_utf8(&bytes[..valid]).unwrap_or_default();
+                    let had_letters = *has_letters || has_latin_letters(before);
                     *has_letters = had_letters;
                     if error.error_len().is_none() && !self.is_ended {
                         self.pending = bytes.split_off(valid);
@@ -168,9 +201,8 @@ impl<R: Read> Utf8Reader<R> {
                     } else if had_letters {
                         self.convert_mixed(&bytes);
                     } else {
-                        self.text.extend_from_slice(&bytes[..valid]);
-                        self.decide(single_byte_of(&bytes[valid..]));
-                        self.decode(&bytes[valid..]);
+                        self.decide(single_byte_of(&bytes));
+                        self.decode(&bytes);
                     }
                 }
             },
@@ -285,6 +317,21 @@ mod tests {
             assert_eq!(text, TEXT, "{name}");
             assert_eq!(form.found().encoding.as_deref(), Some(name));
         }
+    }
+
+    #[test]
+    fn letters_that_look_like_those_of_a_rare_script_decide_nothing() {
+        let (text, form) = read(b"1;3 rue de l\xd5\x8eglise\r2;Saint-\x83tienne\r");
+        assert_eq!(text, "1;3 rue de l’église\r2;Saint-Étienne\r");
+        assert_eq!(form.found().encoding.as_deref(), Some("macintosh"));
+    }
+
+    #[test]
+    fn the_euro_sign_of_latin_9_is_one() {
+        let (text, form) = read(b"prix;ville\n245 000 \xa4;S\xe8te\n1;Sacr\xe9-C\xbdur\n");
+        assert_eq!(text, "prix;ville\n245 000 €;Sète\n1;Sacré-Cœur\n");
+        assert_eq!(form.found().encoding.as_deref(), Some("ISO-8859-15"));
+        assert_eq!(encoding(b"245 000 \x80;S\xe8te\n"), "windows-1252");
     }
 
     #[test]

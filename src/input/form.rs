@@ -20,6 +20,9 @@ pub struct FileForm {
     /// Delimiter of the cells of a text; `None` for files that are not delimited text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<char>,
+    /// Line of the header, if lines above it were skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header_line: Option<u64>,
     /// Decimal mark of its numbers; `None` if they do not show it, or show both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decimal_mark: Option<char>,
@@ -35,6 +38,7 @@ impl FileForm {
         let is_plain = self.delimiter.is_none_or(is_usual)
             && self.containers.iter().all(|container| container == "gzip")
             && self.encoding.as_deref().is_none_or(|name| name == "UTF-8")
+            && self.header_line.is_none()
             && self.other_bytes == 0;
         !is_plain
     }
@@ -58,6 +62,10 @@ impl std::fmt::Display for FileForm {
             '\t' => "cells separated by tabs".to_owned(),
             other => format!("cells separated by {other}"),
         }));
+        parts.extend(
+            self.header_line
+                .map(|line| format!("header in line {line}")),
+        );
         parts.extend(
             self.decimal_mark
                 .map(|mark| format!("decimals after {mark}")),
@@ -100,6 +108,10 @@ impl SharedForm {
         if !form.is_spreadsheet() {
             form.delimiter = Some(char::from(delimiter));
         }
+    }
+
+    pub(crate) fn set_header_line(&self, line: u64) {
+        self.0.lock().header_line = Some(line);
     }
 
     /// Records the decimal mark.

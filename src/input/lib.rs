@@ -2,15 +2,16 @@
 //!
 //! [`open`] unpacks a source (gzip, zip, zstd) and converts a spreadsheet to CSV, Arrow to Parquet, and text to UTF-8.
 //! It returns delimited text, JSON or Parquet for the caller's reader. [`missing`] knows the markers for empty cells,
-//! [`delimited`] splits text into cells, [`number`] and [`quantity`] read numbers and amounts, and [`words`] reads yes
-//! and no, storeys and classes of homes. [`typed`] converts delimited text to Parquet with types. [`xml`] reads the
-//! records of XML. [`reading`] reports how a file was interpreted.
+//! [`delimited`] splits text into cells, [`number`], [`quantity`] and [`day`] read numbers, amounts and days, and
+//! [`words`] reads yes and no, storeys and classes of homes. [`typed`] converts delimited text to Parquet with types.
+//! [`xml`] reads the records of XML. [`reading`] reports how a file was interpreted.
 //!
 //! Text that is already UTF-8 costs only one validation, far less than splitting it into cells.
 
 mod archive;
 mod arrow_file;
 mod bounds;
+pub mod day;
 pub mod delimited;
 mod encoding;
 mod error;

@@ -3,6 +3,7 @@
 //! A single comma or point may mark decimals or thousands. It marks decimals, unless exactly three digits follow it and
 //! the caller knows that the column uses the other sign for decimals, or that its values have no third decimal.
 
+use crate::day::{is_month_first, month_first_reason};
 use crate::form::FileForm;
 
 /// What a lone separator followed by exactly three digits means: `1.200`, `245,000`.
@@ -197,6 +198,8 @@ impl DecimalEvidence {
 pub struct FileDecimals {
     columns: Vec<DecimalEvidence>,
     is_spreadsheet: bool,
+    /// Why the days of a column cannot be read, if one has the month before the day.
+    month_first: Option<String>,
 }
 
 impl FileDecimals {
@@ -206,6 +209,7 @@ impl FileDecimals {
         Self {
             columns: vec![DecimalEvidence::default(); columns],
             is_spreadsheet: form.is_spreadsheet(),
+            month_first: None,
         }
     }
 
@@ -217,6 +221,18 @@ impl FileDecimals {
         if let Some(evidence) = self.columns.get_mut(column) {
             evidence.observe(cell);
         }
+    }
+
+    /// Takes a cell of a named column of days into account.
+    pub fn observe_day(&mut self, column: &str, cell: &str) {
+        if self.month_first.is_none() && is_month_first(cell) {
+            self.month_first = Some(format!("{column}: {}", month_first_reason(cell)));
+        }
+    }
+
+    /// Returns why the days of a column cannot be read, if one has the month before the day.
+    pub fn month_first(&self) -> Option<&str> {
+        self.month_first.as_deref()
     }
 
     /// Returns what a lone separator before three digits means in a column, from the evidence of the column, else of

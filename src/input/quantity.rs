@@ -13,6 +13,8 @@ pub enum NumberKind {
     Area,
     /// Degrees, which have many decimals.
     Degrees,
+    /// Days, which are no numbers: only the order of day and month is looked at.
+    Day,
     /// Other numbers.
     Plain,
 }
@@ -22,6 +24,8 @@ impl NumberKind {
     pub fn of_field(name: &str) -> Self {
         if name.ends_with("_eur") {
             Self::Amount
+        } else if name.contains("date") {
+            Self::Day
         } else if name.contains("surface") {
             Self::Area
         } else if ["lat", "lon", "latitude", "longitude"].contains(&name) {
@@ -48,13 +52,13 @@ pub fn plain(
     lone: LoneSeparator,
 ) -> Result<Cow<'_, str>, TwoReadings> {
     let is_plain = |sign: char| sign.is_ascii_digit() || matches!(sign, '-' | '+');
-    if kind == NumberKind::Degrees || cell.chars().all(is_plain) {
+    if matches!(kind, NumberKind::Degrees | NumberKind::Day) || cell.chars().all(is_plain) {
         return Ok(Cow::Borrowed(cell));
     }
     let read = |lone| match kind {
         NumberKind::Amount => euros(cell, None),
         NumberKind::Area => square_metres(cell, Some(lone)),
-        NumberKind::Degrees | NumberKind::Plain => number::read(cell, lone),
+        NumberKind::Degrees | NumberKind::Day | NumberKind::Plain => number::read(cell, lone),
     };
     match read(lone) {
         Some(number) => Ok(Cow::Owned(number.to_string())),

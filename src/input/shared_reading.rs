@@ -1,12 +1,13 @@
 //! Tracks how a file is interpreted while its rows are read, and how its number columns are written.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use toise_base::bounded::RecordEnds;
 
+use crate::day::{is_month_first, month_first_reason};
 use crate::form::SharedForm;
 use crate::missing::{self, MissingCounts};
 use crate::number::FileDecimals;
@@ -94,7 +95,7 @@ impl NumberColumns {
     /// Reads all rows to find out how the columns of these kinds write numbers, and records the decimal mark in `form`.
     ///
     /// # Errors
-    /// A row cannot be read.
+    /// A row cannot be read, or a day has the month before it.
     pub fn observe<R: Read>(
         kinds: Vec<Option<NumberKind>>,
         mut rows: csv::Reader<R>,
@@ -106,8 +107,12 @@ impl NumberColumns {
         while rows.read_record(&mut record)? {
             ends.mark();
             let cells = record.iter().zip(&kinds).enumerate();
-            for (column, (cell, _)) in cells.filter(|(_, (_, kind))| kind.is_some()) {
-                decimals.observe(column, cell);
+            for (column, (cell, kind)) in cells {
+                match kind {
+                    Some(NumberKind::Day) => check_day_order(cell, record.position())?,
+                    Some(_) => decimals.observe(column, cell),
+                    None => {}
+                }
             }
         }
         form.set_decimal_mark(decimals.mark());
@@ -126,4 +131,13 @@ impl NumberColumns {
             _ => Ok(Cow::Borrowed(cell)),
         }
     }
+}
+
+fn check_day_order(cell: &str, position: Option<&csv::Position>) -> io::Result<()> {
+    if !is_month_first(cell) {
+        return Ok(());
+    }
+    let line = position.map_or(0, csv::Position::line);
+    let reason = format!("line {line}: {}", month_first_reason(cell));
+    Err(io::Error::new(io::ErrorKind::InvalidData, reason))
 }

@@ -19,14 +19,17 @@ use tempfile::{NamedTempFile, TempPath};
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 
 use crate::SharedForm;
+use crate::delimited::{EvenText, Splitter};
 use crate::missing;
 use crate::number::{self, DecimalEvidence, LoneSeparator};
-use crate::words;
+use crate::{day, words};
 
 /// Message for a file without rows.
 pub const NO_ROWS: &str = "no rows: check that it is the right file, and has rows after its header";
 /// Rows per batch.
 const BATCH_ROWS: usize = 8_192;
+/// Bytes of the longest day in digits: `2024-12-31`.
+const DAY_LENGTH_MAX: usize = 10;
 /// Maximum digits for which every whole number fits into 64 bits.
 const INTEGER_DIGITS_MAX: usize = 18;
 /// Words in the name of a column that holds codes, in lower case.
@@ -184,7 +187,7 @@ impl ColumnEvidence {
             self.is_ambiguous |= number::read(cell, LoneSeparator::Unknown).is_none();
         } else if cell.eq_ignore_ascii_case("true") || cell.eq_ignore_ascii_case("false") {
             self.flags += 1;
-        } else if day(cell).is_some() {
+        } else if day_number(cell).is_some() {
             self.days += 1;
         } else if moment(cell).is_some() {
             self.moments += 1;
@@ -226,10 +229,10 @@ impl ColumnEvidence {
     }
 }
 
-/// Parses a day as days since 1970-01-01.
-fn day(cell: &str) -> Option<i32> {
-    let iso = (cell.len() == 10).then(|| words::iso_day(cell)).flatten()?;
-    Date32Type::parse(&iso)
+/// Parses a day as days since 1970-01-01. Digits alone are a number, and a text with a time of day is no day.
+fn day_number(cell: &str) -> Option<i32> {
+    let is_day = cell.len() <= DAY_LENGTH_MAX && !cell.bytes().all(|byte| byte.is_ascii_digit());
+    Date32Type::parse(&is_day.then(|| day::iso(cell)).flatten()?)
 }
 
 /// Parses a timestamp as milliseconds since 1970-01-01.
@@ -247,7 +250,7 @@ fn is_zoned(cell: &str) -> bool {
 
 /// The rows of a delimited text.
 struct Rows {
-    rows: csv::Reader<RecordBound<Box<dyn Read>>>,
+    rows: csv::Reader<EvenText<RecordBound<Box<dyn Read>>>>,
     ends: RecordEnds,
     header: Vec<String>,
 }
@@ -255,9 +258,9 @@ struct Rows {
 impl Rows {
     fn open(mut text: Box<dyn BufRead + Send>, form: &SharedForm) -> Result<Self, String> {
         let start = text.fill_buf().map_err(|error| error.to_string())?;
-        let builder = crate::delimited::builder(start, None, form);
+        let splitter = Splitter::new(start, None, form);
         let (text, ends) = RecordBound::new(Box::new(text) as Box<dyn Read>);
-        let mut rows = builder.from_reader(text);
+        let mut rows = splitter.reader(text);
         let names = rows.headers().map_err(explain)?;
         check_columns(names.len())?;
         let mut header: Vec<String> = Vec::with_capacity(names.len());
@@ -397,9 +400,9 @@ impl ColumnBuilder {
             Self::Number(values, lone) => {
                 values.append_option(trimmed.and_then(|cell| number::read(cell, *lone)));
             }
-            Self::Day(values) => values.append_option(trimmed.and_then(day)),
+            Self::Day(values) => values.append_option(trimmed.and_then(day_number)),
             Self::Moment(values) => {
-                let midnight = |cell: &str| Some(i64::from(day(cell)?) * 86_400_000);
+                let midnight = |cell: &str| Some(i64::from(day_number(cell)?) * 86_400_000);
                 values.append_option(
                     trimmed.and_then(|cell| midnight(cell).or_else(|| moment(cell))),
                 );

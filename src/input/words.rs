@@ -1,4 +1,4 @@
-//! Reads values that people write as words in tables: yes and no, storeys, classes of homes, days.
+//! Reads values that people write as words in tables: yes and no, storeys, classes of homes.
 
 /// Spellings of yes, in lower case.
 const YES: [&str; 9] = ["1", "1.0", "true", "t", "yes", "y", "oui", "vrai", "o"];
@@ -43,9 +43,24 @@ pub fn flag(cell: &str) -> Option<bool> {
         .or_else(|| is(&NO).then_some(false))
 }
 
-/// Reads a storey: `3`, `3.0`, `RDC`, `3e`, `2ème étage`; `None` for any other text.
+/// Reads a storey: `3`, `3.0`, `RDC`, `3e`, `2ème étage`, `R+2`, `N-1`, `1er sous-sol`; `None` for any other text.
 pub fn storey(cell: &str) -> Option<i64> {
     let cell = cell.trim().to_lowercase();
+    if let Some(rest) = cell
+        .strip_suffix("sous-sol")
+        .or_else(|| cell.strip_suffix("sous sol"))
+    {
+        let depth = if rest.is_empty() {
+            Some(1)
+        } else {
+            storey(rest)
+        };
+        return depth.map(|depth| -depth);
+    }
+    let level = cell.strip_prefix(['r', 'n']);
+    if let Some(level) = level.filter(|level| level.starts_with(['+', '-'])) {
+        return level.parse().ok();
+    }
     if GROUND.iter().any(|word| cell.starts_with(word)) {
         return Some(0);
     }
@@ -79,25 +94,6 @@ pub fn home_class(cell: &str) -> Option<HomeClass> {
     }
 }
 
-/// Returns a day as `yyyy-mm-dd` if it is written like that or as `dd/mm/yyyy`, with or without a time of day. The day
-/// is not checked against the calendar. Years of two digits are not read, because their century is ambiguous.
-pub fn iso_day(cell: &str) -> Option<String> {
-    let cell = cell.trim();
-    let day = cell.get(..10)?;
-    let is_alone = cell.len() == 10 || cell[10..].starts_with(['T', ' ']);
-    let bytes = day.as_bytes();
-    let digits = |range: std::ops::Range<usize>| bytes[range].iter().all(u8::is_ascii_digit);
-    if !is_alone {
-        return None;
-    }
-    if bytes[4] == b'-' && bytes[7] == b'-' && digits(0..4) && digits(5..7) && digits(8..10) {
-        return Some(day.to_owned());
-    }
-    let is_french = matches!(bytes[2], b'/' | b'.' | b'-') && bytes[5] == bytes[2];
-    (is_french && digits(0..2) && digits(3..5) && digits(6..10))
-        .then(|| format!("{}-{}-{}", &day[6..], &day[3..5], &day[..2]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,22 +114,12 @@ mod tests {
             "4.0",
         ];
         assert_eq!(storeys.map(storey), [0, 0, 3, 3, 2, 1, -1, 4].map(Some));
-        assert_eq!(["", "haut", "3/5", "3e ou 4e"].map(storey), [None; 4]);
+        let levels = ["R+2", "N-1", "sous-sol", "1er sous-sol", "2e sous sol"];
+        assert_eq!(levels.map(storey), [2, -1, -1, -1, -2].map(Some));
+        let others = ["", "haut", "3/5", "3e ou 4e", "5 étages", "5-Mar", "nord"];
+        assert_eq!(others.map(storey), [None; 7]);
         assert_eq!(home_class("Appartement T3"), Some(HomeClass::Flat));
         assert_eq!(home_class("Maison individuelle"), Some(HomeClass::House));
         assert_eq!(home_class("Local commercial"), None);
-    }
-
-    #[test]
-    fn days_are_iso_or_french_and_never_guessed() {
-        assert_eq!(iso_day("31/12/2024").as_deref(), Some("2024-12-31"));
-        assert_eq!(iso_day("31.12.2024").as_deref(), Some("2024-12-31"));
-        assert_eq!(
-            iso_day("2024-12-31T00:00:00").as_deref(),
-            Some("2024-12-31")
-        );
-        for cell in ["31/12/24", "45366", "2024-1-5", "31/12/20245", "été 2024 !"] {
-            assert_eq!(iso_day(cell), None, "{cell}");
-        }
     }
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::source::SourceLocation;
 use toise_base::reports;
+use toise_input::day::{is_month_first, month_first_reason};
 use toise_input::reading::LeftOutValues;
 use toise_input::{ReadFile, reading};
 use toise_lake::{ImportOutcome, Slice};
@@ -26,6 +27,9 @@ pub const OTHER_VALUES: &str = "other values";
 const WITHOUT_POSITION_SHARE: u64 = 10;
 /// Maximum length of a value in an example, characters.
 const VALUE_CHARS_MAX: usize = 80;
+
+/// Reason of a date that cannot be read.
+pub const DATE_UNREADABLE: &str = "date unreadable";
 
 /// Some rows of a file, converted to records of a table.
 #[derive(Debug)]
@@ -88,6 +92,22 @@ pub struct ConversionFindings {
 }
 
 impl ConversionFindings {
+    /// Returns the place of a date that proves that its column has the month before the day, and why such a column is not
+    /// read. Its other dates would be those of other days.
+    pub fn month_first(&self, file: &str) -> Option<(SourceLocation, String)> {
+        let rejected = self.rejected.get(DATE_UNREADABLE).into_iter();
+        let rejected = rejected.flat_map(|tally| &tally.examples);
+        let rejected = rejected.map(|one| (one.line, &one.column, &one.value));
+        let dropped = self.dropped.0.get(DATE_UNREADABLE).into_iter();
+        let dropped = dropped.flat_map(|count| &count.examples);
+        let dropped = dropped.map(|one| (one.line, &one.column, &one.value));
+        let (line, column, value) = rejected
+            .chain(dropped)
+            .find(|(_, _, value)| is_month_first(value))?;
+        let place = SourceLocation::line(file, line).column(column.clone());
+        Some((place, month_first_reason(value)))
+    }
+
     /// Counts a rejected row.
     pub fn reject(&mut self, reason: &'static str, place: &SourceLocation, value: &str) {
         tally(&mut self.rejected, reason, place, value);

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::lines::Line;
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 use toise_geocode::file::text::parse_delimiter;
+use toise_input::delimited::{EvenText, Splitter};
 use toise_input::{SharedForm, TextConversion};
 
 /// Encoding and delimiter of CSV files, if they are given.
@@ -45,7 +46,7 @@ impl CsvDialect {
 
 /// Reads the header and the rows of a CSV file.
 pub struct CsvRows<R> {
-    rows: csv::StringRecordsIntoIter<RecordBound<R>>,
+    rows: csv::StringRecordsIntoIter<EvenText<RecordBound<R>>>,
     ends: RecordEnds,
     header: Vec<String>,
 }
@@ -57,12 +58,9 @@ impl<R: BufRead> CsvRows<R> {
     /// The header cannot be read or has too many columns.
     pub fn new(mut input: R, dialect: &CsvDialect, form: &SharedForm) -> Result<Self, String> {
         let start = input.fill_buf().map_err(|error| error.to_string())?;
-        let mut builder = toise_input::delimited::builder(start, dialect.delimiter, form);
+        let splitter = Splitter::new(start, dialect.delimiter, form).trimmed();
         let (input, ends) = RecordBound::new(input);
-        let mut reader = builder
-            .flexible(false)
-            .trim(csv::Trim::All)
-            .from_reader(input);
+        let mut reader = splitter.reader(input);
         let header = reader.headers().map_err(|error| error.to_string())?;
         check_columns(header.len())?;
         Ok(Self {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, FromArgMatches, ValueEnum};
 use futures::StreamExt;
 
 use super::common::{CsvArgs, MissingArgs};
@@ -213,6 +213,23 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
         }
         Ok(())
     })
+}
+
+/// Writes the rows of a query over the data folder to a file whose extension names its format.
+///
+/// # Errors
+/// The query fails, or the file cannot be written.
+pub(super) fn write_rows(common: &Common, query: &str, path: &Path) -> CommandResult {
+    let command = SqlArgs::augment_args(Command::new("sql").no_binary_name(true));
+    let arguments = SqlArgs::from_arg_matches(&command.try_get_matches_from([query])?)?;
+    let source = SqlSource::open(common, &arguments)?;
+    let output = OutputFile::new(path.to_owned(), false);
+    let display = Display::new(SqlFormat::Table, None, Some(output), Formulas::Kept);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(answer(&source, query, &display))?;
+    Ok(())
 }
 
 /// Runs one statement and shows its rows. Returns their number and the duration in seconds.

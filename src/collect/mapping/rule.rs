@@ -149,7 +149,7 @@ impl RowRule {
         paths
     }
 
-    /// Adds the numbers that the rule reads from a row to `decimals`, as evidence for the rule's column at index
+    /// Adds the numbers and days that the rule reads from a row to `decimals`, as evidence for the rule's column at index
     /// `place`.
     pub fn observe<'r>(
         &'r self,
@@ -158,7 +158,7 @@ impl RowRule {
         place: usize,
         decimals: &mut FileDecimals,
     ) {
-        if !self.value.reads_numbers() {
+        if !self.value.reads_numbers() && !self.value.reads_days() {
             return;
         }
         let paths = match &self.source {
@@ -171,8 +171,10 @@ impl RowRule {
                 if is_empty(&value, empty) {
                     continue;
                 }
-                if let Some(text) = self.value.number_text(&value) {
-                    decimals.observe(place, text);
+                match self.value.number_text(&value) {
+                    Some(text) if self.value.reads_days() => decimals.observe_day(&path.name, text),
+                    Some(text) => decimals.observe(place, text),
+                    None => {}
                 }
             }
         }

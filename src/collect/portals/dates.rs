@@ -1,9 +1,10 @@
 //! Reads dates and times as files and pages write them.
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
 
 use crate::page::french::tokens::{Token, tokens};
 use toise_contract::listings::codes::Timestamp;
+use toise_input::day;
 
 /// Name of the format for seconds since 1970.
 const UNIX: &str = "unix";
@@ -11,7 +12,7 @@ const UNIX: &str = "unix";
 const UNIX_MS: &str = "unix-ms";
 
 /// Formats tried if a rule names none, after those of the contract.
-const USUAL: [&str; 13] = [
+const USUAL: [&str; 8] = [
     "%Y-%m-%d %H:%M:%S%.f%:z",
     "%Y-%m-%d %H:%M:%S%.f",
     "%Y-%m-%dT%H:%M:%S%.f",
@@ -20,12 +21,9 @@ const USUAL: [&str; 13] = [
     "%d/%m/%Y %H:%M",
     "%d/%m/%Y à %H:%M",
     "%d/%m/%Y à %Hh%M",
-    "%d/%m/%Y",
-    "%d-%m-%Y",
-    "%d.%m.%Y",
-    "%Y/%m/%d",
-    "%Y%m%d",
 ];
+/// First year of dates in the usual formats: two digits of a year name two centuries.
+const YEAR_MIN: i32 = 1_000;
 
 /// Names and abbreviations of the months in dates in words, without accents.
 const MONTHS: [&[&str]; 12] = [
@@ -64,12 +62,18 @@ pub(super) fn read(text: &str, formats: &[String]) -> Option<String> {
     let moment = match formats {
         [] => Timestamp::parse(text)
             .or_else(|| USUAL.iter().find_map(|format| by_format(text, format)))
+            .filter(|moment| moment.get().year() >= YEAR_MIN)
+            .or_else(|| day::read(text).and_then(midnight))
             .or_else(|| number_of_seconds(text))
             .or_else(|| DateTime::parse_from_rfc2822(text).ok().map(moment))
             .or_else(|| in_words(text)),
         formats => formats.iter().find_map(|format| by_format(text, format)),
     };
     moment.map(|moment| moment.to_string())
+}
+
+fn midnight(day: NaiveDate) -> Option<Timestamp> {
+    Some(Timestamp::new(day.and_hms_opt(0, 0, 0)?.and_utc()))
 }
 
 fn moment(moment: DateTime<chrono::FixedOffset>) -> Timestamp {
@@ -140,6 +144,8 @@ mod tests {
                 "2026-03-09T15:42:45.427Z",
             ),
             ("07/03/2026", "2026-03-07T00:00:00.000Z"),
+            ("7-mars-2026", "2026-03-07T00:00:00.000Z"),
+            ("20260307", "2026-03-07T00:00:00.000Z"),
             ("07/03/2026 à 18h30", "2026-03-07T18:30:00.000Z"),
             ("7 mars 2026", "2026-03-07T00:00:00.000Z"),
             ("Publiée le 1er août 2025", "2025-08-01T00:00:00.000Z"),
@@ -148,7 +154,15 @@ mod tests {
         ] {
             assert_eq!(read(text, &[]).as_deref(), Some(day), "{text}");
         }
-        for text in ["", "hier", "03/2026", "31/02/2026", "12"] {
+        for text in [
+            "",
+            "hier",
+            "03/2026",
+            "31/02/2026",
+            "12",
+            "07/03/26",
+            "07/03/26 18:30",
+        ] {
             assert_eq!(read(text, &[]), None, "{text}");
         }
     }

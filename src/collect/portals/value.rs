@@ -225,7 +225,12 @@ impl ValueRule {
             && matches!(self.reading, Amount | Area | Number | LatLng | LngLat)
     }
 
-    /// Returns the part of a value that is read as a number.
+    /// Returns whether it reads days whose order the column decides.
+    pub(crate) fn reads_days(&self) -> bool {
+        self.reading == ValueFormat::Date && self.map.is_empty() && self.formats.is_empty()
+    }
+
+    /// Returns the part of a value that is read as a number or a day.
     pub(crate) fn number_text<'v>(&self, value: &'v Value) -> Option<&'v str> {
         value.as_str().and_then(|text| self.matched(text))
     }
@@ -443,13 +448,13 @@ impl ValueRule {
                     || {
                         // Reads a number among other words, but not an area that can be read in two ways.
                         let is_area = quantity::square_metres(text, Some(LoneSeparator::French));
-                        is_area.is_none().then(|| french::number(text)).flatten()
+                        is_area.is_none().then(|| french::area(text)).flatten()
                     },
                 ),
             ),
             ValueFormat::Number => scaled(match self.lone {
                 Some(lone) if number::has_two_readings(text) => number::read(text, lone),
-                _ => plain().or_else(|| french::number(text)),
+                _ => plain().or_else(|| french::single_number(text)),
             }),
             ValueFormat::Floor => {
                 let storey = words::storey(text).map(|storey| storey as f64);

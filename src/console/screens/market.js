@@ -3,7 +3,8 @@
 import { may } from "../api.js";
 import { comparedYears } from "../comparison.js";
 import { DATASETS } from "../datasets.js";
-import { AREA, geometryOf, ringOf } from "../drawing.js";
+import { ANYWHERE, PlaceButton, onlyPlace, placeOf as conditionsOn, useOutline } from "../areas.js";
+import { AREA } from "../drawing.js";
 import { FilterChips } from "../filterchips.js";
 import { filtersOf, merged, onlyFilters, parameter, useFields, withoutFilters } from "../filters.js";
 import { number, word } from "../language.js";
@@ -58,8 +59,8 @@ function DatasetMap({ name, parameters, set }) {
   const dataset = DATASETS[name];
   const fields = useFields(dataset.path, dataset.inner);
   const given = fields.value && filtersOf(fields.value, parameters);
-  const ring = ringOf(parameters[AREA]);
-  const chosen = ring ? merged(given ?? {}, dataset.within(geometryOf(ring))) : given;
+  const place = conditionsOn(parameters);
+  const chosen = place ? merged(given ?? {}, dataset.within(place)) : given;
   const filters = chosen && dataset.base ? merged(dataset.base, chosen) : chosen ?? dataset.base;
   const years = useYears(dataset.dates);
   const by = parameters.by === "areas" || parameters.figure === "change" ? "areas" : "hexagons";
@@ -75,7 +76,7 @@ function DatasetMap({ name, parameters, set }) {
   const handle = useRef(null);
   const [isTall, setTall] = useState(false);
   const [isDrawing, setDrawing] = useState(false);
-  const draws = word(ring ? "removeArea" : isDrawing ? "cancelArea" : "drawArea");
+  const outline = useOutline(parameters[AREA]);
   const [opened, setOpened] = useState(null);
   const [listed, setListed] = useState([]);
   const [lit, setLit] = useState(null);
@@ -98,7 +99,7 @@ function DatasetMap({ name, parameters, set }) {
     <${MapView} dataset=${name} by=${by} figure=${figure} filters=${later ?? (filters && dataset.toTiles(filters))} earlier=${earlier} view=${view} inset=${inset} handle=${handle}
       isReady=${Boolean(fields.value) && Boolean(compared) === isCompared}
       spots=${spots} lit=${opened?.record ? dataset.card(opened.record).id : lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen}
-      area=${ring && parameters[AREA]} isDrawing=${isDrawing} onDrawn=${(drawn) => { setDrawing(false); set({ [AREA]: drawn ?? "" }); }}
+      outline=${outline} isDrawing=${isDrawing} onDrawn=${(drawn) => { setDrawing(false); set({ [AREA]: drawn ?? "" }); }}
       onMove=${(to) => set({ lat: to.lat.toFixed(5), lon: to.lon.toFixed(5), zoom: to.zoom.toFixed(2) })} />
     <section class=${isTall ? "panel tall" : "panel"} aria-label=${word("results")}>
       <button type="button" class="grab" aria-label=${word("resize")} aria-expanded=${String(isTall)} onClick=${() => setTall(!isTall)}></button>
@@ -111,16 +112,16 @@ function DatasetMap({ name, parameters, set }) {
       </div>
       ${opened?.record ? html`<${Record} name=${name} record=${opened.record} close=${() => setOpened(null)} />`
         : opened?.area && html`<${Place} area=${opened.area} close=${() => setOpened(null)} />`}
-      ${fields.value && html`<${Results} isHidden=${Boolean(opened)} key=${name} name=${name} filters=${filters} view=${view} isInArea=${Boolean(ring)} lit=${lit} onLit=${setLit} onList=${setListed}
-            onPick=${(record) => setOpened({ record })} alert=${name === "properties" && may("alerts") && `#/alerts?new=1&${new URLSearchParams({ ...onlyFilters(parameters), ...(ring && { [AREA]: parameters[AREA] }) })}`}
-            onClear=${chosen && (() => set({ ...withoutFilters(parameters), [AREA]: "" }))} />`}
+      ${fields.value && html`<${Results} isHidden=${Boolean(opened)} key=${name} name=${name} filters=${filters} view=${view} isInArea=${Boolean(place?.area)} lit=${lit} onLit=${setLit} onList=${setListed}
+            onPick=${(record) => setOpened({ record })} alert=${name === "properties" && may("alerts") && `#/alerts?new=1&${new URLSearchParams({ ...onlyFilters(parameters), ...onlyPlace(parameters) })}`}
+            onClear=${chosen && (() => set({ ...withoutFilters(parameters), ...ANYWHERE }))} />`}
     </section>
     <div class="maptools">
       <${Segments} label=${word("gathered")} value=${by} onChange=${(one) => set({ by: one, ...(one === "hexagons" && isCompared && { figure: "" }) })}
         values=${[["hexagons", word("hexagons")], ["areas", word(view && view.zoom >= COMMUNES_ZOOM ? "communes" : "departments")]]} />
       ${figures.length > 1 && html`<${Segments} label=${word("colour")} value=${figure} values=${figures.map((one) => [one, word(`figure.${one}.short`)])} onChange=${(one) => set({ figure: one, ...(one === "change" && anyDate()) })} />`}
-      <button type="button" class="compact" aria-pressed=${String(isDrawing)} aria-label=${draws} onClick=${() => (ring ? set({ [AREA]: "" }) : setDrawing(!isDrawing))}>
-        <${Icon} name="area" small /><span class="wide">${draws}</span></button>
+      ${isDrawing ? html`<button type="button" class="compact" aria-label=${word("cancelArea")} onClick=${() => setDrawing(false)}><${Icon} name="area" small /><span class="wide">${word("cancelArea")}</span></button>`
+        : html`<${PlaceButton} parameters=${parameters} set=${set} onDraw=${() => setDrawing(true)} />`}
       <${Popover} className="compact" content="menu" label=${word("overseas")} button=${html`<${Icon} name="globe" small /><span class="wide">${word("overseas")}</span>`}>
         ${(close) => html`<button type="button" onClick=${() => { close(); set({ lat: "", lon: "", zoom: "" }); }}>${word("mainland")}</button>
           ${Object.entries(OVERSEAS).map(([place, [lon, lat, zoom]]) => html`<button type="button" onClick=${() => { close(); set({ lon, lat, zoom }); }}>${place}</button>`)}`}<//>

@@ -4,7 +4,7 @@
 import { KINDS } from "../alertlist.js";
 import { call } from "../api.js";
 import { DATASETS } from "../datasets.js";
-import { AREA, geometryOf, ringOf } from "../drawing.js";
+import { ANYWHERE, placeOf, placeText } from "../areas.js";
 import { FilterChips } from "../filterchips.js";
 import { filtersOf, merged, useFields, withoutFilters } from "../filters.js";
 import { number, word } from "../language.js";
@@ -27,9 +27,9 @@ export function NewAlert({ parameters, set, onMade }) {
   const [fault, setFault] = useState(null);
   const fields = useFields("/v2/protected/properties/search", ["search", "filterProperty"]);
   const given = fields.value && filtersOf(fields.value, parameters);
-  const ring = ringOf(parameters[AREA]);
-  const inArea = ring ? DATASETS.properties.within(geometryOf(ring)) : {};
-  const search = { filterProperty: [given ?? {}, inArea].reduce(merged, HOMES_FOR_SALE) };
+  const place = placeOf(parameters);
+  const inPlace = place ? DATASETS.properties.within(place) : {};
+  const search = { filterProperty: [given ?? {}, inPlace].reduce(merged, HOMES_FOR_SALE) };
   const create = async (event) => {
     event.preventDefault();
     const of = new FormData(event.target);
@@ -37,20 +37,20 @@ export function NewAlert({ parameters, set, onMade }) {
       const { data } = await call("PUT", BASE, { search_query: search, match: ["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"], search_name: of.get("name"), webhook_url: of.get("url") });
       toast(word("isCreated", { name: of.get("name") }));
       onMade();
-      set({ ...withoutFilters(parameters), [AREA]: "", new: "", alert: data?.alert_id ?? "" }, true);
+      set({ ...withoutFilters(parameters), ...ANYWHERE, new: "", alert: data?.alert_id ?? "" }, true);
     } catch (error) {
       setFault(error.message);
     }
   };
   return html`<${Head} title=${word("newAlertTitle")} about=${word("newAlertAbout")}>
-      <button type="button" class="quiet" onClick=${() => set({ ...withoutFilters(parameters), [AREA]: "", new: "" }, true)}>${word("cancel")}</button><//>
+      <button type="button" class="quiet" onClick=${() => set({ ...withoutFilters(parameters), ...ANYWHERE, new: "" }, true)}>${word("cancel")}</button><//>
     <div class="grid2 newalert">
       <form class="card form" onSubmit=${create}>
         <h2>${word("alertSearch")}</h2>
         <${Waiting} of=${fields} lines=${2} />
         ${fields.value && html`<${FilterChips} fields=${fields.value} usual=${USUAL} parameters=${parameters} set=${set} />`}
-        ${ring && html`<div class="row spread"><span><${Icon} name="area" small /> ${word("areaChosen")}</span>
-          <button type="button" class="quiet compact" onClick=${() => set({ [AREA]: "" })}>${word("removeArea")}</button></div>`}
+        ${place && html`<div class="row spread"><span><${Icon} name="area" small /> ${word("areaChosen", { place: placeText(parameters) })}</span>
+          <button type="button" class="quiet compact" onClick=${() => set(ANYWHERE)}>${word("removeArea")}</button></div>`}
         <h2>${word("alertReceiver")}</h2>
         <${Field} label=${word("name")}><input name="name" required maxlength="100" placeholder=${word("alertNameHint")} /><//>
         <${Field} label=${word("webhook")}><input name="url" type="url" required placeholder="https://example.com/toise" /><//>

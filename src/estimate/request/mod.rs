@@ -26,6 +26,7 @@ use toise_contract::fault::Fault;
 use toise_contract::fields::{FieldKind, Taken, Values, read, read_part, read_value};
 use toise_contract::walk::JsonPath;
 use toise_geo::plausible::check_position;
+use toise_input::day;
 use toise_input::number::{self, LoneSeparator};
 use toise_input::words::{self, HomeClass};
 use toise_opendata::portfolio::RowFault;
@@ -183,7 +184,7 @@ fn value(field: &HomeField, cell: &str) -> Value {
         FieldKind::Flag => words::flag(cell).map_or_else(|| text(cell), Value::Bool),
         FieldKind::OneOf(_) => text(&word(field.input, cell)),
         FieldKind::List(_) => Value::Array(vec![text(cell)]),
-        _ => text(&words::iso_day(cell).unwrap_or_else(|| cell.to_owned())),
+        _ => text(&day::iso(cell).unwrap_or_else(|| cell.to_owned())),
     }
 }
 

@@ -64,7 +64,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 57] = files![
+static OWN: [PageFile; 58] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -73,6 +73,7 @@ static OWN: [PageFile; 57] = files![
     "advertcolumns.js": "text/javascript",
     "alertlist.js": "text/javascript",
     "api.js": "text/javascript",
+    "areas.js": "text/javascript",
     "comparison.js": "text/javascript",
     "datasets.js": "text/javascript",
     "drawing.js": "text/javascript",

@@ -28,9 +28,6 @@ const SURFACE_M2: RangeInclusive<f64> = 8.0..=500.0;
 const RENT_EUR: RangeInclusive<f64> = 80.0..=30_000.0;
 /// Maximum days since a home was last on offer.
 const AGE_DAYS_MAX: i32 = 3 * 365;
-/// Maximum difference in degrees between a position and its commune's centre for the two to count as equal: the table
-/// of places has three decimals.
-const CENTRE_ROUNDING_DEG: f64 = 0.000_51;
 
 /// A home to rent.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +149,7 @@ fn read_rows(rentals: &mut Rentals, rows: &SelectedRows<'_>, today: i32) -> Resu
         });
         let rental = || {
             let (place, class) = (place?, classes.of(row)?);
-            let position = position.filter(|position| !is_at_centre(place, *position));
+            let position = position.filter(|position| !place.is_centre(*position));
             let surface_m2 = total
                 .or(living)
                 .filter(|surface| SURFACE_M2.contains(surface))?;
@@ -180,13 +177,6 @@ fn read_rows(rentals: &mut Rentals, rows: &SelectedRows<'_>, today: i32) -> Resu
         }
     });
     Ok(())
-}
-
-fn is_at_centre(place: &Place, (lat, lon): (f64, f64)) -> bool {
-    let differences = [lat - place.centre.0, lon - place.centre.1];
-    differences
-        .iter()
-        .all(|difference| difference.abs() <= CENTRE_ROUNDING_DEG)
 }
 
 fn day(moments: &ArrayRef, row: usize) -> Option<i32> {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::map::{CommuneRent, MapError};
 use toise_input::TextConversion;
+use toise_input::delimited::Splitter;
 use toise_input::number::{self, LoneSeparator};
 use toise_opendata::source::cell;
 
@@ -48,8 +49,7 @@ pub(super) fn read(path: &Path) -> Result<RentFile, MapError> {
         .reader
         .fill_buf()
         .map_err(|error| failed(error.to_string()))?;
-    let builder = toise_input::delimited::builder(start, None, &input.form);
-    let mut rows = builder.from_reader(input.reader);
+    let mut rows = Splitter::new(start, None, &input.form).reader(input.reader);
     let header = rows.headers().map_err(|error| failed(error.to_string()))?;
     let place = |name: &str| header.iter().position(|column| column.trim() == name);
     let missing: Vec<&str> = REQUIRED

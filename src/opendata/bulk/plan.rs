@@ -19,6 +19,7 @@ use crate::source::Block;
 use crate::{Dataset, MatchRequest};
 use toise_contract::fields::FieldKind;
 use toise_geocode::resolve::PostalAddress;
+use toise_input::day;
 use toise_input::number::{self, LoneSeparator};
 use toise_input::words;
 
@@ -255,7 +256,7 @@ fn value(cell: &str, kind: CellKind) -> Value {
             .and_then(Number::from_f64)
             .map_or_else(text, Value::Number),
         CellKind::Flag => words::flag(cell).map_or_else(text, Value::Bool),
-        CellKind::Day => words::iso_day(cell).map_or_else(text, Value::String),
+        CellKind::Day => day::iso(cell).map_or_else(text, Value::String),
     }
 }
 

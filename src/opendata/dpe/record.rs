@@ -29,8 +29,7 @@ use super::source::{DpeColumns, index_of};
 use super::stored::StoredDiagnostic;
 use crate::json_text::JsonObject;
 use crate::placing::{LOCATION_PRECISION, place};
-use crate::report::ConversionFindings;
-use crate::report::Converted;
+use crate::report::{ConversionFindings, Converted, DATE_UNREADABLE};
 use crate::source::cell::{code, date_of, day, decimal, json_number, published_day};
 use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
@@ -337,7 +336,7 @@ impl PublishedColumnBuilder {
                 values.append_option(date.as_ref().map(|(days, _)| *days));
                 return match date {
                     Some((_, text)) => record.text(name, &text),
-                    None => drop_value("date unreadable"),
+                    None => drop_value(DATE_UNREADABLE),
                 };
             }
         };

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::columns::{DvfColumns, DvfField, DvfForm, commune_code, parcel_code};
 use super::place::{department, parcel_today, row_place};
-use crate::report::ConversionFindings;
-use crate::source::cell::{code, day, decimal, euros};
+use crate::report::{ConversionFindings, DATE_UNREADABLE};
+use crate::source::cell::{code, day, decimal, euros, square_metres};
 use crate::source::{Block, SourceLocation, geometry};
 use toise_geo::projection::{in_france, to_degrees};
 
@@ -120,7 +120,7 @@ impl RowReader<'_> {
         if cell.is_empty() {
             return None;
         }
-        let number = decimal(cell).filter(|number| *number >= 0.0);
+        let number = square_metres(cell).filter(|number| *number >= 0.0);
         if number.is_none() {
             findings.drop_value(
                 "number unreadable or negative",
@@ -147,7 +147,7 @@ impl RowReader<'_> {
             let reason = if date.is_empty() {
                 "date missing"
             } else {
-                "date unreadable"
+                DATE_UNREADABLE
             };
             findings.reject(reason, &self.place(block, row, DvfField::Date), date);
             return None;

@@ -343,6 +343,9 @@ impl<'c> BlockConsumer<'c> {
             let place = SourceLocation::file(&self.context.file);
             Error::malformed(place, "the conversion of its rows stopped unexpectedly")
         })??;
+        if let Some((place, reason)) = converted.findings.month_first(&self.context.file) {
+            return Err(Error::malformed(place, reason));
+        }
         self.report.rows_kept += converted.rows_kept;
         self.report.placed += converted.placed;
         self.report.rows_not_asked_for += converted.rows_not_asked_for;

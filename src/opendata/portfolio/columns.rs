@@ -212,8 +212,9 @@ impl PortfolioColumns {
         let mut kinds = vec![None; width];
         for (column, field) in &self.fields {
             let field = &portfolio.fields[*field];
-            if portfolio.numbers.contains(field) {
-                kinds[*column] = Some(NumberKind::of_field(field));
+            let kind = NumberKind::of_field(field);
+            if kind == NumberKind::Day || portfolio.numbers.contains(field) {
+                kinds[*column] = Some(kind);
             }
         }
         kinds

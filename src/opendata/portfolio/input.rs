@@ -19,11 +19,9 @@ use super::columns::gives;
 use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
 use toise_base::bounded::{Lines, RecordBound, check_columns};
-use toise_base::delimiter::detect_delimiter;
+use toise_input::delimited::Splitter;
 use toise_input::quantity::TwoReadings;
-use toise_input::{
-    Input, NumberColumns, SharedForm, SharedReading, TextConversion, delimited, json,
-};
+use toise_input::{Input, NumberColumns, SharedReading, TextConversion, json};
 
 /// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
@@ -64,7 +62,7 @@ pub struct OpenPortfolio {
 
 enum PortfolioForm {
     Csv {
-        delimiter: u8,
+        splitter: Splitter,
         header: Arc<Header>,
         numbers: NumberColumns,
     },
@@ -125,11 +123,9 @@ impl OpenPortfolio {
         } else if first.is_none() {
             return Err(misfit("the file is empty".into()));
         } else {
-            let delimiter = detect_delimiter(&probe);
+            let splitter = Splitter::new(&probe, None, &input.form).flexible();
             let text = RecordBound::new(Cursor::new(&probe).chain(text));
-            let mut rows = delimited::builder(&probe, Some(delimiter), &input.form)
-                .flexible(true)
-                .from_reader(text.0);
+            let mut rows = splitter.reader(text.0);
             let header = rows.headers().map_err(|error| misfit(error.to_string()))?;
             check_columns(header.len()).map_err(misfit)?;
             let names: Vec<String> = header.iter().map(|cell| cell.trim().to_owned()).collect();
@@ -138,7 +134,7 @@ impl OpenPortfolio {
             let numbers = NumberColumns::observe(kinds, rows, &text.1, &input.form)
                 .map_err(|error| misfit(error.to_string()))?;
             let form = PortfolioForm::Csv {
-                delimiter,
+                splitter,
                 header: Arc::new(Header {
                     names: names.clone(),
                 }),
@@ -220,7 +216,7 @@ pub(super) fn read(
             read_imported(&portfolio_file.name, *format, portfolio, bar, &mut send)
         }
         PortfolioForm::Csv {
-            delimiter,
+            splitter,
             header,
             numbers,
         } => opened(portfolio, bar).and_then(|input| {
@@ -229,7 +225,7 @@ pub(super) fn read(
                 numbers,
                 reading: &portfolio_file.reading,
             };
-            rows.read(input.reader, *delimiter, &mut send)
+            rows.read(input.reader, splitter, &mut send)
         }),
         PortfolioForm::NdJson { header } => opened(portfolio, bar)
             .and_then(|input| read_json(input.reader, &portfolio_file.reading, header, &mut send)),
@@ -271,12 +267,10 @@ struct CsvRows<'p> {
 }
 
 impl CsvRows<'_> {
-    fn read(&self, text: impl Read, delimiter: u8, send: Sender<'_>) -> Result<(), Error> {
+    fn read(&self, text: impl Read, splitter: &Splitter, send: Sender<'_>) -> Result<(), Error> {
         let name = &self.reading.name;
         let (text, ends) = RecordBound::new(text);
-        let mut rows = delimited::builder(&[], Some(delimiter), &SharedForm::default())
-            .flexible(true)
-            .from_reader(text);
+        let mut rows = splitter.reader(text);
         let mut record = csv::StringRecord::new();
         let mut block = Block::new(Arc::clone(self.header));
         let mut faults = HashMap::new();

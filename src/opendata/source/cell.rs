@@ -1,9 +1,11 @@
-//! Parses text cells: decimals with point or comma, ISO and French dates, codes that lost their leading zeros, column
-//! names in any spelling.
+//! Parses text cells: numbers and amounts, days, codes that lost their leading zeros, column names in any spelling. What
+//! official files write is parsed at once; anything else as in every file (`toise_input`).
 
 use std::borrow::Cow;
 
+use chrono::Datelike;
 use toise_input::number::{self, LoneSeparator};
+use toise_input::quantity;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -20,15 +22,20 @@ pub fn decimal(cell: &str) -> Option<f64> {
     number::read(cell, LoneSeparator::Decimals)
 }
 
-/// Parses an amount in euros like [`decimal`]; a lone separator before three digits groups thousands, because an amount
-/// has no third decimal.
+/// Parses an amount in euros like [`decimal`], with or without its unit; a lone separator before three digits groups
+/// thousands, because an amount has no third decimal.
 pub fn euros(cell: &str) -> Option<f64> {
     let cell = cell.trim();
     let mut last = cell.bytes().rev();
     match last.nth(3) {
-        Some(b',' | b'.') => number::read(cell, LoneSeparator::Thousands),
-        _ => decimal(cell),
+        Some(b',' | b'.') => quantity::euros(cell, None),
+        _ => decimal(cell).or_else(|| quantity::euros(cell, None)),
     }
+}
+
+/// Parses an area in square metres like [`decimal`], with or without its unit.
+pub fn square_metres(cell: &str) -> Option<f64> {
+    decimal(cell).or_else(|| quantity::square_metres(cell, Some(LoneSeparator::Decimals)))
 }
 
 /// Converts a cell to a JSON number in its shortest notation, so that every source gives the same text: `315`, `315.0`,
@@ -102,8 +109,16 @@ fn is_json_number(text: &str) -> bool {
     at == bytes.len()
 }
 
-/// Parses a day written `yyyy-mm-dd` (a following time is ignored) or `dd/mm/yyyy`, as days since 1970-01-01.
+/// Parses a day, as days since 1970-01-01; a time of day after it is ignored.
 pub fn day(cell: &str) -> Option<i32> {
+    official_day(cell).or_else(|| {
+        let day = toise_input::day::read(cell)?;
+        days_from_civil(day.year(), day.month(), day.day())
+    })
+}
+
+/// Parses a day written `yyyy-mm-dd` or `dd/mm/yyyy`, perhaps before a time of day, as official files do.
+fn official_day(cell: &str) -> Option<i32> {
     let bytes = cell.trim().as_bytes();
     let number = |part: &[u8]| -> Option<i32> {
         part.iter().try_fold(0i32, |sum, byte| {
@@ -128,7 +143,6 @@ pub fn day(cell: &str) -> Option<i32> {
 }
 
 fn days_from_civil(year: i32, month: u32, day: u32) -> Option<i32> {
-    use chrono::Datelike;
     let date = chrono::NaiveDate::from_ymd_opt(year, month, day)?;
     (1900..=2200)
         .contains(&year)
@@ -143,7 +157,10 @@ const EPOCH_FROM_CE: i32 = 719_163;
 /// `2023-01-05T00:00:00`.
 pub fn published_day(cell: &str) -> Option<(i32, Cow<'_, str>)> {
     let cell = cell.trim();
-    let days = day(cell)?;
+    let Some(days) = official_day(cell) else {
+        let days = day(cell)?;
+        return Some((days, Cow::Owned(date_of(days).to_string())));
+    };
     let (date, time) = cell.split_at(10);
     let is_midnight = !time.contains(|sign: char| matches!(sign, '1'..='9'));
     let is_iso = date.as_bytes()[4] == b'-';
@@ -237,6 +254,12 @@ mod tests {
         for wrong in ["", "abc", "1,2,3", "NaN", "inf", "12 m2"] {
             assert_eq!(decimal(wrong), None, "{wrong}");
         }
+        for amount in ["208000 €", "€208,000.00", "208000 EUR", "208.000", "208000"] {
+            assert_eq!(euros(amount), Some(208_000.0), "{amount}");
+        }
+        for area in ["61 m²", "61,0", "61.0 m2", "61"] {
+            assert_eq!(square_metres(area), Some(61.0), "{area}");
+        }
     }
 
     #[test]
@@ -270,14 +293,9 @@ mod tests {
         assert_eq!(day("1970-01-02"), Some(1));
         assert_eq!(day("05/01/2023"), day("2023-01-05"));
         assert_eq!(day("2023-01-05T10:00:00Z"), day("2023-01-05"));
-        for wrong in [
-            "",
-            "2023-02-30",
-            "31/13/2023",
-            "05-01-2023",
-            "2023-01-0x",
-            "2023-01-051",
-        ] {
+        assert_eq!(day("5/1/2023"), day("2023-01-05"));
+        assert_eq!(day("05-janv.-2023"), day("2023-01-05"));
+        for wrong in ["", "2023-02-30", "31/13/2023", "2023-01-0x", "2023-01-051"] {
             assert_eq!(day(wrong), None, "{wrong}");
         }
         assert_eq!(date_of(1).to_string(), "1970-01-02");
@@ -291,6 +309,7 @@ mod tests {
             ("2023-01-05T00:00:00", Some("2023-01-05")),
             ("2023-01-05 00:00:00.000+00:00", Some("2023-01-05")),
             ("2023-01-05T08:00:00Z", Some("2023-01-05T08:00:00Z")),
+            ("5.1.2023", Some("2023-01-05")),
             ("31/02/2023", None),
             ("", None),
         ] {

@@ -8,13 +8,14 @@ use super::block::{Block, Header};
 use super::{BlockReader, Error, SourceLocation};
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 use toise_input::SharedForm;
+use toise_input::delimited::{EvenText, Splitter};
 
 /// Size of the buffer between decompression and splitting, bytes.
 const SPLIT_BUFFER_BYTES: usize = 256 << 10;
 
 /// A reader of delimited text.
 pub(super) struct DelimitedReader<R> {
-    rows: csv::Reader<RecordBound<R>>,
+    rows: csv::Reader<EvenText<RecordBound<R>>>,
     ends: RecordEnds,
     name: String,
     header: Arc<Header>,
@@ -32,9 +33,9 @@ impl<R: Read> DelimitedReader<R> {
         form: &SharedForm,
     ) -> Result<Self, Error> {
         let (source, ends) = RecordBound::new(source);
-        let mut rows = toise_input::delimited::builder(probe, None, form)
-            .buffer_capacity(SPLIT_BUFFER_BYTES)
-            .from_reader(source);
+        let mut rows = Splitter::new(probe, None, form)
+            .buffered(SPLIT_BUFFER_BYTES)
+            .reader(source);
         let names = rows
             .headers()
             .map_err(|error| explain(error, name, &Header::default()))?;

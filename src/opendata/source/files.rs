@@ -49,10 +49,17 @@ fn expand_one(argument: &Path) -> Result<Vec<PathBuf>, Error> {
         .map_err(|error| Error::malformed(SourceLocation::file(&pattern), error.to_string()))?;
     let mut files: Vec<PathBuf> = matches
         .filter_map(Result::ok)
-        .filter(|path| path.is_file())
+        .filter(|path| path.is_file() && !is_hidden(path))
         .collect();
     files.sort();
     Ok(files)
+}
+
+/// Returns whether a file is not meant for people: macOS copies each file `a.csv` as `._a.csv`, and a spreadsheet that is
+/// open has a lock file `~$a.xlsx`.
+fn is_hidden(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with('.') || name.starts_with("~$")
 }
 
 fn folder(path: &Path) -> Result<Vec<PathBuf>, Error> {
@@ -68,7 +75,10 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, Error> {
             .iter()
             .find_map(|packed| name.strip_suffix(packed))
             .unwrap_or(&name);
-        if file.is_file() && ENDINGS.iter().any(|ending| bare.ends_with(ending)) {
+        if file.is_file()
+            && !is_hidden(&file)
+            && ENDINGS.iter().any(|ending| bare.ends_with(ending))
+        {
             files.push(file);
         }
     }
@@ -83,7 +93,7 @@ mod tests {
     #[test]
     fn folders_and_globs_name_files_once() {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["b.csv", "a.csv.gz", "notes.md"] {
+        for name in ["b.csv", "a.csv.gz", "notes.md", "._b.csv", "~$b.xlsx"] {
             std::fs::write(folder.path().join(name), "x").unwrap();
         }
         let found = expand(&[folder.path().to_owned(), folder.path().join("*.csv")]).unwrap();

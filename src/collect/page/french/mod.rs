@@ -162,14 +162,63 @@ pub fn is_price_on_request(text: &str) -> bool {
     money::is_on_request(&tokens(text))
 }
 
-/// Returns the first price or rent in a text, else its first number.
+/// Words and signs of other currencies and other units of area, which make a number another one.
+const OTHER_CURRENCIES: [&str; 9] = [
+    "chf", "xpf", "fcfa", "cfa", "usd", "gbp", "dollars", "francs", "roupies",
+];
+const OTHER_AREAS: [&str; 10] = [
+    "sqft", "sq", "ft", "ft2", "feet", "pieds", "acre", "acres", "eur", "euros",
+];
+const CURRENCY_SIGNS: [char; 3] = ['€', '$', '£'];
+
+/// Returns the price or rent in a text that names one, else its only number.
 pub fn amount(text: &str) -> Option<f64> {
     let tokens = tokens(text);
-    let said = money::amounts(&tokens).find_map(|amount| match amount {
+    let is_other = |token: &Token| {
+        matches!(token, Token::Sign('$' | '£'))
+            || token
+                .word()
+                .is_some_and(|word| OTHER_CURRENCIES.contains(&word))
+    };
+    // `2 450 €/m²` is no price of a home, and `245 000 à 260 000 €` is two.
+    let is_by_area = tokens.windows(2).any(|pair| {
+        let is_of = matches!(pair[0], Token::Sign('/')) || pair[0].is("par");
+        is_of && (pair[1].is("m2") || pair[1].is("m"))
+    });
+    let is_range = tokens.windows(3).any(|three| {
+        let is_to = matches!(three[1], Token::Sign('-')) || three[1].is("a");
+        is_to && three[0].number().is_some() && three[2].number().is_some()
+    });
+    let is_alone = only_number(&tokens).is_some();
+    if is_range || is_by_area && is_alone || tokens.iter().any(is_other) {
+        return None;
+    }
+    let mut said = money::amounts(&tokens).filter_map(|amount| match amount {
         Amount::Price(value) | Amount::Rent(value) => Some(value),
         _ => None,
     });
-    said.or_else(|| tokens.iter().find_map(Token::number))
+    said.next().or_else(|| only_number(&tokens))
+}
+
+/// Returns the area in a text that has one number, and no unit but square metres.
+pub fn area(text: &str) -> Option<f64> {
+    let tokens = tokens(text);
+    let is_other = |token: &Token| match token {
+        Token::Sign(sign) => CURRENCY_SIGNS.contains(sign),
+        token => token.word().is_some_and(|word| OTHER_AREAS.contains(&word)),
+    };
+    only_number(&tokens).filter(|_| !tokens.iter().any(is_other))
+}
+
+/// Returns the number in a text that has one.
+pub fn single_number(text: &str) -> Option<f64> {
+    only_number(&tokens(text))
+}
+
+fn only_number(tokens: &[Token]) -> Option<f64> {
+    let mut numbers = tokens.iter().filter_map(Token::number);
+    let first = numbers.next()?;
+    numbers.next().is_none().then_some(first)
 }
 
 /// Returns the first number in a text.
@@ -177,11 +226,18 @@ pub fn number(text: &str) -> Option<f64> {
     tokens(text).iter().find_map(Token::number)
 }
 
-/// Returns the storey in a text, else its first number: `3e`, `RDC`, `3/5`.
+/// Returns the storey in a text, or the first of two numbers alone: `3e étage`, `RDC`, `3/5`, `3 sur 5`.
 pub fn floor(text: &str) -> Option<f64> {
     let tokens = tokens(text);
     let floor = counts::floors(&tokens).floor.map(f64::from);
-    floor.or_else(|| tokens.iter().find_map(Token::number))
+    floor.or_else(|| {
+        let is_of = |token: &Token| matches!(token, Token::Sign('/')) || token.is("sur");
+        match &tokens[..] {
+            [floor] => floor.number(),
+            [floor, of, total] if is_of(of) && total.number().is_some() => floor.number(),
+            _ => None,
+        }
+    })
 }
 
 /// Returns the first single letter from `A` to `G` in a text, in either case: `D`, `Classe D`, `D (214)`.

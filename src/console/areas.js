@@ -1,0 +1,120 @@
+/** Where a search applies: an area that is drawn or stored under a name, and a layer. Both are in the address of the page. */
+
+import { call } from "./api.js";
+import { AREA, geometryOf, ringOf } from "./drawing.js";
+import { number, word } from "./language.js";
+import { Field, Icon, Popover, Waiting, html, useLoaded } from "./parts.js";
+import { attempt } from "./toasts.js";
+
+/** The parameter of the address that holds the layer: `NAME`, `NAME,outside` or `NAME,METRES`. */
+export const LAYER = "layer";
+/** Parameters of an address without area and layer. */
+export const ANYWHERE = { [AREA]: "", [LAYER]: "" };
+/** Begins the parameter of an area that is stored under a name. */
+const STORED = "@";
+/** The distance from a layer that is proposed first, and the largest that the contract allows, metres. */
+const METRES = 500;
+const METRES_MAX = 100_000;
+
+const pathOf = (name) => `/v2/protected/areas/${encodeURIComponent(name)}`;
+const storedName = (area) => (area?.startsWith(STORED) ? area.slice(STORED.length) : null);
+
+/** The layer of a parameter, as the contract takes it; null without one. */
+export function layerOf(text) {
+  if (!text) return null;
+  const [name, relation] = text.split(",");
+  if (!relation || relation === "inside") return { name };
+  return relation === "outside" ? { name, relation } : { name, relation: "within", meters: Number(relation) };
+}
+
+/** Area and layer of an address, as the contract takes them; null without either. */
+export function placeOf(parameters) {
+  const ring = ringOf(parameters[AREA]);
+  const area = storedName(parameters[AREA]) ?? (ring && geometryOf(ring));
+  const layer = layerOf(parameters[LAYER]);
+  return area || layer ? { ...(area && { area }), ...(layer && { layer }) } : null;
+}
+
+/** The area and layer of an address alone, to take them to another screen. */
+export const onlyPlace = (parameters) => Object.fromEntries([AREA, LAYER].filter((name) => parameters[name]).map((name) => [name, parameters[name]]));
+
+/** A layer of a filter in a few words. */
+export function layerText({ name, relation, meters }) {
+  if (relation === "within") return word("layerWithin", { name, metres: number(meters) });
+  return relation === "outside" ? word("layerOutside", { name }) : name;
+}
+
+/** Area and layer of an address in a few words; empty without either. */
+export function placeText(parameters) {
+  const { area, layer } = placeOf(parameters) ?? {};
+  return [typeof area === "string" ? area : area && word("areaDrawn"), layer && layerText(layer)].filter(Boolean).join(" · ");
+}
+
+/** The outline of the area of an address, as GeoJSON; null without one, and until a stored one is loaded. */
+export function useOutline(area) {
+  const name = storedName(area);
+  const stored = useLoaded(async (signal) => name && { name, outline: (await call("GET", pathOf(name), undefined, { signal, isQuiet: true })).data.area }, [name]);
+  const ring = ringOf(area);
+  if (ring) return geometryOf(ring);
+  return name && stored.value?.name === name ? stored.value.outline : null;
+}
+
+/** The button that chooses area and layer. `onDraw` begins to draw an area. */
+export function PlaceButton({ parameters, set, onDraw }) {
+  const text = placeText(parameters);
+  const label = text ? `${word("area")}: ${text}` : word("area");
+  return html`<${Popover} className=${text ? "compact set" : "compact"} content="control" label=${label} button=${html`<${Icon} name="area" small /><span class="wide">${label}</span>`}>
+    ${(close) => html`<${Choices} parameters=${parameters} set=${set} close=${close} onDraw=${() => { close(); onDraw(); }} />`}<//>`;
+}
+
+function Choices({ parameters, set, close, onDraw }) {
+  const areas = useLoaded((signal) => call("GET", "/v2/protected/areas", undefined, { signal, isQuiet: true }), []);
+  const layers = useLoaded((signal) => call("GET", "/v2/protected/layers", undefined, { signal, isQuiet: true }), []);
+  const ring = ringOf(parameters[AREA]);
+  const chosen = storedName(parameters[AREA]);
+  const save = (event) => {
+    event.preventDefault();
+    const name = new FormData(event.target).get("name").trim();
+    return attempt(async () => {
+      await call("PUT", pathOf(name), geometryOf(ring));
+      set({ [AREA]: STORED + name });
+      areas.again();
+    }, word("areaSaved", { name }));
+  };
+  const remove = (name) => confirm(word("areaRemoveAsk", { name })) && attempt(async () => {
+    await call("DELETE", pathOf(name));
+    if (chosen === name) set({ [AREA]: "" });
+    areas.again();
+  }, word("areaRemoved", { name }));
+  return html`<div class="form"><h3>${word("area")}</h3>
+    <div class="row"><button type="button" class="compact" onClick=${onDraw}><${Icon} name="area" small />${word("drawArea")}</button>
+      ${parameters[AREA] && html`<button type="button" class="quiet compact" onClick=${() => { close(); set({ [AREA]: "" }); }}>${word("removeArea")}</button>`}</div>
+    ${ring && html`<form class="row" onSubmit=${save}><input name="name" required maxlength="100" placeholder=${word("areaName")} aria-label=${word("areaName")} />
+      <button class="compact">${word("save")}</button></form>`}
+    <${Waiting} of=${areas} lines=${2} />
+    ${areas.value?.data.length > 0 && html`<ul class="areas" aria-label=${word("areasStored")}>${areas.value.data.map(({ name }) => html`<li class="row spread" key=${name}>
+      <button type="button" class="quiet" aria-pressed=${String(name === chosen)} onClick=${() => { close(); set({ [AREA]: STORED + name }); }}>${name}</button>
+      <button type="button" class="quiet square compact" aria-label=${`${word("remove")}: ${name}`} onClick=${() => remove(name)}><${Icon} name="trash" small /></button></li>`)}</ul>`}
+    <h3>${word("layer")}</h3>
+    <${Waiting} of=${layers} lines=${2} />
+    ${layers.value && html`<${LayerChoice} layers=${layers.value.data} chosen=${layerOf(parameters[LAYER])} set=${set} />`}</div>`;
+}
+
+/** The layer and its relation to what is searched. A layer without polygons has no inside. */
+function LayerChoice({ layers, chosen, set }) {
+  if (layers.length === 0) return html`<p class="quiet"><small>${word("layersNone")} <code>toise import layer</code></small></p>`;
+  const hasInside = (layer) => layer?.geometryTypes.some((type) => type.endsWith("Polygon"));
+  const layer = layers.find(({ name }) => name === chosen?.name);
+  const relations = hasInside(layer) ? ["inside", "outside", "within"] : ["within"];
+  const relation = chosen?.relation ?? "inside";
+  const choose = (name) => set({ [LAYER]: name && !hasInside(layers.find((one) => one.name === name)) ? `${name},${METRES}` : name });
+  const relate = (to) => set({ [LAYER]: to === "inside" ? chosen.name : `${chosen.name},${to === "within" ? METRES : to}` });
+  return html`<select aria-label=${word("layer")} onChange=${(event) => choose(event.target.value)}>
+      <option value="" selected=${!chosen}>${word("layerNone")}</option>
+      ${layers.map(({ name }) => html`<option value=${name} selected=${name === chosen?.name}>${name}</option>`)}</select>
+    ${layer && html`${relations.length > 1 && html`<fieldset><legend class="hidden">${word("layer")}</legend>${relations.map((one) => html`<label class="check"><input type="radio" name="relation" value=${one}
+        checked=${relation === one} onChange=${() => relate(one)} /> ${word(`layer.${one}`)}</label>`)}</fieldset>`}
+      ${relation === "within" && html`<${Field} label=${word("layerMetres")}><input type="number" min="0" max=${METRES_MAX} value=${chosen.meters}
+        onChange=${(event) => event.target.checkValidity() && event.target.value && set({ [LAYER]: `${chosen.name},${event.target.value}` })} /><//>`}
+      <p class="quiet"><small>${word("layerAbout", { count: number(layer.count) })} · ${layer.source} · ${layer.licence}</small></p>`}`;
+}
