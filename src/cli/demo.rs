@@ -28,6 +28,8 @@ const SALES: u64 = 200_000;
 const DIAGNOSTICS: u64 = 150_000;
 /// Adverts in the demo, of about 20,000 properties.
 const ADVERTS: u64 = 30_000;
+/// Host that may receive webhooks over plain HTTP.
+const LOOPBACK: &str = "127.0.0.1";
 /// Divisor of these counts for a small demo.
 const SMALL: u64 = 100;
 /// Seed of the demo. Every demo has the same data, except for the identifiers of adverts and properties.
@@ -55,7 +57,11 @@ pub struct DemoArgs {
 
 /// Runs `demo`.
 pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
-    let config = common.configuration(arguments.settings.flags()?)?.config;
+    let mut config = common.configuration(arguments.settings.flags()?)?.config;
+    if config.webhooks.allow_hosts.is_empty() {
+        // An alert can then be tried with `toise webhook listen`.
+        config.webhooks.allow_hosts = LOOPBACK.to_owned();
+    }
     let adverts = arguments.adverts;
     if arguments.small {
         generate_data(common, SALES / SMALL, DIAGNOSTICS / SMALL, ADVERTS / SMALL)?

@@ -50,7 +50,7 @@ enum WebhookAction {
     #[command(after_help = "\
 Examples: receive the deliveries of the demo, then watch it retry
 
-  toise demo --allow-webhook-hosts 127.0.0.1
+  toise demo
   toise webhook listen --port 9000
   toise webhook listen --port 9000 --answer 500
 

@@ -162,8 +162,11 @@ fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
         let cells = record.iter().filter(filled).count();
         match header {
             Some((bytes, names)) => {
+                // The position of a record is that of the blank lines before it.
                 let has_number = record.iter().any(begins_with_digit);
-                return (cells * 2 >= names && has_number).then_some(bytes);
+                let is_line_end = |byte: &&u8| matches!(byte, b'\r' | b'\n');
+                let blank = text[bytes..].iter().take_while(is_line_end).count();
+                return (cells * 2 >= names && has_number).then_some(bytes + blank);
             }
             None if cells <= TITLE_CELLS_MAX => {}
             None => {

@@ -19,10 +19,10 @@ use tempfile::{NamedTempFile, TempPath};
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 
 use crate::SharedForm;
+use crate::day;
 use crate::delimited::{EvenText, Splitter};
 use crate::missing;
 use crate::number::{self, DecimalEvidence, LoneSeparator};
-use crate::{day, words};
 
 /// Message for a file without rows.
 pub const NO_ROWS: &str = "no rows: check that it is the right file, and has rows after its header";

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::process::{executable, run};
+use crate::support::process::{errors, executable, run, toise};
 
 /// Sales of geo-dvf; `~` stands for an empty cell.
 const SALES: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,valeur_fonciere,adresse_numero,\
@@ -414,4 +414,155 @@ fn further_texts_stand_for_empty_cells_in_every_command() {
     let columns = ["--columns", "rue,ville", "--postcode", "cp", "-o", output];
     let report = asked(&[&["geocode", places.to_str().unwrap()][..], &columns].concat());
     assert_eq!((&report["ok"], &report["skipped"]), (&1.into(), &1.into()));
+}
+
+/// Runs a command that must fail, and returns what it says.
+fn refused(data: &Path, arguments: &[&str]) -> String {
+    let output = toise(data, arguments).output().unwrap();
+    assert!(!output.status.success(), "{arguments:?} succeeded");
+    errors(&output)
+}
+
+#[test]
+fn days_are_read_alike_everywhere_and_the_american_order_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let sales = SALES.replace('~', "");
+    let clean = write(folder.path(), "clean.csv", sales.as_bytes());
+    run(&data, &["import", "dvf", clean.to_str().unwrap()]);
+    let rewritten = |days: [&str; 3]| {
+        let mut text = sales.clone();
+        for (day, written) in ["2024-03-14", "2024-03-15", "2024-03-16"].iter().zip(days) {
+            text = text.replace(day, written);
+        }
+        text
+    };
+    for days in [
+        ["14/3/2024", "15/3/2024", "16/3/2024"],
+        ["14.03.2024", "15.03.2024", "16.03.2024"],
+        ["14-mars-2024", "15-mars-2024", "16 mars 2024"],
+        ["20240314", "2024/03/15", "16-Mar-2024"],
+    ] {
+        let path = write(folder.path(), "days.csv", rewritten(days).as_bytes());
+        let report = run(&data, &["import", "dvf", path.to_str().unwrap()]);
+        assert_eq!(report["outcome"]["unchanged"], 3, "{days:?}: {report}");
+    }
+    // 4 March, the 14th and the 15th in the American order: the first one alone could be 3 April.
+    let american = rewritten(["03/04/2024", "03/14/2024", "03/15/2024"]);
+    let path = write(folder.path(), "american.csv", american.as_bytes());
+    let text = refused(&data, &["import", "dvf", path.to_str().unwrap()]);
+    assert!(
+        text.contains("the month before the day") && text.contains("date_mutation"),
+        "{text}"
+    );
+    let homes = "id;type;surface_m2;code_postal;ville;valuation_date\n\
+        1;flat;60;01000;Bourg-en-Bresse;03/04/2024\n2;flat;60;01000;Bourg-en-Bresse;03/14/2024\n";
+    let path = write(folder.path(), "homes.csv", homes.as_bytes());
+    let text = refused(&data, &["estimate", "--input", path.to_str().unwrap()]);
+    assert!(
+        text.contains("line 3") && text.contains("the month before the day"),
+        "{text}"
+    );
+    let adverts = "url;type_bien;prix;code_postal;date_derniere_vue\n\
+        https://portal.example/1;Appartement;250000;01000;06/05/2026\n\
+        https://portal.example/2;Appartement;260000;01000;06/25/2026\n";
+    let path = write(folder.path(), "adverts.csv", adverts.as_bytes());
+    let map = "lastSeenAt=date_derniere_vue";
+    let arguments = [
+        "ingest",
+        path.to_str().unwrap(),
+        "--mapping",
+        "french-csv",
+        "--map",
+        map,
+    ];
+    let text = refused(&data, &arguments);
+    assert!(text.contains("the month before the day"), "{text}");
+}
+
+#[test]
+fn a_quotation_mark_that_is_never_closed_is_named_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let sales = SALES.replace('~', "").replace(
+        ",Bourg-en-Bresse,01,01053000NA0002",
+        ",\"Bourg,01,01053000NA0002",
+    );
+    let path = write(folder.path(), "sales.csv", sales.as_bytes());
+    let sales = path.to_str().unwrap();
+    let adverts = "url;type;prix;cp;ville\r\nhttps://p.example/1;Maison;1;01000;\"Bourg\r\nhttps://p.example/2;Maison;1;01000;B\r\n";
+    let path = write(folder.path(), "adverts.csv", adverts.as_bytes());
+    let adverts = path.to_str().unwrap();
+    for (arguments, line) in [
+        (vec!["import", "dvf", sales], 3),
+        (vec!["ingest", adverts, "--mapping", "french-csv"], 2),
+        (vec!["estimate", "--input", adverts], 2),
+    ] {
+        let text = refused(&data, &arguments);
+        let named = format!("line {line}: a quotation mark");
+        assert!(text.contains(&named), "{arguments:?}: {text}");
+    }
+    let table = format!("t={sales}");
+    let text = refused(&data, &["sql", "select count(*) from t", "--file", &table]);
+    assert!(
+        text.contains("a quotation mark is opened and never closed"),
+        "{text}"
+    );
+}
+
+#[test]
+fn titles_and_separator_lines_of_spreadsheets_are_skipped_and_lines_keep_their_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let sales = SALES.replace('~', "");
+    let clean = write(folder.path(), "clean.csv", sales.as_bytes());
+    run(&data, &["import", "dvf", clean.to_str().unwrap()]);
+    let french: Vec<String> = sales.lines().map(|line| line.replace(',', ";")).collect();
+    let french = french.join("\r\n") + "\r\n";
+    for above in [
+        "sep=;\r\n",
+        "Ventes de Bourg-en-Bresse\r\n\r\n",
+        "Ventes;;;\r\nÉdition;avril 2024;;\r\n",
+    ] {
+        let path = write(
+            folder.path(),
+            "titled.csv",
+            format!("{above}{french}").as_bytes(),
+        );
+        let report = run(&data, &["import", "dvf", path.to_str().unwrap()]);
+        assert_eq!(report["outcome"]["unchanged"], 3, "{above:?}: {report}");
+    }
+    let wrong = french.replace("2024-03-15", "hier");
+    let path = write(
+        folder.path(),
+        "wrong.csv",
+        format!("sep=;\r\n{wrong}").as_bytes(),
+    );
+    let report = run(&data, &["import", "dvf", path.to_str().unwrap()]);
+    assert_eq!(
+        report["rejected"]["date unreadable"]["examples"][0]["line"], 4,
+        "{report}"
+    );
+}
+
+#[test]
+fn amounts_and_areas_of_sales_may_have_their_units() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let sales = SALES.replace('~', "");
+    let clean = write(folder.path(), "clean.csv", sales.as_bytes());
+    run(&data, &["import", "dvf", clean.to_str().unwrap()]);
+    let dressed = sales
+        .replace(",250000,", ",\"€250,000.00\",")
+        .replace(",90000,", ",90000 EUR,")
+        .replace(",Maison,110,", ",Maison,110 m²,");
+    let path = write(folder.path(), "dressed.csv", dressed.as_bytes());
+    let report = run(&data, &["import", "dvf", path.to_str().unwrap()]);
+    assert_eq!(report["outcome"]["unchanged"], 3, "{report}");
+    let wrong = sales
+        .replace(",250000,", ",deux,")
+        .replace(",90000,", ",trois,");
+    let path = write(folder.path(), "wrong.csv", wrong.as_bytes());
+    let text = refused(&data, &["import", "dvf", path.to_str().unwrap()]);
+    assert!(text.contains("2 of 3 rows were rejected"), "{text}");
 }

@@ -29,6 +29,9 @@ const PATTERN_BYTES_MAX: usize = 1_000;
 /// Maximum size of a compiled pattern, bytes.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
 
+/// End of the names of fields that hold an amount per square metre.
+const PER_AREA: &str = "PerArea";
+
 /// Conversion of a text to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -243,6 +246,14 @@ impl ValueRule {
         }
     }
 
+    /// Returns the amount in a text with other words. Only an amount per area may have an area as its unit.
+    fn amount_with_words(&self, text: &str) -> Option<f64> {
+        match self.field.name.ends_with(PER_AREA) {
+            true => french::single_number(text),
+            false => french::amount(text),
+        }
+    }
+
     /// Returns the value of a text; `None` if it has none that the field accepts.
     pub fn read_text(&self, text: &str) -> Option<Value> {
         if self.field.kind == AdvertFieldKind::List {
@@ -439,7 +450,7 @@ impl ValueRule {
             ValueFormat::Amount => {
                 scaled(quantity::euros(text, separator(self.decimal)).or_else(|| {
                     (!has_no_single_price(text))
-                        .then(|| french::amount(text))
+                        .then(|| self.amount_with_words(text))
                         .flatten()
                 }))
             }
