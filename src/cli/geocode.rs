@@ -10,7 +10,7 @@ use super::{CommandResult, Common};
 use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
 use toise_geocode::file::bulk::{self, FileJob, FileReport};
-use toise_geocode::file::request::FileRequest;
+use toise_geocode::file::request::{FileRequest, UnnamedColumns};
 use toise_geocode::file::rows::RowAnswers;
 use toise_geocode::folder as index;
 use toise_geocode::request::Operation;
@@ -37,7 +37,8 @@ pub struct GeocodeArgs {
     /// Output file [default: NAME-geocoded next to the input file]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Columns that make up the address, in order, separated by commas [default: all]
+    /// Columns that make up the address, in order, separated by commas [default: those whose
+    /// names mean number, street, postal code and town, else all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub columns: Vec<String>,
     /// Turn positions into addresses
@@ -86,6 +87,7 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
             Operation::Search
         },
         columns: arguments.columns.clone(),
+        unnamed: UnnamedColumns::ByMeaning,
         result_columns: arguments.result_columns.clone(),
         postal_code: arguments.postcode.clone(),
         insee_code: arguments.citycode.clone(),

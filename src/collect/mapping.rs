@@ -28,7 +28,7 @@ use crate::page::findings::PRICE;
 use crate::portals::value::RuleSpec;
 use crate::portals::{Error, Portals, load_files};
 use embedded::EMBEDDED;
-use names::{NamedRow, OtherNames};
+use names::{NamedRow, OtherNames, OwnNames};
 pub use records::Record;
 pub use row::{Row, RowPath};
 use rule::{RowFinding, RowRule};
@@ -72,7 +72,7 @@ pub struct Mapping {
     empty: Vec<String>,
     rules: Vec<RowRule>,
     /// The columns that the rules name.
-    own: Vec<String>,
+    own: OwnNames,
 }
 
 /// Warning that the leading zero of a code was restored.
@@ -154,7 +154,7 @@ impl Mapping {
     fn of_rules(rules: Vec<RowRule>) -> Self {
         let names = rules.iter().flat_map(RowRule::paths);
         Self {
-            own: names.map(|path| path.name.clone()).collect(),
+            own: OwnNames::new(names),
             rules,
             ..Self::default()
         }
@@ -189,7 +189,7 @@ impl Mapping {
     /// Returns a mapping with the rules of another one before its own.
     pub fn after(mut self, mut first: Self) -> Self {
         first.rules.append(&mut self.rules);
-        first.own.append(&mut self.own);
+        first.own.append(std::mem::take(&mut self.own));
         Self {
             rules: first.rules,
             own: first.own,
@@ -216,7 +216,9 @@ impl Mapping {
     pub fn columns<'h>(&self, header: &'h [String]) -> Vec<&'h str> {
         let others = OtherNames::new(header.iter().map(String::as_str), &self.own);
         let mut read = Vec::new();
-        for path in self.paths() {
+        let can_be_filled = |rule: &&RowRule| self.can_be_filled(rule, header, &others);
+        let rules = self.rules.iter().filter(can_be_filled);
+        for path in rules.flat_map(RowRule::paths) {
             let exact = header.iter().filter(|column| path.uses(column));
             let before = read.len();
             read.extend(exact.map(String::as_str));
@@ -231,7 +233,8 @@ impl Mapping {
     pub fn columns_used(&self, header: &[String]) -> Vec<ColumnUse> {
         let others = OtherNames::new(header.iter().map(String::as_str), &self.own);
         let mut fields: Vec<Vec<&str>> = vec![Vec::new(); header.len()];
-        for rule in &self.rules {
+        let can_be_filled = |rule: &&RowRule| self.can_be_filled(rule, header, &others);
+        for rule in self.rules.iter().filter(can_be_filled) {
             for path in rule.paths() {
                 let mut read: Vec<usize> = (0..header.len())
                     .filter(|place| path.uses(&header[*place]))
@@ -260,6 +263,19 @@ impl Mapping {
                 field: fields.join(" and "),
             })
             .collect()
+    }
+
+    /// Returns whether a header has the columns without which a rule gives no value.
+    fn can_be_filled(
+        &self,
+        rule: &RowRule,
+        header: &[String],
+        others: &OtherNames<'_, '_>,
+    ) -> bool {
+        rule.required_paths().into_iter().all(|path| {
+            let is_there = header.iter().any(|column| path.uses(column));
+            is_there || others.find(path).is_some() || path.folded.is_none()
+        })
     }
 
     /// Creates an empty record of how the columns of a file write numbers, to be filled by [`Mapping::observe`].
@@ -306,7 +322,7 @@ impl Mapping {
             if given.contains(&field.name.as_str()) {
                 continue;
             }
-            match rule.find(&row, &self.empty) {
+            match rule.find(&row, &advert, &self.empty) {
                 RowFinding::Nothing => {}
                 RowFinding::Value(value) => {
                     field.put(&mut advert, value);

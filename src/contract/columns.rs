@@ -16,6 +16,30 @@ pub const PLACE: &str = "place";
 pub const ARRONDISSEMENT: &str = "arrondissement";
 /// Like [`PLACE`]: an identifier of the advert.
 pub const IDENTIFIER: &str = "identifier";
+/// Like [`PLACE`]: a rent, which is the price of a rental.
+pub const RENT: &str = "rent";
+/// Like [`PLACE`]: the house number of an address, without its street.
+pub const HOUSE_NUMBER: &str = "house_number";
+/// Like [`PLACE`]: what distinguishes house numbers, such as `bis`.
+pub const REPETITION: &str = "house_number_suffix";
+/// Like [`PLACE`]: the type of a street, such as `avenue`.
+pub const STREET_TYPE: &str = "street_type";
+/// Like [`PLACE`]: the name of a street, with or without its type.
+pub const STREET: &str = "street";
+/// The parts of the first line of an address, in the order in which they are written.
+pub const STREET_PARTS: [&str; 4] = [HOUSE_NUMBER, REPETITION, STREET_TYPE, STREET];
+/// The field of an address with number and street.
+pub const ADDRESS: &str = "location.address";
+/// The field of the postal code.
+pub const POSTAL_CODE: &str = "location.postalCode";
+/// The field of the town.
+pub const CITY: &str = "location.city";
+/// The field of the price.
+const PRICE: &str = "currentPrice.value";
+/// Fields with meanings that are narrower: a rent is also a price, and a street is also an address.
+const NARROWER: [(&str, &str); 2] = [(PRICE, RENT), (ADDRESS, STREET)];
+/// Ranks of names with a narrower meaning begin here: all names of the field itself count first.
+const NARROWER_RANK: usize = 1_000;
 /// Latitude of the position, as a path of the contract.
 pub const LATITUDE: &str = "location.locationCoordinate.location[1]";
 /// Longitude of the position, as a path of the contract.
@@ -29,22 +53,31 @@ const MEANINGS: &[(&str, &str)] = &[
     ("title", "titre title titre_annonce titre_complet intitule libelle headline subject name property_name"),
     ("description", "description texte descriptif description_annonce description_complete text body desc"),
     ("type", "type_bien type_de_bien property_type type_local type_logement estate_type real_estate_type housing_type categorie_bien categorie category type"),
-    ("offer.type", "type_transaction transaction transaction_type type_offre offer_type type_annonce listing_type type_vente"),
-    ("currentPrice.value", "prix price loyer rent prix_eur price_eur prix_euros prix_vente prix_de_vente asking_price sale_price \
-        list_price loyer_mensuel monthly_rent rent_per_month loyer_cc prix_fai prix_total prix_affiche montant \
-        valeur_fonciere price_value price_amount current_price"),
+    ("offer.type", "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
+        type_annonce listing_type type_vente type_operation operation nature_transaction nature_offre nature_mutation \
+        nature vente_location"),
+    (PRICE, "prix price prix_eur price_eur prix_euros prix_vente prix_de_vente asking_price sale_price list_price \
+        prix_fai prix_hai prix_frais_inclus prix_honoraires_inclus prix_frais_agence_inclus prix_total prix_affiche \
+        prix_ttc montant valeur_fonciere price_value price_amount current_price prix_net_vendeur"),
+    (RENT, "loyer rent loyer_mensuel monthly_rent rent_per_month loyer_cc loyer_charges_comprises loyer_mensuel_cc \
+        loyer_ttc loyer_total loyer_eur rent_eur loyer_euros loyer_mensuel_eur prix_loyer montant_loyer montant_du_loyer \
+        loyer_affiche loyer_hc loyer_hors_charges loyer_mensuel_hc rent_price rent_amount rental_price"),
     ("currentPrice.valuePerArea", "prix_m2 prix_au_m2 prix_par_m2 prix_metre_carre price_m2 price_per_m2 price_per_sqm price_sqm sqm_price"),
-    ("habitation.surface.total", "surface surface_m2 surface_habitable superficie superficie_m2 surface_totale surface_reelle_bati \
-        surface_interieure area area_m2 size size_sqm size_m2 living_area living_surface floor_area property_size surface_area \
-        square_meters m2 sqm metre_carre metres_carres living_space habitable_area superficie_habitable"),
+    ("habitation.surface.total", "surface surface_m2 surface_habitable superficie superficie_m2 surface_totale \
+        surface_reelle_bati surface_interieure area area_m2 size size_sqm size_m2 living_area living_surface floor_area \
+        property_size surface_area square_meters m2 sqm metre_carre metres_carres living_space habitable_area \
+        superficie_habitable surf_hab surf_habitable surf surface_hab surface_carrez surface_loi_carrez surf_carrez \
+        superficie_carrez carrez loi_carrez surface_bien surface_logement"),
     ("land.surface", "surface_terrain superficie_terrain terrain terrain_m2 surface_terrain_m2 land_surface land_surface_m2 land_area land_size plot_area plot_size"),
-    ("habitation.roomCount", "nb_pieces pieces nombre_pieces nombre_de_pieces nombre_pieces_principales nbr_pieces nbre_pieces \
-        nb_piece piece nb_rooms rooms room_count number_of_rooms total_rooms rooms_quantity rooms_count piec"),
+    ("habitation.roomCount", "nb_pieces pieces nombre_pieces nombre_de_pieces nombre_pieces_principales nbr_pieces \
+        nbre_pieces nb_piece piece nb_rooms rooms room_count number_of_rooms total_rooms rooms_quantity rooms_count piec \
+        nombre_piece nombre_de_pieces_principales nb_pieces_principales pieces_principales"),
     ("habitation.bedroomCount", "nb_chambres chambres nombre_chambres nombre_de_chambres nbr_chambres nbre_chambres nb_bedrooms \
         bedrooms bedroom bedroom_count number_of_bedrooms bedrooms_quantity bedrooms_count"),
     ("habitation.bathroomCount", "nb_salles_de_bain salles_de_bain salles_de_bains nb_sdb nbr_sdb sdb nb_bathrooms bathrooms bathroom bathroom_count \
         number_of_bathrooms nombre_de_salles_de_bain baths bath"),
-    ("habitation.floor", "etage num_etage numero_etage floor floor_number apartment_floor property_floor"),
+    ("habitation.floor", "etage num_etage numero_etage floor floor_number apartment_floor property_floor etage_n \
+        etage_no n_etage no_etage etage_numero etage_bien etage_du_bien"),
     ("habitation.features.propertyTotalFloor", "nombre_d_etages nombre_etages nb_etages total_etages etages_immeuble total_floors total_floor \
         number_of_floors floor_building building_floors floors"),
     ("habitation.propertyCondition.constructionYear", "annee_construction annee_de_construction building_year construction_year year_built build_year"),
@@ -67,12 +100,21 @@ const MEANINGS: &[(&str, &str)] = &[
     ("habitation.characteristics.hasDigicode", "digicode has_digicode"),
     ("habitation.characteristics.hasAlarm", "alarme alarm has_alarm"),
     ("habitation.characteristics.hasFireplace", "cheminee fireplace has_fireplace"),
-    ("location.postalCode", "code_postal cp postal_code postcode zipcode zip code_post"),
-    ("location.city", "ville city commune nom_commune nom_ville ville_reelle town city_name municipality"),
+    (POSTAL_CODE, "code_postal cp postal_code postcode zipcode zip code_post"),
+    (CITY, "ville city commune nom_commune nom_ville ville_reelle town city_name municipality"),
     ("location.inseeCode", "code_insee insee insee_code code_commune"),
     ("location.department", "departement_code code_departement num_departement departement department department_code dept"),
     ("location.district", "quartier district neighborhood neighbourhood nom_quartier"),
-    ("location.address", "adresse address adresse_texte adresse_complete full_address street_address rue street"),
+    (ADDRESS, "adresse address adresse_texte adresse_complete full_address street_address adresse_postale \
+        adresse_du_bien adresse_bien adresse_logement adresse_1 ligne_adresse adr"),
+    (HOUSE_NUMBER, "house_number street_number numero_voie numero_de_voie numero_rue numero_de_rue numero_de_la_rue \
+        num_voie num_rue no_voie no_rue n_voie n_de_voie n_rue n_de_rue adresse_numero numero_adresse num_adresse numero \
+        num n no number"),
+    (REPETITION, "house_number_suffix repetition rep indice_repetition indice_de_repetition suffixe adresse_suffixe \
+        suffixe_numero numero_suffixe bis_ter bis ter btq"),
+    (STREET_TYPE, "street_type type_voie type_de_voie type_de_la_voie nature_voie nature_de_voie type_rue"),
+    (STREET, "street street_name nom_voie nom_de_voie nom_de_la_voie nom_rue nom_de_rue nom_de_la_rue libelle_voie \
+        libelle_de_voie lib_voie adresse_nom_voie voie rue road road_name"),
     (PLACE, "localisation localisation_complete location loc lieu place secteur"),
     (ARRONDISSEMENT, "arrondissement arrond arr borough"),
     (LATITUDE, "latitude lat geo_lat gps_lat latitude_wgs84"),
@@ -85,6 +127,91 @@ const MEANINGS: &[(&str, &str)] = &[
     ("firstSeenAt", "date_publication date_annonce publication_date first_publication_date published_at date_parution first_seen_at"),
     ("lastSeenAt", "date_scrape date_scraped date_scraping date_crawl date_extraction scraped_at scrape_date scraping_date crawl_date \
         collected_at extraction_date last_seen_at insert_time"),
+];
+
+/// Maximum words of a unit at the end of a name: `en m²`.
+const UNIT_WORDS_MAX: usize = 2;
+/// Words at the end of a name that are no part of it.
+const UNIT_WORDS: [&str; 8] = ["m2", "sqm", "€", "eur", "euro", "euros", "en", "in"];
+/// Units of an area.
+const AREA_UNITS: [&str; 3] = ["m2", "sqm", "metre"];
+/// Units of an amount.
+const MONEY_UNITS: [&str; 4] = ["€", "eur", "euro", "euros"];
+/// Units of consumption and emission.
+const ENERGY_UNITS: [&str; 8] = [
+    "kwh", "kwhep", "kg", "kgco2", "co2", "kgeqco2", "kgeq", "kgco2eq",
+];
+/// Units that no field has: a number in one of them means another value.
+const OTHER_UNITS: [&str; 34] = [
+    "k€",
+    "m€",
+    "k",
+    "ke",
+    "me",
+    "keur",
+    "meur",
+    "milliers",
+    "millions",
+    "thousands",
+    "$",
+    "usd",
+    "£",
+    "gbp",
+    "chf",
+    "ha",
+    "hectare",
+    "hectares",
+    "are",
+    "ares",
+    "ft",
+    "ft2",
+    "sqft",
+    "feet",
+    "km",
+    "km2",
+    "cm",
+    "%",
+    "l93",
+    "lambert",
+    "lambert93",
+    "l2e",
+    "utm",
+    "rad",
+];
+/// Words in names of columns with a street.
+const STREET_WORDS: [&str; 14] = [
+    "adresse",
+    "adresses",
+    "address",
+    "adr",
+    "rue",
+    "street",
+    "voie",
+    "voirie",
+    "avenue",
+    "boulevard",
+    "chemin",
+    "road",
+    "lieudit",
+    "dit",
+];
+/// Words in names of columns that hold something else about a street or an address.
+const NO_STREET_WORDS: [&str; 15] = [
+    "id",
+    "code",
+    "type",
+    "nature",
+    "mail",
+    "email",
+    "courriel",
+    "ip",
+    "web",
+    "url",
+    "score",
+    "largeur",
+    "rep",
+    "numero",
+    "complement",
 ];
 
 /// The meaning of a name, and the rank of the name within that meaning: the lowest rank counts.
@@ -117,15 +244,134 @@ pub fn folded(name: &str) -> String {
         .collect()
 }
 
-/// Returns the meaning of a [`folded`] column name; `None` if the table does not have the name.
-pub fn meaning(folded: &str) -> Option<ColumnMeaning> {
-    BY_NAME.get(folded).copied()
+/// Returns the meaning of a column's name: that of the whole name, else that of the name without the unit or the
+/// bracket at its end: `Surface habitable (m²)`, `Prix de vente en €`. `None` if the table has neither. A unit that the
+/// field does not have, as in `Prix de vente (€/m²)` or `Prix (k€)`, is not ignored.
+pub fn meaning(name: &str) -> Option<ColumnMeaning> {
+    let named = |name: &str| BY_NAME.get(&folded(name)).copied();
+    if let Some(found) = named(name).filter(|found| is_bare(name) || note_fits(name, found.field)) {
+        return Some(found);
+    }
+    let (bare, note) = without_note(name);
+    named(bare).filter(|found| note_fits(note, found.field))
+}
+
+/// Returns whether a name has no bracket.
+fn is_bare(name: &str) -> bool {
+    !name.trim_end().ends_with([')', ']'])
+}
+
+/// Splits a name into the name itself and the bracket and units at its end.
+fn without_note(name: &str) -> (&str, &str) {
+    let mut bare = name.trim();
+    for (open, close) in [('(', ')'), ('[', ']')] {
+        if let Some(at) = bare.strip_suffix(close).and_then(|_| bare.rfind(open)) {
+            bare = bare[..at].trim_end();
+            break;
+        }
+    }
+    for _ in 0..UNIT_WORDS_MAX {
+        let Some(at) = bare.rfind(is_break) else {
+            break;
+        };
+        let last = bare[at..].trim_start_matches(is_break);
+        if !UNIT_WORDS.contains(&unit(last).as_str()) {
+            break;
+        }
+        bare = bare[..at].trim_end_matches(is_break);
+    }
+    (bare, &name.trim()[bare.len()..])
+}
+
+/// Returns whether a character separates the words of a name.
+fn is_break(sign: char) -> bool {
+    sign.is_whitespace() || matches!(sign, '_' | '-' | '.' | ',' | ':')
+}
+
+/// Returns a unit in lower case, with plain digits.
+fn unit(word: &str) -> String {
+    let letters = word.nfkd().filter(|sign| !is_combining_mark(*sign));
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// Returns whether the units in a note after a name are those of a field.
+fn note_fits(note: &str, field: &str) -> bool {
+    let words = note.split(|sign: char| !(sign.is_alphanumeric() || "€$£%".contains(sign)));
+    let is_price = field.starts_with("currentPrice.") || field == RENT;
+    let is_area = field.ends_with("surface.total") || field == "land.surface";
+    let is_score = field.ends_with("Score");
+    let has_area = words
+        .clone()
+        .any(|word| AREA_UNITS.contains(&unit(word).as_str()));
+    words.map(unit).all(|word| {
+        let word = word.as_str();
+        let is_wrong = OTHER_UNITS.contains(&word)
+            || MONEY_UNITS.contains(&word) && !is_price
+            || ENERGY_UNITS.contains(&word) && !is_score;
+        !is_wrong
+    }) && (!has_area || is_area || is_score || field.ends_with("valuePerArea"))
+}
+
+/// Returns the meaning of a column's name for an advert, like [`meaning`]: a rent is its price, and the name of a
+/// street its address, after all other names of these fields. `None` also for the other parts of an address.
+pub fn advert_meaning(name: &str) -> Option<ColumnMeaning> {
+    let found = meaning(name)?;
+    if let Some((field, _)) = NARROWER.iter().find(|(_, narrow)| *narrow == found.field) {
+        let rank = NARROWER_RANK + found.rank;
+        return Some(ColumnMeaning { field, rank });
+    }
+    (!STREET_PARTS.contains(&found.field)).then_some(found)
+}
+
+/// Returns the narrower meaning of a field: [`RENT`] for the price, [`STREET`] for the address.
+pub fn narrower(field: &str) -> Option<&'static str> {
+    let mut all = NARROWER.iter();
+    all.find(|(wide, _)| *wide == field)
+        .map(|(_, narrow)| *narrow)
+}
+
+/// Returns the columns that make up a postal address, in the order in which an address is written: the column of the
+/// whole address, else those of its parts, then postal code and town. Empty without a street, or without postal code
+/// and town: then the names do not say enough.
+pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
+    let meanings = names.map(meaning);
+    let meanings: Vec<Option<ColumnMeaning>> = meanings.collect();
+    let of = |field: &str| {
+        let columns = meanings.iter().enumerate();
+        let ranked = columns.filter_map(|(column, found)| {
+            let found = found.filter(|found| found.field == field)?;
+            Some((found.rank, column))
+        });
+        ranked.min().map(|(_, column)| column)
+    };
+    let street: Vec<usize> = match (of(ADDRESS), of(STREET)) {
+        (Some(address), _) => vec![address],
+        (None, Some(_)) => STREET_PARTS.iter().filter_map(|part| of(part)).collect(),
+        (None, None) => return Vec::new(),
+    };
+    let town: Vec<usize> = [POSTAL_CODE, CITY]
+        .iter()
+        .filter_map(|part| of(part))
+        .collect();
+    if town.is_empty() {
+        return Vec::new();
+    }
+    street.into_iter().chain(town).collect()
+}
+
+/// Returns whether a column's name looks like that of a street or an address.
+pub fn looks_like_street(name: &str) -> bool {
+    let words = name.split(|sign: char| !sign.is_alphanumeric());
+    let words: Vec<String> = words.map(folded).collect();
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    has(&STREET_WORDS) && !has(&NO_STREET_WORDS)
 }
 
 /// Returns the fields of an advert that columns can be named after.
 pub fn fields() -> impl Iterator<Item = &'static str> {
     let fields = MEANINGS.iter().map(|(field, _)| *field);
-    fields.filter(|field| ![PLACE, ARRONDISSEMENT, IDENTIFIER].contains(field))
+    let others = [PLACE, ARRONDISSEMENT, IDENTIFIER, RENT];
+    fields.filter(move |field| !others.contains(field) && !STREET_PARTS.contains(field))
 }
 
 /// Returns whether the table has names for a field.
@@ -151,12 +397,76 @@ mod tests {
             ("Energy_Class", "habitation.climate.epcEnergy"),
             ("piec.", "habitation.roomCount"),
         ] {
-            let found = meaning(&folded(name)).map(|meaning| meaning.field);
+            let found = meaning(name).map(|meaning| meaning.field);
             assert_eq!(found, Some(field), "{name}");
         }
-        assert_eq!(meaning(&folded("Confidence_Score")), None);
+        assert_eq!(meaning("Confidence_Score"), None);
         let names = MEANINGS.iter().map(|(_, names)| names.split_whitespace());
         let count: usize = names.map(Iterator::count).sum();
         assert_eq!(BY_NAME.len(), count, "a name stands twice in the table");
+    }
+
+    #[test]
+    fn a_unit_or_a_bracket_after_a_name_is_ignored_unless_it_changes_the_meaning() {
+        let field = |name: &str| meaning(name).map(|found| found.field);
+        for (name, expected) in [
+            ("Surface habitable (m²)", "habitation.surface.total"),
+            ("Surface habitable en m2", "habitation.surface.total"),
+            ("surface_habitable_m2", "habitation.surface.total"),
+            ("Surface carrez", "habitation.surface.total"),
+            ("Surface (loi Carrez)", "habitation.surface.total"),
+            ("Surf. hab.", "habitation.surface.total"),
+            ("Surface terrain [m²]", "land.surface"),
+            ("Prix HAI", PRICE),
+            ("Prix FAI (€)", PRICE),
+            ("Prix (€)", PRICE),
+            ("Prix de vente en euros", PRICE),
+            ("Prix de vente (EUR)", PRICE),
+            ("Loyer CC (€/mois)", RENT),
+            ("Nb. pièces", "habitation.roomCount"),
+            ("Nombre de pièces (T)", "habitation.roomCount"),
+            ("Étage n°", "habitation.floor"),
+            ("Étage (RDC = 0)", "habitation.floor"),
+            ("Prix (€/m²)", "currentPrice.valuePerArea"),
+            (
+                "Consommation énergie (kWh/m²/an)",
+                "habitation.climate.epcEnergyScore",
+            ),
+        ] {
+            assert_eq!(field(name), Some(expected), "{name}");
+        }
+        for name in [
+            "Prix de vente (€/m²)",
+            "Prix (k€)",
+            "Prix de vente (M€)",
+            "Surface terrain (ha)",
+            "DPE (kWh/m²/an)",
+            "Latitude (Lambert 93)",
+            "",
+        ] {
+            assert_eq!(field(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_columns_of_an_address_are_taken_in_the_order_of_an_address() {
+        let columns = |names: &str| address_columns(names.split(';'));
+        assert_eq!(columns("N°;Adresse;CP;Commune;Nom client"), [1, 2, 3]);
+        assert_eq!(columns("Commune;CP;Rue;N°"), [3, 2, 1, 0]);
+        let dvf = "id;adresse_suffixe;adresse_numero;adresse_nom_voie;code_postal;nom_commune";
+        assert_eq!(columns(dvf), [2, 1, 3, 4, 5]);
+        assert_eq!(columns("numero;rep;type_voie;voie;ville"), [0, 1, 2, 3, 4]);
+        assert_eq!(columns("Adresse;Nom"), [0; 0], "no town");
+        assert_eq!(columns("N°;CP;Ville"), [0; 0], "no street");
+    }
+
+    #[test]
+    fn names_of_streets_are_told_from_other_names() {
+        for name in ["Voirie", "Rue du bien", "adresse_2", "Nom de la voie"] {
+            assert!(looks_like_street(name), "{name}");
+        }
+        for name in ["Adresse mail", "code_voie", "type_voie", "Notes", "N°"] {
+            assert!(!looks_like_street(name), "{name}");
+        }
     }
 }

@@ -31,8 +31,8 @@ use toise_contract::fields::FieldKind;
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::{LazyGeocoder, RepeatedAddresses, Resolved};
 use toise_opendata::portfolio::{
-    self, ADDRESS_FIELDS, AddressColumns, Answers, Blocks, Error, InputRows, OpenPortfolio,
-    Portfolio, PortfolioColumns, PortfolioOutput, RowFault,
+    self, ADDRESS_COLUMNS, AddressColumns, Answers, BlockAddresses, Blocks, Error, InputRows,
+    OpenPortfolio, Portfolio, PortfolioColumns, PortfolioOutput, RowFault,
 };
 
 /// Maximum comparables per row.
@@ -124,13 +124,13 @@ fn portfolio_of(input: PathBuf, renames: Vec<(String, String)>) -> Portfolio {
         )
     };
     let numbers = columns().filter(is_number);
-    let inferable: Vec<String> = names.chain(ADDRESS_FIELDS.map(str::to_owned)).collect();
+    let inferable: Vec<String> = names.chain(ADDRESS_COLUMNS.map(str::to_owned)).collect();
     Portfolio {
         input,
         what: "a home".into(),
         fields: [&[ID.to_owned()], inferable.as_slice()].concat(),
         inferable,
-        only_if_named: ADDRESS_FIELDS.map(str::to_owned).to_vec(),
+        only_if_named: ADDRESS_COLUMNS.map(str::to_owned).to_vec(),
         numbers: numbers.map(|field| field.column.to_owned()).collect(),
         renames,
         keys: Vec::new(),
@@ -220,12 +220,12 @@ impl EstimateColumns {
         for (column, name) in &found.fields {
             match name.checked_sub(1) {
                 Some(field) if field < known.len() => fields.push((*column, known[field])),
-                Some(field) => of_address.push((*column, ADDRESS_FIELDS[field - known.len()])),
+                Some(field) => of_address.push((*column, ADDRESS_COLUMNS[field - known.len()])),
                 None => id = Some(*column),
             }
         }
         let addresses = AddressColumns::find(of_address.iter().copied());
-        require_columns(&fields, addresses)?;
+        require_columns(&fields, addresses, found)?;
         Ok(Self {
             id,
             fields,
@@ -288,6 +288,8 @@ impl EstimateRun {
     pub fn answer(&self, rows: &InputRows) -> Result<(RecordBatch, BulkEstimateReport), Error> {
         let mut table = EstimateTableBuilder::default();
         let mut counts = BulkEstimateReport::default();
+        let columns = self.columns.addresses;
+        let given = columns.map(|columns| columns.of_block(&rows.block));
         let mut addresses = self.geocoder.as_deref().map(RepeatedAddresses::new);
         for row in 0..rows.block.len() {
             counts.rows += 1;
@@ -298,7 +300,7 @@ impl EstimateRun {
                     .ids
                     .append_value((rows.first_row + row as u64).to_string()),
             }
-            let (value, address) = self.value(rows, row, &mut addresses);
+            let (value, address) = self.value(rows, row, (given.as_ref(), &mut addresses));
             table.addresses.push(address.as_ref());
             match value {
                 Ok(estimate) => {
@@ -326,14 +328,17 @@ impl EstimateRun {
     /// Returns the estimate of one row, or the reason it has none.
     fn value<'b>(
         &self,
-        rows: &'b InputRows,
+        rows: &InputRows,
         row: usize,
-        addresses: &mut Option<RepeatedAddresses<'_, 'b>>,
+        (given, addresses): (
+            Option<&'b BlockAddresses<'_>>,
+            &mut Option<RepeatedAddresses<'_, 'b>>,
+        ),
     ) -> RowAnswer {
         if let Some(fault) = rows.faults.get(&row) {
             return (Err(RowFault::Other(fault.clone())), None);
         }
-        let address = match self.locate(rows, row, addresses) {
+        let address = match self.locate(rows, row, (given, addresses)) {
             None => None,
             Some(Ok(found)) => Some(found),
             Some(Err((reason, best))) => return (Err(RowFault::Other(reason)), best),
@@ -353,11 +358,14 @@ impl EstimateRun {
     /// Locates the address of a row; returns `None` if the row has a position or no address.
     fn locate<'b>(
         &self,
-        rows: &'b InputRows,
+        rows: &InputRows,
         row: usize,
-        addresses: &mut Option<RepeatedAddresses<'_, 'b>>,
+        (given, addresses): (
+            Option<&'b BlockAddresses<'_>>,
+            &mut Option<RepeatedAddresses<'_, 'b>>,
+        ),
     ) -> Option<Result<Resolved, (String, Option<Resolved>)>> {
-        let address = self.columns.addresses.as_ref()?.of_row(&rows.block, row);
+        let address = given?.of_row(row);
         let has_position = self.columns.fields.iter().any(|(column, field)| {
             POSITION_COLUMNS.contains(&field.column)
                 && !rows.block.cell(row, *column).trim().is_empty()
@@ -376,6 +384,7 @@ impl EstimateRun {
 fn require_columns(
     fields: &[(usize, &'static HomeField)],
     addresses: AddressColumns,
+    found: &PortfolioColumns,
 ) -> Result<(), Error> {
     for required in REQUIRED_COLUMNS {
         let is_position = POSITION_COLUMNS.contains(&required);
@@ -389,7 +398,8 @@ fn require_columns(
             ""
         };
         return Err(Error::Option(format!(
-            "the portfolio has no column {required}, which every home needs{instead} (see --map)"
+            "the portfolio has no column {required}, which every home needs{instead} (see --map); it has {}",
+            found.listed()
         )));
     }
     Ok(())

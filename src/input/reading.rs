@@ -104,6 +104,9 @@ pub struct FileReading {
     pub columns_used: Vec<ColumnUse>,
     /// Columns that are not read.
     pub columns_unused: Vec<String>,
+    /// What else the user should know about the columns, each in one sentence.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Values that were left out, and rows that could not be read, by reason.
     pub left_out: LeftOutValues,
 }
@@ -127,6 +130,7 @@ impl FileReading {
         self.form == other.form
             && self.columns_used == other.columns_used
             && self.columns_unused == other.columns_unused
+            && self.notes == other.notes
     }
 }
 
@@ -181,6 +185,9 @@ fn write_group(text: &mut String, group: &[&ReadFile]) {
         "columns not used",
         first.columns_unused.iter().cloned(),
     );
+    for note in &first.notes {
+        let _ = writeln!(text, "  {note}");
+    }
     let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
     for (met, count) in group.iter().flat_map(|file| &file.reading.missing_texts) {
         *missing.entry(met).or_default() += count;
@@ -247,6 +254,7 @@ mod tests {
             missing_texts: BTreeMap::from([("na".into(), 2)]),
             ..FileReading::default()
         };
+        first.notes = vec!["the price is taken from Prix".into()];
         first.form.encoding = Some("windows-1252".into());
         first.form.delimiter = Some(';');
         first.form.decimal_mark = Some(',');
@@ -270,6 +278,7 @@ mod tests {
         let expected = "\
 read a.csv and 1 more: windows-1252, cells separated by ;, decimals after ,
   columns used: Prix as price_eur, id
+  the price is taken from Prix
   read as missing: \"na\" 4
   left out: can be read in two ways: 5
     b.csv, line 2, column \"Prix\": 1.200

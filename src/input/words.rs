@@ -12,18 +12,104 @@ const GROUND: [&str; 5] = ["rdc", "rez", "ground", "r.d.c", "rch"];
 const STOREY_ENDS: [&str; 11] = [
     "", "e", "er", "ere", "ère", "eme", "ème", "è", "nd", "st", "th",
 ];
-/// Words of flats, in lower case.
-const FLATS: [&str; 7] = [
-    "appartement",
-    "appart",
-    "apt",
-    "flat",
-    "studio",
-    "duplex",
-    "loft",
+/// Words for classes of dwellings, in lower case without accents. They are safe to read in texts of any language.
+pub const DWELLING_WORDS: [(&str, AssetClass); 17] = [
+    ("appartement", AssetClass::Flat),
+    ("appartements", AssetClass::Flat),
+    ("appart", AssetClass::Flat),
+    ("studio", AssetClass::Flat),
+    ("studette", AssetClass::Flat),
+    ("duplex", AssetClass::Flat),
+    ("triplex", AssetClass::Flat),
+    ("loft", AssetClass::Flat),
+    ("apartment", AssetClass::Flat),
+    ("flat", AssetClass::Flat),
+    ("maison", AssetClass::House),
+    ("maisons", AssetClass::House),
+    ("villa", AssetClass::House),
+    ("pavillon", AssetClass::House),
+    ("longere", AssetClass::House),
+    ("chateau", AssetClass::House),
+    ("house", AssetClass::House),
 ];
-/// Words of houses, in lower case.
-const HOUSES: [&str; 6] = ["maison", "house", "villa", "pavillon", "longère", "chalet"];
+/// Words for other classes, in lower case without accents.
+pub const OTHER_CLASS_WORDS: [(&str, AssetClass); 15] = [
+    ("terrain", AssetClass::Land),
+    ("terrains", AssetClass::Land),
+    ("parcelle", AssetClass::Land),
+    ("parking", AssetClass::Parking),
+    ("garage", AssetClass::Parking),
+    ("box", AssetClass::Parking),
+    ("stationnement", AssetClass::Parking),
+    ("bureau", AssetClass::Office),
+    ("bureaux", AssetClass::Office),
+    ("boutique", AssetClass::Shop),
+    ("commerce", AssetClass::Shop),
+    ("local", AssetClass::Premises),
+    ("entrepot", AssetClass::Premises),
+    ("immeuble", AssetClass::Building),
+    ("chambre", AssetClass::Room),
+];
+/// Words that name a class in a cell of classes, but may mean something else in a longer text.
+const CELL_WORDS: [(&str, AssetClass); 15] = [
+    ("app", AssetClass::Flat),
+    ("appt", AssetClass::Flat),
+    ("appts", AssetClass::Flat),
+    ("apt", AssetClass::Flat),
+    ("apts", AssetClass::Flat),
+    ("chalet", AssetClass::House),
+    ("villas", AssetClass::House),
+    ("pavillons", AssetClass::House),
+    ("parkings", AssetClass::Parking),
+    ("garages", AssetClass::Parking),
+    ("locaux", AssetClass::Premises),
+    ("immeubles", AssetClass::Building),
+    ("land", AssetClass::Land),
+    ("office", AssetClass::Office),
+    ("building", AssetClass::Building),
+];
+/// Maximum digits of a number of rooms: `T10`.
+const ROOM_DIGITS_MAX: usize = 2;
+
+/// Class of what is offered or owned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AssetClass {
+    /// A flat.
+    Flat,
+    /// A house.
+    House,
+    /// Land.
+    Land,
+    /// A parking space or a garage.
+    Parking,
+    /// An office.
+    Office,
+    /// A shop.
+    Shop,
+    /// Commercial premises.
+    Premises,
+    /// A whole building.
+    Building,
+    /// A room.
+    Room,
+}
+
+impl AssetClass {
+    /// Returns its name in the contract.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Flat => "CLASS_FLAT",
+            Self::House => "CLASS_HOUSE",
+            Self::Land => "CLASS_LAND",
+            Self::Parking => "CLASS_PARKING",
+            Self::Office => "CLASS_OFFICE",
+            Self::Shop => "CLASS_SHOP",
+            Self::Premises => "CLASS_PREMISES",
+            Self::Building => "CLASS_BUILDING",
+            Self::Room => "CLASS_ROOM",
+        }
+    }
+}
 
 /// Class of a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,16 +167,48 @@ pub fn storey(cell: &str) -> Option<i64> {
     (is_whole || STOREY_ENDS.contains(&end)).then_some(number)
 }
 
-/// Reads the class of a home from its first word: `Appartement T3`, `Maison individuelle`; `None` for any other text.
-pub fn home_class(cell: &str) -> Option<HomeClass> {
+/// Reads the class in a cell from its first word: `Appartement T3`, `Appt`, `T2`, `Local commercial`; `None` for any
+/// other text.
+pub fn asset_class(cell: &str) -> Option<AssetClass> {
     let cell = cell.trim().to_lowercase();
-    let first = cell.split([' ', '\u{a0}', '/', '-', '(', ',']).next()?;
-    if FLATS.contains(&first) {
-        Some(HomeClass::Flat)
-    } else if HOUSES.contains(&first) {
-        Some(HomeClass::House)
-    } else {
-        None
+    let first = cell.split(|sign: char| !sign.is_alphanumeric()).next()?;
+    let word: String = first.chars().map(without_accent).collect();
+    let mut tables = DWELLING_WORDS
+        .iter()
+        .chain(&OTHER_CLASS_WORDS)
+        .chain(&CELL_WORDS);
+    let known = tables.find(|(name, _)| *name == word);
+    known
+        .map(|(_, class)| *class)
+        .or_else(|| is_room_count(&word).then_some(AssetClass::Flat))
+}
+
+/// Returns whether a word in lower case gives the rooms of a flat: `t2`, `f3`, `t1bis`.
+pub fn is_room_count(word: &str) -> bool {
+    let digits = word.strip_prefix(['t', 'f']);
+    let digits = digits.map(|rest| rest.strip_suffix("bis").unwrap_or(rest));
+    digits.is_some_and(|digits| {
+        (1..=ROOM_DIGITS_MAX).contains(&digits.len())
+            && digits.bytes().all(|digit| digit.is_ascii_digit())
+    })
+}
+
+/// Returns a letter in lower case without its accent, for the accents in words for classes.
+fn without_accent(letter: char) -> char {
+    match letter {
+        'à' | 'â' => 'a',
+        'è' | 'é' | 'ê' => 'e',
+        'ô' => 'o',
+        other => other,
+    }
+}
+
+/// Reads the class of a home, like [`asset_class`]; `None` for any other class.
+pub fn home_class(cell: &str) -> Option<HomeClass> {
+    match asset_class(cell)? {
+        AssetClass::Flat => Some(HomeClass::Flat),
+        AssetClass::House => Some(HomeClass::House),
+        _ => None,
     }
 }
 
@@ -121,5 +239,34 @@ mod tests {
         assert_eq!(home_class("Appartement T3"), Some(HomeClass::Flat));
         assert_eq!(home_class("Maison individuelle"), Some(HomeClass::House));
         assert_eq!(home_class("Local commercial"), None);
+    }
+
+    #[test]
+    fn classes_are_read_in_every_usual_spelling() {
+        for (class, cells) in [
+            (
+                AssetClass::Flat,
+                "Appartement|appartement T3|Appt|APPT.|Apt|App.|T2|F3|t10|T1bis|T3/T4|studio|Duplex|loft",
+            ),
+            (
+                AssetClass::House,
+                "Maison/Villa|villa|PAVILLON|Longère|Château|chalet",
+            ),
+            (
+                AssetClass::Premises,
+                "local commercial|Locaux d'activité|Entrepôt",
+            ),
+            (AssetClass::Office, "bureaux|Bureau"),
+            (AssetClass::Land, "Terrain à bâtir"),
+            (AssetClass::Parking, "parking|Box fermé|garage"),
+            (AssetClass::Building, "Immeuble de rapport"),
+        ] {
+            for cell in cells.split('|') {
+                assert_eq!(asset_class(cell), Some(class), "{cell}");
+            }
+        }
+        for cell in ["", "Yourte", "application", "T", "T123", "Dépendance"] {
+            assert_eq!(asset_class(cell), None, "{cell}");
+        }
     }
 }

@@ -25,7 +25,8 @@ use toise_estimate::request::fields::{
 use toise_estimate::request::parse_cells;
 use toise_geocode::resolve::PostalAddress;
 use toise_opendata::portfolio::{
-    self, ADDRESS_FIELDS, InputRows, OpenPortfolio, Portfolio, PortfolioOutput, RowFault,
+    self, ADDRESS_COLUMNS, ADDRESS_FIELDS, AddressColumns, InputRows, OpenPortfolio, Portfolio,
+    PortfolioOutput, RowFault,
 };
 
 /// Maximum faulty rows that are named.
@@ -96,7 +97,7 @@ struct BlockNotes {
 
 fn portfolio_of(input: PathBuf) -> Portfolio {
     let names = FIELDS.iter().map(|field| field.column.to_owned());
-    let fields: Vec<String> = names.chain(ADDRESS_FIELDS.map(str::to_owned)).collect();
+    let fields: Vec<String> = names.chain(ADDRESS_COLUMNS.map(str::to_owned)).collect();
     let is_number = |field: &&&HomeField| {
         matches!(
             field.field.kind,
@@ -112,7 +113,7 @@ fn portfolio_of(input: PathBuf) -> Portfolio {
         what: "a home".into(),
         inferable: fields.clone(),
         fields,
-        only_if_named: ADDRESS_FIELDS.map(str::to_owned).to_vec(),
+        only_if_named: ADDRESS_COLUMNS.map(str::to_owned).to_vec(),
         numbers: numbers.collect(),
         renames: Vec::new(),
         keys: Vec::new(),
@@ -181,11 +182,13 @@ struct ColumnPlan {
     columns: portfolio::PortfolioColumns,
     /// Input column of each field of [`FIELDS`] and [`ADDRESS_FIELDS`].
     cells: Vec<Option<usize>>,
+    /// Input columns of addresses.
+    addresses: AddressColumns,
 }
 
 impl ColumnPlan {
     fn new(opened: &OpenPortfolio) -> std::result::Result<Self, String> {
-        let mut cells = vec![None; FIELDS.len() + ADDRESS_FIELDS.len()];
+        let mut cells = vec![None; FIELDS.len() + ADDRESS_COLUMNS.len()];
         for (column, field) in &opened.columns.fields {
             cells[*field] = Some(*column);
         }
@@ -196,20 +199,32 @@ impl ColumnPlan {
                 KEYS.join(" or ")
             ));
         }
-        let has_address = cells[FIELDS.len()..].iter().any(Option::is_some);
+        let of_address = ADDRESS_COLUMNS.iter().zip(cells.split_off(FIELDS.len()));
+        let of_address: Vec<(usize, &str)> = of_address
+            .filter_map(|(name, column)| Some((column?, *name)))
+            .collect();
+        let addresses = AddressColumns::find(of_address.iter().copied());
+        let column = |name: &str| {
+            let found = of_address.iter().find(|(_, known)| *known == name);
+            found.map(|(column, _)| *column)
+        };
+        cells.extend(ADDRESS_FIELDS.map(column));
+        let has_address = addresses.are_given();
         for (field, column) in FIELDS.iter().zip(&cells) {
             let is_required = REQUIRED_COLUMNS.contains(&field.column);
             let may_be_address = has_address && POSITION_COLUMNS.contains(&field.column);
             if is_required && column.is_none() && !may_be_address {
                 return Err(format!(
-                    "the file has no column {}, which every home needs",
-                    field.column
+                    "the file has no column {}, which every home needs; it has {}",
+                    field.column,
+                    opened.columns.listed()
                 ));
             }
         }
         Ok(Self {
             columns: opened.columns.clone(),
             cells,
+            addresses,
         })
     }
 
@@ -229,6 +244,7 @@ impl ColumnPlan {
             first_row: rows.first_row,
             ..BlockNotes::default()
         };
+        let addresses = self.addresses.of_block(&rows.block);
         for row in 0..count {
             let number = rows.first_row + row as u64;
             let key = self
@@ -241,11 +257,13 @@ impl ColumnPlan {
                 let message = format!("row {number}: key: must be 1 to {KEY_BYTES_MAX} bytes long");
                 return Err(portfolio::Error::Option(message));
             }
-            let cells: Vec<&str> = self
+            let mut cells: Vec<&str> = self
                 .cells
                 .iter()
                 .map(|column| column.map_or("", |column| rows.block.cell(row, column).trim()))
                 .collect();
+            // Number and street are stored in one line, from whichever columns they come.
+            cells[FIELDS.len()] = addresses.of_row(row).address;
             let unreadable = rows.faults.get(&row).cloned();
             let fault = unreadable.or_else(|| {
                 HomeCells {

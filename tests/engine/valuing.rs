@@ -288,6 +288,10 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
         error.contains(": the portfolio has no column surface_m2"),
         "{error}"
     );
+    assert!(
+        error.ends_with("; it has longitude, latitude, type"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use toise_contract::columns::{fields, folded, meaning};
+use toise_contract::columns::{advert_meaning, fields};
 
 /// The fields that no advert of a file has so far.
 pub struct MissingFields(Vec<&'static str>);
@@ -22,7 +22,7 @@ impl MissingFields {
     /// Returns a warning for each of the unread columns whose name means a field that is still missing.
     pub fn warnings(&self, unread: &[String]) -> Vec<String> {
         let named = unread.iter().filter_map(|column| {
-            let field = meaning(&folded(column))?.field;
+            let field = advert_meaning(column)?.field;
             self.0.contains(&field).then(|| {
                 format!(
                     "no advert has {field}, and no rule reads the column {column:?}; to read it, add --map \

@@ -11,48 +11,94 @@ use std::cell::OnceCell;
 use serde_json::Value;
 
 use super::row::{FoldedName, Row, RowPath};
+use toise_contract::columns::narrower;
+
+/// The columns that a mapping names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OwnNames {
+    names: Vec<String>,
+    /// What they mean, each meaning once.
+    meanings: Vec<&'static str>,
+}
+
+impl OwnNames {
+    /// Collects the columns of paths.
+    pub fn new<'p>(paths: impl Iterator<Item = &'p RowPath>) -> Self {
+        let mut own = Self::default();
+        for path in paths {
+            own.names.push(path.name.clone());
+            let meaning = path.folded.as_ref().and_then(|name| name.meaning);
+            own.add_meaning(meaning.map(|meaning| meaning.field));
+        }
+        own
+    }
+
+    /// Adds those of another mapping.
+    pub fn append(&mut self, other: Self) {
+        self.names.extend(other.names);
+        for meaning in other.meanings {
+            self.add_meaning(Some(meaning));
+        }
+    }
+
+    fn add_meaning(&mut self, meaning: Option<&'static str>) {
+        let new = meaning.filter(|meaning| !self.meanings.contains(meaning));
+        self.meanings.extend(new);
+    }
+}
 
 /// Columns whose names do not appear in a mapping.
-pub(super) struct OtherNames<'c>(Vec<(&'c str, FoldedName)>);
+pub(super) struct OtherNames<'c, 'o> {
+    others: Vec<(&'c str, FoldedName)>,
+    own: &'o OwnNames,
+}
 
-impl<'c> OtherNames<'c> {
+impl<'c, 'o> OtherNames<'c, 'o> {
     /// Folds the columns except for those that the mapping names itself.
-    pub fn new(columns: impl Iterator<Item = &'c str>, own: &[String]) -> Self {
-        let others = columns.filter(|column| !own.iter().any(|name| name == column));
-        Self(
-            others
+    pub fn new(columns: impl Iterator<Item = &'c str>, own: &'o OwnNames) -> Self {
+        let others = columns.filter(|column| !own.names.iter().any(|name| name == column));
+        Self {
+            others: others
                 .map(|column| (column, FoldedName::new(column)))
                 .collect(),
-        )
+            own,
+        }
     }
 
     /// Returns the column that a path means: the one with the same folded name, else the best-ranked one with the same
-    /// meaning.
+    /// meaning, else one with a narrower meaning that the mapping does not name: a rent for a price.
     pub fn find(&self, path: &RowPath) -> Option<&'c str> {
         let wanted = path.folded.as_ref()?;
-        let same_name = self.0.iter().find(|(_, name)| name.name == wanted.name);
-        let same_meaning = || {
+        let mut others = self.others.iter();
+        let same_name = others.find(|(_, name)| name.name == wanted.name);
+        let by_meaning = || {
             let field = wanted.meaning?.field;
-            let ranked = self.0.iter().filter_map(|(column, name)| {
-                let meaning = name.meaning.filter(|meaning| meaning.field == field)?;
-                Some((meaning.rank, *column))
-            });
-            ranked.min().map(|(_, column)| column)
+            let narrow = || narrower(field).filter(|narrow| !self.own.meanings.contains(narrow));
+            self.best(field).or_else(|| self.best(narrow()?))
         };
-        same_name.map(|(column, _)| *column).or_else(same_meaning)
+        same_name.map(|(column, _)| *column).or_else(by_meaning)
+    }
+
+    /// Returns the best-ranked column with a meaning.
+    fn best(&self, field: &str) -> Option<&'c str> {
+        let ranked = self.others.iter().filter_map(|(column, name)| {
+            let meaning = name.meaning.filter(|meaning| meaning.field == field)?;
+            Some((meaning.rank, *column))
+        });
+        ranked.min().map(|(_, column)| column)
     }
 }
 
 /// A row whose columns are found by any of their names.
 pub(super) struct NamedRow<'r> {
     row: &'r Row,
-    own: &'r [String],
-    others: OnceCell<OtherNames<'r>>,
+    own: &'r OwnNames,
+    others: OnceCell<OtherNames<'r, 'r>>,
 }
 
 impl<'r> NamedRow<'r> {
     /// Wraps a row; `own` holds the columns that the mapping names.
-    pub fn new(row: &'r Row, own: &'r [String]) -> Self {
+    pub fn new(row: &'r Row, own: &'r OwnNames) -> Self {
         Self {
             row,
             own,

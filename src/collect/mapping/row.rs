@@ -37,10 +37,12 @@ pub(super) struct FoldedName {
 
 impl FoldedName {
     pub fn new(name: &str) -> Self {
-        let name = folded(name);
         // Identifiers are not matched by meaning, because a different identifier column would identify other adverts.
-        let meaning = meaning(&name).filter(|meaning| meaning.field != IDENTIFIER);
-        Self { name, meaning }
+        let meaning = meaning(name).filter(|meaning| meaning.field != IDENTIFIER);
+        Self {
+            name: folded(name),
+            meaning,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::row::RowPath;
 
 use crate::portals::texts::plain_number;
 use crate::portals::value::{OneOrMany, RuleSpec, ValueRule};
-use toise_contract::listings::advert_field::AdvertFieldKind;
+use toise_contract::listings::advert_field::{AdvertField, AdvertFieldKind};
 use toise_input::missing;
 use toise_input::number::FileDecimals;
 
@@ -42,6 +42,8 @@ enum RowSource {
 enum TemplatePart {
     Text(String),
     Column(RowPath),
+    /// A column that may be empty.
+    Optional(RowPath),
     Digest,
 }
 
@@ -55,7 +57,7 @@ impl RowSource {
             } => vec![latitude, longitude],
             RowSource::Template(parts) => {
                 let columns = parts.iter().filter_map(|part| match part {
-                    TemplatePart::Column(path) => Some(path),
+                    TemplatePart::Column(path) | TemplatePart::Optional(path) => Some(path),
                     TemplatePart::Text(_) | TemplatePart::Digest => None,
                 });
                 columns.collect()
@@ -89,8 +91,72 @@ pub(super) enum RowFinding {
 pub(super) struct RowRule {
     pub value: ValueRule,
     source: RowSource,
-    /// If set, the rule applies only to rows in which this has a value.
-    when: Option<RowPath>,
+    /// If set, the rule applies only if this holds.
+    when: Option<Condition>,
+    /// The rule does not apply to rows in which one of these has a value other than 0.
+    unless: Vec<RowPath>,
+}
+
+/// Condition for a rule to apply.
+#[derive(Clone, Debug)]
+enum Condition {
+    /// One of these columns has a value other than 0.
+    Filled(Vec<RowPath>),
+    /// An earlier rule gave a field of the advert this value: `offer.type=OFFER_RENT`.
+    Given(AdvertField, Value),
+}
+
+impl Condition {
+    fn new(written: &OneOrMany) -> Result<Self, String> {
+        if let OneOrMany::One(text) = written
+            && let Some((field, value)) = text.split_once('=')
+            && let Ok(field) = AdvertField::parse(field.trim())
+        {
+            let value = json!(value.trim());
+            if !field.fits(&value) {
+                return Err(format!("{} does not take {value}", field.name));
+            }
+            return Ok(Self::Given(field, value));
+        }
+        paths(written).map(Self::Filled)
+    }
+
+    fn holds<'r>(&'r self, row: &NamedRow<'r>, advert: &Value, empty: &[String]) -> bool {
+        match self {
+            Self::Filled(paths) => is_any_filled(paths, row, empty),
+            Self::Given(field, value) => {
+                let mut steps = field.name.split('.');
+                steps.try_fold(advert, |inner, step| inner.get(step)) == Some(value)
+            }
+        }
+    }
+}
+
+/// Returns whether one of the columns has a value other than 0 in a row.
+fn is_any_filled<'r>(paths: &'r [RowPath], row: &NamedRow<'r>, empty: &[String]) -> bool {
+    paths.iter().any(|path| {
+        let found = row.find(path);
+        let mut values = found.iter();
+        values.any(|(_, value)| !is_empty(value, empty) && !is_zero(value))
+    })
+}
+
+/// Returns whether a value is the number 0, with or without a unit: `0,00 €`.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => {
+            let mut digits = text.chars().filter(char::is_ascii_digit).peekable();
+            let begins = text.trim_start().starts_with('0');
+            begins && digits.peek().is_some() && digits.all(|digit| digit == '0')
+        }
+        _ => false,
+    }
+}
+
+fn paths(written: &OneOrMany) -> Result<Vec<RowPath>, String> {
+    let names = written.clone().into_vec();
+    names.iter().map(|name| RowPath::parse(name)).collect()
 }
 
 impl RowRule {
@@ -100,11 +166,13 @@ impl RowRule {
         }
         let value = ValueRule::new(written)?;
         let source = source(written, &value)?;
-        let when = written.when.as_deref().map(RowPath::parse).transpose();
+        let when = written.when.as_ref().map(Condition::new).transpose();
+        let unless = written.unless.as_ref().map_or(Ok(Vec::new()), paths);
         Ok(Self {
             value,
             source,
             when: when.map_err(|fault| format!("when: {fault}"))?,
+            unless: unless.map_err(|fault| format!("unless: {fault}"))?,
         })
     }
 
@@ -122,6 +190,7 @@ impl RowRule {
             value,
             source: RowSource::Constant(constant),
             when: None,
+            unless: Vec::new(),
         })
     }
 
@@ -145,8 +214,23 @@ impl RowRule {
     /// Returns the columns and paths that it reads.
     pub fn paths(&self) -> Vec<&RowPath> {
         let mut paths = self.source.paths();
-        paths.extend(&self.when);
+        if let Some(Condition::Filled(when)) = &self.when {
+            paths.extend(when);
+        }
+        paths.extend(&self.unless);
         paths
+    }
+
+    /// Returns the columns without which it gives no row a value.
+    pub fn required_paths(&self) -> Vec<&RowPath> {
+        let RowSource::Template(parts) = &self.source else {
+            return Vec::new();
+        };
+        let required = parts.iter().filter_map(|part| match part {
+            TemplatePart::Column(path) => Some(path),
+            TemplatePart::Text(_) | TemplatePart::Optional(_) | TemplatePart::Digest => None,
+        });
+        required.collect()
     }
 
     /// Adds the numbers and days that the rule reads from a row to `decimals`, as evidence for the rule's column at index
@@ -180,14 +264,16 @@ impl RowRule {
         }
     }
 
-    /// Finds the value in a row; `empty` holds further markers for missing values.
-    pub fn find<'r>(&'r self, row: &NamedRow<'r>, empty: &[String]) -> RowFinding {
-        let is_empty = |value: &Value| is_empty(value, empty);
-        if let Some(when) = &self.when
-            && row.find(when).iter().all(|(_, value)| is_empty(value))
+    /// Finds the value in a row. `advert` is what earlier rules gave, and `empty` holds further markers for missing
+    /// values.
+    pub fn find<'r>(&'r self, row: &NamedRow<'r>, advert: &Value, empty: &[String]) -> RowFinding {
+        let when = self.when.as_ref();
+        if when.is_some_and(|when| !when.holds(row, advert, empty))
+            || is_any_filled(&self.unless, row, empty)
         {
             return RowFinding::Nothing;
         }
+        let is_empty = |value: &Value| is_empty(value, empty);
         match &self.source {
             RowSource::Constant(value) => RowFinding::Value(value.clone()),
             RowSource::From(paths) => {
@@ -340,9 +426,16 @@ fn parts(template: &str) -> Result<Vec<TemplatePart>, String> {
         parts.push(TemplatePart::Text(text.to_owned()));
         parts.push(match name {
             DIGEST => TemplatePart::Digest,
-            name => TemplatePart::Column(
-                RowPath::parse(name).map_err(|fault| format!("template: {fault}"))?,
-            ),
+            name => {
+                let column = name.strip_suffix('?');
+                let path = RowPath::parse(column.unwrap_or(name));
+                let path = path.map_err(|fault| format!("template: {fault}"))?;
+                if column.is_some() {
+                    TemplatePart::Optional(path)
+                } else {
+                    TemplatePart::Column(path)
+                }
+            }
         });
         rest = after;
     }
@@ -350,9 +443,20 @@ fn parts(template: &str) -> Result<Vec<TemplatePart>, String> {
     Ok(parts)
 }
 
-/// Returns the text of a template; `None` if one of its columns is empty.
+/// Returns the text of a template; `None` if one of its columns is empty that may not be. Blanks around optional
+/// columns are not doubled.
 fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -> Option<String> {
+    let cell = |path: &'r RowPath| {
+        let (_, value) = row.find(path).into_iter().next()?;
+        match value.as_ref() {
+            value if is_empty(value, empty) => None,
+            Value::String(part) => Some(part.trim().to_owned()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        }
+    };
     let mut text = String::new();
+    let mut has_optional = false;
     for part in parts {
         match part {
             TemplatePart::Text(part) => text.push_str(part),
@@ -360,16 +464,15 @@ fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -
                 let row = serde_json::to_vec(row.row()).ok()?;
                 text.push_str(&blake3::hash(&row).to_hex()[..DIGEST_DIGITS]);
             }
-            TemplatePart::Column(path) => {
-                let (_, value) = row.find(path).into_iter().next()?;
-                match value.as_ref() {
-                    value if is_empty(value, empty) => return None,
-                    Value::String(part) => text.push_str(part.trim()),
-                    Value::Number(number) => text.push_str(&number.to_string()),
-                    _ => return None,
-                }
+            TemplatePart::Column(path) => text.push_str(&cell(path)?),
+            TemplatePart::Optional(path) => {
+                has_optional = true;
+                text.push_str(&cell(path).unwrap_or_default());
             }
         }
+    }
+    if has_optional {
+        text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     }
     Some(text)
 }

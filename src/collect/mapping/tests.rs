@@ -393,3 +393,209 @@ fn a_mapping_of_the_data_folder_replaces_one_of_the_same_name() {
     let error = Mappings::load(data.path()).unwrap_err().to_string();
     assert!(error.contains("broken.toml: TOML parse error"), "{error}");
 }
+
+/// Reads a row of a CSV file with the mapping `french-csv`, given as pairs of column and cell.
+fn read_french(cells: &[(&str, &str)]) -> Value {
+    let mappings = Mappings::load(tempfile::tempdir().unwrap().path()).unwrap();
+    let mut row = json!({"url": "https://p.example/1", "surface": "40", "cp": "83000"});
+    for (column, cell) in cells {
+        row[*column] = json!(cell);
+    }
+    let mapping = mappings.get("french-csv").unwrap();
+    read_with(mapping, row).advert
+}
+
+#[test]
+fn rents_and_transactions_are_not_read_as_sales() {
+    let offers: [(&[(&str, &str)], &str, f64); 24] = [
+        (&[("loyer", "850")], "OFFER_RENT", 850.0),
+        (&[("Loyer CC (€/mois)", "850 €")], "OFFER_RENT", 850.0),
+        (&[("loyer_hc", "800")], "OFFER_RENT", 800.0),
+        (&[("Monthly rent", "850")], "OFFER_RENT", 850.0),
+        (&[("prix", "0"), ("loyer", "850")], "OFFER_RENT", 850.0),
+        (&[("Prix", "0,00 €"), ("Loyer", "850")], "OFFER_RENT", 850.0),
+        (&[("PRIX", ""), ("LOYER", "850")], "OFFER_RENT", 850.0),
+        (&[("prix", "850"), ("loyer", "800")], "OFFER_RENT", 800.0),
+        (
+            &[("prix", "250000"), ("loyer", "0")],
+            "OFFER_BUY",
+            250_000.0,
+        ),
+        (&[("prix", "250000"), ("loyer", "")], "OFFER_BUY", 250_000.0),
+        (&[("Prix de vente", "250000")], "OFFER_BUY", 250_000.0),
+        (
+            &[("prix", "850"), ("type_transaction", "location")],
+            "OFFER_RENT",
+            850.0,
+        ),
+        (
+            &[("prix", "850"), ("transaction", "Locations")],
+            "OFFER_RENT",
+            850.0,
+        ),
+        (
+            &[
+                ("prix", "850"),
+                ("Type d'offre", "x"),
+                ("type_annonce", "à louer"),
+            ],
+            "OFFER_RENT",
+            850.0,
+        ),
+        (
+            &[("prix", "850"), ("type_offre", "Rent")],
+            "OFFER_RENT",
+            850.0,
+        ),
+        (
+            &[("price", "850"), ("offer_type", "rental")],
+            "OFFER_RENT",
+            850.0,
+        ),
+        (
+            &[("prix", "850"), ("Nature", "LOCATION")],
+            "OFFER_RENT",
+            850.0,
+        ),
+        (
+            &[("prix", "850"), ("Transaction Type", "for rent")],
+            "OFFER_RENT",
+            850.0,
+        ),
+        (
+            &[("prix", "850"), ("transaction", "location"), ("loyer", "0")],
+            "OFFER_RENT",
+            850.0,
+        ),
+        (
+            &[("prix", "90000"), ("nature", "Vente en viager")],
+            "OFFER_LIFE_ANNUITY_SALE",
+            90_000.0,
+        ),
+        (
+            &[("prix", "90000"), ("transaction", "viager")],
+            "OFFER_LIFE_ANNUITY_SALE",
+            90_000.0,
+        ),
+        (
+            &[
+                ("prix", "250000"),
+                ("transaction", "vente"),
+                ("loyer", "850"),
+            ],
+            "OFFER_BUY",
+            250_000.0,
+        ),
+        (
+            &[("prix", "250000"), ("offer_type", "for sale")],
+            "OFFER_BUY",
+            250_000.0,
+        ),
+        (
+            &[("prix", "250000"), ("type_annonce", "À vendre")],
+            "OFFER_BUY",
+            250_000.0,
+        ),
+    ];
+    for (cells, offer, price) in offers {
+        let advert = read_french(cells);
+        assert_eq!(advert["offer"]["type"], offer, "{cells:?}");
+        assert_eq!(advert["currentPrice"]["value"], price, "{cells:?}");
+    }
+}
+
+#[test]
+fn classes_are_read_in_every_usual_spelling() {
+    for (class, cells) in [
+        (
+            "CLASS_FLAT",
+            "Appartement|Appt|APT|App.|T2|F3|studio|duplex|loft",
+        ),
+        ("CLASS_HOUSE", "villa|pavillon|Maison|Chalet"),
+        ("CLASS_PREMISES", "local commercial"),
+        ("CLASS_OFFICE", "bureaux"),
+        ("CLASS_LAND", "terrain"),
+        ("CLASS_PARKING", "parking|box"),
+        ("CLASS_BUILDING", "immeuble"),
+        ("CLASS_OTHER", "Yourte"),
+    ] {
+        for cell in cells.split('|') {
+            assert_eq!(read_french(&[("type", cell)])["type"], class, "{cell}");
+        }
+    }
+}
+
+#[test]
+fn number_and_street_in_columns_of_their_own_make_an_address() {
+    let address = |cells: &[(&str, &str)]| read_french(cells)["location"]["address"].clone();
+    assert_eq!(
+        address(&[("N°", "12"), ("Rue", "avenue Foch")]),
+        "12 avenue Foch"
+    );
+    let parts = [
+        ("numero", "12"),
+        ("rep", "bis"),
+        ("type_voie", "avenue"),
+        ("voie", "Foch"),
+    ];
+    assert_eq!(address(&parts), "12 bis avenue Foch");
+    assert_eq!(address(&[("rue", "avenue Foch")]), "avenue Foch");
+    assert_eq!(
+        address(&[("N°", "7"), ("Adresse", "12 avenue Foch")]),
+        "12 avenue Foch"
+    );
+    assert_eq!(address(&[("N°", "7")]), Value::Null);
+    let mappings = Mappings::load(tempfile::tempdir().unwrap().path()).unwrap();
+    let mapping = mappings.get("french-csv").unwrap();
+    let header = ["N°", "Adresse", "URL"].map(str::to_owned);
+    assert!(!mapping.columns(&header).contains(&"N°"));
+    let used = mapping.columns_used(&header);
+    let used: Vec<&str> = used.iter().map(|one| one.column.as_str()).collect();
+    assert_eq!(used, ["Adresse", "URL"]);
+}
+
+#[test]
+fn conditions_look_at_columns_and_at_earlier_fields() {
+    let text = r#"
+[[field]]
+path = "url"
+from = "url"
+[[field]]
+path = "offer.type"
+value = "OFFER_RENT"
+when = ["loyer", "charges"]
+unless = "prix"
+[[field]]
+path = "isPro"
+value = true
+when = "offer.type=OFFER_RENT"
+"#;
+    let mapping = Mapping::parse("when.toml", text).unwrap();
+    let pro = |row: Value| {
+        let read = read_with(&mapping, row);
+        read.advert["isPro"] == true
+    };
+    assert!(pro(json!({"url": "https://p.example/1", "charges": 5})));
+    assert!(!pro(
+        json!({"url": "https://p.example/1", "loyer": "0 €", "charges": 0})
+    ));
+    assert!(!pro(
+        json!({"url": "https://p.example/1", "loyer": 5, "prix": 6})
+    ));
+    let error = Mapping::parse("when.toml", &text.replace("=OFFER_RENT", "=RENT"));
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("when: offer.type does not take \"RENT\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_rent_is_a_price_for_a_mapping_that_knows_no_rents() {
+    let mapping = Mapping::of_columns([("url", "url"), ("currentPrice.value", "prix")]).unwrap();
+    let found = read_with(
+        &mapping,
+        json!({"url": "https://p.example/1", "Loyer": "850"}),
+    );
+    assert_eq!(found.advert["currentPrice"]["value"], 850.0);
+}

@@ -24,6 +24,8 @@ use toise_input::{quantity, words};
 
 /// Separator of the items of a list in a text, unless a rule names another.
 const SEPARATOR: &str = "|";
+/// Field of the class.
+const CLASS: &str = "type";
 /// Maximum length of a pattern, bytes.
 const PATTERN_BYTES_MAX: usize = 1_000;
 /// Maximum size of a compiled pattern, bytes.
@@ -86,7 +88,7 @@ impl OneOrMany {
 }
 
 /// A rule as written in its file. `selector` and `attribute` are for pages; `from`, `latitude`, `longitude`,
-/// `template`, `value` and `when` are for rows of files; all others are for both.
+/// `template`, `value`, `when` and `unless` are for rows of files; all others are for both.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RuleSpec {
@@ -98,7 +100,8 @@ pub(crate) struct RuleSpec {
     pub longitude: Option<String>,
     pub template: Option<String>,
     pub value: Option<toml::Value>,
-    pub when: Option<String>,
+    pub when: Option<OneOrMany>,
+    pub unless: Option<OneOrMany>,
     pub pattern: Option<String>,
     #[serde(rename = "as")]
     pub reading: Option<ValueFormat>,
@@ -119,6 +122,7 @@ impl RuleSpec {
             ("template", self.template.is_some()),
             ("value", self.value.is_some()),
             ("when", self.when.is_some()),
+            ("unless", self.unless.is_some()),
         ];
         keys.iter()
             .find(|(_, is_given)| *is_given)
@@ -330,6 +334,7 @@ impl ValueRule {
     pub(crate) fn may_be_silent(&self, value: &Value) -> bool {
         let is_found = match (&self.pattern, value) {
             (Some(pattern), Value::String(text)) => pattern.is_match(text),
+            (Some(pattern), Value::Number(number)) => pattern.is_match(&number.to_string()),
             _ => true,
         };
         let asks = self.reading == ValueFormat::Words
@@ -490,7 +495,15 @@ impl ValueRule {
             ValueFormat::Words => {
                 let mut findings = PageFindings::default();
                 french::read(text, TextTrust::Own, &mut findings, FieldOrigin::Text);
-                findings.get(&self.field.name).cloned()
+                let class = || {
+                    (self.field.name == CLASS)
+                        .then(|| words::asset_class(text))
+                        .flatten()
+                };
+                findings
+                    .get(&self.field.name)
+                    .cloned()
+                    .or_else(|| class().map(|class| json!(class.name())))
             }
         }
     }

@@ -7,8 +7,10 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
+use toise_geocode::resolve::Precision;
 use toise_input::reading::LeftOutValues;
 use toise_input::{ReadFile, SharedReading};
+use toise_opendata::portfolio::warn_of_streets;
 
 /// Names in the contract, and how often each occurred.
 type Count = BTreeMap<Cow<'static, str>, u64>;
@@ -50,7 +52,10 @@ pub struct BulkEstimateReport {
 impl BulkEstimateReport {
     /// Adds how the portfolio was interpreted, the time elapsed since `started` and the rows per second.
     pub(super) fn finish(mut self, reading: &SharedReading, started: Instant) -> Self {
-        self.files = vec![reading.found(std::mem::take(&mut self.left_out))];
+        let mut file = reading.found(std::mem::take(&mut self.left_out));
+        let by_town = self.located.get(Precision::Town.name());
+        warn_of_streets(&mut file, by_town.copied().unwrap_or_default());
+        self.files = vec![file];
         self.seconds = started.elapsed().as_secs_f64();
         self.rows_per_second = self.rows as f64 / self.seconds.max(f64::MIN_POSITIVE);
         self

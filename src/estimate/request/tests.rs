@@ -366,6 +366,26 @@ fn the_position_of_an_address_stands_for_the_cells_of_a_row() {
 }
 
 #[test]
+fn the_class_of_a_row_is_read_in_every_usual_spelling() {
+    let read = |class: &'static str| {
+        let row = [("type", class), ("surface_m2", "50")];
+        let row = row.map(|(name, cell)| (HomeField::of_column(name).unwrap(), cell));
+        parse_cells(row.into_iter(), Some((44.5, 3.5)), today())
+    };
+    let flat = read("CLASS_FLAT").unwrap();
+    for class in ["Appt", "APT.", "App.", "T2", "F3", "studio", "appartement"] {
+        assert_eq!(read(class).unwrap(), flat, "{class}");
+    }
+    let house = read("CLASS_HOUSE").unwrap();
+    for class in ["villa", "Pavillon", "maison de ville"] {
+        assert_eq!(read(class).unwrap(), house, "{class}");
+    }
+    for class in ["parking", "local commercial", "immeuble", "Yourte"] {
+        assert!(read(class).is_err(), "{class}");
+    }
+}
+
+#[test]
 fn a_row_abroad_at_sea_or_swapped_has_a_status_and_no_home() {
     let read = |longitude: &'static str, latitude: &'static str| {
         let row = [

@@ -96,8 +96,7 @@ impl CsvPlan {
             .iter()
             .map(|cell| encoding.decode(cell).trim().to_owned())
             .collect();
-        let columns = InputColumns::find(request, &names)?;
-        let mut reading = columns.reading(&names);
+        let (columns, mut reading) = InputColumns::understand(request, &names)?;
         reading.form.encoding = Some(encoding.name().to_owned());
         reading.form.delimiter = Some(char::from(delimiter));
         let mut plan = Self {

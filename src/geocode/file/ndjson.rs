@@ -17,8 +17,8 @@ use super::request::{FileRequest, InputColumns};
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use crate::request::Operation;
 use toise_base::bounded::Lines;
-use toise_input::ReadFile;
 use toise_input::missing::MissingCounts;
+use toise_input::{FileReading, ReadFile};
 
 /// Maximum number of lines in a block.
 const BLOCK_LINES: usize = 4_096;
@@ -48,20 +48,23 @@ pub(super) fn run(
     let mut output = BufWriter::new(output);
     let (mut counts, mut findings, mut read) = (RowCounts::default(), RowFindings::default(), 0);
     let mut file = ReadFile::default();
+    let mut request = Cow::Borrowed(job.request);
     loop {
         let block = next_block(&mut lines).map_err(|error| job.reading(error))?;
         if block.is_empty() {
             break;
         }
         if counts.rows() == 0
-            && let Some((columns, names)) =
-                block.first().and_then(|line| columns(job.request, line))
+            && let Some((reading, names)) =
+                block.first().and_then(|line| understand(&request, line))
         {
-            file.reading = columns.reading(&names);
+            file.reading = reading;
+            // All lines have the columns that the first one means.
+            request = job.request.for_header(&names);
         }
         let asked: Vec<Option<RowCells>> = block
             .iter()
-            .map(|line| row_cells(job.request, line, &mut findings.missing))
+            .map(|line| row_cells(&request, line, &mut findings.missing))
             .collect();
         let answered = rows.answer(answers, &asked);
         let answers = answered.map_err(|error| job.reading(error))?;
@@ -97,14 +100,14 @@ fn next_block(lines: &mut Lines<impl BufRead>) -> io::Result<Vec<Line>> {
     Ok(block)
 }
 
-/// Finds the columns of the query of a line, and returns the names of its fields; `None` if it is not an object or lacks
-/// all columns of the address.
-fn columns(request: &FileRequest, line: &Line) -> Option<(InputColumns, Vec<String>)> {
+/// Returns what is understood of the fields of a line, and their names; `None` if it is not an object or lacks all
+/// columns of the address.
+fn understand(request: &FileRequest, line: &Line) -> Option<(FileReading, Vec<String>)> {
     let object: Map<String, Value> = serde_json::from_str(&line.text).ok()?;
     let names: Vec<String> = object.keys().cloned().collect();
     let known = known(request, &object);
-    let columns = InputColumns::find(&known, &names).ok()?;
-    Some((columns, names))
+    let (_, reading) = InputColumns::understand(&known, &names).ok()?;
+    Some((reading, names))
 }
 
 /// Returns the request without the columns that an object lacks.

@@ -55,9 +55,9 @@ pub(super) fn run(
     let schema = Arc::clone(batches.schema());
     let rows_in_file = batches.rows().max(1);
     let names = batches.names();
-    let columns = InputColumns::find(job.request, &names).map_err(misfit)?;
+    let (columns, reading) = InputColumns::understand(job.request, &names).map_err(misfit)?;
     let mut file = ReadFile {
-        reading: columns.reading(&names),
+        reading,
         ..ReadFile::default()
     };
     file.reading.form = form;

@@ -1,5 +1,7 @@
 //! The request for a file: the operation, the columns to read and the columns to write.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -7,6 +9,7 @@ use super::columns::ResultColumn;
 use super::text::{TextEncoding, parse_delimiter};
 use crate::request::Operation;
 use toise_contract::Fault;
+use toise_contract::columns::address_columns;
 use toise_contract::fields::given;
 use toise_contract::walk::{JsonPath, list, text};
 use toise_input::FileReading;
@@ -17,13 +20,26 @@ pub const COLUMNS_MAX: usize = 100;
 /// Maximum bytes of column names in a message.
 const LISTED_BYTES_MAX: usize = 2_000;
 
+/// Columns that make up the address if a request names none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnnamedColumns {
+    /// All columns, as the contract says.
+    #[default]
+    All,
+    /// Those that are named like the parts of an address, if there are such; else all.
+    ByMeaning,
+}
+
 /// A request as given: names of columns, not yet matched with a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRequest {
     /// Operation on each row.
     pub operation: Operation,
-    /// Columns that make up the address, in order; all columns if none is named.
+    /// Columns that make up the address, in order; `unnamed` applies if none is named.
     pub columns: Vec<String>,
+    /// The columns of an address for which none is named. Not part of a body.
+    #[serde(skip)]
+    pub unnamed: UnnamedColumns,
     /// Result columns to append; the default ones if none is named.
     pub result_columns: Vec<String>,
     /// Column with the postal code that results must have.
@@ -176,6 +192,26 @@ impl FileRequest {
         Ok(())
     }
 
+    /// Returns the request for a file with these columns: if it leaves the columns of the address to what they mean,
+    /// and their names tell, it names them.
+    pub fn for_header(&self, header: &[String]) -> Cow<'_, Self> {
+        let is_open = self.unnamed == UnnamedColumns::ByMeaning
+            && self.operation == Operation::Search
+            && self.columns.is_empty();
+        if !is_open {
+            return Cow::Borrowed(self);
+        }
+        let columns = address_columns(header.iter().map(String::as_str));
+        if columns.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let columns = columns.into_iter().map(|column| header[column].clone());
+        Cow::Owned(Self {
+            columns: columns.collect(),
+            ..self.clone()
+        })
+    }
+
     /// Returns the columns to append.
     ///
     /// # Errors
@@ -273,6 +309,27 @@ impl InputColumns {
 }
 
 impl InputColumns {
+    /// Finds a request's columns among those of a file, and returns them with what was understood of them. The columns
+    /// of the address are those of [`FileRequest::for_header`].
+    ///
+    /// # Errors
+    /// Those of [`Self::find`].
+    pub fn understand(
+        request: &FileRequest,
+        header: &[String],
+    ) -> Result<(Self, FileReading), Fault> {
+        let named = request.for_header(header);
+        let found = Self::find(&named, header)?;
+        let mut reading = found.reading(header);
+        if request.columns.is_empty() && !named.columns.is_empty() {
+            reading.notes.push(format!(
+                "the address is made of the columns {}, in this order; --columns names others",
+                named.columns.join(", ")
+            ));
+        }
+        Ok((found, reading))
+    }
+
     /// Returns which of a file's columns are read, as what, and which are not.
     pub fn reading(&self, header: &[String]) -> FileReading {
         let parameters = [
@@ -314,4 +371,54 @@ fn listed(header: &[String]) -> String {
         text.push_str(name);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(names: &str) -> Vec<String> {
+        names.split(';').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn an_address_is_made_of_the_columns_that_mean_one() {
+        let request = FileRequest {
+            unnamed: UnnamedColumns::ByMeaning,
+            ..FileRequest::default()
+        };
+        let text = |names: &str| {
+            let (found, reading) = InputColumns::understand(&request, &header(names)).unwrap();
+            (found.text, reading.notes.len())
+        };
+        assert_eq!(text("N°;Adresse;CP;Commune;Nom client"), (vec![1, 2, 3], 1));
+        assert_eq!(text("id;CP;Ville;Rue;N°"), (vec![4, 3, 1, 2], 1));
+        assert_eq!(text("adresse;note"), (vec![0, 1], 0), "no town");
+        assert_eq!(text("a;b"), (vec![0, 1], 0));
+        let (_, reading) = InputColumns::understand(&request, &header("Ville;Adresse;x")).unwrap();
+        assert_eq!(
+            reading.notes,
+            [
+                "the address is made of the columns Adresse, Ville, in this order; --columns names others"
+            ]
+        );
+        assert_eq!(reading.columns_unused, ["x"]);
+    }
+
+    #[test]
+    fn named_columns_and_requests_over_http_are_taken_as_they_are() {
+        let names = header("N°;Adresse;CP");
+        let open = FileRequest::default();
+        assert_eq!(
+            InputColumns::understand(&open, &names).unwrap().0.text,
+            [0, 1, 2]
+        );
+        let named = FileRequest {
+            columns: vec!["N°".into()],
+            unnamed: UnnamedColumns::ByMeaning,
+            ..FileRequest::default()
+        };
+        let (found, reading) = InputColumns::understand(&named, &names).unwrap();
+        assert_eq!((found.text, reading.notes.len()), (vec![0], 0));
+    }
 }

@@ -18,7 +18,9 @@ use serde_json::{Map, Value};
 use super::plan::PortfolioPlan;
 use super::{BulkReport, MatchRun};
 use crate::matching::Ranking;
-use crate::portfolio::{AddressAnswerBuilder, Error, InputRows, RowFault, STATUS, STATUS_OK};
+use crate::portfolio::{
+    AddressAnswerBuilder, BlockAddresses, Error, InputRows, RowFault, STATUS, STATUS_OK,
+};
 use crate::request::address::clause;
 use crate::source::cell;
 use crate::{Dataset, MatchRequest};
@@ -418,8 +420,9 @@ type UnmatchedRow = (RowFault, Option<Resolved>);
 /// Builds the request of a row; its address becomes one more condition.
 fn request<'b>(
     run: &MatchRun,
-    rows: &'b InputRows,
+    rows: &InputRows,
     row: usize,
+    given: Option<&'b BlockAddresses<'_>>,
     addresses: &mut Option<RepeatedAddresses<'_, 'b>>,
 ) -> Result<RowRequest, UnmatchedRow> {
     if let Some(fault) = rows.faults.get(&row) {
@@ -428,8 +431,8 @@ fn request<'b>(
     let plan = &run.plan;
     let request = plan.request(&rows.block, row);
     let mut request = request.map_err(|fault| (fault, None))?;
-    let (Some(addresses), Some(address)) = (addresses, plan.address(&rows.block, row, &request))
-    else {
+    let address = given.and_then(|given| plan.address(given, row, &request));
+    let (Some(addresses), Some(address)) = (addresses, address) else {
         return Ok((request, None));
     };
     match addresses.locate(address) {
@@ -448,10 +451,11 @@ fn request<'b>(
 pub(super) fn answer(run: &MatchRun, rows: &InputRows) -> Result<(RecordBatch, BulkReport), Error> {
     let mut table = MatchTableBuilder::new(run);
     let mut counts = BulkReport::default();
+    let given = run.plan.addresses(&rows.block);
     let mut addresses = run.geocoder.as_deref().map(RepeatedAddresses::new);
     for row in 0..rows.block.len() {
         counts.rows += 1;
-        let (request, address) = match request(run, rows, row, &mut addresses) {
+        let (request, address) = match request(run, rows, row, given.as_ref(), &mut addresses) {
             Ok(request) => request,
             Err((fault, best)) => {
                 counts.errors += 1;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::portfolio::{
     self, Answers, Blocks, Error, InputRows, OpenPortfolio, Portfolio, PortfolioColumns,
-    PortfolioOutput,
+    PortfolioOutput, warn_of_streets,
 };
 use super::{Dataset, OpenData};
 use answer::AnswerLayout;
@@ -28,7 +28,7 @@ use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
 use toise_engine as engine;
 use toise_geocode::Geocoder;
-use toise_geocode::resolve::{LazyGeocoder, Resolved};
+use toise_geocode::resolve::{LazyGeocoder, Precision, Resolved};
 use toise_input::reading::LeftOutValues;
 use toise_input::{ReadFile, SharedReading};
 
@@ -116,7 +116,10 @@ impl ByConfidence {
 impl BulkReport {
     /// Adds what was understood of the portfolio, the elapsed time since `started` and the rows per second.
     fn finish(mut self, reading: &SharedReading, started: Instant) -> Self {
-        self.files = vec![reading.found(std::mem::take(&mut self.left_out))];
+        let mut file = reading.found(std::mem::take(&mut self.left_out));
+        let by_town = self.located.get(Precision::Town.name());
+        warn_of_streets(&mut file, by_town.copied().unwrap_or_default());
+        self.files = vec![file];
         self.seconds = started.elapsed().as_secs_f64();
         self.rows_per_second = self.rows as f64 / self.seconds.max(f64::MIN_POSITIVE);
         self

@@ -11,11 +11,14 @@
 use serde_json::{Map, Number, Value};
 
 use super::MatchJob;
-use crate::portfolio::{ADDRESS_FIELDS, AddressColumns, Error, PortfolioColumns, RowFault};
+use crate::portfolio::{
+    ADDRESS_COLUMNS, AddressColumns, BlockAddresses, Error, PortfolioColumns, RowFault,
+};
 use crate::request::address::{ADDRESS, PLACE_PATH, commune_column};
 use crate::request::bodies::{AREA, LAYER, bodies};
 use crate::request::parse_match;
 use crate::source::Block;
+use crate::source::cell::plain_name;
 use crate::{Dataset, MatchRequest};
 use toise_contract::fields::FieldKind;
 use toise_geocode::resolve::PostalAddress;
@@ -52,6 +55,8 @@ struct BodyField {
     name: String,
     slot: BodySlot,
     cell: CellKind,
+    /// The values that the field may have, if they are few.
+    allowed: &'static [&'static str],
 }
 
 /// Converts portfolio rows to match requests.
@@ -72,7 +77,14 @@ pub(super) struct PortfolioPlan {
 fn fields(dataset: Dataset) -> Vec<BodyField> {
     let bodies = bodies(dataset);
     let mut fields = Vec::new();
-    let mut add = |name: String, slot, cell| fields.push(BodyField { name, slot, cell });
+    let mut add = |name: String, slot, cell, allowed| {
+        fields.push(BodyField {
+            name,
+            slot,
+            cell,
+            allowed,
+        });
+    };
     let filters = bodies.match_filters.iter();
     // An area or a layer does not fit into a cell.
     for filter in filters.filter(|filter| ![ADDRESS, AREA, LAYER].contains(&filter.name)) {
@@ -91,7 +103,7 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
                     } else {
                         CellKind::Number
                     };
-                    add((*bound).into(), BodySlot::Bound(name, bound), cell);
+                    add((*bound).into(), BodySlot::Bound(name, bound), cell, &[]);
                 }
             }
             FieldKind::Range | FieldKind::Dates => {
@@ -105,11 +117,15 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
                         format!("{name}_{bound}"),
                         BodySlot::Bound(name, bound),
                         cell,
+                        &[],
                     );
                 }
             }
-            FieldKind::Flag => add(name.into(), BodySlot::Filter(name), CellKind::Flag),
-            _ => add(name.into(), BodySlot::Filter(name), CellKind::Text),
+            FieldKind::Flag => add(name.into(), BodySlot::Filter(name), CellKind::Flag, &[]),
+            FieldKind::OneOf(allowed) | FieldKind::AnyOf(allowed) => {
+                add(name.into(), BodySlot::Filter(name), CellKind::Text, allowed);
+            }
+            _ => add(name.into(), BodySlot::Filter(name), CellKind::Text, &[]),
         }
     }
     for target in bodies.targets {
@@ -118,16 +134,26 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
             FieldKind::Flag => CellKind::Flag,
             _ => CellKind::Text,
         };
-        add(target.name.into(), BodySlot::Target(target.name), cell);
+        let allowed = match target.kind {
+            FieldKind::OneOf(allowed) | FieldKind::AnyOf(allowed) => allowed,
+            _ => &[],
+        };
+        add(
+            target.name.into(),
+            BodySlot::Target(target.name),
+            cell,
+            allowed,
+        );
     }
-    add("size".into(), BodySlot::Size, CellKind::Number);
+    add("size".into(), BodySlot::Size, CellKind::Number, &[]);
     // The postal code of a sale is a filter, and also part of the address.
-    for name in ADDRESS_FIELDS {
+    for name in ADDRESS_COLUMNS {
         if !fields.iter().any(|field| field.name == name) {
             fields.push(BodyField {
                 name: name.into(),
                 slot: BodySlot::Address,
                 cell: CellKind::Text,
+                allowed: &[],
             });
         }
     }
@@ -173,15 +199,20 @@ impl PortfolioPlan {
         self.addresses.is_some()
     }
 
+    /// Prepares the addresses of a block; `None` if rows give none.
+    pub(super) fn addresses<'b>(&self, block: &'b Block) -> Option<BlockAddresses<'b>> {
+        Some(self.addresses?.of_block(block))
+    }
+
     /// Returns the address by which a row is to be located. `None` if the row has a position, or if the address has no
     /// street and adds nothing to a filter on the commune or the postal code.
-    pub(super) fn address<'b>(
+    pub(super) fn address<'a>(
         &self,
-        block: &'b Block,
+        given: &'a BlockAddresses<'_>,
         row: usize,
         request: &MatchRequest,
-    ) -> Option<PostalAddress<'b>> {
-        let address = self.addresses?.of_row(block, row);
+    ) -> Option<PostalAddress<'a>> {
+        let address = given.of_row(row);
         let has = |column: &str| request.filter.iter().any(|clause| clause.column == column);
         let adds_nothing = address.address.is_empty()
             && (has(commune_column(self.dataset)) || address.city.is_empty() && has("postal_code"));
@@ -210,7 +241,7 @@ impl PortfolioPlan {
             if cell.is_empty() {
                 continue;
             }
-            let value = value(cell, field.cell);
+            let value = value(spelled(cell, field.allowed), field.cell);
             match field.slot {
                 BodySlot::Filter(name) => {
                     filters.insert(name.into(), value);
@@ -245,6 +276,22 @@ impl PortfolioPlan {
         }
         Value::Object(body)
     }
+}
+
+/// Returns the allowed value that a cell means: the same one in any case and with or without accents, else the one of
+/// the same class, such as `Appartement` for `Appt` or `T2`. A cell that means none stays as it is.
+fn spelled<'c>(cell: &'c str, allowed: &[&'static str]) -> &'c str {
+    if allowed.contains(&cell) {
+        return cell;
+    }
+    let plain = plain_name(cell);
+    let same = allowed.iter().find(|value| plain_name(value) == plain);
+    let of_class = || {
+        let class = words::asset_class(cell)?;
+        let mut allowed = allowed.iter();
+        allowed.find(|value| words::asset_class(value) == Some(class))
+    };
+    same.or_else(of_class).map_or(cell, |value| *value)
 }
 
 /// Converts a cell to the type of its field; a cell that cannot be converted stays text, which validation rejects.
@@ -284,4 +331,24 @@ pub(super) fn address_names(dataset: Dataset) -> Vec<String> {
         .filter(|field| field.slot == BodySlot::Address)
         .map(|field| field.name)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dpe::BUILDING_TYPES;
+    use crate::dvf::PROPERTY_TYPES;
+
+    #[test]
+    fn classes_are_read_in_every_usual_spelling() {
+        for cell in ["Appartement", "appartement", "APPT", "Apt.", "T2", "studio"] {
+            assert_eq!(spelled(cell, &PROPERTY_TYPES), "Appartement", "{cell}");
+            assert_eq!(spelled(cell, &BUILDING_TYPES), "appartement", "{cell}");
+        }
+        assert_eq!(spelled("Villa", &PROPERTY_TYPES), "Maison");
+        assert_eq!(spelled("dependance", &PROPERTY_TYPES), "Dépendance");
+        assert_eq!(spelled("terrain à bâtir", &PROPERTY_TYPES), "Terrain");
+        assert_eq!(spelled("Yourte", &PROPERTY_TYPES), "Yourte");
+        assert_eq!(spelled("T2", &[]), "T2");
+    }
 }

@@ -1,7 +1,8 @@
 //! Address columns of a portfolio: finds them, reads the address of a row, and builds the output columns that say how
 //! the address was understood.
 //!
-//! A row may give an address instead of a position. Rows of a block with the same address are searched once.
+//! A row may give an address instead of a position. Rows of a block with the same address are searched once. Number and
+//! street may be in columns of their own, which are joined.
 
 use std::sync::Arc;
 
@@ -9,16 +10,31 @@ use arrow::array::{ArrayRef, Float64Builder, StringBuilder};
 use arrow::datatypes::{DataType, Field};
 
 use crate::source::Block;
+use toise_contract::columns::{STREET, STREET_PARTS, looks_like_street};
 use toise_geocode::resolve::{PostalAddress, Resolved};
+use toise_input::ReadFile;
 
-/// Fields of an address, as columns: the line with number and street, the postal code under two names, the commune.
+/// Fields of an address: the line with number and street, the postal code under two names, the commune.
 pub const ADDRESS_FIELDS: [&str; 4] = ["address", "postcode", "postal_code", "city"];
+/// Columns of an address: [`ADDRESS_FIELDS`], then the parts of the line with number and street.
+pub const ADDRESS_COLUMNS: [&str; 8] = {
+    let mut all = [""; 8];
+    let mut at = 0;
+    while at < ADDRESS_FIELDS.len() {
+        all[at] = ADDRESS_FIELDS[at];
+        all[ADDRESS_FIELDS.len() + at] = STREET_PARTS[at];
+        at += 1;
+    }
+    all
+};
 
 /// The columns of a portfolio that give an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddressColumns {
     /// House number and street, or the whole address.
     pub address: Option<usize>,
+    /// The parts of the line with number and street ([`STREET_PARTS`]), used in rows without such a line.
+    pub parts: [Option<usize>; STREET_PARTS.len()],
     /// Postal code.
     pub postal_code: Option<usize>,
     /// Commune.
@@ -37,6 +53,7 @@ impl AddressColumns {
         };
         Self {
             address: of("address"),
+            parts: STREET_PARTS.map(of),
             postal_code: of("postcode").or_else(|| of("postal_code")),
             city: of("city"),
             insee_code: None,
@@ -45,20 +62,79 @@ impl AddressColumns {
 
     /// Returns whether there are any.
     pub fn are_given(&self) -> bool {
-        self.address.is_some() || self.postal_code.is_some() || self.city.is_some()
+        let [.., street] = self.parts;
+        let columns = [self.address, street, self.postal_code, self.city];
+        columns.iter().any(Option::is_some)
     }
 
-    /// Returns the address of a row; a part is empty if its cell is empty or there is no column.
-    pub fn of_row<'b>(&self, block: &'b Block, row: usize) -> PostalAddress<'b> {
-        let cell =
-            |column: Option<usize>| column.map_or("", |column| block.cell(row, column).trim());
-        PostalAddress {
-            address: cell(self.address),
-            postal_code: cell(self.postal_code),
-            city: cell(self.city),
-            insee_code: cell(self.insee_code),
+    /// Prepares the addresses of a block. Joins the parts of each row if there are such columns.
+    pub fn of_block(self, block: &Block) -> BlockAddresses<'_> {
+        let has_parts = self.parts.iter().any(Option::is_some);
+        let rows = if has_parts { block.len() } else { 0 };
+        BlockAddresses {
+            lines: (0..rows).map(|row| self.line(block, row)).collect(),
+            columns: self,
+            block,
         }
     }
+
+    /// Joins the parts of a row; empty without a street.
+    fn line(&self, block: &Block, row: usize) -> String {
+        let cells = self.parts.map(|column| cell(block, row, column));
+        let [number, repetition, kind, street] = cells;
+        if street.is_empty() {
+            return String::new();
+        }
+        let number = number.strip_suffix(".0").unwrap_or(number);
+        let given = [number, repetition, kind, street].into_iter();
+        let given: Vec<&str> = given.filter(|part| !part.is_empty()).collect();
+        given.join(" ")
+    }
+}
+
+/// Returns a cell without blanks around it; empty without a column.
+fn cell(block: &Block, row: usize, column: Option<usize>) -> &str {
+    column.map_or("", |column| block.cell(row, column).trim())
+}
+
+/// The addresses of a block of rows.
+pub struct BlockAddresses<'b> {
+    columns: AddressColumns,
+    block: &'b Block,
+    /// The joined parts of each row; empty if the portfolio has no such columns.
+    lines: Vec<String>,
+}
+
+impl BlockAddresses<'_> {
+    /// Returns the address of a row; a part is empty if its cell is empty or there is no column.
+    pub fn of_row(&self, row: usize) -> PostalAddress<'_> {
+        let cell = |column| cell(self.block, row, column);
+        let joined = || self.lines.get(row).map_or("", String::as_str);
+        let whole = Some(cell(self.columns.address)).filter(|line| !line.is_empty());
+        PostalAddress {
+            address: whole.unwrap_or_else(joined),
+            postal_code: cell(self.columns.postal_code),
+            city: cell(self.columns.city),
+            insee_code: cell(self.columns.insee_code),
+        }
+    }
+}
+
+/// Adds a warning to what was understood of a portfolio for each column that was not read and looks like a street, if
+/// `by_town` rows, more than none, were located by their town alone.
+pub fn warn_of_streets(file: &mut ReadFile, by_town: u64) {
+    if by_town == 0 {
+        return;
+    }
+    let reading = &mut file.reading;
+    let unread = reading.columns_unused.iter();
+    let streets = unread.filter(|column| looks_like_street(column));
+    reading.notes.extend(streets.map(|column| {
+        format!(
+            "warning: rows located by their town alone: {by_town}; the column {column:?} was not read; if it holds the \
+             street, add --map {STREET}={column:?}"
+        )
+    }));
 }
 
 /// Builder of the output columns `address_label`, `address_score`, `address_confidence` and `address_precision`.
@@ -115,5 +191,50 @@ mod tests {
         assert!(both.are_given() && both.address.is_none());
         assert!(!found(&["lat", "lon"]).are_given());
         assert_eq!(found(&["postal_code"]).postal_code, Some(0));
+        assert!(found(&["street"]).are_given());
+        assert!(!found(&["house_number"]).are_given());
+    }
+
+    #[test]
+    fn the_parts_of_a_row_are_joined_if_it_has_no_whole_address() {
+        let names = [
+            "address",
+            "city",
+            "house_number",
+            "house_number_suffix",
+            "street_type",
+            "street",
+        ];
+        let columns = AddressColumns::find(names.iter().copied().enumerate());
+        let mut block = Block::new(Arc::new(crate::source::Header {
+            names: names.map(str::to_owned).to_vec(),
+        }));
+        for cells in [
+            ["", "Mende", "12.0", "bis", "avenue", " Foch "],
+            ["3 rue X", "Mende", "12", "", "", "Foch"],
+            ["", "Mende", "12", "", "", ""],
+        ] {
+            block.start_row(1);
+            cells.iter().for_each(|cell| block.push_cell(cell));
+        }
+        let given = columns.of_block(&block);
+        let lines = [0, 1, 2].map(|row| given.of_row(row).address);
+        assert_eq!(lines, ["12 bis avenue Foch", "3 rue X", ""]);
+    }
+
+    #[test]
+    fn a_town_in_place_of_a_street_that_was_not_read_is_a_warning() {
+        let mut file = ReadFile::default();
+        file.reading.columns_unused = ["Voirie", "Notes"].map(str::to_owned).to_vec();
+        warn_of_streets(&mut file, 0);
+        assert!(file.reading.notes.is_empty());
+        warn_of_streets(&mut file, 7);
+        assert_eq!(
+            file.reading.notes,
+            [
+                "warning: rows located by their town alone: 7; the column \"Voirie\" was not read; if it holds the \
+                 street, add --map street=\"Voirie\""
+            ]
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! Maps the columns of a portfolio to fields, and selects the columns to copy to the output.
 
-use super::{Error, Portfolio};
+use super::{ADDRESS_FIELDS, Error, Portfolio};
 use crate::source::Block;
 use crate::source::cell::plain_name;
-use toise_contract::columns::{self as names, ColumnMeaning, folded, meaning};
+use toise_contract::columns::{self as names, ColumnMeaning, STREET, STREET_PARTS, meaning};
 use toise_input::quantity::NumberKind;
 use toise_input::reading::ColumnUse;
 
@@ -21,15 +21,16 @@ pub struct PortfolioColumns {
     pub ignored: Vec<String>,
 }
 
-/// Field name in reports of a column that is copied to the output.
+/// Maximum columns that a message lists.
+const LISTED_MAX: usize = 20;
+/// Name of the field of a column that is copied to the output.
 const KEY: &str = "key";
 
-/// Returns the meaning of a column name, if it is a field of an advert.
+/// Returns the meaning of a name that is one field of an advert, or a part of an address.
 fn meant(name: &str) -> Option<ColumnMeaning> {
-    let meaning = meaning(&folded(name))?;
-    names::fields()
-        .any(|field| field == meaning.field)
-        .then_some(meaning)
+    let meaning = meaning(name)?;
+    let mut known = names::fields().chain(STREET_PARTS);
+    known.any(|field| field == meaning.field).then_some(meaning)
 }
 
 /// Returns whether two names mean the same field.
@@ -44,8 +45,8 @@ pub(super) fn gives(portfolio: &Portfolio, column: &str, field: &String) -> bool
     column == field || plain_name(column) == plain_name(field) || is_inferred()
 }
 
-/// Assigns columns whose name is not a field name to the field with the same meaning ([`names`]). Of several columns
-/// for one field, takes the one with the most usual name.
+/// Assigns the columns that no field has as its name to the fields that mean the same ([`names`]). Of several columns
+/// for one field, the one with the most usual name is taken.
 fn infer(
     (fields, inferable): (&[String], &[String]),
     columns: &[String],
@@ -77,6 +78,23 @@ fn infer(
         .collect();
     inferred.sort_unstable();
     inferred
+}
+
+/// Returns the columns of parts of an address that are not to be read: those next to a whole address, and those without
+/// a street, whose names may mean anything. A column that the user renamed is read.
+fn useless_parts(
+    found: &[(usize, usize)],
+    fields: &[String],
+    is_renamed: impl Fn(usize) -> bool,
+) -> Vec<usize> {
+    let has = |wanted: &str| found.iter().any(|(_, field)| fields[*field] == wanted);
+    if has(STREET) && !has(ADDRESS_FIELDS[0]) {
+        return Vec::new();
+    }
+    let parts = found.iter().filter(|(column, field)| {
+        STREET_PARTS.contains(&fields[*field].as_str()) && !is_renamed(*column)
+    });
+    parts.map(|(column, _)| *column).collect()
 }
 
 /// Returns the position of a name: as written, else in any case and with or without accents.
@@ -117,7 +135,7 @@ fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error>
 }
 
 impl PortfolioColumns {
-    /// Maps the columns of a portfolio by their names, else by the meaning of their names. A key column is not a field
+    /// Maps the columns of a portfolio by their names, else by what their names mean. A key column is not a field
     /// unless it is renamed to one: a portfolio's own `id` is not the `id` of a sale.
     ///
     /// # Errors
@@ -174,6 +192,11 @@ impl PortfolioColumns {
         let inferred = infer((fields, &portfolio.inferable), columns, &unnamed, &found);
         unnamed.retain(|index| !inferred.iter().any(|(column, _)| column == index));
         found.extend(&inferred);
+        let is_renamed = |column: usize| renamed.iter().any(|(ours, _)| *ours == Some(column));
+        let useless = useless_parts(&found, fields, is_renamed);
+        found.retain(|(column, _)| !useless.contains(column));
+        unnamed.extend(useless);
+        unnamed.sort_unstable();
         if found.is_empty() {
             return Err(Error::Option(format!(
                 "no column of the portfolio is a field of {what}: it has {}; fields are {} (see --map)",
@@ -201,6 +224,17 @@ impl PortfolioColumns {
                 .map(|index| columns[index].clone())
                 .collect(),
         })
+    }
+
+    /// Lists the columns of the file for a message: those that are read, then the others, at most [`LISTED_MAX`].
+    pub fn listed(&self) -> String {
+        let used = self.used.iter().map(|used| &used.column);
+        let names: Vec<&str> = used.chain(&self.ignored).map(String::as_str).collect();
+        let shown = &names[..names.len().min(LISTED_MAX)];
+        match names.len() - shown.len() {
+            0 => shown.join(", "),
+            more => format!("{} and {more} more", shown.join(", ")),
+        }
     }
 
     /// Returns what the numbers of each of a file's columns are; `None` for columns of other values.
@@ -299,6 +333,51 @@ mod tests {
         assert_eq!(found.fields, [(5, 1), (1, 3), (2, 4), (3, 5), (4, 2)]);
         assert_eq!(found.keys, ["ref"]);
         assert_eq!(found.ignored, ["Notes"]);
+    }
+
+    #[test]
+    fn the_parts_of_an_address_are_read_if_there_is_no_whole_one() {
+        let fields: Vec<&str> = ["id", "type", "surface_m2"]
+            .into_iter()
+            .chain(super::super::ADDRESS_COLUMNS)
+            .collect();
+        let used = |columns: &str| {
+            let columns: Vec<&str> = columns.split(';').collect();
+            let used = read(&fields, &columns).unwrap().used;
+            let used = used
+                .iter()
+                .map(|one| format!("{}={}", one.column, one.field));
+            used.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            used("numero;voie;code postal;commune"),
+            "numero=house_number voie=street code postal=postcode commune=city"
+        );
+        assert_eq!(
+            used("adresse_numero;adresse_suffixe;adresse_nom_voie;nom_commune"),
+            "adresse_numero=house_number adresse_suffixe=house_number_suffix adresse_nom_voie=street nom_commune=city"
+        );
+        assert_eq!(used("N°;Rue"), "N°=house_number Rue=street");
+        assert_eq!(
+            used("N°;Adresse;Rue;CP"),
+            "Adresse=address CP=postcode",
+            "a whole address"
+        );
+        assert_eq!(used("N°;CP"), "CP=postcode", "a number alone");
+    }
+
+    #[test]
+    fn a_message_lists_some_of_the_columns() {
+        let columns: Vec<String> = (0..LISTED_MAX + 3)
+            .map(|number| format!("c{number}"))
+            .collect();
+        let mut columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        columns.push("surface_m2");
+        let listed = read(&["postal_code", "surface_m2"], &columns)
+            .unwrap()
+            .listed();
+        assert!(listed.starts_with("surface_m2, c0, c1, "), "{listed}");
+        assert!(listed.ends_with("c18 and 4 more"), "{listed}");
     }
 
     #[test]

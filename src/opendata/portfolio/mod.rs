@@ -22,7 +22,10 @@ use super::source;
 use toise_base::progress::Progress;
 use toise_engine as engine;
 
-pub use addresses::{ADDRESS_FIELDS, AddressAnswerBuilder, AddressColumns};
+pub use addresses::{
+    ADDRESS_COLUMNS, ADDRESS_FIELDS, AddressAnswerBuilder, AddressColumns, BlockAddresses,
+    warn_of_streets,
+};
 pub use columns::PortfolioColumns;
 pub use input::{InputRows, OpenPortfolio};
 pub use output::PortfolioOutput;

@@ -350,8 +350,7 @@ pub(super) fn covered(drafts: &[Draft], rows: &[Row]) -> f64 {
 fn has_part(column: &str, field: &str) -> bool {
     let words = column.split(|sign: char| !sign.is_alphanumeric());
     words.filter(|word| word.chars().count() > 2).any(|word| {
-        toise_contract::columns::meaning(&folded(word))
-            .is_some_and(|meaning| meaning.field == field)
+        toise_contract::columns::advert_meaning(word).is_some_and(|meaning| meaning.field == field)
     })
 }
 

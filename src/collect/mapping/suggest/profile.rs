@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::row::{Row, RowPath};
 use super::super::rule::is_empty;
-use toise_contract::columns::{ColumnMeaning, folded, meaning};
+use toise_contract::columns::{ColumnMeaning, advert_meaning};
 
 /// Maximum number of distinct values of a column that are shown.
 pub const SAMPLES: usize = 10;
@@ -53,9 +53,8 @@ pub struct ColumnProfile {
 impl ColumnProfile {
     fn new(path: String) -> Self {
         let last = path.rsplit('.').next().unwrap_or_default();
-        let by_name = |name: &str| meaning(&folded(name));
         Self {
-            meaning: by_name(&path).or_else(|| by_name(last)),
+            meaning: advert_meaning(&path).or_else(|| advert_meaning(last)),
             is_nameable: RowPath::parse(&path).is_ok(),
             filled: 0,
             distinct: 0,

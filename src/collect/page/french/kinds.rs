@@ -1,44 +1,8 @@
 //! Reads the kind of listing in French text: class, sale or rental, amenities.
 
 use super::tokens::Token;
+use toise_input::words::{AssetClass, DWELLING_WORDS, OTHER_CLASS_WORDS, is_room_count};
 
-/// Words for classes of dwellings; they take precedence over `OTHERS`, whatever the order in the text.
-const DWELLINGS: [(&str, &str); 17] = [
-    ("appartement", "CLASS_FLAT"),
-    ("appartements", "CLASS_FLAT"),
-    ("appart", "CLASS_FLAT"),
-    ("studio", "CLASS_FLAT"),
-    ("studette", "CLASS_FLAT"),
-    ("duplex", "CLASS_FLAT"),
-    ("triplex", "CLASS_FLAT"),
-    ("loft", "CLASS_FLAT"),
-    ("apartment", "CLASS_FLAT"),
-    ("flat", "CLASS_FLAT"),
-    ("maison", "CLASS_HOUSE"),
-    ("maisons", "CLASS_HOUSE"),
-    ("villa", "CLASS_HOUSE"),
-    ("pavillon", "CLASS_HOUSE"),
-    ("longere", "CLASS_HOUSE"),
-    ("chateau", "CLASS_HOUSE"),
-    ("house", "CLASS_HOUSE"),
-];
-const OTHERS: [(&str, &str); 15] = [
-    ("terrain", "CLASS_LAND"),
-    ("terrains", "CLASS_LAND"),
-    ("parcelle", "CLASS_LAND"),
-    ("parking", "CLASS_PARKING"),
-    ("garage", "CLASS_PARKING"),
-    ("box", "CLASS_PARKING"),
-    ("stationnement", "CLASS_PARKING"),
-    ("bureau", "CLASS_OFFICE"),
-    ("bureaux", "CLASS_OFFICE"),
-    ("boutique", "CLASS_SHOP"),
-    ("commerce", "CLASS_SHOP"),
-    ("local", "CLASS_PREMISES"),
-    ("entrepot", "CLASS_PREMISES"),
-    ("immeuble", "CLASS_BUILDING"),
-    ("chambre", "CLASS_ROOM"),
-];
 /// Words for offers. The rarer kinds come first and take precedence; between sale and rental, the first in the text
 /// wins.
 const OFFERS: [(&[&str], &str); 5] = [
@@ -110,36 +74,22 @@ const DENIAL_REACH: usize = 6;
 
 /// Returns the class of dwelling that a text names. The words are safe to read in texts in any language.
 pub fn dwelling(tokens: &[Token]) -> Option<&'static str> {
-    first_of(tokens, &DWELLINGS)
+    first_of(tokens, &DWELLING_WORDS)
 }
 
-fn first_of(tokens: &[Token], table: &[(&str, &'static str)]) -> Option<&'static str> {
+fn first_of(tokens: &[Token], table: &[(&str, AssetClass)]) -> Option<&'static str> {
     tokens.iter().filter_map(Token::word).find_map(|word| {
         let known = table.iter().find(|(name, _)| *name == word);
-        known.map(|(_, class)| *class)
+        known.map(|(_, class)| class.name())
     })
 }
 
-/// Returns the class that a text names.
+/// Returns the class that a text names. A dwelling takes precedence, whatever the order in the text.
 pub fn class(tokens: &[Token]) -> Option<&'static str> {
-    let by_rooms = || {
-        let is_type = |word: &str| {
-            let mut characters = word.chars();
-            word.len() == 2
-                && matches!(characters.next(), Some('t' | 'f'))
-                && characters
-                    .next()
-                    .is_some_and(|digit| digit.is_ascii_digit())
-        };
-        tokens
-            .iter()
-            .filter_map(Token::word)
-            .any(is_type)
-            .then_some("CLASS_FLAT")
-    };
+    let mut words = tokens.iter().filter_map(Token::word);
     dwelling(tokens)
-        .or_else(|| first_of(tokens, &OTHERS))
-        .or_else(by_rooms)
+        .or_else(|| first_of(tokens, &OTHER_CLASS_WORDS))
+        .or_else(|| words.any(is_room_count).then_some(AssetClass::Flat.name()))
 }
 
 /// Returns the offer in a text: a rarer kind if it names one, else the first of sale and rental.
