@@ -5,6 +5,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::source_lines::SourceLines;
+
 /// Beginning of the container of a spreadsheet.
 const SPREADSHEET: &str = "spreadsheet";
 
@@ -74,16 +76,33 @@ impl std::fmt::Display for FileForm {
 
 /// The form of a file that is being read. Clones share it; the encoding is certain once the text has been read.
 #[derive(Clone, Debug, Default)]
-pub struct SharedForm(Arc<Mutex<FileForm>>);
+pub struct SharedForm {
+    found: Arc<Mutex<FileForm>>,
+    lines: Arc<Mutex<SourceLines>>,
+}
 
 impl SharedForm {
     /// Returns what is known so far.
     pub fn found(&self) -> FileForm {
-        self.0.lock().clone()
+        self.found.lock().clone()
     }
 
     pub(crate) fn add_container(&self, container: impl Into<String>) {
-        self.0.lock().containers.push(container.into());
+        self.found.lock().containers.push(container.into());
+    }
+
+    /// Notes the line of the source at which the next record of a converted text begins.
+    pub(crate) fn add_source_line(&self, line: u64) {
+        self.lines.lock().push(line);
+    }
+
+    /// Returns the line of the source at which a row of delimited text begins. For a text that was converted, that is
+    /// not the line of the row. Rows must be asked for in order; a row without a position has line 0.
+    pub fn line_of(&self, position: Option<&csv::Position>) -> u64 {
+        position.map_or(0, |position| {
+            let known = self.lines.lock().line_of(position.record());
+            known.unwrap_or(position.line())
+        })
     }
 
     pub(crate) fn add_spreadsheet(&self, sheet: &str) {
@@ -91,12 +110,12 @@ impl SharedForm {
     }
 
     pub(crate) fn set_encoding(&self, name: &str) {
-        self.0.lock().encoding = Some(name.to_owned());
+        self.found.lock().encoding = Some(name.to_owned());
     }
 
     /// Notes the delimiter of a text. A spreadsheet that was converted to text has none.
     pub(crate) fn set_delimiter(&self, delimiter: u8) {
-        let mut form = self.0.lock();
+        let mut form = self.found.lock();
         if !form.is_spreadsheet() {
             form.delimiter = Some(char::from(delimiter));
         }
@@ -104,10 +123,10 @@ impl SharedForm {
 
     /// Notes the sign before decimals.
     pub fn set_decimal_mark(&self, mark: Option<char>) {
-        self.0.lock().decimal_mark = mark;
+        self.found.lock().decimal_mark = mark;
     }
 
     pub(crate) fn count_other_bytes(&self, count: u64) {
-        self.0.lock().other_bytes += count;
+        self.found.lock().other_bytes += count;
     }
 }

@@ -1,10 +1,10 @@
 //! Reads the files that other people write, in one way for every command.
 //!
-//! [`open`] unpacks a source (gzip, zip, zstd), converts a spreadsheet to CSV, Arrow to Parquet, and text to UTF-8. What it
-//! returns is plain: delimited text, JSON or Parquet, for the reader of the caller. [`missing`] knows the texts
-//! that stand for an empty cell, [`delimited`] how to split text into cells, [`number`] and [`quantity`] the ways to write a number and an amount, and [`words`]
-//! yes and no, storeys and classes of homes. [`typed`] converts delimited text to Parquet with types. [`xml`] reads the records of XML. [`reading`] says what was understood, for
-//! reports.
+//! [`open`] unpacks a source (gzip, zip, zstd), converts a spreadsheet to CSV, Arrow to Parquet, and text to UTF-8.
+//! What it returns is plain: delimited text, JSON or Parquet, for the reader of the caller. [`missing`] knows the texts
+//! that stand for an empty cell, [`delimited`] how to split text into cells, [`number`] and [`quantity`] the ways to
+//! write a number and an amount, and [`words`] yes and no, storeys and classes of homes. [`typed`] converts delimited
+//! text to Parquet with types. [`xml`] reads the records of XML. [`reading`] says what was understood, for reports.
 //!
 //! The cost for text that is UTF-8 already: one validation, far below the cost of splitting it into cells.
 
@@ -25,6 +25,7 @@ mod poliris;
 pub mod quantity;
 pub mod reading;
 mod shared_reading;
+mod source_lines;
 mod spreadsheet;
 pub mod typed;
 pub mod words;

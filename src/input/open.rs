@@ -141,7 +141,7 @@ pub fn open_within<'r>(
                 let mut reader = buffered(Utf8Reader::new(reader, encoding, form.clone()));
                 if is_feed {
                     form.add_container("poliris");
-                    reader = buffered(FeedReader::new(reader));
+                    reader = buffered(FeedReader::new(reader, form.clone()));
                 }
                 return Ok(Input::text(reader, form));
             }

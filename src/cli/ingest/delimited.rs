@@ -48,6 +48,7 @@ pub struct CsvRows<R> {
     rows: csv::StringRecordsIntoIter<RecordBound<R>>,
     ends: RecordEnds,
     header: Vec<String>,
+    form: SharedForm,
 }
 
 impl<R: BufRead> CsvRows<R> {
@@ -69,6 +70,7 @@ impl<R: BufRead> CsvRows<R> {
             header: header.iter().map(str::to_owned).collect(),
             rows: reader.into_records(),
             ends,
+            form: form.clone(),
         })
     }
 
@@ -87,7 +89,7 @@ impl<R: Read> Iterator for CsvRows<R> {
         let cells = match read {
             Ok(cells) => cells,
             Err(error) => {
-                let number = error.position().map_or(0, csv::Position::line);
+                let number = self.form.line_of(error.position());
                 let reason = match error.kind() {
                     csv::ErrorKind::UnequalLengths { expected_len, .. } => {
                         format!("row must have {expected_len} cells, like the header")
@@ -110,7 +112,7 @@ impl<R: Read> Iterator for CsvRows<R> {
                 .or_insert_with(|| Value::String(cell.to_owned()));
         }
         Some(Ok(Line {
-            number: cells.position().map_or(0, csv::Position::line),
+            number: self.form.line_of(cells.position()),
             row: Ok(Value::Object(row)),
         }))
     }
