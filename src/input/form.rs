@@ -9,11 +9,13 @@ use crate::source_lines::SourceLines;
 
 /// Beginning of the container of a spreadsheet.
 const SPREADSHEET: &str = "spreadsheet";
+/// Beginning of the container of XML.
+const XML: &str = "xml";
 
 /// The form of a file, for reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileForm {
-    /// Containers from the outside in: `gzip`, `zip: valeurs.txt`, `spreadsheet: Feuil1`.
+    /// Containers from the outside in: `gzip`, `zip: valeurs.txt`, `spreadsheet: Feuil1`, `xml: annonce`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub containers: Vec<String>,
     /// Name of the encoding of the text; `None` for files that are not text.
@@ -28,6 +30,9 @@ pub struct FileForm {
     /// Bytes of a UTF-8 text that are not UTF-8 and were read as Windows-1252.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_bytes: u64,
+    /// What was not read, in words: `sheet 2023 is not read`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl FileForm {
@@ -37,7 +42,8 @@ impl FileForm {
         let is_plain = self.delimiter.is_none_or(is_usual)
             && self.containers.iter().all(|container| container == "gzip")
             && self.encoding.as_deref().is_none_or(|name| name == "UTF-8")
-            && self.other_bytes == 0;
+            && self.other_bytes == 0
+            && self.notes.is_empty();
         !is_plain
     }
 
@@ -45,6 +51,12 @@ impl FileForm {
     pub fn is_spreadsheet(&self) -> bool {
         let is_spreadsheet = |container: &String| container.starts_with(SPREADSHEET);
         self.containers.iter().any(is_spreadsheet)
+    }
+
+    /// Returns whether the file is XML, whose records were found.
+    pub fn is_xml(&self) -> bool {
+        let is_xml = |container: &String| container.starts_with(XML);
+        self.containers.iter().any(is_xml)
     }
 }
 
@@ -70,6 +82,7 @@ impl std::fmt::Display for FileForm {
         if self.other_bytes > 0 {
             parts.push(format!("{} bytes read as windows-1252", self.other_bytes));
         }
+        parts.extend(self.notes.iter().cloned());
         out.write_str(&parts.join(", "))
     }
 }
@@ -91,6 +104,11 @@ impl SharedForm {
         self.found.lock().containers.push(container.into());
     }
 
+    /// Adds a sentence about what was not read.
+    pub(crate) fn add_note(&self, note: impl Into<String>) {
+        self.found.lock().notes.push(note.into());
+    }
+
     /// Notes the line of the source at which the next record of a converted text begins.
     pub(crate) fn add_source_line(&self, line: u64) {
         self.lines.lock().push(line);
@@ -107,6 +125,11 @@ impl SharedForm {
 
     pub(crate) fn add_spreadsheet(&self, sheet: &str) {
         self.add_container(format!("{SPREADSHEET}: {sheet}"));
+    }
+
+    /// Notes the elements of XML that are records.
+    pub(crate) fn add_xml(&self, elements: &str) {
+        self.add_container(format!("{XML}: {elements}"));
     }
 
     pub(crate) fn set_encoding(&self, name: &str) {
