@@ -11,6 +11,8 @@ use crate::source_lines::SourceLines;
 const SPREADSHEET: &str = "spreadsheet";
 /// Beginning of the container of XML.
 const XML: &str = "xml";
+/// Maximum sheets that are named.
+const SHEETS_SHOWN: usize = 8;
 
 /// The form of a file, for reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,8 +125,14 @@ impl SharedForm {
         })
     }
 
-    pub(crate) fn add_spreadsheet(&self, sheet: &str) {
-        self.add_container(format!("{SPREADSHEET}: {sheet}"));
+    /// Notes the sheets of a spreadsheet that are read.
+    pub(crate) fn add_spreadsheet(&self, sheets: &[String]) {
+        let (shown, others) = sheets.split_at(sheets.len().min(SHEETS_SHOWN));
+        let mut text = shown.join(", ");
+        if !others.is_empty() {
+            text.push_str(&format!(" and {} more", others.len()));
+        }
+        self.add_container(format!("{SPREADSHEET}: {text}"));
     }
 
     /// Notes the elements of XML that are records.

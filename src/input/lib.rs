@@ -25,6 +25,7 @@ mod poliris;
 pub mod quantity;
 pub mod reading;
 mod shared_reading;
+mod sheet_table;
 mod source_lines;
 mod spreadsheet;
 pub mod typed;

@@ -199,9 +199,12 @@ fn sheet<'r>(
     form: &SharedForm,
     bounds: Bounds,
 ) -> Result<Box<dyn BufRead + Send + 'r>, Error> {
-    let sheet = spreadsheet::convert(file, format, bounds)?;
-    form.add_spreadsheet(&sheet.name);
-    Ok(buffered(sheet.csv))
+    let sheets = spreadsheet::convert(file, format, bounds)?;
+    form.add_spreadsheet(&sheets.names);
+    for note in sheets.notes {
+        form.add_note(note);
+    }
+    Ok(buffered(sheets.csv))
 }
 
 #[cfg(test)]
