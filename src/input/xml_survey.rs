@@ -238,7 +238,8 @@ impl Survey {
             (Some(only), None) => !self.all[*only].children.is_empty(),
             (first, _) => first.is_none(),
         };
-        *depth <= RECORD_DEPTH_MAX && !is_wrapper && !is_among(name, LIST_NAMES)
+        let is_list = is_among(name, LIST_NAMES) && self.meanings(one, 1) & (PRICE | SIZE) == 0;
+        *depth <= RECORD_DEPTH_MAX && !is_wrapper && !is_list
     }
 
     fn score(&self, one: usize) -> i64 {
@@ -445,6 +446,12 @@ mod tests {
             );
             assert_eq!(found(&text, None).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn an_advert_may_be_named_like_a_list() {
+        let ventes = format!("<ventes>{ADVERT}</ventes>").repeat(2);
+        assert_eq!(names(&format!("<export>{ventes}</export>")), "ventes");
     }
 
     #[test]
