@@ -150,6 +150,14 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_a_feed_have_the_numbers_of_its_lines() {
+        let advert = "\"un<BR>deux\"!#".repeat(30);
+        let read = rows(format!("\n{advert}\n{advert}\n").as_bytes());
+        let numbers: Vec<u64> = read.iter().map(|line| line.number).collect();
+        assert_eq!(numbers, [2, 3]);
+    }
+
+    #[test]
     fn a_row_of_another_width_is_reported_and_the_rest_is_read() {
         let read = rows(b"url,title\nhttps://p.example/1\nhttps://p.example/2,T3\n");
         let is_read: Vec<bool> = read.iter().map(|line| line.row.is_ok()).collect();
