@@ -62,7 +62,7 @@ struct MappingFile {
 pub struct Mapping {
     /// Name of its file; empty if it was made from single columns.
     pub file: String,
-    /// Path of the records in a JSON document; `None` if the document itself is the list.
+    /// Path of the records in a JSON or XML document; `None` for the document itself.
     pub records: Option<RowPath>,
     /// Encoding of a file that is not UTF-8.
     pub encoding: Option<String>,

@@ -5,13 +5,19 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::source_lines::SourceLines;
+
 /// Beginning of the container of a spreadsheet.
 const SPREADSHEET: &str = "spreadsheet";
+/// Beginning of the container of XML.
+const XML: &str = "xml";
+/// Maximum sheets that are named.
+const SHEETS_SHOWN: usize = 8;
 
 /// The form of a file, for reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileForm {
-    /// Containers from the outside in: `gzip`, `zip: valeurs.txt`, `spreadsheet: Feuil1`.
+    /// Containers from the outside in: `gzip`, `zip: valeurs.txt`, `spreadsheet: Feuil1`, `xml: annonce`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub containers: Vec<String>,
     /// Name of the encoding of the text; `None` for files that are not text.
@@ -29,6 +35,9 @@ pub struct FileForm {
     /// Bytes of a UTF-8 text that are not UTF-8 and were read as Windows-1252.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_bytes: u64,
+    /// What was not read, in words: `sheet 2023 is not read`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl FileForm {
@@ -39,7 +48,8 @@ impl FileForm {
             && self.containers.iter().all(|container| container == "gzip")
             && self.encoding.as_deref().is_none_or(|name| name == "UTF-8")
             && self.header_line.is_none()
-            && self.other_bytes == 0;
+            && self.other_bytes == 0
+            && self.notes.is_empty();
         !is_plain
     }
 
@@ -47,6 +57,12 @@ impl FileForm {
     pub fn is_spreadsheet(&self) -> bool {
         let is_spreadsheet = |container: &String| container.starts_with(SPREADSHEET);
         self.containers.iter().any(is_spreadsheet)
+    }
+
+    /// Returns whether the file is XML, whose records were found.
+    pub fn is_xml(&self) -> bool {
+        let is_xml = |container: &String| container.starts_with(XML);
+        self.containers.iter().any(is_xml)
     }
 }
 
@@ -76,50 +92,84 @@ impl std::fmt::Display for FileForm {
         if self.other_bytes > 0 {
             parts.push(format!("{} bytes read as windows-1252", self.other_bytes));
         }
+        parts.extend(self.notes.iter().cloned());
         out.write_str(&parts.join(", "))
     }
 }
 
 /// The form of a file that is being read. Clones share it; the encoding is certain once the text has been read.
 #[derive(Clone, Debug, Default)]
-pub struct SharedForm(Arc<Mutex<FileForm>>);
+pub struct SharedForm {
+    found: Arc<Mutex<FileForm>>,
+    lines: Arc<Mutex<SourceLines>>,
+}
 
 impl SharedForm {
     /// Returns what is known so far.
     pub fn found(&self) -> FileForm {
-        self.0.lock().clone()
+        self.found.lock().clone()
     }
 
     pub(crate) fn add_container(&self, container: impl Into<String>) {
-        self.0.lock().containers.push(container.into());
+        self.found.lock().containers.push(container.into());
     }
 
-    pub(crate) fn add_spreadsheet(&self, sheet: &str) {
-        self.add_container(format!("{SPREADSHEET}: {sheet}"));
+    /// Adds a sentence about what was not read.
+    pub(crate) fn add_note(&self, note: impl Into<String>) {
+        self.found.lock().notes.push(note.into());
+    }
+
+    /// Notes the line of the source at which the next record of a converted text begins.
+    pub(crate) fn add_source_line(&self, line: u64) {
+        self.lines.lock().push(line);
+    }
+
+    /// Returns the line of the source at which a row of delimited text begins. For a text that was converted, that is
+    /// not the line of the row. Rows must be asked for in order; a row without a position has line 0.
+    pub fn line_of(&self, position: Option<&csv::Position>) -> u64 {
+        position.map_or(0, |position| {
+            let known = self.lines.lock().line_of(position.record());
+            known.unwrap_or(position.line())
+        })
+    }
+
+    /// Notes the sheets of a spreadsheet that are read.
+    pub(crate) fn add_spreadsheet(&self, sheets: &[String]) {
+        let (shown, others) = sheets.split_at(sheets.len().min(SHEETS_SHOWN));
+        let mut text = shown.join(", ");
+        if !others.is_empty() {
+            text.push_str(&format!(" and {} more", others.len()));
+        }
+        self.add_container(format!("{SPREADSHEET}: {text}"));
+    }
+
+    /// Notes the elements of XML that are records.
+    pub(crate) fn add_xml(&self, elements: &str) {
+        self.add_container(format!("{XML}: {elements}"));
     }
 
     pub(crate) fn set_encoding(&self, name: &str) {
-        self.0.lock().encoding = Some(name.to_owned());
+        self.found.lock().encoding = Some(name.to_owned());
     }
 
     /// Records the delimiter of a text. A spreadsheet that was converted to text has none.
     pub(crate) fn set_delimiter(&self, delimiter: u8) {
-        let mut form = self.0.lock();
+        let mut form = self.found.lock();
         if !form.is_spreadsheet() {
             form.delimiter = Some(char::from(delimiter));
         }
     }
 
     pub(crate) fn set_header_line(&self, line: u64) {
-        self.0.lock().header_line = Some(line);
+        self.found.lock().header_line = Some(line);
     }
 
     /// Records the decimal mark.
     pub fn set_decimal_mark(&self, mark: Option<char>) {
-        self.0.lock().decimal_mark = mark;
+        self.found.lock().decimal_mark = mark;
     }
 
     pub(crate) fn count_other_bytes(&self, count: u64) {
-        self.0.lock().other_bytes += count;
+        self.found.lock().other_bytes += count;
     }
 }

@@ -26,6 +26,8 @@ mod poliris;
 pub mod quantity;
 pub mod reading;
 mod shared_reading;
+mod sheet_table;
+mod source_lines;
 mod spreadsheet;
 pub mod typed;
 pub mod words;

@@ -60,7 +60,7 @@ impl SheetSize {
     }
 }
 
-/// Returns whether a sheet of a file has more cells than this, repeated cells included.
+/// Returns whether the sheets of a file, which are held together, have more cells than this, with all that repeat.
 ///
 /// # Errors
 /// The archive or the document in it is damaged.
@@ -71,6 +71,7 @@ pub(crate) fn exceed(file: &File, cells_max: u64) -> Result<bool, Error> {
     let content = members.by_name(CONTENT).map_err(|error| damaged(&error))?;
     let mut reader = Reader::from_reader(BufReader::new(content));
     let mut sheet = SheetSize::default();
+    let mut cells_before: u64 = 0;
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
@@ -78,7 +79,10 @@ pub(crate) fn exceed(file: &File, cells_max: u64) -> Result<bool, Error> {
         match event.map_err(|error| damaged(&error))? {
             Event::Eof => return Ok(false),
             Event::Start(start) => match start.local_name().as_ref() {
-                "table" => sheet = SheetSize::default(),
+                "table" => {
+                    cells_before = cells_before.saturating_add(sheet.cells());
+                    sheet = SheetSize::default();
+                }
                 "table-row" => sheet.begin_row(&start),
                 "table-cell" | "covered-table-cell" => sheet.add_cells(&start, true),
                 _ => {}
@@ -93,7 +97,7 @@ pub(crate) fn exceed(file: &File, cells_max: u64) -> Result<bool, Error> {
             },
             Event::End(end) if end.local_name().as_ref() == "table-row" => {
                 sheet.end_row();
-                if sheet.cells() > cells_max {
+                if cells_before.saturating_add(sheet.cells()) > cells_max {
                     return Ok(true);
                 }
             }

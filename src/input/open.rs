@@ -142,7 +142,7 @@ pub fn open_within<'r>(
                 let mut reader = buffered(Utf8Reader::new(reader, encoding, form.clone()));
                 if is_feed {
                     form.add_container("poliris");
-                    reader = buffered(FeedReader::new(reader));
+                    reader = buffered(FeedReader::new(reader, form.clone()));
                 }
                 return Ok(Input::text(reader, form));
             }
@@ -200,9 +200,12 @@ fn sheet<'r>(
     form: &SharedForm,
     bounds: Bounds,
 ) -> Result<Box<dyn BufRead + Send + 'r>, Error> {
-    let sheet = spreadsheet::convert(file, format, bounds)?;
-    form.add_spreadsheet(&sheet.name);
-    Ok(buffered(sheet.csv))
+    let sheets = spreadsheet::convert(file, format, bounds)?;
+    form.add_spreadsheet(&sheets.names);
+    for note in sheets.notes {
+        form.add_note(note);
+    }
+    Ok(buffered(sheets.csv))
 }
 
 #[cfg(test)]

@@ -154,26 +154,139 @@ fn what_a_caller_bounds_is_refused_beyond_the_bound() {
             "{refused}"
         );
     }
+    // Sheets that are small one by one.
+    let cell =
+        r#"<table:table-cell office:value-type="string"><text:p>x</text:p></table:table-cell>"#;
+    let sheet = format!(
+        r#"<table:table table:name="B"><table:table-row table:number-rows-repeated="1000">{cell}</table:table-row></table:table>"#
+    );
+    let sheets = format!("<a>{}</a>", sheet.repeat(40));
+    let members = [
+        ("content.xml", sheets.as_bytes()),
+        ("META-INF/manifest.xml", b"<a/>"),
+    ];
+    let refused = read(&zip(&members)).unwrap_err().to_string();
+    assert!(refused.contains("save it as CSV"), "{refused}");
 }
 
 /// A workbook with inline strings, numbers and a date.
 fn workbook(rows: &str) -> Vec<u8> {
+    workbook_of(&[("Feuil1", rows.to_owned())])
+}
+
+/// The rows of a sheet whose cells are texts.
+fn text_rows(rows: &[&[&str]]) -> String {
+    let row = |(number, cells): (usize, &&[&str])| {
+        let cell = |text: &&str| format!(r#"<c t="inlineStr"><is><t>{text}</t></is></c>"#);
+        let cells: String = cells.iter().map(cell).collect();
+        format!(r#"<row r="{}">{cells}</row>"#, number + 1)
+    };
+    rows.iter().enumerate().map(row).collect()
+}
+
+/// A workbook of several sheets, with their names.
+fn workbook_of(sheets: &[(&str, String)]) -> Vec<u8> {
     let types = r#"<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.styles+xml"/></Types>"#;
     let relations = r#"<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>"#;
-    let book = r#"<?xml version="1.0"?><workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="Feuil1" sheetId="1" r:id="r1"/></sheets></workbook>"#;
-    let book_relations = r#"<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="r2" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles" Target="styles.xml"/></Relationships>"#;
-    let styles = r#"<?xml version="1.0"?><styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>"#;
-    let sheet = format!(
-        r#"<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{rows}</sheetData></worksheet>"#
+    let numbered = || (1..).zip(sheets);
+    let listed: String = numbered()
+        .map(|(id, (name, _))| format!(r#"<sheet name="{name}" sheetId="{id}" r:id="r{id}"/>"#))
+        .collect();
+    let book = format!(
+        r#"<?xml version="1.0"?><workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>{listed}</sheets></workbook>"#
     );
-    zip(&[
+    let related: String = numbered()
+        .map(|(id, _)| {
+            format!(
+                r#"<Relationship Id="r{id}" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet{id}.xml"/>"#
+            )
+        })
+        .collect();
+    let book_relations = format!(
+        r#"<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{related}<Relationship Id="styles" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles" Target="styles.xml"/></Relationships>"#
+    );
+    let styles = r#"<?xml version="1.0"?><styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>"#;
+    let sheet = |rows: &str| {
+        format!(
+            r#"<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{rows}</sheetData></worksheet>"#
+        )
+    };
+    let sheets: Vec<(String, String)> = numbered()
+        .map(|(id, (_, rows))| (format!("xl/worksheets/sheet{id}.xml"), sheet(rows)))
+        .collect();
+    let mut members = vec![
         ("[Content_Types].xml", types.as_bytes()),
         ("_rels/.rels", relations.as_bytes()),
         ("xl/workbook.xml", book.as_bytes()),
         ("xl/_rels/workbook.xml.rels", book_relations.as_bytes()),
         ("xl/styles.xml", styles.as_bytes()),
-        ("xl/worksheets/sheet1.xml", sheet.as_bytes()),
-    ])
+    ];
+    members.extend(
+        sheets
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_bytes())),
+    );
+    zip(&members)
+}
+
+#[test]
+fn sheets_with_the_same_header_are_read_together_and_the_others_are_named() {
+    let cover = text_rows(&[&["Portefeuille de l'agence"], &["Édition", "mars"]]);
+    let header: &[&str] = &["ville", "prix", "réf"];
+    let first = text_rows(&[header, &["Sète", "1", "a"], &["Mende", "2", "b"]]);
+    let other = text_rows(&[&["code", "nom"], &["1", "x"], &["2", "y"]]);
+    let second = text_rows(&[&["Ville ", "Prix", "réf"], &["Lyon", "3", "c"]]);
+    let bytes = workbook_of(&[
+        ("Infos", cover),
+        ("2023", first),
+        ("Codes", other),
+        ("2024", second),
+        ("Vide", text_rows(&[header])),
+        ("Rien", String::new()),
+    ]);
+    let mut input = open(&bytes[..], TextConversion::Utf8).unwrap();
+    let mut text = String::new();
+    input.reader.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "ville,prix,réf\nSète,1,a\nMende,2,b\nLyon,3,c\n");
+    let form = input.form.found();
+    assert_eq!(form.containers, ["spreadsheet: 2023, 2024"]);
+    assert_eq!(
+        form.notes,
+        [
+            "sheet Infos is not read",
+            "sheet Codes is not read",
+            "sheet Vide is not read"
+        ]
+    );
+}
+
+#[test]
+fn a_sheet_of_numbers_and_one_that_is_too_wide_do_not_win_over_a_table() {
+    let numbers = text_rows(&[&["1", "2", "3"], &["4", "5", "6"], &["7", "8", "9"]]);
+    let table = text_rows(&[&["ville", "prix"], &["Sète", "1"]]);
+    let wide =
+        r#"<row r="1"><c r="XFD1"><v>1</v></c></row><row r="2"><c r="A2"><v>1</v></c></row>"#;
+    let bytes = workbook_of(&[("A", numbers), ("B", table), ("C", wide.to_owned())]);
+    let (text, containers) = read(&bytes).unwrap();
+    assert_eq!(text, "ville,prix\nSète,1\n");
+    assert_eq!(containers, ["spreadsheet: B"]);
+}
+
+#[test]
+fn errors_and_formulas_without_a_value_are_counted() {
+    let rows = text_rows(&[&["ville", "prix", "m2"]])
+        + r#"<row r="2"><c r="A2"><v>1</v></c><c r="B2" t="e"><f>1/0</f><v>#DIV/0!</v></c><c r="C2"><f>A2*2</f></c></row><row r="3"><c r="A3"><v>2</v></c><c r="B3" s="0"/><c r="C3"><f>A3*2</f><v>4</v></c></row>"#;
+    let mut input = open(Cursor::new(workbook(&rows)), TextConversion::Utf8).unwrap();
+    let mut text = String::new();
+    input.reader.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "ville,prix,m2\n1,,\n2,,4\n");
+    assert_eq!(
+        input.form.found().notes,
+        [
+            "cells with an error, read as empty: 1",
+            "formulas without a stored value, read as empty: 1"
+        ]
+    );
 }
 
 #[test]

@@ -1,18 +1,26 @@
 //! Converts the feed format of French agencies (Poliris, the portals' `Annonces.csv`) to CSV with a header.
 //!
-//! A line is an advert: up to 334 cells in quotation marks, separated by `!#`, and identified only by their order.
-//! Later versions of the format only append cells. Columns that matter for adverts get names here; the others, such as
-//! the owner's address and the agent's private notes, are dropped. `<BR>` stands for a line break.
+//! A line is an advert: up to 334 cells in quotation marks, separated by `!#`, whose order alone says what they are.
+//! Later versions of the format only append cells. Some programs write no quotation marks, end the line with a
+//! separator, or break lines in descriptions. The columns with a meaning for adverts get names here; the others, such
+//! as the owner's address and the agent's private notes, are left out. `<BR>` stands for a line break. At most two
+//! adverts are held.
 //!
 //! Source of the ranks: SeLoger, « Spécifications techniques d'exportation », version 4.09 of 31 May 2021.
 
 use std::io::{self, BufRead, Read};
 
+use crate::form::SharedForm;
+
 /// Separator of cells.
 const SEPARATOR: &str = "!#";
-/// Minimum separators of a line; the description, which every advert has, is cell 21.
-const SEPARATORS_MIN: usize = 20;
-/// Maximum bytes of an advert; its longest text has 4,000 characters.
+/// Separators before the description, which is cell 21. Every advert has further cells after it.
+const SEPARATORS_BEFORE_TEXT: usize = 20;
+/// Cells of an advert in the version of the format that is known here.
+const CELLS: usize = 334;
+/// Maximum cells of an advert. More are several adverts whose ends were not recognised.
+const CELLS_MAX: usize = 400;
+/// Maximum bytes of an advert: the longest text has 4,000 letters.
 const ADVERT_BYTES_MAX: usize = 1 << 20;
 
 /// Rank of a cell, from 1, and the name of its column.
@@ -81,83 +89,215 @@ const COLUMNS: [(usize, &str); 62] = [
     (324, "date_dpe"),
 ];
 
-/// Returns whether a text begins like a feed of adverts.
+/// Returns whether a text begins like a feed of adverts: its first line has as many separators as an advert.
 pub(crate) fn is_feed(start: &[u8]) -> bool {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    let line = start.trim_ascii_start().split(|byte| *byte == b'\n').next();
-    line.is_some_and(|line| {
-        line.starts_with(b"\"")
-            && line
-                .windows(SEPARATOR.len())
-                .filter(|pair| *pair == SEPARATOR.as_bytes())
-                .count()
-                >= SEPARATORS_MIN
-    })
+    let start = start.trim_ascii_start();
+    let is_markup = start.first().is_none_or(|first| b"<{[".contains(first));
+    let line = start.split(|byte| matches!(byte, b'\n' | b'\r')).next();
+    !is_markup && line.is_some_and(|line| separators_in(line) >= SEPARATORS_BEFORE_TEXT)
+}
+
+fn separators_in(line: &[u8]) -> usize {
+    let pairs = line.windows(SEPARATOR.len());
+    pairs.filter(|pair| *pair == SEPARATOR.as_bytes()).count()
+}
+
+/// Some lines of a feed, without the end of the last.
+struct FeedText {
+    text: String,
+    /// Number of the first line, from 1.
+    line: u64,
+    separators: usize,
+}
+
+impl FeedText {
+    /// Adds a further line.
+    ///
+    /// # Errors
+    /// The advert gets longer than any.
+    fn add(&mut self, next: &Self) -> io::Result<()> {
+        self.text.push('\n');
+        self.text.push_str(&next.text);
+        self.separators += next.separators;
+        self.check()
+    }
+
+    fn check(&self) -> io::Result<()> {
+        let line = self.line;
+        if self.text.len() > ADVERT_BYTES_MAX {
+            return Err(refused(format!(
+                "line {line}: an advert is longer than {ADVERT_BYTES_MAX} bytes"
+            )));
+        }
+        if self.separators >= CELLS_MAX {
+            return Err(refused(format!(
+                "line {line}: an advert has more than {CELLS_MAX} cells, and the format has {CELLS}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Returns whether an advert may end here: it has all cells that every advert has, and its last cell is closed.
+    fn is_complete(&self) -> bool {
+        let last = self.text.rsplit(SEPARATOR).next().unwrap_or_default();
+        self.separators > SEPARATORS_BEFORE_TEXT && is_closed(last.trim())
+    }
+
+    /// Returns whether it is a whole advert of the agency of another, which is then complete whatever its end.
+    fn is_of_agency_of(&self, other: &Self) -> bool {
+        let agency = self.text.split_inclusive(SEPARATOR).next();
+        self.separators > SEPARATORS_BEFORE_TEXT
+            && agency.is_some_and(|agency| other.text.starts_with(agency))
+    }
+
+    /// Returns whether it begins like an advert. In a feed without quotation marks, the rest of a description looks
+    /// like one too, except that its third cell, the charges, is no word.
+    fn begins_advert(&self, is_quoted: bool) -> bool {
+        let mut cells = self.text.split(SEPARATOR).map(str::trim);
+        let first = cells.next().unwrap_or_default();
+        if self.separators == 0 {
+            return false;
+        }
+        if is_quoted {
+            let inner = first
+                .strip_prefix('"')
+                .and_then(|rest| rest.strip_suffix('"'));
+            return inner.is_some_and(|inner| !inner.contains('"'));
+        }
+        let kind = cells.nth(1).unwrap_or_default();
+        self.separators >= SEPARATORS_BEFORE_TEXT
+            && !first.is_empty()
+            && !first.contains(|sign: char| sign == '"' || sign.is_whitespace())
+            && kind.starts_with(char::is_alphabetic)
+    }
+}
+
+/// Returns whether a cell is empty, in quotation marks, or without any.
+fn is_closed(cell: &str) -> bool {
+    !cell.contains('"') || (cell.len() > 1 && cell.starts_with('"') && cell.ends_with('"'))
+}
+
+fn refused(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+/// The lines of a text, which end with LF, CRLF or CR.
+struct FeedLines<R> {
+    source: R,
+    number: u64,
+}
+
+impl<R: BufRead> FeedLines<R> {
+    /// Returns the next line. Holds at most one line of [`ADVERT_BYTES_MAX`] and a buffer of the source.
+    fn next_line(&mut self) -> io::Result<Option<FeedText>> {
+        self.number += 1;
+        let mut bytes = Vec::new();
+        let mut is_ended = false;
+        while !is_ended && bytes.len() <= ADVERT_BYTES_MAX {
+            let buffer = self.source.fill_buf()?;
+            if buffer.is_empty() {
+                break;
+            }
+            let end = buffer.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let length = end.unwrap_or(buffer.len());
+            bytes.extend_from_slice(&buffer[..length]);
+            let is_return = buffer.get(length) == Some(&b'\r');
+            is_ended = end.is_some();
+            self.source.consume(length + usize::from(is_ended));
+            if is_return && self.source.fill_buf()?.first() == Some(&b'\n') {
+                self.source.consume(1);
+            }
+        }
+        if bytes.is_empty() && !is_ended {
+            return Ok(None);
+        }
+        let line = FeedText {
+            separators: separators_in(&bytes),
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+            line: self.number,
+        };
+        line.check()?;
+        Ok(Some(line))
+    }
 }
 
 /// A reader of the feed as CSV, separated by commas. The text must be UTF-8.
 pub(crate) struct FeedReader<R> {
-    source: R,
+    lines: FeedLines<R>,
+    /// The line after the advert that was read last.
+    next: Option<FeedText>,
+    is_quoted: bool,
     csv: Vec<u8>,
     returned: usize,
     is_begun: bool,
+    form: SharedForm,
 }
 
 impl<R: BufRead> FeedReader<R> {
-    pub(crate) fn new(source: R) -> Self {
+    /// Reads a feed, and notes in `form` the lines at which its adverts begin.
+    pub(crate) fn new(source: R, form: SharedForm) -> Self {
         Self {
-            source,
+            lines: FeedLines { source, number: 0 },
+            next: None,
+            is_quoted: false,
             csv: Vec::new(),
             returned: 0,
             is_begun: false,
+            form,
         }
     }
 
-    /// Reads the next advert; if a description has a line break, the advert continues until a line ends with a
-    /// quotation mark.
-    fn next_advert(&mut self) -> io::Result<Option<String>> {
-        let mut advert = String::new();
+    /// Returns the header of the CSV, after reading the first line that is not empty.
+    fn begin(&mut self) -> io::Result<Vec<String>> {
+        self.is_begun = true;
         loop {
-            let begin = advert.len();
-            let left = (ADVERT_BYTES_MAX + 1).saturating_sub(begin) as u64;
-            let read = (&mut self.source).take(left).read_line(&mut advert)?;
-            if advert.len() > ADVERT_BYTES_MAX {
-                let reason = format!("an advert is longer than {ADVERT_BYTES_MAX} bytes");
-                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
-            }
-            if read == 0 {
-                return Ok((!advert.trim().is_empty()).then_some(advert));
-            }
-            if advert.trim().is_empty() {
-                advert.clear();
-            } else if advert.trim_end().ends_with('"')
-                && advert.matches(SEPARATOR).count() >= SEPARATORS_MIN
-            {
-                return Ok(Some(advert));
+            self.next = self.lines.next_line()?;
+            let is_blank = |line: &FeedText| line.text.trim().is_empty();
+            if !self.next.as_ref().is_some_and(is_blank) {
+                break;
             }
         }
+        let first = self.next.as_ref().map_or("", |line| line.text.trim_start());
+        self.is_quoted = first.starts_with('"');
+        Ok(COLUMNS.iter().map(|(_, name)| (*name).to_owned()).collect())
+    }
+
+    /// Reads the next advert. A text with a line break goes on over several lines: an advert ends where it is complete,
+    /// or the next line is of the same agency, and that line begins like an advert.
+    fn next_advert(&mut self) -> io::Result<Option<FeedText>> {
+        let Some(mut advert) = self.next.take() else {
+            return Ok(None);
+        };
+        while let Some(line) = self.lines.next_line()? {
+            if line.begins_advert(self.is_quoted)
+                && (advert.is_complete() || line.is_of_agency_of(&advert))
+            {
+                self.next = Some(line);
+                break;
+            }
+            advert.add(&line)?;
+        }
+        Ok(Some(advert))
     }
 
     fn fill(&mut self) -> io::Result<()> {
         self.csv.clear();
         self.returned = 0;
-        let mut row: Vec<String> = Vec::with_capacity(COLUMNS.len());
-        if !self.is_begun {
-            self.is_begun = true;
-            row.extend(COLUMNS.iter().map(|(_, name)| (*name).to_owned()));
+        let row = if !self.is_begun {
+            self.begin()?
         } else if let Some(advert) = self.next_advert()? {
-            let cells: Vec<&str> = advert.trim().split(SEPARATOR).collect();
-            for (rank, _) in COLUMNS {
-                row.push(
-                    cells
-                        .get(rank - 1)
-                        .map_or_else(String::new, |cell| plain(cell)),
-                );
-            }
-        }
-        if row.is_empty() {
+            self.form.add_source_line(advert.line);
+            let cells: Vec<&str> = advert.text.trim().split(SEPARATOR).collect();
+            let cell = |rank: usize| {
+                cells
+                    .get(rank - 1)
+                    .map_or_else(String::new, |cell| plain(cell))
+            };
+            COLUMNS.iter().map(|(rank, _)| cell(*rank)).collect()
+        } else {
             return Ok(());
-        }
+        };
         let mut writer = csv::Writer::from_writer(&mut self.csv);
         writer.write_record(&row).map_err(io::Error::other)?;
         writer.flush()
@@ -201,6 +341,33 @@ mod tests {
         (1..=width).map(cell).collect::<Vec<_>>().join(SEPARATOR)
     }
 
+    fn reader(feed: &str) -> FeedReader<&[u8]> {
+        FeedReader::new(feed.as_bytes(), SharedForm::default())
+    }
+
+    /// Reads a feed and returns the cells of a column.
+    fn column(feed: &str, name: &str) -> Vec<String> {
+        assert!(is_feed(feed.as_bytes()), "{feed}");
+        let mut rows = csv::Reader::from_reader(reader(feed));
+        let header = rows.headers().unwrap();
+        let at = header.iter().position(|column| column == name).unwrap();
+        rows.records()
+            .map(|row| row.unwrap()[at].to_owned())
+            .collect()
+    }
+
+    /// The line of an advert: its reference, and a description.
+    fn advert(reference: &str, text: &str) -> String {
+        let cells = [
+            (1, "ag"),
+            (2, reference),
+            (3, "Vente"),
+            (21, text),
+            (22, "01/02/2026"),
+        ];
+        line(&cells, 180)
+    }
+
     #[test]
     fn a_feed_becomes_csv_with_a_header() {
         let first = line(
@@ -218,7 +385,7 @@ mod tests {
         let second = line(&[(2, "VE951"), (21, "Rez de\njardin")], 180).replace(SEPARATOR, " !# ");
         let feed = format!("{first}\r\n{second}\r\n\r\n");
         assert!(is_feed(feed.as_bytes()));
-        let mut rows = csv::Reader::from_reader(FeedReader::new(feed.as_bytes()));
+        let mut rows = csv::Reader::from_reader(reader(&feed));
         let header = rows.headers().unwrap().clone();
         let rows: Vec<csv::StringRecord> = rows.records().map(|row| row.unwrap()).collect();
         let cell = |row: usize, name: &str| {
@@ -238,10 +405,74 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_end_with_a_separator_are_adverts() {
+        let feed = format!("{}!#\r\n{}!#\r\n", advert("A", "Vue"), advert("B", ""));
+        assert_eq!(column(&feed, "reference"), ["A", "B"]);
+    }
+
+    #[test]
+    fn a_line_of_a_description_may_end_with_a_quotation_mark() {
+        let first = advert("A", "Dit \"le grand\"\nsuite\n\n\"ou\" fin");
+        let feed = format!("{first}\n{}", advert("B", "calme"));
+        assert_eq!(column(&feed, "reference"), ["A", "B"]);
+        assert_eq!(
+            column(&feed, "descriptif")[0],
+            "Dit \"le grand\"\nsuite\n\n\"ou\" fin"
+        );
+    }
+
+    #[test]
+    fn a_feed_without_quotation_marks_is_read() {
+        let first = advert("A", "Rez de\njardin").replace('"', "");
+        let second = advert("B", "calme").replace('"', "");
+        let feed = format!("{first}\n{second}\n");
+        assert_eq!(column(&feed, "reference"), ["A", "B"]);
+        assert_eq!(column(&feed, "descriptif"), ["Rez de\njardin", "calme"]);
+        let feed = format!("{second}!#\r{second}\r");
+        assert_eq!(column(&feed, "descriptif"), ["calme", "calme"]);
+    }
+
+    #[test]
+    fn an_advert_that_is_cut_off_does_not_take_the_next_along() {
+        let cut = advert("A", "");
+        let feed = format!("{}\n{}\n", &cut[..cut.len() - 1], advert("B", ""));
+        assert_eq!(column(&feed, "reference"), ["A", "B"]);
+    }
+
+    #[test]
+    fn adverts_keep_the_numbers_of_their_lines() {
+        let first = advert("A", "un<BR>deux<BR>trois");
+        let second = advert("B", "un\r\ndeux");
+        let feed = format!("\n{first}\r\n{second}\r\n\r\n{first}\r\n");
+        let form = SharedForm::default();
+        let source = FeedReader::new(feed.as_bytes(), form.clone());
+        let mut rows = csv::Reader::from_reader(source);
+        let lines: Vec<u64> = rows
+            .records()
+            .map(|row| form.line_of(row.unwrap().position()))
+            .collect();
+        assert_eq!(lines, [2, 3, 6]);
+    }
+
+    #[test]
+    fn an_advert_with_far_more_cells_than_the_format_is_refused_with_its_line() {
+        // The first cells of the adverts are not closed, so their beginnings are not seen.
+        let unusual = advert("A", "").replacen("\"ag\"", "\"a\"g\"", 1);
+        let feed = format!("{}\n{}", advert("A", ""), vec![unusual; 3].join("\n"));
+        let error = reader(&feed).read_to_end(&mut Vec::new()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "line 1: an advert has more than 400 cells, and the format has 334"
+        );
+    }
+
+    #[test]
     fn other_texts_are_no_feed() {
         assert!(!is_feed(b"\"a\";\"b\"\n"));
         assert!(!is_feed(b"a!#b!#c\n"));
         assert!(!is_feed(b""));
+        let separators = SEPARATOR.repeat(40);
+        assert!(!is_feed(format!("<a>{separators}</a>").as_bytes()));
     }
 
     #[test]

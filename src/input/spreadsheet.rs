@@ -1,42 +1,36 @@
 //! Converts a sheet of a workbook (XLSX, XLSM, XLSB, XLS, ODS) to CSV.
 //!
-//! The first visible sheet with two rows is taken. Dates become ISO dates, and whole numbers lose their decimals. The
-//! rows of an XLSX file are streamed; other kinds are held in memory, so the size they expand to is bounded. The CSV
-//! goes to a temporary file, because its readers read the beginning twice.
+//! The largest visible sheet is taken, and with it those that have the same header; the others are reported. Dates
+//! become ISO dates, whole numbers lose their decimals. The rows of an XLSX file are read one after the other; other
+//! kinds are held in memory, so the size they expand to is bounded. The CSV of all sheets goes to one temporary file
+//! (`sheet_table.rs`).
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, Write};
+use std::io::{BufReader, Read, Seek};
 
 use calamine::{Data, DataRef, ExcelDateTime, Ods, Reader, SheetVisible, Xls, Xlsb, Xlsx};
-use toise_base::bounded::{RATIO_MAX, UNPACKED_BYTES_LEAST, check_columns};
+use toise_base::bounded::{RATIO_MAX, UNPACKED_BYTES_LEAST};
 
 use crate::archive::{self, Workbook};
 use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::ods_cells;
+use crate::sheet_table::{Rows, SheetTable, Sheets, chosen};
 
 /// Memory of a cell, bytes.
 const CELL_BYTES: u64 = 32;
-/// Size of the buffers for reading and writing, bytes.
+/// Size of the buffer for reading, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-fn damaged(error: impl std::fmt::Display) -> Error {
+pub(crate) fn damaged(error: impl std::fmt::Display) -> Error {
     Error::Refused(format!("damaged spreadsheet: {error}"))
-}
-
-/// A sheet as CSV.
-pub(crate) struct Sheet {
-    /// Its name.
-    pub name: String,
-    /// Its rows as CSV with commas, to be read from the beginning.
-    pub csv: File,
 }
 
 /// Converts the workbook in a file.
 ///
 /// # Errors
-/// The file is damaged, is not a workbook, has no sheet with rows, or expands beyond the bounds.
-pub(crate) fn convert(file: &File, format: Workbook, bounds: Bounds) -> Result<Sheet, Error> {
+/// The file is damaged, not a workbook, has no sheet with rows, or expands to more than is read.
+pub(crate) fn convert(file: &File, format: Workbook, bounds: Bounds) -> Result<Sheets, Error> {
     let packed = file.metadata()?.len();
     let held = match format {
         Workbook::Xls => packed,
@@ -60,12 +54,12 @@ pub(crate) fn convert(file: &File, format: Workbook, bounds: Bounds) -> Result<S
     source.rewind()?;
     let source = BufReader::with_capacity(BUFFER_BYTES, source);
     let usual = UNPACKED_BYTES_LEAST.max(packed.saturating_mul(RATIO_MAX));
-    let rows = || Rows::new(usual.min(bounds.expanded_bytes));
+    let rows = Rows::new(usual.min(bounds.expanded_bytes))?;
     match format {
-        Workbook::Xlsx => first_table(Xlsx::new(source).map_err(damaged)?, rows, stream),
-        Workbook::Xlsb => first_table(Xlsb::new(source).map_err(damaged)?, rows, whole),
-        Workbook::Ods => first_table(Ods::new(source).map_err(damaged)?, rows, whole),
-        Workbook::Xls => first_table(Xls::new(source).map_err(damaged)?, rows, whole),
+        Workbook::Xlsx => tables(Xlsx::new(source).map_err(damaged)?, rows, stream),
+        Workbook::Xlsb => tables(Xlsb::new(source).map_err(damaged)?, rows, whole),
+        Workbook::Ods => tables(Ods::new(source).map_err(damaged)?, rows, whole),
+        Workbook::Xls => tables(Xls::new(source).map_err(damaged)?, rows, whole),
     }
 }
 
@@ -75,26 +69,20 @@ fn held_bytes(file: &File, bytes_max: u64, is_held: impl Fn(&str) -> bool) -> Re
     archive::expanded_bytes(&mut members, is_held, bytes_max)
 }
 
-/// Converts the first visible sheet that has rows.
-fn first_table<W: Reader<BufReader<File>>>(
+/// Converts the visible sheets, and chooses among them.
+fn tables<W: Reader<BufReader<File>>>(
     mut workbook: W,
-    rows: impl Fn() -> Result<Rows, Error>,
+    mut rows: Rows,
     read: impl Fn(&mut W, &str, &mut Rows) -> Result<(), Error>,
-) -> Result<Sheet, Error> {
+) -> Result<Sheets, Error> {
+    let mut found: Vec<SheetTable> = Vec::new();
     for sheet in workbook.sheets_metadata().to_vec() {
-        if sheet.visible != SheetVisible::Visible {
-            continue;
-        }
-        let mut rows = rows()?;
-        read(&mut workbook, &sheet.name, &mut rows)?;
-        if let Some(csv) = rows.finish()? {
-            let name = sheet.name;
-            return Ok(Sheet { name, csv });
+        if sheet.visible == SheetVisible::Visible {
+            read(&mut workbook, &sheet.name, &mut rows)?;
+            found.push(rows.end_sheet(sheet.name)?);
         }
     }
-    Err(Error::Refused(
-        "the spreadsheet has no sheet with a header and a row".into(),
-    ))
+    chosen(found, rows.into_file()?)
 }
 
 fn stream<R: Read + Seek>(
@@ -106,17 +94,23 @@ fn stream<R: Read + Seek>(
         // A chart sheet has no cells.
         return Ok(());
     };
-    while let Some(cell) = cells.next_cell().map_err(damaged)? {
-        let (row, column) = cell.get_position();
-        let text = match cell.get_value() {
-            DataRef::String(text) => text.clone(),
-            DataRef::SharedString(text) => (*text).to_owned(),
+    while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(damaged)? {
+        let (row, column) = cell.pos;
+        let text = match cell.value {
+            DataRef::String(text) | DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => text,
+            DataRef::SharedString(text) => text.to_owned(),
             DataRef::Int(number) => number.to_string(),
-            DataRef::Float(number) => float_text(*number),
+            DataRef::Float(number) => float_text(number),
             DataRef::Bool(flag) => flag.to_string(),
-            DataRef::DateTime(moment) => moment_text(moment),
-            DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => text.clone(),
-            DataRef::Error(_) | DataRef::Empty => continue,
+            DataRef::DateTime(moment) => moment_text(&moment),
+            DataRef::Error(_) => {
+                rows.error_cells += 1;
+                continue;
+            }
+            DataRef::Empty => {
+                rows.formulas_without_value += u64::from(cell.formula.is_some());
+                continue;
+            }
         };
         rows.set(row, column, text)?;
     }
@@ -140,6 +134,10 @@ where
             Data::Float(number) => float_text(*number),
             Data::Bool(flag) => flag.to_string(),
             Data::DateTime(moment) => moment_text(moment),
+            Data::Error(_) => {
+                rows.error_cells += 1;
+                continue;
+            }
             _ => continue,
         };
         rows.set(first_row + row as u32, first_column + column as u32, text)?;
@@ -169,82 +167,4 @@ fn float_text(number: f64) -> String {
         .split_once('.')
         .map_or(0, |(_, decimals)| decimals.len());
     if decimals == 3 { text + "0" } else { text }
-}
-
-/// Writes cells, which arrive row by row, as CSV. Rows without cells are omitted. The first row is the header, and its
-/// last cell bounds the width of the table.
-struct Rows {
-    out: csv::Writer<BufWriter<File>>,
-    row: u32,
-    cells: Vec<String>,
-    width: usize,
-    written: u64,
-    bytes: u64,
-    bytes_max: u64,
-}
-
-impl Rows {
-    fn new(bytes_max: u64) -> Result<Self, Error> {
-        let file = BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile()?);
-        Ok(Self {
-            out: csv::WriterBuilder::new().flexible(true).from_writer(file),
-            row: 0,
-            cells: Vec::new(),
-            width: 0,
-            written: 0,
-            bytes: 0,
-            bytes_max,
-        })
-    }
-
-    fn set(&mut self, row: u32, column: u32, text: String) -> Result<(), Error> {
-        if row != self.row {
-            self.end_row()?;
-            self.row = row;
-        }
-        if text.trim().is_empty() {
-            return Ok(());
-        }
-        let column = column as usize;
-        check_columns(column + 1).map_err(Error::Refused)?;
-        if self.cells.len() <= column {
-            self.cells.resize(column + 1, String::new());
-        }
-        self.bytes += text.len() as u64;
-        self.cells[column] = text;
-        Ok(())
-    }
-
-    fn end_row(&mut self) -> Result<(), Error> {
-        if self.cells.is_empty() {
-            return Ok(());
-        }
-        if self.written == 0 {
-            self.width = self.cells.len();
-        }
-        if self.cells.len() < self.width {
-            self.cells.resize(self.width, String::new());
-        }
-        self.bytes += self.cells.len() as u64;
-        if self.bytes > self.bytes_max {
-            return Err(Error::Refused(format!(
-                "the spreadsheet expands to more than {} bytes",
-                self.bytes_max
-            )));
-        }
-        self.out.write_record(&self.cells).map_err(damaged)?;
-        self.written += 1;
-        self.cells.clear();
-        Ok(())
-    }
-
-    /// Returns the CSV, or `None` if there is no row after the header.
-    fn finish(mut self) -> Result<Option<File>, Error> {
-        self.end_row()?;
-        let mut file = self.out.into_inner().map_err(damaged)?;
-        file.flush()?;
-        let mut file = file.into_inner().map_err(damaged)?;
-        file.rewind()?;
-        Ok((self.written > 1).then_some(file))
-    }
 }

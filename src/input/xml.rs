@@ -1,13 +1,18 @@
-//! Reads the records of an XML document: the repeated elements, each as a JSON object.
+//! Reads the records of an XML document: the elements that are adverts, each as a JSON object.
 //!
-//! The record is the most frequent of the repeated elements at the smallest depth that has any: `<annonce>` in
-//! `<annonces><annonce>…`. The document is read twice: to find that element, and to read its occurrences one at a time.
-//! In the JSON object, attributes and children become fields, a child that repeats becomes a list, and a leaf becomes
-//! its text. The text of an element with attributes or children becomes the field `text`. Entities defined by the
-//! document are not expanded.
+//! The document is read twice, to find the element that is the record (`xml_survey.rs`) and to read it, one record at a
+//! time. In an object, an attribute is a field, a child is a field, a child that repeats is a list, and a leaf is its
+//! text; the text of an element with attributes or children is the field `text`. If elements of several names are
+//! records, the field `element` is the name. Entities of a document's own are not expanded.
 
-use std::collections::HashMap;
-use std::io::BufRead;
+#[path = "xml_names.rs"]
+mod names;
+#[path = "xml_survey.rs"]
+mod survey;
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek};
 
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
@@ -15,84 +20,75 @@ use quick_xml::events::{BytesStart, Event};
 use serde_json::{Map, Value};
 use toise_base::bounded::{RecordBound, RecordEnds};
 
-/// Maximum depth at which the record is searched; the root has depth 1.
-const RECORD_DEPTH_MAX: usize = 6;
-/// Maximum depth of elements that are read.
+use crate::form::SharedForm;
+use survey::Survey;
+
+/// Depth of elements that are read.
 const DEPTH_MAX: usize = 64;
-/// Maximum different elements that are considered to find the record.
-const PATHS_MAX: usize = 10_000;
 /// Field of the text of an element that has other fields.
 const TEXT: &str = "text";
-
-/// Returns the path of the element that is the record, from the root; `None` if no element repeats.
-///
-/// # Errors
-/// The text is not XML; the message gives the position.
-pub fn record_path(text: impl BufRead) -> Result<Option<Vec<String>>, String> {
-    let mut counts: HashMap<Vec<String>, (u64, bool)> = HashMap::new();
-    let mut path: Vec<String> = Vec::new();
-    let mut events = Events::new(text);
-    loop {
-        match events.next()? {
-            Node::Start {
-                name,
-                has_fields,
-                is_closed,
-            } => {
-                path.push(name);
-                if path.len() > DEPTH_MAX {
-                    return Err(format!("elements deeper than {DEPTH_MAX}"));
-                }
-                if path.len() <= RECORD_DEPTH_MAX
-                    && (counts.len() < PATHS_MAX || counts.contains_key(&path))
-                {
-                    let found = counts.entry(path.clone()).or_default();
-                    found.0 += 1;
-                    found.1 |= has_fields;
-                }
-                if path.len() >= 2
-                    && let Some(parent) = counts.get_mut(&path[..path.len() - 1])
-                {
-                    parent.1 = true;
-                }
-                if is_closed {
-                    path.pop();
-                }
-                events.ends.mark();
-            }
-            Node::End => {
-                path.pop();
-                events.ends.mark();
-            }
-            Node::Text(_) => {}
-            Node::Eof => break,
-        }
-    }
-    let repeated = counts
-        .into_iter()
-        .filter(|(path, (count, has_fields))| path.len() > 1 && *count > 1 && *has_fields);
-    // Takes the shallowest, and among those the most frequent.
-    let best = repeated
-        .min_by_key(|(path, (count, _))| (path.len(), std::cmp::Reverse(*count), path.clone()));
-    Ok(best.map(|(path, _)| path))
-}
+/// Field of the name of a record, if there are records of several names.
+const ELEMENT: &str = "element";
 
 /// The records of a document, in order.
 pub struct XmlRecords<R> {
     events: Events<R>,
-    path: Vec<String>,
+    /// Paths of the elements that are records, from the root.
+    paths: HashSet<Vec<String>>,
     /// Path of the element that is being read.
     at: Vec<String>,
 }
 
+/// Reads the records of a document. `records` is the path of their element, from the root or from below it, with `*`
+/// for any name; without it, the element is found. The element, and what else the document contains, is noted in
+/// `form`. Copies the document to a temporary file, because it is read twice. Blocks.
+///
+/// # Errors
+/// The document cannot be copied, is not XML, or has no records. An empty list of records is no error.
+pub fn open(
+    mut input: impl Read,
+    records: Option<&str>,
+    form: &SharedForm,
+) -> Result<XmlRecords<BufReader<File>>, String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    std::io::copy(&mut input, &mut file).map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    let found = Survey::read(BufReader::new(&file))?.records(records)?;
+    file.rewind().map_err(failed)?;
+    if !found.names.is_empty() {
+        form.add_xml(&found.names);
+    }
+    if !found.not_read.is_empty() {
+        form.add_note(format!("elements not read: {}", found.not_read));
+    }
+    Ok(XmlRecords::new(BufReader::new(file), found.paths))
+}
+
 impl<R: BufRead> XmlRecords<R> {
-    /// Reads the elements at a path found by [`record_path`].
-    pub fn new(text: R, path: Vec<String>) -> Self {
+    fn new(text: R, paths: HashSet<Vec<String>>) -> Self {
         Self {
             events: Events::new(text),
-            path,
+            paths,
             at: Vec::new(),
         }
+    }
+
+    /// Reads the record whose start was read last.
+    fn record(&mut self, is_closed: bool) -> Result<Value, String> {
+        let mut fields = std::mem::take(&mut self.events.fields);
+        if self.paths.len() > 1
+            && let Some(name) = self.at.last()
+        {
+            fields.insert(ELEMENT.to_owned(), Value::String(name.clone()));
+        }
+        self.at.pop();
+        let record = match is_closed {
+            true => Ok(value(fields, String::new())),
+            false => self.events.element(fields, 0),
+        };
+        self.events.ends.mark();
+        record
     }
 }
 
@@ -109,19 +105,10 @@ impl<R: BufRead> Iterator for XmlRecords<R> {
                     self.at.pop();
                     self.events.ends.mark();
                 }
-                Ok(Node::Start {
-                    name, is_closed, ..
-                }) => {
+                Ok(Node::Start { name, is_closed }) => {
                     self.at.push(name);
-                    if self.at == self.path {
-                        self.at.pop();
-                        let fields = std::mem::take(&mut self.events.fields);
-                        let record = match is_closed {
-                            true => Ok(value(fields, String::new())),
-                            false => self.events.element(fields, 0),
-                        };
-                        self.events.ends.mark();
-                        return Some(record);
+                    if self.paths.contains(&self.at) {
+                        return Some(self.record(is_closed));
                     }
                     if is_closed {
                         self.at.pop();
@@ -137,7 +124,6 @@ impl<R: BufRead> Iterator for XmlRecords<R> {
 enum Node {
     Start {
         name: String,
-        has_fields: bool,
         /// Whether the element has no content and no end of its own.
         is_closed: bool,
     },
@@ -147,7 +133,7 @@ enum Node {
 }
 
 struct Events<R> {
-    reader: Reader<std::io::BufReader<RecordBound<R>>>,
+    reader: Reader<BufReader<RecordBound<R>>>,
     ends: RecordEnds,
     buffer: Vec<u8>,
     /// Attributes of the element that began last.
@@ -158,7 +144,7 @@ impl<R: BufRead> Events<R> {
     fn new(text: R) -> Self {
         let (text, ends) = RecordBound::new(text);
         Self {
-            reader: Reader::from_reader(std::io::BufReader::new(text)),
+            reader: Reader::from_reader(BufReader::new(text)),
             ends,
             buffer: Vec::new(),
             fields: Map::new(),
@@ -176,7 +162,6 @@ impl<R: BufRead> Events<R> {
                     self.fields = attributes(&start);
                     Node::Start {
                         name: name(&start),
-                        has_fields: !self.fields.is_empty(),
                         is_closed: false,
                     }
                 }
@@ -184,7 +169,6 @@ impl<R: BufRead> Events<R> {
                     self.fields = attributes(&start);
                     Node::Start {
                         name: name(&start),
-                        has_fields: !self.fields.is_empty(),
                         is_closed: true,
                     }
                 }
@@ -217,9 +201,7 @@ impl<R: BufRead> Events<R> {
                 Node::Text(more) => text.push_str(&more),
                 Node::End => return Ok(value(fields, text)),
                 Node::Eof => return Err("must be XML: the document is cut off".into()),
-                Node::Start {
-                    name, is_closed, ..
-                } => {
+                Node::Start { name, is_closed } => {
                     let own = std::mem::take(&mut self.fields);
                     let child = match is_closed {
                         true => value(own, String::new()),
@@ -282,10 +264,8 @@ mod tests {
     use serde_json::json;
 
     fn records(text: &str) -> Vec<Value> {
-        let path = record_path(text.as_bytes()).unwrap().unwrap_or_default();
-        XmlRecords::new(text.as_bytes(), path)
-            .map(|record| record.unwrap())
-            .collect()
+        let records = open(text.as_bytes(), None, &SharedForm::default()).unwrap();
+        records.map(|record| record.unwrap()).collect()
     }
 
     #[test]
@@ -307,18 +287,45 @@ mod tests {
     }
 
     #[test]
-    fn a_document_without_repeated_elements_has_no_records() {
-        assert!(records("<a><b>1</b><b>2</b></a>").is_empty());
+    fn records_of_several_names_are_read_in_order_and_reported() {
+        let text = "<biens><vente><ref>1</ref><prix>2</prix><cp>34200</cp></vente><location><ref>2</ref><prix>3</prix>\
+            <cp>34200</cp></location><vente><ref>3</ref><prix>4</prix><cp>34200</cp></vente><contact/></biens>";
+        let form = SharedForm::default();
+        let read = open(text.as_bytes(), None, &form).unwrap();
+        let read: Vec<Value> = read.map(|record| record.unwrap()).collect();
+        let of = |field: &str| {
+            let values = read.iter().map(|record| record[field].as_str().unwrap());
+            values.collect::<Vec<_>>()
+        };
+        assert_eq!(of("ref"), ["1", "2", "3"]);
+        assert_eq!(of("element"), ["vente", "location", "vente"]);
+        assert_eq!(
+            form.found().to_string(),
+            "xml: vente, location, elements not read: contact 1"
+        );
+    }
+
+    #[test]
+    fn an_empty_list_has_no_records() {
         assert!(records("<annonces/>").is_empty());
+        assert!(
+            open(
+                &b"<a><b>1</b><b>2</b></a>"[..],
+                None,
+                &SharedForm::default()
+            )
+            .is_err()
+        );
     }
 
     #[test]
     fn what_is_not_xml_is_an_error_with_its_place() {
-        let error = record_path(&b"<a><b></a>"[..]).unwrap_err();
+        let error = open(&b"<a><b></a>"[..], None, &SharedForm::default());
+        let error = error.err().unwrap();
         assert!(error.starts_with("must be XML: byte "), "{error}");
         let cut = "<a><b><c>1</c></b><b><c>";
         let path = vec!["a".to_owned(), "b".to_owned()];
-        let last = XmlRecords::new(cut.as_bytes(), path).last().unwrap();
-        assert!(last.is_err());
+        let records = XmlRecords::new(cut.as_bytes(), HashSet::from([path]));
+        assert!(records.last().unwrap().is_err());
     }
 }

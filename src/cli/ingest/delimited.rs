@@ -49,6 +49,7 @@ pub struct CsvRows<R> {
     rows: csv::StringRecordsIntoIter<EvenText<RecordBound<R>>>,
     ends: RecordEnds,
     header: Vec<String>,
+    form: SharedForm,
 }
 
 impl<R: BufRead> CsvRows<R> {
@@ -67,6 +68,7 @@ impl<R: BufRead> CsvRows<R> {
             header: header.iter().map(str::to_owned).collect(),
             rows: reader.into_records(),
             ends,
+            form: form.clone(),
         })
     }
 
@@ -85,7 +87,7 @@ impl<R: Read> Iterator for CsvRows<R> {
         let cells = match read {
             Ok(cells) => cells,
             Err(error) => {
-                let number = error.position().map_or(0, csv::Position::line);
+                let number = self.form.line_of(error.position());
                 let reason = match error.kind() {
                     csv::ErrorKind::UnequalLengths { expected_len, .. } => {
                         format!("row must have {expected_len} cells, like the header")
@@ -108,7 +110,7 @@ impl<R: Read> Iterator for CsvRows<R> {
                 .or_insert_with(|| Value::String(cell.to_owned()));
         }
         Some(Ok(Line {
-            number: cells.position().map_or(0, csv::Position::line),
+            number: self.form.line_of(cells.position()),
             row: Ok(Value::Object(row)),
         }))
     }
@@ -143,6 +145,14 @@ mod tests {
         let row = named.next().unwrap().unwrap().row;
         assert_eq!(row, Ok(json!({"a": "é", "b": "1,2"})));
         assert!(CsvDialect::parse(Some("utf-7"), None).is_err());
+    }
+
+    #[test]
+    fn rows_of_a_feed_have_the_numbers_of_its_lines() {
+        let advert = "\"un<BR>deux\"!#".repeat(30);
+        let read = rows(format!("\n{advert}\n{advert}\n").as_bytes());
+        let numbers: Vec<u64> = read.iter().map(|line| line.number).collect();
+        assert_eq!(numbers, [2, 3]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Opens the files of an ingestion in their formats, and reads their rows.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, stdin};
+use std::io::{BufRead, Read, stdin};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -15,7 +15,6 @@ use super::document::JsonRecords;
 use super::lines::{Line, NdJson};
 use toise_collect::mapping::RowPath;
 use toise_input::SharedForm;
-use toise_input::xml::{self, XmlRecords};
 use toise_opendata::source::files::expand;
 
 /// File name that stands for standard input.
@@ -32,7 +31,7 @@ pub enum IngestFormat {
     Csv,
     /// A Parquet or Arrow file
     Parquet,
-    /// An XML document, in which one element repeats
+    /// An XML document, in which the adverts are elements
     Xml,
 }
 
@@ -126,22 +125,17 @@ pub fn open<'r>(
         IngestFormat::Json => open(Box::new(JsonRecords::new(input, records)?), None, "record"),
         IngestFormat::Parquet => return Err("not a Parquet file".into()),
         IngestFormat::Ndjson => open(Box::new(NdJson::new(input)), None, "line"),
-        IngestFormat::Xml => open(xml(input)?, None, "record"),
+        IngestFormat::Xml => open(xml(input, records, &form)?, None, "record"),
     })
 }
 
-/// Reads the records of an XML document. It is copied to a temporary file, because it is read twice.
-fn xml<'r>(mut input: impl Read) -> Result<Rows<'r>, String> {
-    let failed = |error: std::io::Error| error.to_string();
-    let mut file = tempfile::tempfile().map_err(failed)?;
-    std::io::copy(&mut input, &mut file).map_err(failed)?;
-    file.rewind().map_err(failed)?;
-    let again = file.try_clone().map_err(failed)?;
-    let path = xml::record_path(BufReader::new(file))?;
-    let path = path.ok_or("no element repeats, so there are no records")?;
-    let mut again = again;
-    again.rewind().map_err(failed)?;
-    let records = XmlRecords::new(BufReader::new(again), path);
+/// Reads the records of an XML document; `records` is the path of their element.
+fn xml<'r>(
+    input: impl Read,
+    records: Option<&RowPath>,
+    form: &SharedForm,
+) -> Result<Rows<'r>, String> {
+    let records = toise_input::xml::open(input, records.map(|path| path.name.as_str()), form)?;
     let mut is_ended = false;
     let lines = (1..).zip(records).map_while(move |(number, row)| {
         // Nothing can be read after the document is malformed.

@@ -77,7 +77,10 @@ fn sampled(source: Option<&Path>, arguments: &IngestArgs) -> Result<SampledFile,
     } = arguments;
     let dialect = CsvDialect::parse(encoding.as_deref(), delimiter.as_deref())?;
     let bar = ProgressBar::hidden();
-    let OpenSource { rows, header, .. } = source::open(source, *format, &dialect, None, &bar)?;
+    let opened = source::open(source, *format, &dialect, None, &bar)?;
+    let OpenSource {
+        rows, header, form, ..
+    } = opened;
     let mut read: Vec<Row> = Vec::new();
     for line in rows.take(ROWS_MAX) {
         // Rows that cannot be read are skipped here; ingestion reports them.
@@ -87,6 +90,7 @@ fn sampled(source: Option<&Path>, arguments: &IngestArgs) -> Result<SampledFile,
     }
     let mut records = None;
     if header.is_none()
+        && !form.found().is_xml()
         && let [only] = read.as_slice()
         && let Some((path, rows)) = records_in(&Value::Object(only.clone()))
     {

@@ -245,6 +245,7 @@ fn run_csv(
         ..ReadFile::default()
     };
     file.reading.form.containers = form.containers.clone();
+    file.reading.form.notes = form.notes.clone();
     if let Some(encoding) = form.encoding {
         file.reading.form.encoding = Some(encoding);
     }

@@ -145,17 +145,13 @@ impl Sampled<'_> {
     /// Drafts how adverts are identified: by their URL, by an identifier, else by their content.
     fn identity(&self, host: &str) -> Vec<Draft> {
         let mut drafts = Vec::new();
-        let named = self.of("url");
-        let is_address = |column: &&ColumnProfile| {
-            column.meaning.is_none() && column.is_nameable && column.is_pages
-        };
-        let filled = self.columns.iter().filter(|column| column.filled > 0);
-        let column = named
-            .first()
-            .copied()
-            .or_else(|| filled.clone().find(is_address));
+        let addresses = self.columns.iter().filter(|column| column.may_be_address());
+        let mut addresses: Vec<&ColumnProfile> = addresses.collect();
+        addresses.sort_by_key(|column| column.address_rank());
+        let share = |column: &ColumnProfile| column.distinct as f64 / column.filled.max(1) as f64;
+        let distinct = |column: &&&ColumnProfile| share(column) >= DISTINCT_URLS_MIN;
+        let column = addresses.iter().find(distinct).or(addresses.first());
         if let Some(column) = column {
-            let distinct = column.distinct as f64 / column.filled.max(1) as f64;
             let is_relative = column.samples.iter().all(|value| value.starts_with('/'));
             let draft = match is_relative {
                 true => Draft::new("url")
@@ -165,7 +161,7 @@ impl Sampled<'_> {
                 false => Draft::new("url").from(&[&column.path]),
             };
             let mut draft = draft.tried(self.rows, column.filled, 1.0);
-            if distinct < DISTINCT_URLS_MIN {
+            if share(column) < DISTINCT_URLS_MIN {
                 draft.confidence = 0.0;
                 draft.reason = format!(
                     "It has only {} values, so it does not identify adverts.",

@@ -17,7 +17,41 @@ const DEPTH_MAX: usize = 4;
 /// Maximum number of columns; documents that use data as keys may have any number.
 const COLUMNS_MAX: usize = 400;
 
-/// Markers for unknown values in files of adverts, besides those that every mapping knows.
+/// Beginnings of the names of columns and keys that hold pictures and other files of an advert.
+const FILE_NAMES: [&str; 12] = [
+    "media",
+    "photo",
+    "image",
+    "picture",
+    "floorplan",
+    "thumbnail",
+    "logo",
+    "video",
+    "document",
+    "visite",
+    "virtual",
+    "brochure",
+];
+/// Beginnings of the names of columns and keys that hold what belongs to someone else than the advert.
+const OTHER_NAMES: [&str; 9] = [
+    "agence",
+    "agency",
+    "agent",
+    "seller",
+    "vendeur",
+    "contact",
+    "publisher",
+    "owner",
+    "author",
+];
+/// Ends of addresses of files.
+const FILE_ENDS: [&str; 9] = [
+    ".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif", ".svg", ".pdf", ".mp4",
+];
+/// Words for an address in names that the table of names does not have.
+const ADDRESS_WORDS: [&str; 6] = ["url", "website", "link", "lien", "permalink", "permalien"];
+
+/// Texts for an unknown value in files of adverts, in addition to those that every mapping knows.
 const UNKNOWN: [&str; 8] = [
     "Non précisé",
     "Non disponible",
@@ -46,7 +80,9 @@ pub struct ColumnProfile {
     pub samples: Vec<String>,
     /// Whether every value is the URL of a page, not of a picture.
     pub is_pages: bool,
-    /// Those of its values that are markers for unknown values.
+    /// Whether it holds pictures or other files, by its name or by most of its values.
+    pub is_files: bool,
+    /// Its values that stand for no value in files of adverts.
     pub unknown: BTreeSet<&'static str>,
 }
 
@@ -60,16 +96,44 @@ impl ColumnProfile {
             distinct: 0,
             samples: Vec::new(),
             is_pages: true,
+            is_files: is_named_after(&path, &FILE_NAMES),
             unknown: BTreeSet::new(),
             path,
         }
     }
 
-    /// Returns whether the column has this meaning by the table of names, is filled and can be named by a rule.
+    /// Returns whether the column has this meaning by the table of names, is filled and can be named by a rule. The
+    /// address of a picture is not that of an advert.
     pub fn means(&self, field: &str) -> bool {
         self.is_nameable
+            && (field != "url" || !self.is_files)
             && self.filled > 0
             && self.meaning.is_some_and(|found| found.field == field)
+    }
+
+    /// Returns whether the column may hold the address of the page of the advert.
+    pub fn may_be_address(&self) -> bool {
+        let parent = self.path.rsplit_once('.').map_or("", |(parent, _)| parent);
+        let is_page = self.meaning.is_none()
+            && self.is_nameable
+            && self.is_pages
+            && !self.is_files
+            && self.filled > 0;
+        (self.means("url") || is_page) && !is_named_after(parent, &OTHER_NAMES)
+    }
+
+    /// Returns the order in which columns are tried as the address of the advert: first those that no one else's name
+    /// is part of, then those with a known name, then those whose name contains a word for an address, then those that
+    /// are in fewer objects.
+    pub fn address_rank(&self) -> (bool, bool, bool, usize, usize) {
+        let is_address = |word: &String| ADDRESS_WORDS.contains(&word.as_str());
+        (
+            is_named_after(&self.path, &OTHER_NAMES),
+            !self.means("url"),
+            !words(&self.path).iter().any(is_address),
+            self.path.matches('.').count(),
+            self.meaning.map_or(0, |meaning| meaning.rank),
+        )
     }
 }
 
@@ -108,6 +172,7 @@ fn profile(path: String, rows: &[Row]) -> ColumnProfile {
         return profile;
     };
     let mut seen = HashSet::new();
+    let mut files = 0;
     for row in rows {
         let found = parsed.find(row).into_iter();
         let mut values = found.filter(|(_, value)| !is_empty(value, &[]));
@@ -120,6 +185,7 @@ fn profile(path: String, rows: &[Row]) -> ColumnProfile {
             other => other.to_string(),
         };
         profile.is_pages &= is_page(&text);
+        files += usize::from(is_file(&text));
         let unknown = UNKNOWN.iter().find(|unknown| **unknown == text.trim());
         profile.unknown.extend(unknown);
         if profile.samples.len() < SAMPLES && !seen.contains(&text) {
@@ -128,10 +194,41 @@ fn profile(path: String, rows: &[Row]) -> ColumnProfile {
         seen.insert(text);
     }
     profile.distinct = seen.len();
+    profile.is_files |= 2 * files > profile.filled;
     profile
 }
 
-/// Returns whether a value is the URL of a page.
+/// Returns the words of a name or path, in lower case: `mainPhoto.url` has `main`, `photo` and `url`.
+fn words(path: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for sign in path.chars() {
+        if !sign.is_alphanumeric() || (sign.is_uppercase() && was_lower) {
+            words.push(String::new());
+        }
+        was_lower = sign.is_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| sign.is_alphanumeric()) {
+            word.extend(sign.to_lowercase());
+        }
+    }
+    words
+}
+
+/// Returns whether a key of a path, or a word in it, begins with one of the names.
+fn is_named_after(path: &str, names: &[&str]) -> bool {
+    let keys = path.split('.').map(folded);
+    let mut found = keys.chain(words(path));
+    found.any(|word| names.iter().any(|name| word.starts_with(name)))
+}
+
+/// Returns whether a value is the address of a file.
+fn is_file(value: &str) -> bool {
+    let path = value.split(['?', '#']).next().unwrap_or_default();
+    let path = path.trim().to_lowercase();
+    FILE_ENDS.iter().any(|end| path.ends_with(end))
+}
+
+/// Returns whether a value is the address of one page.
 fn is_page(value: &str) -> bool {
     let mut pictures = [
         ".jpg", ".jpeg", ".png", ".webp", "/image", "/photo", "//media",

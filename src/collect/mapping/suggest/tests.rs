@@ -135,6 +135,44 @@ fn an_address_is_one_page_whatever_its_column_is_called_and_not_a_list_of_pictur
 }
 
 #[test]
+fn the_address_of_a_picture_or_an_agency_is_not_that_of_the_advert() {
+    let row = |number: u32| {
+        let photo = format!("https://cdn.example/{number}");
+        json!({
+            "agency": {"url": format!("https://agency.example/{number}")},
+            "media": {"floorplan": {"url": photo}, "url": photo},
+            "mainPhoto": {"link": photo},
+            "plan": format!("https://cdn.example/{number}.PDF?v=1"),
+            "url": format!("https://cdn.example/{number}.webp"),
+            "fiche": format!("https://other.example/{number}"),
+            "site": {"website": format!("https://p.example/{number}")},
+            "visite_virtuelle": photo,
+        })
+    };
+    let rows = (1..4).map(|number| row(number).as_object().unwrap().clone());
+    let mut file = SampledFile {
+        name: "addresses".into(),
+        rows: rows.collect(),
+        ..SampledFile::default()
+    };
+    let url = |file: &SampledFile| adverts(file, &file.suggest().unwrap())[1]["url"].clone();
+    assert_eq!(url(&file), "https://p.example/2");
+    for row in &mut file.rows {
+        row.remove("site");
+    }
+    assert_eq!(url(&file), "https://other.example/2");
+    for row in &mut file.rows {
+        row.remove("fiche");
+    }
+    let invented = url(&file);
+    let invented = invented.as_str().unwrap();
+    assert!(
+        invented.starts_with("https://addresses.invalid/"),
+        "{invented}"
+    );
+}
+
+#[test]
 fn a_column_that_repeats_another_is_commented_out() {
     let mut lines = vec!["url;type;price;postal_code;rooms;floor".to_owned()];
     lines.extend((0..40).map(|row| {

@@ -1,0 +1,278 @@
+//! Writes the sheets of a workbook to a temporary file as CSV, one after the other, and chooses those that are read.
+//!
+//! The largest table is read, because a cover sheet or a list of codes often comes first, and with it all sheets that
+//! have the same header, in the order of the workbook. Of each sheet only its place in the file, its size and a digest
+//! of its header are held.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+
+use toise_base::bounded::check_columns;
+
+use crate::error::Error;
+use crate::spreadsheet::damaged;
+
+/// Size of the buffer for writing, bytes.
+const BUFFER_BYTES: usize = 256 << 10;
+/// Maximum sheets that are reported as not read, by name.
+const SHEETS_SHOWN: usize = 8;
+
+/// The sheets of a workbook that are read, as one table.
+pub(crate) struct Sheets {
+    /// Their names.
+    pub names: Vec<String>,
+    /// Their rows, separated by commas, after one header.
+    pub csv: SheetText,
+    /// What is not read, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A sheet in the temporary file.
+#[derive(Debug, Default)]
+pub(crate) struct SheetTable {
+    name: String,
+    /// Where its rows are, with the header and without.
+    bytes: Range<u64>,
+    body_start: u64,
+    /// Number of rows, with the header.
+    rows: u64,
+    /// Most cells with a value in a row.
+    columns: u64,
+    /// Digest of its header.
+    header: u64,
+    /// Whether the cells of its first row are texts rather than numbers.
+    has_header: bool,
+    error_cells: u64,
+    formulas_without_value: u64,
+    /// Why it cannot be read.
+    fault: Option<String>,
+}
+
+impl SheetTable {
+    /// Returns whether it has a row after the header.
+    fn is_table(&self) -> bool {
+        self.rows > 1
+    }
+
+    fn begin_body(&mut self, header: &[String], body_start: u64) {
+        let cells: Vec<String> = header
+            .iter()
+            .map(|cell| cell.trim().to_lowercase())
+            .collect();
+        let mut digest = DefaultHasher::new();
+        cells.hash(&mut digest);
+        let texts = cells.iter().filter(|cell| !cell.is_empty());
+        let numbers = texts.clone().filter(|cell| cell.parse::<f64>().is_ok());
+        self.has_header = 2 * numbers.count() < texts.count();
+        self.header = digest.finish();
+        self.body_start = body_start;
+    }
+}
+
+/// Chooses the sheets that are read among those in a file.
+///
+/// # Errors
+/// No sheet has a header and a row, or the largest cannot be read.
+pub(crate) fn chosen(found: Vec<SheetTable>, file: File) -> Result<Sheets, Error> {
+    let tables = found.iter().enumerate().filter(|(_, one)| one.is_table());
+    let best = tables.max_by_key(|(place, one)| {
+        let size = one.rows.saturating_mul(one.columns);
+        (one.has_header, size, Reverse(*place))
+    });
+    let Some((_, best)) = best else {
+        return Err(Error::Refused(
+            "the spreadsheet has no sheet with a header and a row".into(),
+        ));
+    };
+    if let Some(fault) = &best.fault {
+        return Err(Error::Refused(fault.clone()));
+    }
+    let header = best.header;
+    let is_read = |one: &SheetTable| one.is_table() && one.header == header && one.fault.is_none();
+    let (read, left): (Vec<SheetTable>, Vec<SheetTable>) = found.into_iter().partition(is_read);
+    let parts = read.iter().enumerate().map(|(place, one)| match place {
+        0 => one.bytes.clone(),
+        _ => one.body_start..one.bytes.end,
+    });
+    Ok(Sheets {
+        csv: SheetText {
+            parts: parts.collect(),
+            file,
+            left: 0,
+        },
+        notes: notes(&read, &left),
+        names: read.into_iter().map(|one| one.name).collect(),
+    })
+}
+
+/// Returns sentences about what is not read.
+fn notes(read: &[SheetTable], left: &[SheetTable]) -> Vec<String> {
+    let mut left = left.iter().filter(|one| one.rows > 0);
+    let shown = left.by_ref().take(SHEETS_SHOWN);
+    let mut notes: Vec<String> = shown
+        .map(|one| format!("sheet {} is not read", one.name))
+        .collect();
+    match left.count() {
+        0 => {}
+        others => notes.push(format!("{others} other sheets are not read")),
+    }
+    let errors: u64 = read.iter().map(|one| one.error_cells).sum();
+    let formulas: u64 = read.iter().map(|one| one.formulas_without_value).sum();
+    if errors > 0 {
+        notes.push(format!("cells with an error, read as empty: {errors}"));
+    }
+    if formulas > 0 {
+        notes.push(format!(
+            "formulas without a stored value, read as empty: {formulas}"
+        ));
+    }
+    notes
+}
+
+/// Reads some parts of a file, one after the other.
+pub(crate) struct SheetText {
+    file: File,
+    parts: VecDeque<Range<u64>>,
+    /// Bytes left of the current part.
+    left: u64,
+}
+
+impl Read for SheetText {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.left == 0 {
+            let Some(next) = self.parts.pop_front() else {
+                return Ok(0);
+            };
+            self.file.seek(SeekFrom::Start(next.start))?;
+            self.left = next.end - next.start;
+        }
+        let count = (&mut self.file).take(self.left).read(out)?;
+        self.left -= count as u64;
+        Ok(count)
+    }
+}
+
+/// Writes cells, which arrive row by row, as CSV. Rows without cells are left out; the first row of a sheet is the
+/// header, and its last cell bounds the width of the table.
+pub(crate) struct Rows {
+    /// Cells of the sheet that hold an error, such as `#DIV/0!`.
+    pub error_cells: u64,
+    /// Cells of the sheet with a formula that no program has computed.
+    pub formulas_without_value: u64,
+    out: csv::Writer<BufWriter<File>>,
+    row: u32,
+    cells: Vec<String>,
+    /// Cells of the row that have a value.
+    filled: u64,
+    width: usize,
+    sheet: SheetTable,
+    bytes: u64,
+    bytes_max: u64,
+}
+
+impl Rows {
+    /// Begins a file of at most `bytes_max` bytes for all sheets together.
+    pub(crate) fn new(bytes_max: u64) -> Result<Self, Error> {
+        let file = BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile()?);
+        Ok(Self {
+            error_cells: 0,
+            formulas_without_value: 0,
+            out: csv::WriterBuilder::new().flexible(true).from_writer(file),
+            row: 0,
+            cells: Vec::new(),
+            filled: 0,
+            width: 0,
+            sheet: SheetTable::default(),
+            bytes: 0,
+            bytes_max,
+        })
+    }
+
+    pub(crate) fn set(&mut self, row: u32, column: u32, text: String) -> Result<(), Error> {
+        if row != self.row {
+            self.end_row()?;
+            self.row = row;
+        }
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let column = column as usize;
+        self.filled += 1;
+        if let Err(fault) = check_columns(column + 1) {
+            self.sheet.fault.get_or_insert(fault);
+            return Ok(());
+        }
+        if self.cells.len() <= column {
+            self.cells.resize(column + 1, String::new());
+        }
+        self.bytes += text.len() as u64;
+        self.cells[column] = text;
+        Ok(())
+    }
+
+    fn end_row(&mut self) -> Result<(), Error> {
+        if self.cells.is_empty() {
+            return Ok(());
+        }
+        if self.sheet.rows == 0 {
+            self.width = self.cells.len();
+        }
+        if self.cells.len() < self.width {
+            self.cells.resize(self.width, String::new());
+        }
+        self.bytes += self.cells.len() as u64;
+        if self.bytes > self.bytes_max {
+            return Err(Error::Refused(format!(
+                "the spreadsheet expands to more than {} bytes",
+                self.bytes_max
+            )));
+        }
+        self.out.write_record(&self.cells).map_err(damaged)?;
+        self.sheet.rows += 1;
+        self.sheet.columns = self.sheet.columns.max(self.filled);
+        if self.sheet.rows == 1 {
+            let body_start = self.position()?;
+            self.sheet.begin_body(&self.cells, body_start);
+        }
+        self.cells.clear();
+        self.filled = 0;
+        Ok(())
+    }
+
+    /// Ends a sheet. The cells that follow are of the next one.
+    pub(crate) fn end_sheet(&mut self, name: String) -> Result<SheetTable, Error> {
+        self.end_row()?;
+        let end = self.position()?;
+        (self.row, self.filled, self.width) = (0, 0, 0);
+        let next = SheetTable {
+            bytes: end..end,
+            ..SheetTable::default()
+        };
+        let ended = std::mem::replace(&mut self.sheet, next);
+        Ok(SheetTable {
+            name,
+            bytes: ended.bytes.start..end,
+            error_cells: std::mem::take(&mut self.error_cells),
+            formulas_without_value: std::mem::take(&mut self.formulas_without_value),
+            ..ended
+        })
+    }
+
+    /// Returns the length of the file so far.
+    fn position(&mut self) -> Result<u64, Error> {
+        self.out.flush()?;
+        let mut file = self.out.get_ref().get_ref();
+        Ok(file.stream_position()?)
+    }
+
+    /// Returns the file of all sheets.
+    pub(crate) fn into_file(self) -> Result<File, Error> {
+        let mut file = self.out.into_inner().map_err(damaged)?;
+        file.flush()?;
+        file.into_inner().map_err(damaged)
+    }
+}
