@@ -1,15 +1,24 @@
 /** The service as the console asks it: the public API under the session's cookie, and the last call for "as curl". */
 
+import { word } from "./language.js";
+import { reasonOf } from "./refusals.js";
+
 let session = null;
 const listeners = new Set();
 /** The newest call of the screen: method, path and body. */
 export let lastCall = null;
 
-/** A refusal of the service, in its own words. */
+/** Wait before a call that was refused as too frequent is made again, seconds, if the answer does not say it. */
+const RETRY_S = 1;
+
+/** A refusal of the service: in words of the console where it has them, else in those of the service. */
 class Refusal extends Error {
-  constructor(status, message) {
-    super(message);
-    this.status = status;
+  constructor(answer, { message, code }) {
+    const { name, values } = reasonOf(answer.status, code, message);
+    super(name ? word(name, values) : message);
+    this.reason = name;
+    this.status = answer.status;
+    this.retryAfterS = Number(answer.headers.get("retry-after")) || RETRY_S;
   }
 }
 
@@ -31,13 +40,22 @@ function setSession(next) {
 }
 
 async function refusalOf(answer) {
-  let message = `${answer.status} ${answer.statusText}`;
+  let error = { message: `${answer.status} ${answer.statusText}` };
   try {
-    message = (await answer.json()).error.message;
+    error = (await answer.json()).error ?? error;
   } catch {
     // Not the service's own error: the status must do.
   }
-  return new Refusal(answer.status, message);
+  return new Refusal(answer, error);
+}
+
+/** The answer to a request; a failure of the network in words. */
+async function answerTo(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch (error) {
+    throw error.name === "AbortError" ? error : new Error(word("error.network"));
+  }
 }
 
 async function request(method, path, body, options = {}) {
@@ -45,7 +63,7 @@ async function request(method, path, body, options = {}) {
   const isFile = body instanceof Blob;
   if (body !== undefined) headers["content-type"] = isFile ? "application/octet-stream" : "application/json";
   if (session) headers["x-console-token"] = session.token;
-  const answer = await fetch(path, {
+  const answer = await answerTo(path, {
     method, headers, body: body === undefined || isFile ? body : JSON.stringify(body), signal: options.signal,
   });
   if (answer.status === 401 && session) setSession(null);

@@ -30,6 +30,13 @@ function readAddress() {
   return names.includes(path) ? { screen: path, parameters: Object.fromEntries(new URLSearchParams(query)) } : { screen: names[0], parameters: {} };
 }
 
+/** Says so if the address names a screen that the key may not use: another one is shown. */
+function sayIfRefused() {
+  const [path] = location.hash.replace(/^#\/?/, "").split("?");
+  if (!who() || !Object.hasOwn(SCREENS, path) || offered().includes(path)) return;
+  toast(word("screenRefused", { screen: screenName(path), scope: SCREENS[path].scope }), true);
+}
+
 /** Changes parameters of the address; an empty one is left out. */
 function writeAddress(screen, parameters, isNew) {
   const kept = Object.entries(parameters).filter(([, value]) => value !== "" && value !== undefined && value !== null);
@@ -50,8 +57,9 @@ function Console() {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   useEffect(() => {
     const again = () => redraw((round) => round + 1);
-    const follow = () => setAddress(readAddress());
+    const follow = () => { sayIfRefused(); setAddress(readAddress()); };
     const stop = [onSession(() => { follow(); again(); }), onLanguage(again)];
+    sayIfRefused();
     const onKey = (event) => {
       if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || !who()) return;
       event.preventDefault();

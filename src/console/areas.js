@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { AREA, geometryOf, ringOf } from "./drawing.js";
-import { number, word } from "./language.js";
+import { labelled, number, word } from "./language.js";
 import { Field, Icon, Popover, Waiting, html, useLoaded } from "./parts.js";
 import { attempt } from "./toasts.js";
 
@@ -62,8 +62,8 @@ export function useOutline(area) {
 /** The button that chooses area and layer. `onDraw` begins to draw an area. */
 export function PlaceButton({ parameters, set, onDraw }) {
   const text = placeText(parameters);
-  const label = text ? `${word("area")}: ${text}` : word("area");
-  return html`<${Popover} className=${text ? "compact set" : "compact"} content="control" label=${label} button=${html`<${Icon} name="area" small /><span class="wide">${label}</span>`}>
+  const label = text ? labelled(word("area"), text) : word("area");
+  return html`<${Popover} className=${text ? "compact set" : "compact"} content="control" label=${label} title=${label} button=${html`<${Icon} name="area" small /><span class="wide">${label}</span>`}>
     ${(close) => html`<${Choices} parameters=${parameters} set=${set} close=${close} onDraw=${() => { close(); onDraw(); }} />`}<//>`;
 }
 
@@ -94,7 +94,7 @@ function Choices({ parameters, set, close, onDraw }) {
     <${Waiting} of=${areas} lines=${2} />
     ${areas.value?.data.length > 0 && html`<ul class="areas" aria-label=${word("areasStored")}>${areas.value.data.map(({ name }) => html`<li class="row spread" key=${name}>
       <button type="button" class="quiet" aria-pressed=${String(name === chosen)} onClick=${() => { close(); set({ [AREA]: STORED + name }); }}>${name}</button>
-      <button type="button" class="quiet square compact" aria-label=${`${word("remove")}: ${name}`} onClick=${() => remove(name)}><${Icon} name="trash" small /></button></li>`)}</ul>`}
+      <button type="button" class="quiet square compact" aria-label=${labelled(word("remove"), name)} onClick=${() => remove(name)}><${Icon} name="trash" small /></button></li>`)}</ul>`}
     <h3>${word("layer")}</h3>
     <${Waiting} of=${layers} lines=${2} />
     ${layers.value && html`<${LayerChoice} layers=${layers.value.data} chosen=${layerOf(parameters[LAYER])} set=${set} />`}</div>`;

@@ -1,4 +1,5 @@
-/** The change of prices between two years: which years, their tiles, and the change of each place. map.js shows it, years.js asks. */
+/** The change of prices: between two years on the map (which years, their tiles, and the change of each place; map.js shows it,
+    years.js asks), and of indexes over time. */
 
 /** Sales of a place in each of the two years, below which its change is not shown: a median of fewer says little. */
 export const SALES_MIN = 10;
@@ -33,4 +34,15 @@ export function compare(made) {
     const change = changeOf(before.get(code), after);
     if (change) made.setFeatureState({ source: "data", sourceLayer: "areas", id: code }, change);
   }
+}
+
+/**
+ * Indexes with 100 at the first period in which all have a value, so that they can be compared. `base` is the place of that period;
+ * without one, the lines stay as they are.
+ */
+export function rebased(lines) {
+  const base = lines.length === 0 ? -1 : lines[0].values.findIndex((_, nth) => lines.every(({ values }) => values[nth]));
+  if (base < 0) return { lines };
+  const scaled = (values) => values.map((value) => (value === null ? null : (100 * value) / values[base]));
+  return { base, lines: lines.map((line) => ({ ...line, values: scaled(line.values) })) };
 }

@@ -3,19 +3,37 @@
 import { addressOf } from "./addresses.js";
 import { call } from "./api.js";
 import { spokenValue, merged } from "./filters.js";
+import { patiently } from "./csvfile.js";
 import { day, euros, perM2, squareMetres, word } from "./language.js";
 
+/** Records on a page of the list. */
 const PAGE = 25;
 
 /** A search of sales or diagnostics. */
-const openData = (name, sortBy) => async (filters, near, cursor, signal) => {
-  const body = { filters: { ...filters, ...near }, sortBy, size: PAGE, ...(cursor && { cursor }) };
+const openData = (name, sortBy) => async (filters, near, cursor, signal, size = PAGE) => {
+  const body = { filters: { ...filters, ...near }, sortBy, size, ...(cursor && { cursor }) };
   const answer = await call("POST", `/v2/protected/opendata/${name}/search`, body, { signal });
   return { records: answer.data, total: answer.total, cursor: answer.hasMore ? answer.cursor : null };
 };
+/** One sale or diagnostic by its identifier; undefined without it. */
+const openRecord = (name, field) => (id, signal) =>
+  call("POST", `/v2/protected/opendata/${name}/search`, { filters: { [field]: id }, size: 1 }, { signal, isQuiet: true }).then(({ data }) => data[0]);
 /** The first and the last date of a dataset. */
 const span = (name, field) => (signal) => Promise.all(["asc", "desc"].map((sortOrder) =>
   call("POST", `/v2/protected/opendata/${name}/search`, { filters: {}, sortBy: field, sortOrder, size: 1 }, { signal, isQuiet: true }).then(({ data }) => data[0]?.[field])));
+/** Records of a page of a file, as many as the service gives at once. */
+const CSV_PAGE = 100;
+
+/** All records of a search as rows of a file, page by page. */
+export async function* pagesOf({ search, row = (record) => record }, filters, near, signal) {
+  let cursor = null;
+  do {
+    const page = await patiently(() => search(filters, near, cursor, signal, CSV_PAGE), signal);
+    yield { rows: page.records.map(row), total: page.total };
+    cursor = page.cursor;
+  } while (cursor);
+}
+
 /** What is in an area or has a relation to a layer. */
 const inPlace = (place) => place;
 const around = ({ lat, lon }, metres) => ({ location: { lat, lon, distance: `${metres}m` } });
@@ -32,12 +50,13 @@ const FOR_SALE = { offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: fal
  * where it has them, `usual` which come first, `base` what holds unless it is asked otherwise. `card` is what a list shows:
  * identifier, title, line below it, price or none, figure beside the price, date, icon or energy class. `dated` is the field of
  * the date, if one is shown by year, and `dates` its first and last value. `priced` selects what has a price of one year.
+ * `search` gives a page, `find` the record with an identifier, and `row` what a file has of a record.
  */
 export const DATASETS = {
   dvf: {
     path: "/v2/protected/opendata/dvf/search", inner: ["filters"], base: undefined,
     usual: ["property_type", "price_eur", "surface_m2", "transaction_date"],
-    toTiles: (filters) => filters, near: around, within: inPlace, search: openData("dvf", "transaction_date"), dated: "transaction_date", dates: span("dvf", "transaction_date"),
+    toTiles: (filters) => filters, near: around, within: inPlace, search: openData("dvf", "transaction_date"), find: openRecord("dvf", "id"), dated: "transaction_date", dates: span("dvf", "transaction_date"),
     priced: (year) => ({ transaction_date: { from: `${year}-01-01`, to: `${year}-12-31` }, price_per_m2_living_eur: { min: 1 } }),
     card: (sale) => ({
       id: sale.id, title: addressOf(sale.address) || sale.city, place: joined(spokenValue(sale.property_type), sale.address && sale.city?.replace(/ Arrondissement$/, "")),
@@ -49,7 +68,7 @@ export const DATASETS = {
   dpe: {
     path: "/v2/protected/opendata/dpe/search", inner: ["filters"], base: undefined,
     usual: ["etiquette_dpe", "surface_habitable_logement", "date_etablissement_dpe"],
-    toTiles: (filters) => filters, near: around, within: inPlace, search: openData("dpe", "date_etablissement_dpe"), dated: "date_etablissement_dpe", dates: span("dpe", "date_etablissement_dpe"),
+    toTiles: (filters) => filters, near: around, within: inPlace, search: openData("dpe", "date_etablissement_dpe"), find: openRecord("dpe", "numero_dpe"), dated: "date_etablissement_dpe", dates: span("dpe", "date_etablissement_dpe"),
     card: (found) => ({
       id: found.numero_dpe, title: found.adresse_ban ?? found.adresse_brut, place: found.type_batiment && spokenValue(found.type_batiment),
       facts: squareMetres(found.surface_habitable_logement), date: day(found.date_etablissement_dpe), energy: found.etiquette_dpe,
@@ -60,12 +79,13 @@ export const DATASETS = {
     path: "/v2/protected/properties/search", inner: ["search", "filterProperty"], base: FOR_SALE,
     usual: ["type", "price.latest.value", "habitation.surface.total", "habitation.roomCount"],
     toTiles: (filterProperty) => ({ filterProperty }),
-    search: async (filters, near, cursor, signal) => {
+    search: async (filters, near, cursor, signal, size = PAGE) => {
       const filterProperty = merged(filters ?? {}, near);
-      const body = { search: { filterProperty }, sortBy: "FIRST_SEEN_AT", orderBy: "DESC", size: PAGE, ...(cursor && { searchAfterHash: cursor }) };
+      const body = { search: { filterProperty }, sortBy: "FIRST_SEEN_AT", orderBy: "DESC", size, ...(cursor && { searchAfterHash: cursor }) };
       const { data } = await call("POST", "/v2/protected/properties/search", body, { signal });
-      return { records: data.items, total: data.count, cursor: data.items.length === PAGE ? data.searchAfterHash : null };
+      return { records: data.items, total: data.count, cursor: data.items.length === size ? data.searchAfterHash : null };
     },
+    find: (id, signal) => call("GET", `/v2/protected/properties/${encodeURIComponent(id)}`, undefined, { signal, isQuiet: true }).then(({ data }) => data),
     within: (place) => ({ location: [{ locationCoordinate: { location: place } }] }),
     near: ({ lat, lon }, metres) => ({
       location: [{ locationCoordinate: { location: { geoDistance: { pin: { lat, lon }, distanceKm: metres / 1000 } } } }],
@@ -76,5 +96,9 @@ export const DATASETS = {
       date: day(home.meta?.firstSeenAt), icon: kindIcon(home.type), prices: [home.price?.initial?.value, home.price?.latest?.value],
     }),
     place: (home) => home.location?.locationCoordinate?.location,
+    row: (home) => {
+      const [lon, lat] = home.location?.locationCoordinate?.location ?? [];
+      return { flxId: home.flxId, url: home.adverts?.[0]?.url, lat, lon, ...home };
+    },
   },
 };

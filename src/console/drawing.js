@@ -6,8 +6,8 @@ import { useEffect } from "./parts.js";
 export const AREA = "area";
 const SOURCE = "drawn";
 const VERTICES_MIN = 3;
-/** A click this close to the first vertex closes the area, pixels. */
-const CLOSE_PX = 12;
+/** A click this close to the first vertex closes the area, pixels; a finger hits less exactly. */
+const CLOSE_PX = matchMedia("(pointer: coarse)").matches ? 24 : 12;
 const COLOUR = "#d1432f";
 /** Digits of a degree that are kept: about a metre. */
 const DIGITS = 5;
@@ -39,14 +39,18 @@ const showOpen = (made, ring) => show(made, [{ type: "LineString", coordinates: 
 /** The positions of an outline. */
 export const positionsOf = (rings) => (typeof rings[0] === "number" ? [rings] : rings.flatMap(positionsOf));
 
-/** Takes vertices by clicks until the first one is clicked again, or Enter or Escape is pressed. Returns how to stop. */
-function draw(made, onDrawn) {
+/**
+ * Takes vertices by clicks until the first one is clicked again, or Enter or Escape is pressed. `onEndable` receives what ends
+ * the area as it stands, as soon as it has enough vertices. Returns how to stop.
+ */
+function draw(made, onDrawn, onEndable) {
   const ring = [];
   const end = () => onDrawn(ring.length >= VERTICES_MIN ? textOf(ring) : null);
   const click = (event) => {
     const first = ring.length >= VERTICES_MIN && made.project(ring[0]);
     if (first && Math.hypot(first.x - event.point.x, first.y - event.point.y) < CLOSE_PX) return end();
     ring.push([event.lngLat.lng, event.lngLat.lat]);
+    if (ring.length === VERTICES_MIN) onEndable(end);
     return showOpen(made, ring);
   };
   const move = (event) => ring.length > 0 && showOpen(made, [...ring, [event.lngLat.lng, event.lngLat.lat]]);
@@ -69,9 +73,9 @@ function draw(made, onDrawn) {
 }
 
 /** Shows an outline (GeoJSON or null) on a map that `whenMade` gives, or lets one be drawn. */
-export function useArea(whenMade, outline, isDrawing, onDrawn) {
+export function useArea(whenMade, outline, isDrawing, onDrawn, onEndable) {
   useEffect(() => whenMade((made) => {
     show(made, outline && !isDrawing ? [outline] : []);
-    return isDrawing ? draw(made, onDrawn) : undefined;
+    return isDrawing ? draw(made, onDrawn, onEndable) : undefined;
   }), [JSON.stringify(outline), isDrawing]);
 }

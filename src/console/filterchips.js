@@ -2,7 +2,7 @@
 
 import { FIELD_NAMES } from "./fieldnames.js";
 import { cleared, isSet, parameter, spoken, spokenValue, summaryOf, unitOf } from "./filters.js";
-import { word } from "./language.js";
+import { labelled, word } from "./language.js";
 import { Icon, Popover, Typed, html, useState } from "./parts.js";
 
 /** Chips of the usual fields and of those in use, and a button for the others that the console has a name for. `usual` are
@@ -33,8 +33,8 @@ function Others({ fields, onPick }) {
 function Chip({ field, parameters, set, onRemove, canRemove, isOpened }) {
   const label = spoken(field.name);
   const holds = isSet(field, parameters);
-  return html`<${Popover} className=${holds ? "chip set" : "chip"} label=${holds ? `${label}: ${summaryOf(field, parameters)}` : label} content="control" isOpened=${isOpened}
-    button=${html`<span>${label}${holds && html`: <b>${summaryOf(field, parameters)}</b>`}</span><${Icon} name="down" small />`}>
+  return html`<${Popover} className=${holds ? "chip set" : "chip"} label=${holds ? labelled(label, summaryOf(field, parameters)) : label} content="control" isOpened=${isOpened}
+    button=${html`<span>${holds ? html`${labelled(label, "")}<b>${summaryOf(field, parameters)}</b>` : label}</span><${Icon} name="down" small />`}>
     ${(close) => html`<div class="form"><h3>${label}</h3>
       <${Control} field=${field} label=${label} parameters=${parameters} set=${set} />
       <div class="row spread"><button type="button" class="quiet compact" disabled=${!canRemove} onClick=${() => { close(); onRemove(); }}>${word("removeFilter")}</button>
@@ -48,7 +48,7 @@ function Control({ field, label, parameters, set }) {
     const type = field.kind === "days" ? "date" : "number";
     return html`<fieldset class="bounds" title=${field.about}><legend class="hidden">${label}</legend>${field.bounds.map((bound, nth) => html`<${Typed}
       type=${type} step="any" name=${parameter(field, bound)} given=${parameters[parameter(field, bound)] ?? ""} onChange=${change}
-      placeholder=${word(nth ? "max" : "min")} aria-label=${`${label}: ${word(nth ? "max" : "min")}`} />`)}<span class="quiet">${unitOf(field)}</span></fieldset>`;
+      placeholder=${word(nth ? "max" : "min")} aria-label=${labelled(label, word(nth ? "max" : "min"))} />`)}<span class="quiet">${unitOf(field)}</span></fieldset>`;
   }
   if (field.kind === "choice") return html`<${Choice} field=${field} label=${label} chosen=${parameters[name]?.split(",") ?? []} set=${set} />`;
   if (field.kind === "one" || field.kind === "flag") {

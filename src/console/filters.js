@@ -115,18 +115,25 @@ export function spoken(name) {
 export const spokenValue = (value, values = [value]) => valueWord(value) ?? String(value).slice(commonStart(values).length).replaceAll("_", " ");
 
 /** Units of the fields whose name does not say it. */
-const UNITS = [[/price.*(per|PerArea|_m2)/i, "\u00a0€/m²"], [/price/i, "\u00a0€"], [/surface/i, "\u00a0m²"]];
+const EURO = "\u00a0€";
+const UNITS = [[/price.*(per|PerArea|_m2)/i, `${EURO}/m²`], [/price/i, EURO], [/surface/i, "\u00a0m²"]];
 
 /** The unit of a field's numbers; empty without one. */
 export const unitOf = (field) => (field.kind === "range" ? UNITS.find(([pattern]) => pattern.test(field.name))?.[1] ?? "" : "");
+
+/** Bounds as people write them, with their unit. English has the euro before each number. */
+function boundsText(from, to, unit) {
+  const isBefore = language === "en" && unit.startsWith(EURO);
+  const [before, after] = isBefore ? ["€", unit.slice(EURO.length)] : ["", unit];
+  return from && to ? `${before}${from} – ${before}${to}${after}` : `${from ? "≥" : "≤"} ${before}${from || to}${after}`;
+}
 
 /** What a filter asks for, in a few words. */
 export function summaryOf(field, parameters) {
   if (field.bounds) {
     const [from, to] = field.bounds.map((bound) => parameters[parameter(field, bound)])
       .map((given) => given && (field.kind === "days" ? day(given) : number(Number(given), 2)));
-    const unit = unitOf(field);
-    return from && to ? `${from} – ${to}${unit}` : from ? `≥ ${from}${unit}` : `≤ ${to}${unit}`;
+    return boundsText(from, to, unitOf(field));
   }
   const given = parameters[parameter(field)];
   const chosen = field.kind === "choice" || field.kind === "texts" ? given.split(",") : [given];
@@ -150,7 +157,7 @@ export function described(filters, path = []) {
   const field = { name: path.join("."), kind: "range" };
   if (isRange(filters)) {
     const [from, to] = [filters.min ?? filters.from, filters.max ?? filters.to].map((end) => (typeof end === "number" ? number(end, 2) : end && day(end)));
-    return [[spoken(field.name), `${from && to ? `${from} – ${to}` : from ? `≥ ${from}` : `≤ ${to}`}${typeof (filters.min ?? filters.max) === "number" ? unitOf(field) : ""}`]];
+    return [[spoken(field.name), boundsText(from, to, typeof (filters.min ?? filters.max) === "number" ? unitOf(field) : "")]];
   }
   if (Array.isArray(filters) && filters.every((one) => typeof one !== "object")) return [[spoken(field.name), filters.map((one) => spokenValue(one)).join(", ")]];
   if (Array.isArray(filters)) return filters.flatMap((one) => described(one, path));

@@ -11,8 +11,14 @@ document.documentElement.lang = language;
 /** The word or sentence for a thing; `{name}` in it stands for a value. */
 export function word(name, values = {}) {
   const said = WORDS[name]?.[language === "fr" ? 1 : 0] ?? name;
-  return said.replace(/\{(\w+)\}/g, (_, one) => values[one] ?? "");
+  return spaced(said).replace(/\{(\w+)\}/g, (_, one) => values[one] ?? "");
 }
+
+/** French puts a space before these signs, at which no line may break. */
+const spaced = (text) => (language === "fr" ? text.replace(/ (?=[:;?!](?:\s|$))/g, "\u00a0") : text);
+
+/** A label and its value. */
+export const labelled = (label, value) => `${label}${language === "fr" ? "\u00a0" : ""}: ${value}`;
 
 /** A value of the contract as people write it; undefined without a word for it. */
 export const valueWord = (value) => VALUE_WORDS[value]?.[language === "fr" ? 1 : 0] ?? /_CLASSIFICATION_([A-G])$/.exec(value)?.[1];

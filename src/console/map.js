@@ -91,14 +91,15 @@ const picture = (made) => new Promise((resolve) => {
 /**
  * `dataset` and `filters` choose the tiles, `by` and `figure` how they are gathered and coloured; with `earlier`, the filters of an
  * earlier time, places are coloured by their change since. `onMove` receives centre and
- * zoom; `onPick` the position, the identifier of a point that was hit, and the commune or department there. `spots` are the
+ * zoom; `onPick` the position, the zoom, the identifier of a point that was hit, and the commune or department there. `spots` are the
  * results of a list, `{id, at: [lon, lat], label, colour}`; `lit` is the identifier of the one to mark, `onLit` receives the one under
  * the pointer. `home` is the position of a pin. `isFitted` brings pin and spots into view. `inset` are the pixels at each side
  * that panels cover. `onFigures` receives what the colours on the screen stand for. `isReady` is false while filters are not
  * known yet. `outline` is an area to show, as GeoJSON; it is brought into view if it is not. While `isDrawing`, clicks draw one, and
- * `onDrawn` receives its parameter, or null if there is none. `handle` is a reference that receives `save`, which gives the map as a picture.
+ * `onDrawn` receives its parameter, or null if there is none, and `onEndable` what ends it. `handle` is a
+ * reference that receives `save`, which gives the map as a picture, and `flyTo`.
  */
-export function MapView({ dataset, filters, earlier, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, outline, isDrawing = false, onDrawn, onMove, onPick, onLit, onFigures }) {
+export function MapView({ dataset, filters, earlier, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, outline, isDrawing = false, onDrawn, onEndable, onMove, onPick, onLit, onFigures }) {
   const place = useRef(null);
   const map = useRef(null);
   const handlers = useRef({});
@@ -106,7 +107,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
   const theme = useTheme();
   const [fault, setFault] = useState(null);
   const shown = figure ?? figuresOf(dataset, by)[0];
-  handlers.current = { ...handlers.current, onMove, onPick, onLit, onFigures, onDrawn, isDrawing, by, figure: shown };
+  handlers.current = { ...handlers.current, onMove, onPick, onLit, onFigures, onDrawn, onEndable, isDrawing, by, figure: shown };
   useEffect(() => {
     let isWanted = true;
     const tip = new maplibre.Popup({ closeButton: false, closeOnClick: false, className: "tip", offset: 12 });
@@ -123,7 +124,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       made.on("click", (event) => {
         if (handlers.current.isDrawing) return;
         const { spot, area, place: outline } = under(made, event.point);
-        handlers.current.onPick?.({ lon: event.lngLat.lng, lat: event.lngLat.lat, id: spot?.id, area: area?.code ? area : outline && { ...outline, isBare: true } });
+        handlers.current.onPick?.({ lon: event.lngLat.lng, lat: event.lngLat.lat, zoom: made.getZoom(), id: spot?.id, area: area?.code ? area : outline && { ...outline, isBare: true } });
       });
       made.on("mousemove", (event) => {
         if (handlers.current.isDrawing) return void tip.remove();
@@ -157,7 +158,12 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       pending.then((made) => made?.remove());
     };
   }, []);
-  if (handle) handle.current = { save: () => map.current.then((made) => made && picture(made)) };
+  if (handle) {
+    handle.current = {
+      save: () => map.current.then((made) => made && picture(made)),
+      flyTo: ({ lon, lat, zoom }) => map.current.then((made) => made?.flyTo({ center: [lon, lat], zoom })),
+    };
+  }
   const whenMade = (act) => {
     let isWanted = true;
     let undo = null;
@@ -170,7 +176,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
     };
   };
   useEffect(() => whenMade((made) => { if (inset) made.setPadding(inset); }), [JSON.stringify(inset)]);
-  useArea(whenMade, outline, isDrawing, (drawn) => handlers.current.onDrawn(drawn));
+  useArea(whenMade, outline, isDrawing, (drawn) => handlers.current.onDrawn(drawn), (end) => handlers.current.onEndable(end));
   useEffect(() => outline && whenMade((made) => {
     const bounds = new maplibre.LngLatBounds();
     for (const at of positionsOf(outline.coordinates)) bounds.extend(at);

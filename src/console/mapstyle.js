@@ -41,7 +41,7 @@ export const rampOf = (figure) => (figure === "energy" ? ENERGY : RAMPS[isDark()
 export const classColours = () => rampOf("price_per_m2");
 
 /** The colour of a place whose change is not known; it is none of the ramp. */
-export const unknownColour = () => (isDark() ? "#2c323b" : "#b3b1ae");
+export const unknownColour = () => (isDark() ? "#2c323b" : "#d4d6da");
 
 /** A value of a figure as people write it. */
 export const figureText = (figure, value) =>

@@ -10,7 +10,7 @@ const CLASSES = ["CLASS_FLAT", "CLASS_HOUSE"];
 /** Communes that are recorded by arrondissement. Their arrondissements have rows of their own; the figures of several are not added to one median. */
 const BY_ARRONDISSEMENT = { 75056: "75", 69123: "69", 13055: "13" };
 /** Characters of the code of a commune; that of a department has fewer. */
-const COMMUNE_CHARS = 5;
+export const COMMUNE_CHARS = 5;
 
 const startOf = (period) => Date.UTC(Number(period.slice(0, 4)), (Number(period.slice(6)) - 1) * 3);
 
@@ -33,6 +33,9 @@ export function series(rows, type, column, periods = periodsOf(rows)) {
   return { times: periods.map(startOf), values: periods.map((period) => found.get(period) ?? null) };
 }
 
+/** A quarter of the market as people write it. */
+export const quarterText = (period) => word("quarter", { year: period.slice(0, 4), nth: period.slice(6) });
+
 const has = (values) => values.filter((value) => value !== null).length > 1;
 
 /** Change between the last year of a price path and the year before it, percent. */
@@ -43,10 +46,12 @@ function yearChange({ times, values }) {
   return before ? (last[1] / before[1] - 1) * 100 : null;
 }
 
-/** The figures of a place, where the key may ask for them. */
-export function MarketSheet({ area }) {
+/** The market of a place, where the key may ask for it. */
+export const useMarket = (code) => useLoaded(async (signal) => (may("analytics") ? marketOf(code, signal) : null), [code]);
+
+/** The figures of a place: `asked` is its market; `area`, if it was clicked, has those that the map shows. */
+export function MarketSheet({ area, asked }) {
   const [type, setType] = useState(null);
-  const asked = useLoaded(async (signal) => (may("analytics") ? marketOf(area.code, signal) : null), [area.code]);
   const { rows = [], isDepartment } = asked.value ?? {};
   const counts = CLASSES.map((one) => rows.filter((row) => row.type === one).reduce((sum, row) => sum + (row.sales ?? 0), 0));
   const shown = type ?? CLASSES[counts[1] > counts[0] ? 1 : 0];
@@ -63,7 +68,7 @@ export function MarketSheet({ area }) {
     ["daysOnMarket", number(latest("days_on_market"))], ["priceCuts", latest("price_cut_share") ? `${number(latest("price_cut_share"))}\u00a0%` : ""],
   ].filter(([, value]) => value);
   return html`<div class="sheetbody">
-    ${!area.isBare && html`<dl class="tiles"><div><dt>${word("rowsHere")}</dt><dd>${number(area.count)}</dd></div>
+    ${area && !area.isBare && html`<dl class="tiles"><div><dt>${word("rowsHere")}</dt><dd>${number(area.count)}</dd></div>
       ${["price_per_m2", "poor_share", "over_sold", "change"].filter((figure) => area[figure] !== undefined).map((figure) => html`
         <div><dt>${word(`figure.${figure}`)}</dt><dd>${figureText(figure, area[figure])}</dd></div>`)}</dl>`}
     <${Waiting} of=${asked} lines=${8} />

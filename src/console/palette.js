@@ -19,9 +19,10 @@ const go = (screen, parameters) => () => { location.hash = `#/${screen}${paramet
 /** Where a result of the geocoder leads: an address to its value, a commune to its market on the map. */
 function opens(feature) {
   const place = placeOf(feature);
-  if (feature.properties.type !== "municipality" && may("ai")) return go("home", place);
-  const zoom = feature.properties.type === "municipality" ? COMMUNE_ZOOM : ADDRESS_ZOOM;
-  return go("map", { lat: place.lat, lon: place.lon, zoom, by: "areas" });
+  const isCommune = feature.properties.type === "municipality";
+  if (!isCommune && may("ai")) return go("home", place);
+  const zoom = isCommune ? COMMUNE_ZOOM : ADDRESS_ZOOM;
+  return go("map", { lat: place.lat, lon: place.lon, zoom, by: "areas", ...(isCommune && { place: place.city }) });
 }
 
 export function Palette({ screens, onClose }) {

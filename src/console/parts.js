@@ -80,9 +80,9 @@ let popovers = 0;
 
 /**
  * A button and what it opens, placed below the button, or above it without room there. `side` opens to the right of it.
- * `children` may be a function of what closes it; `isOpened` opens it from the start.
+ * `children` may be a function of what closes it; `isOpened` opens it from the start. `title` is for buttons without words.
  */
-export function Popover({ button, label, className = "", content = "", side = false, isOpened = false, children }) {
+export function Popover({ button, label, title, className = "", content = "", side = false, isOpened = false, children }) {
   const [id] = useState(() => `popover-${(popovers += 1)}`);
   const [isOpen, setOpen] = useState(false);
   const place = useRef(null);
@@ -103,7 +103,7 @@ export function Popover({ button, label, className = "", content = "", side = fa
   };
   useEffect(() => { if (isOpened) place.current.showPopover(); }, []);
   const close = () => place.current.hidePopover();
-  return html`<button type="button" ref=${opener} class=${className} aria-expanded=${String(isOpen)} popovertarget=${id} aria-label=${label}>${button}</button>
+  return html`<button type="button" ref=${opener} class=${className} aria-expanded=${String(isOpen)} popovertarget=${id} aria-label=${label} title=${title}>${button}</button>
     <div id=${id} ref=${place} popover="auto" class=${content} role="group" aria-label=${label} onToggle=${put}>
       ${isOpen && (typeof children === "function" ? children(close) : children)}</div>`;
 }
@@ -146,6 +146,17 @@ export const Table = ({ columns, rows, onPick, onHover, isLit, caption, empty = 
       </tbody>
     </table>
   <//>`;
+
+/** Where a file is dropped or chosen. `file` is the one that was, `accept` the endings offered, `text` what it is for. */
+export function Drop({ file, title, text, accept, onFile }) {
+  const [isOver, setOver] = useState(false);
+  const give = (files) => files[0] && onFile(files[0]);
+  const over = (event) => { event.preventDefault(); setOver(true); };
+  const drop = (event) => { event.preventDefault(); setOver(false); give(event.dataTransfer.files); };
+  return html`<label class=${isOver ? "drop over" : "drop"} onDragOver=${over} onDragLeave=${() => setOver(false)} onDrop=${drop}>
+    <input type="file" class="hidden" accept=${accept} onChange=${(event) => give(event.target.files)} />
+    <${Icon} name=${file ? "check" : "upload"} /><b>${file ? file.name : title}</b><span class="quiet">${text}</span></label>`;
+}
 
 /** A link out, only to web pages: an advert may name any address. */
 export const Outside = ({ href, children }) =>

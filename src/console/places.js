@@ -3,6 +3,7 @@
 import { call, may } from "./api.js";
 import { Icon, html, useLoaded, useRested, useState } from "./parts.js";
 import { word } from "./language.js";
+import { attempt, toast } from "./toasts.js";
 
 /** Characters from which on completions are asked for, and results at most. */
 const CHARS_MIN = 3;
@@ -40,10 +41,11 @@ export const placeIcon = ({ properties }) => (properties.type === "municipality"
 let fields = 0;
 
 /**
- * A field for an address. `onPick` receives the result that was chosen; `onText` the text, if Enter was pressed without a
- * choice. `given` is what it shows at first.
+ * A field for an address. `onPick` receives the result that was chosen. If Enter is pressed without a choice, `onText` receives
+ * the text; without `onText`, the first completion is chosen, and `onPosition` receives a latitude and longitude. `given` is
+ * what it shows at first.
  */
-export function AddressField({ label, given = "", onPick, onText, isLarge = false }) {
+export function AddressField({ label, given = "", onPick, onText, onPosition, isLarge = false }) {
   const [text, setText] = useState(given);
   const [shownFor, setShownFor] = useState(given);
   const [isOpen, setOpen] = useState(false);
@@ -60,6 +62,18 @@ export function AddressField({ label, given = "", onPick, onText, isLarge = fals
     setOpen(false);
     onPick(feature);
   };
+  const pickFirst = (wanted) => attempt(async () => {
+    // The list may still be that of a shorter text.
+    const [first] = await completions(wanted);
+    return first ? pick(first) : toast(word("nothing"), true);
+  });
+  const enter = (wanted) => {
+    setOpen(false);
+    if (!wanted) return undefined;
+    if (onText) return onText(wanted);
+    const position = positionOf(wanted);
+    return position ? onPosition(position) : pickFirst(wanted);
+  };
   const onKey = (event) => {
     if (event.key === "Escape") return setOpen(false);
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -70,8 +84,7 @@ export function AddressField({ label, given = "", onPick, onText, isLarge = fals
     if (event.key !== "Enter") return undefined;
     event.preventDefault();
     if (isShown && nth >= 0) return pick(found[nth]);
-    setOpen(false);
-    return text.trim() && onText?.(text.trim());
+    return enter(text.trim());
   };
   return html`<div class=${isLarge ? "completion large" : "completion"}>
     <div class="within"><${Icon} name="search" />

@@ -88,7 +88,7 @@ export function IntervalBar({ value, lower, upper, dots = [], lit, onHover }) {
   const shown = dots.filter(({ price }) => price >= least && price <= most);
   return html`<div class="interval" role="img" aria-label=${`${word("value")} ${euros(value)}, ${word("from")} ${euros(lower)} ${word("to")} ${euros(upper)}`}>
     <div class="ends" aria-hidden="true"><span style=${{ left: inside(lower) }}>${euros(lower)}</span><span style=${{ left: inside(upper) }}>${euros(upper)}</span></div>
-    <div class="track"><i class="range" style=${{ left: percent(lower), right: `calc(100% - ${percent(upper)})` }}></i>
+    <div class="track"><i class="range" style=${{ left: percent(lower), right: `calc(100% - ${percent(upper)})`, "--value": `${(100 * (value - lower)) / Math.max(1, upper - lower)}%` }}></i>
       ${shown.map((dot) => html`<i key=${dot.id} class=${dot.id === lit ? "sold lit" : "sold"} title=${dot.label} style=${{ left: percent(dot.price) }}
         onMouseEnter=${() => onHover?.(dot.id)} onMouseLeave=${() => onHover?.(null)}></i>`)}
       <i class="mark" style=${{ left: percent(value) }}></i></div>

@@ -2,7 +2,7 @@
 
 import { asCurl, end, lastCall, may, who } from "./api.js";
 import { Mark } from "./icons.js";
-import { language, switchLanguage, word } from "./language.js";
+import { labelled, language, switchLanguage, word } from "./language.js";
 import { Icon, Popover, Segments, html, useState } from "./parts.js";
 import { chooseTheme, chosenTheme } from "./theme.js";
 import { toast } from "./toasts.js";
@@ -19,22 +19,35 @@ export const screenName = (name) => word(name === "operations" && !may("admin") 
 
 export const isApple = /Mac|iPhone|iPad/.test(navigator.platform);
 
+/** Screens in the bar of a phone, beside the menu: the first of these that the key has. The others are in the menu. */
+const BAR_MAX = 4;
+const BAR_ORDER = ["map", "home", "alerts", "portfolios", "query", "operations", "pairs"];
+const inBar = (screens) => BAR_ORDER.filter((name) => screens.includes(name)).slice(0, BAR_MAX);
+
+const ScreenLink = ({ name, screen, className }) => html`<a class=${className} href=${`#/${name}`} aria-current=${name === screen ? "page" : undefined}>
+  <${Icon} name=${name} /><span>${screenName(name)}</span></a>`;
+
 export function Rail({ screens, screen, onSearch }) {
+  const barred = inBar(screens);
+  const others = screens.filter((name) => !barred.includes(name));
   return html`<header class="rail">
     <a class="brand" href=${`#/${screens[0]}`} aria-label="toise"><${Mark} /></a>
     <button type="button" class="item search" onClick=${onSearch} title=${isApple ? "⌘K" : "Ctrl+K"}><${Icon} name="search" /><span>${word("search")}</span></button>
-    <nav aria-label="toise">${screens.map((name) => html`<a class="item" href=${`#/${name}`} aria-current=${name === screen ? "page" : undefined}>
-      <${Icon} name=${name} /><span>${screenName(name)}</span></a>`)}</nav>
+    <nav aria-label="toise">${screens.map((name) => html`
+      <${ScreenLink} name=${name} screen=${screen} className=${barred.includes(name) ? "item" : "item desk"} />`)}</nav>
     <span class="spring"></span>
-    <${Popover} className="item" content="menu" side label=${word("menu")} button=${html`<${Icon} name="account" /><span>${word("menu")}</span>`}>
-      ${(close) => html`<${SessionMenu} close=${close} onSearch=${onSearch} />`}<//>
+    <${Popover} className=${others.includes(screen) ? "item holds" : "item"} content="menu" side label=${word("menu")}
+      button=${html`<${Icon} name="account" /><span>${word("menu")}</span>`}>
+      ${(close) => html`<${SessionMenu} others=${others} screen=${screen} close=${close} onSearch=${onSearch} />`}<//>
   </header>`;
 }
 
-function SessionMenu({ close, onSearch }) {
+function SessionMenu({ others, screen, close, onSearch }) {
   const [theme, setTheme] = useState(chosenTheme());
   const act = (what) => () => { close(); what(); };
   return html`
+    ${others.length > 0 && html`<nav class="phone" aria-label=${word("screens")} onClick=${close}>
+      ${others.map((name) => html`<${ScreenLink} name=${name} screen=${screen} />`)}<hr /></nav>`}
     <button type="button" onClick=${act(onSearch)}><${Icon} name="search" />${word("palette")}</button>
     <button type="button" onClick=${act(copyCall)}><${Icon} name="code" />${word("asCurl")}</button>
     <a href="../docs/guide/" target="_blank" rel="noopener"><${Icon} name="info" />${word("guide")}</a>
@@ -43,6 +56,6 @@ function SessionMenu({ close, onSearch }) {
     <${Segments} label=${word("theme")} value=${theme} onChange=${(one) => { chooseTheme(one); setTheme(one); }}
       values=${["light", "dark", "system"].map((one) => [one, word(`theme.${one}`)])} />
     <hr />
-    <small class="quiet">${word("scopes")}: ${who().scopes.join(", ")}</small>
+    <small class="quiet">${labelled(word("scopes"), who().scopes.join(", "))}</small>
     <button type="button" onClick=${act(end)}><${Icon} name="leave" />${word("leave")}</button>`;
 }

@@ -1,4 +1,4 @@
-/** Rows of an answer: read while it arrives, put in order, and found on the map. */
+/** Rows of an answer: read while it arrives, put in order, found on the map, and written as CSV. */
 
 /**
  * Reads rows of NDJSON, one object a line, up to a maximum, and then cancels the answer. Gives the rows and whether they are all.
@@ -55,4 +55,29 @@ export function positionColumns(rows) {
 export function classesOf(rows, name, count) {
   const values = rows.map((row) => row[name]).filter((value) => !isNone(value)).sort((one, other) => one - other);
   return [...new Set(Array.from({ length: count }, (_, nth) => values[Math.floor((nth * values.length) / count)]))].filter((value) => value !== undefined);
+}
+
+/** A row without nested objects: their values get dotted names, and lists of objects are left out. */
+function flat(row, prefix = "") {
+  return Object.entries(row).flatMap(([name, value]) => {
+    if (isNone(value)) return [];
+    if (Array.isArray(value)) return value.some((one) => typeof one === "object") ? [] : [[prefix + name, value.join(", ")]];
+    return typeof value === "object" ? flat(value, `${prefix}${name}.`) : [[prefix + name, value]];
+  });
+}
+
+/** Cells that a spreadsheet would run as formulas; a negative number is none. The service escapes the same ones in `safe-csv`. */
+const FORMULA = /^(?:[=+@\t\r]|-(?!\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?$))/;
+
+function csvCell(value) {
+  const text = isNone(value) ? "" : String(value);
+  const safe = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Rows as CSV, whose columns are all names that occur, in the order in which they do. */
+export function csvOf(rows) {
+  const all = rows.map((row) => Object.fromEntries(flat(row)));
+  const names = [...new Set(all.flatMap(Object.keys))];
+  return [names, ...all.map((row) => names.map((name) => row[name]))].map((cells) => `${cells.map(csvCell).join(",")}\n`).join("");
 }

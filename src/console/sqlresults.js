@@ -11,8 +11,15 @@ const BARS_MAX = 40;
 /** Columns that are drawn as lines. */
 const LINES_MAX = 3;
 
+/** Digits of a number that is not whole: sums of such numbers are not exact beyond them. */
+const DIGITS = 12;
+
 /** A value as text. */
-export const shown = (value) => (value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
+export function shown(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" && !Number.isInteger(value)) return String(Number(value.toPrecision(DIGITS)));
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
 
 /** How rows can be drawn: as lines where the first column is a time, each once, and others are numbers; as bars of the last number where they are few. */
 function plotOf(rows) {

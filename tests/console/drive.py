@@ -9,6 +9,7 @@ both languages (newcomer.py). Every screen must fit 360 pixels and be accessible
 of axe-core named by TOISE_AXE checks most of it, and is left out without one.
 """
 
+import csv
 import http.server
 import json
 import os
@@ -255,9 +256,48 @@ with sync_playwright() as playwright:
     market = page.get_by_role("region", name="Mende")
     expect(market).to_contain_text("48095", timeout=WAIT_MS)
     look(page, "market", faults)
+    # It is in the address: it opens again when the page is reloaded, and the browser goes back to what was before.
+    expect(page).to_have_url(re.compile("place=48095"))
+    page.reload()
+    expect(market).to_contain_text("48095", timeout=WAIT_MS)
+    page.go_back()
+    expect(market).to_have_count(0)
+    # The map writes where it moved, which would end a step of the browser that has just begun.
+    page.wait_for_timeout(1_000)
+    page.go_forward()
     market.get_by_role("button", name="Back").click()
+    expect(page).not_to_have_url(re.compile("place="))
+    # Enter takes the first completion, even if it has not arrived yet, and a position goes there.
+    place.fill("Mende")
+    page.keyboard.press("Enter")
+    expect(market).to_contain_text("48095", timeout=WAIT_MS)
+    place.fill("44.5180, 3.5000")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"lat=44\.518.*lon=3\.5.*zoom=17"))
+    expect(market).to_have_count(0)
     page.goto(address + "/console/#/map?f.property_type=Maison")
-    cards.first.get_by_role("button").click()
+    # All rows that pass the filters are a file, page by page.
+    expect(page.get_by_role("button", name="Type: House")).to_be_visible()
+    expect(cards.first).to_contain_text("House", timeout=WAIT_MS)
+    with page.expect_download(timeout=WAIT_MS) as download:
+        results.get_by_role("button", name="Save the rows as CSV").click()
+    assert download.value.suggested_filename == "toise-dvf.csv"
+    rows = list(csv.DictReader(pathlib.Path(download.value.path()).open(encoding="utf-8")))
+    houses = ask("POST", "/v2/protected/opendata/dvf/search", ready["key"], {"filters": {"property_type": ["Maison"]}, "size": 1})
+    assert len(rows) == houses["total"] > 100, (len(rows), houses["total"])
+    assert {row["property_type"] for row in rows} == {"Maison"}
+    # A record takes the focus, Escape gives it back to its result, and the address opens it again.
+    second = cards.nth(1).get_by_role("button")
+    second.press("Enter")
+    back = results.get_by_role("button", name="Back")
+    expect(back).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(second).to_be_focused()
+    cards.first.get_by_role("button").press("Enter")
+    expect(page).to_have_url(re.compile("record="))
+    title = results.get_by_role("heading", level=2).inner_text()
+    page.reload()
+    expect(results.get_by_role("heading", level=2)).to_have_text(title, timeout=WAIT_MS)
     page.get_by_role("link", name="Estimate its value").click()
     value = page.get_by_role("region", name="Value")
     expect(value).to_contain_text("Estimated value", timeout=WAIT_MS)
@@ -277,6 +317,10 @@ with sync_playwright() as playwright:
     assert asked.value.post_data_json["habitation"]["climate"] == {"epcEnergy": "ENERGY_CLASSIFICATION_C"}
     page.get_by_role("button", name="Reset").click()
     expect(value).not_to_contain_text("than at first", timeout=WAIT_MS)
+    # Its comparable sales are a file too.
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the rows as CSV").click()
+    assert pathlib.Path(download.value.path()).read_text(encoding="utf-8").startswith("id,date,price,surface,")
     # Its report is a file. The demo has no homes to rent, so it has no rent, and says what is missing.
     with page.expect_download() as download:
         value.get_by_role("button", name="Report as PDF").click()
@@ -284,7 +328,7 @@ with sync_playwright() as playwright:
     assert pathlib.Path(download.value.path()).read_bytes().startswith(b"%PDF")
     judging.append(page)
     value.get_by_role("button", name="Rent and yield").click()
-    expect(page.get_by_role("log", name="Messages")).to_contain_text("homes to rent", timeout=WAIT_MS)
+    expect(value.get_by_role("status")).to_contain_text("rents here are not known", timeout=WAIT_MS)
     page.wait_for_timeout(300)
     judging.clear()
     # The centre of a town is no home: it has no value, and the former one goes.
@@ -317,7 +361,8 @@ with sync_playwright() as playwright:
     if axe:
         faults.extend(f"palette: {one}" for one in violations(page))
     palette.press("Enter")
-    expect(page).to_have_url(re.compile(r"#/map\?.*zoom=12"), timeout=WAIT_MS)
+    expect(page).to_have_url(re.compile(r"#/map\?.*zoom=12.*place=48095"), timeout=WAIT_MS)
+    expect(market).to_contain_text("48095", timeout=WAIT_MS)
     page.keyboard.press("Control+k")
     palette.press_sequentially("light")
     palette.press("Enter")
@@ -486,13 +531,19 @@ with sync_playwright() as playwright:
     page.get_by_label("Name").fill("mende")
     homes = "key,type,surface_m2,room_count,longitude,latitude\nA-1,flat,62,3,3.5,44.52\nA-2,flat,none,2,3.5,44.52\n"
     file = {"name": "homes.csv", "mimeType": "text/csv", "buffer": homes.encode()}
-    page.get_by_label("File (CSV").set_input_files(files=file)
+    page.get_by_label("Drop a file of homes here").set_input_files(files=file)
+    expect(page.get_by_text("homes.csv")).to_be_visible()
     page.get_by_role("button", name="Store", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("1 of 2 homes cannot be valued", timeout=WAIT_MS)
     expect(page.get_by_role("table")).to_contain_text("surface_m2")
     page.get_by_role("button", name="Open the portfolio").click()
     expect(page.get_by_role("row", name=re.compile("A-1"))).to_contain_text("€", timeout=WAIT_MS)
     expect(page.get_by_role("row", name=re.compile("A-2"))).to_contain_text("surface_m2")
+    expect(page.get_by_role("button", name=re.compile("^mende.*valued"))).to_be_visible(timeout=WAIT_MS)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the rows as CSV").click()
+    rows = list(csv.DictReader(pathlib.Path(download.value.path()).open(encoding="utf-8")))
+    assert [row["key"] for row in rows] == ["A-1", "A-2"] and int(rows[0]["price"]) > 0, rows
     look(page, "portfolios", faults)
     page.get_by_role("button", name="Changed in 30 days").click()
     expect(page.get_by_text("No home has changed.")).to_be_visible(timeout=WAIT_MS)
@@ -517,6 +568,8 @@ with sync_playwright() as playwright:
         hall.goto(f"{address}/console/#/{screen}")
         hall.wait_for_timeout(700)
     expect(hall.get_by_role("heading", name="Usage")).to_be_visible()
+    hall.goto(f"{address}/console/#/pairs")
+    expect(hall.get_by_role("log", name="Messages")).to_contain_text("it lacks the scope admin")
     # No key of a single scope is refused anything either, whatever screen its address names.
     for scope in ("ai", "alerts", "analytics", "geocoding", "sql"):
         grants = {"kind": "production", "account_id": session_of(page)["account_id"], "name": scope, "grants": [scope]}

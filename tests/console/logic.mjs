@@ -6,11 +6,12 @@ import { test } from "node:test";
 
 import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../../src/console/advertcolumns.js";
 import { addressOf } from "../../src/console/addresses.js";
-import { SALES_MIN, changeOf, comparedYears } from "../../src/console/comparison.js";
+import { SALES_MIN, changeOf, comparedYears, rebased } from "../../src/console/comparison.js";
 import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, rentOf, reportOf, unfelt } from "../../src/console/dwelling.js";
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
 import { reading } from "../../src/console/metrics.js";
-import { classesOf, numericColumns, positionColumns, readRows, sortedBy } from "../../src/console/rows.js";
+import { reasonOf } from "../../src/console/refusals.js";
+import { classesOf, csvOf, numericColumns, positionColumns, readRows, sortedBy } from "../../src/console/rows.js";
 import { completionsOf } from "../../src/console/sqlcompletion.js";
 import { readTable } from "../../src/console/tablefile.js";
 
@@ -141,6 +142,36 @@ test("a change needs enough sales in both years, and is a percentage of the form
   const years = { years: [2020, 2021, 2022, 2023], whole: 2022 };
   assert.deepEqual(comparedYears({}, years), [2021, 2022]);
   assert.deepEqual(comparedYears({ before: "2020", after: "1999" }, years), [2020, 2022]);
+});
+
+test("indexes are compared from the first period that all have", () => {
+  const lines = [{ label: "a", values: [90, 120, 150] }, { label: "b", values: [null, 80, 100] }];
+  assert.deepEqual(rebased(lines), { base: 1, lines: [{ label: "a", values: [75, 100, 125] }, { label: "b", values: [null, 100, 125] }] });
+  const apart = [{ values: [100, null] }, { values: [null, 100] }];
+  assert.deepEqual(rebased(apart), { lines: apart });
+  assert.deepEqual(rebased([]), { lines: [] });
+});
+
+test("a file of rows has all their columns, and no cell that a spreadsheet would run", () => {
+  const rows = [{ id: "a", place: { lat: 44.5, lon: -3.5 }, tags: ["x", "y"], adverts: [{ url: "u" }] }, { id: "b", title: '=1+1, "so"', note: null, more: "-5" }];
+  assert.equal(csvOf(rows), 'id,place.lat,place.lon,tags,title,more\na,44.5,-3.5,"x, y",,\nb,,,,"\'=1+1, ""so""",-5\n');
+  const cell = (text) => csvOf([{ text }]).slice("text\n".length, -1);
+  for (const formula of ["=1", "+1", "@a", "-a", "-1+2", "\ta"]) assert.equal(cell(formula), `'${formula}`);
+  for (const number of ["-1.5", "-2,5", "-2.1e-7", "12"]) assert.equal(cell(number).replaceAll('"', ""), number);
+});
+
+test("usual refusals have words, and others keep those of the service", () => {
+  const name = (...refusal) => reasonOf(...refusal).name;
+  assert.deepEqual(reasonOf(403, 10004, 'x-api-key: this key is granted neither the scope "sql" nor the endpoint "sql.query"'), { name: "error.scope", values: { scope: "sql", request: undefined } });
+  assert.equal(name(429, 10006, "monthly quota exceeded; it resets in 5 s"), "error.quota");
+  assert.equal(name(429, 10005, "too many estimates at once for this key; retry shortly"), "error.tooMany");
+  assert.equal(name(422, 10002, "location: no rents to estimate from: ingest adverts of homes to rent"), "error.rents");
+  assert.equal(name(503, 10000, "no model to estimate with: train one"), "error.noModel");
+  assert.equal(reasonOf(500, 10000, "internal error (request 01a2-b)").values.request, "01a2-b");
+  assert.equal(name(422, 10002, "query: line 2, column 7: no such column"), undefined);
+  const words = readFileSync(new URL("../../src/console/words.js", import.meta.url), "utf8");
+  const used = readFileSync(new URL("../../src/console/refusals.js", import.meta.url), "utf8").match(/"error\.\w+"/g);
+  for (const one of used) assert.ok(words.includes(`${one}:`), one);
 });
 
 test("completion offers what may stand at the caret", () => {

@@ -3,7 +3,7 @@
 import { KINDS, allAlerts } from "../alertlist.js";
 import { call } from "../api.js";
 import { described } from "../filters.js";
-import { ago, day, moment, number, word } from "../language.js";
+import { ago, day, labelled, moment, number, word } from "../language.js";
 import { Badge, Empty, Head, Icon, Json, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { attempt } from "../toasts.js";
 import { Match } from "./match.js";
@@ -42,7 +42,7 @@ export function Alerts({ parameters, set }) {
     ${list.length > 0 && html`<div class=${chosen ? "split chosen" : "split"}>
       <ul class="choices" aria-label=${word("alerts")}>${list.map((alert) => html`<li key=${alert.alert_id}><button type="button" class="choice" aria-pressed=${String(alert === chosen)} onClick=${() => open(alert)}>
         <span class="row spread"><b>${alert.search_name}</b><${Badge} kind=${alert.activated ? "good dot" : "dot"}>${word(alert.activated ? "active" : "paused")}<//></span>
-        <span class="quiet">${word(alert.kind)} · ${hostOf(alert.webhook_url)}</span><span class="quiet">${word("created")} ${day(alert.created_at)}</span></button></li>`)}</ul>
+        <span class="quiet">${word(alert.kind)} · ${hostOf(alert.webhook_url)}</span><span class="quiet">${word("alertCreated")} ${day(alert.created_at)}</span></button></li>`)}</ul>
       ${chosen ? html`<${Followed} key=${chosen.alert_id} alert=${chosen} onChange=${alerts.again} />` : html`<div class="card placeholder"><${Empty} icon="alerts" title=${word("chooseAlert")} /></div>`}
     </div>`}
   </div>`;
@@ -79,7 +79,7 @@ function Followed({ alert, onChange }) {
     <div class="row spread"><h2>${alert.search_name}</h2><span class="row">
       <button type="button" disabled=${isBusy} onClick=${replay}><${Icon} name="replay" />${word("replay", { days: REPLAY_DAYS })}</button>
       <button type="button" disabled=${isBusy} onClick=${toggle}><${Icon} name=${alert.activated ? "pause" : "play"} />${word(alert.activated ? "pause" : "resume")}</button></span></div>
-    <div class="chips">${described(alert.search_query.filterProperty ?? alert.search_query.filterAd).map(([name, value]) => html`<${Badge}>${name}: ${value}<//>`)}</div>
+    <div class="chips">${described(alert.search_query.filterProperty ?? alert.search_query.filterAd).map(([name, value]) => html`<${Badge}>${labelled(name, value)}<//>`)}</div>
     <p class="quiet">${word("goesTo")} <code>${alert.webhook_url}</code></p>
     <h3>${word("deliveries")}</h3>
     <${Waiting} of=${deliveries} />
@@ -87,7 +87,7 @@ function Followed({ alert, onChange }) {
     <ol class="timeline">${sent.map((one) => html`<li key=${one.delivery_id ?? one.created_at} class=${STATUS[one.status?.toUpperCase()] ?? ""}>
       <div class="row spread"><span><b>${word(one.items === 1 ? "oneMatch" : "someMatches", { count: number(one.items) })}</b> <${Badge} kind=${STATUS[one.status?.toUpperCase()] ?? ""}>${word(`delivery.${one.status?.toUpperCase()}`)}<//></span>
         <time class="quiet nowrap" datetime=${one.created_at} title=${moment(one.created_at)}>${ago(one.created_at)}</time></div>
-      <p class="quiet"><small>${word(one.attempts === 1 ? "oneAttempt" : "attemptsMade", { count: number(one.attempts) })}${one.last_error ?? one.last_status ? ` · ${word("answer")}: ${one.last_error ?? one.last_status}` : ""}</small></p>
+      <p class="quiet"><small>${word(one.attempts === 1 ? "oneAttempt" : "attemptsMade", { count: number(one.attempts) })}${one.last_error ?? one.last_status ? ` · ${labelled(word("answer"), one.last_error ?? one.last_status)}` : ""}</small></p>
       <${Json} of=${one} /></li>`)}</ol>
     <h3>${word("matches")}${matches.length > 0 ? ` (${number(matches.length)})` : ""}</h3>
     ${history.value && matches.length === 0 && html`<p class="quiet">${word("noMatches")}</p>`}

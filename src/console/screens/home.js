@@ -2,6 +2,7 @@
 
 import { addressOf } from "../addresses.js";
 import { call, may } from "../api.js";
+import { CsvButton } from "../csvfile.js";
 import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf, unfelt } from "../dwelling.js";
 import { day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
 import { MapView, hasMap } from "../map.js";
@@ -18,6 +19,17 @@ const COMPARABLES_KM = "5km";
 const CANDIDATES = 5;
 /** Rest after a change before a value is asked for, milliseconds. */
 const REST_MS = 250;
+/** A click names a home from this zoom on; before, it leads to the zoom at which buildings can be told apart. */
+const CLICK_ZOOM_MIN = 13;
+const BUILDINGS_ZOOM = 15;
+/** Sales that are read to find addresses that serve as examples, and examples. */
+const EXAMPLES_READ = 20;
+const EXAMPLES_MAX = 3;
+/** A value is rounded to this where its interval is wider than several times as much, EUR. */
+const ROUND_EUR = 1_000;
+const ROUND_WIDER_EUR = 5_000;
+/** Types of sales that are homes. */
+const HOMES_SOLD = ["Appartement", "Maison"];
 const CONFIDENCE = { HIGH: "good", MEDIUM: "accent", LOW: "warn" };
 
 export function Home({ parameters, set }) {
@@ -27,7 +39,10 @@ export function Home({ parameters, set }) {
   const [candidates, setCandidates] = useState([]);
   const [comparables, setComparables] = useState([]);
   const [lit, setLit] = useState(null);
+  const [isFar, setFar] = useState(false);
+  const handle = useRef(null);
   const pick = (place) => {
+    setFar(false);
     setAsked("");
     setFault(null);
     setCandidates([]);
@@ -51,6 +66,11 @@ export function Home({ parameters, set }) {
       return setFault(error.message);
     }
   };
+  const click = ({ lat, lon, zoom, id }) => {
+    if (zoom >= CLICK_ZOOM_MIN) return id || pick({ lat: lat.toFixed(6), lon: lon.toFixed(6) });
+    setFar(true);
+    return handle.current.flyTo({ lat, lon, zoom: BUILDINGS_ZOOM });
+  };
   const at = parameters.lat && { lat: Number(parameters.lat), lon: Number(parameters.lon) };
   const isHome = at && !parameters.town;
   // The commune of a click, for its prices, and the address next to it.
@@ -62,23 +82,55 @@ export function Home({ parameters, set }) {
   }, [parameters.lat, parameters.lon, parameters.city]);
   const spots = comparables.map(({ id, location, address, price_eur: price }) => ({ id, at: [location.lon, location.lat], label: `${addressOf(address)} · ${euros(price)}` }));
   const map = hasMap() && html`<div class="card flush mapcard"><${MapView} view=${at && { ...at, zoom: 15 }} isFitted=${Boolean(at)} home=${at ? [at.lon, at.lat] : undefined} spots=${isHome ? spots : []}
-    dataset="dvf" lit=${lit} onLit=${setLit} onPick=${({ lat, lon, id }) => id || pick({ lat: lat.toFixed(6), lon: lon.toFixed(6) })} /></div>`;
+    dataset="dvf" lit=${lit} onLit=${setLit} handle=${handle} onPick=${click} />
+    ${isFar && html`<p class="maphint" role="status">${word("clickBuilding")}</p>`}</div>`;
   return html`<div class="page home">
     <${Head} title=${word("home")} about=${word("homeAbout")}>${isHome && html`<button type="button" onClick=${() => print()}><${Icon} name="print" />${word("print")}</button>`}<//>
     <${AddressField} isLarge label=${word(may("geocoding") ? "enterAddress" : "enterPosition")} given=${parameters.label || asked} onPick=${choose} onText=${find} />
     ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}
     ${candidates.length > 0 && html`<${Note} kind="warn" role="alert"><b>${word("meant")}</b><ul class="candidates">${candidates.map((one) => html`<li>
       <button type="button" onClick=${() => choose(one)}><${Icon} name=${placeIcon(one)} small />${one.properties.label}</button>
-      <small class="quiet">${context(one)} · ${word(`confidence.${one.properties.confidence}`)}</small></li>`)}</ul><//>`}
+      <small class="quiet">${context(one)}</small></li>`)}</ul><//>`}
     ${parameters.town && at && html`<${Note}><b>${parameters.label}</b> ${word("townOnly")}<//>`}
     ${isHome && !parameters.label && html`<p class="quiet">${place.value?.near ? word("near", { address: place.value.near }) : `${number(at.lat, 5)}, ${number(at.lon, 5)}`}</p>`}
     ${isHome && html`<p class="printed">${parameters.label} · ${word(parameters.type === "CLASS_HOUSE" ? "house" : "flat")}, ${number(Number(parameters.surface || USUAL.surface))} m²,${" "}
       ${number(Number(parameters.rooms || USUAL.rooms))} ${word("rooms").toLowerCase()} · ${number(at.lat, 5)}, ${number(at.lon, 5)} · ${word("printed")} ${day(Date.now())}</p>`}
     ${isHome ? html`<${Valued} key=${`${parameters.lat} ${parameters.lon}`} at=${at} parameters=${parameters} set=${set} onComparables=${setComparables} lit=${lit} onLit=${setLit} map=${map} />`
-      : html`${!parameters.town && candidates.length === 0 && html`<div class="card"><${Empty} icon="home" title=${word("homeEmpty")} text=${word(hasMap() ? "homeEmptyText" : "homeEmptyNoMap")} /></div>`}${map}`}
+      : html`${!parameters.town && candidates.length === 0 && html`<div class="card">
+        <${Empty} icon="home" title=${word("homeEmpty")} text=${word(hasMap() ? "homeEmptyText" : "homeEmptyNoMap")}>
+        <${Examples} onPick=${pick} /><//></div>`}${map}`}
     ${at && html`<${Prices} city=${place.value?.city} type=${parameters.type || USUAL.type} />`}
     ${isHome && may("search") && html`<${Around} at=${at} />`}
   </div>`;
+}
+
+/** The addresses of homes that were sold last, to try the screen with. */
+function Examples({ onPick }) {
+  const sold = useLoaded(async (signal) => {
+    if (!may("search")) return [];
+    const body = { filters: { property_type: HOMES_SOLD }, sortBy: "transaction_date", size: EXAMPLES_READ };
+    return (await call("POST", "/v2/protected/opendata/dvf/search", body, { signal, isQuiet: true })).data;
+  }, []);
+  const isWhole = (sale) => /^\d/.test(sale.address ?? "") && sale.location && sale.surface_m2 && sale.main_rooms;
+  const homes = (sold.value ?? []).filter(isWhole).slice(0, EXAMPLES_MAX);
+  const labelOf = (sale) => `${addressOf(sale.address)}, ${sale.city.replace(/ Arrondissement$/, "")}`;
+  const place = (sale) => {
+    const isHouse = sale.property_type === "Maison";
+    return {
+      lat: sale.location.lat, lon: sale.location.lon, label: labelOf(sale), city: sale.insee_code, type: isHouse ? "CLASS_HOUSE" : "CLASS_FLAT",
+      surface: Math.round(sale.surface_m2), rooms: sale.main_rooms, land: isHouse ? sale.land_surface_m2 ?? "" : "",
+    };
+  };
+  return homes.length > 0 && html`<div class="chips centred" role="group" aria-label=${word("homeExamples")}><span>${word("homeExamples")}</span>
+    ${homes.map((sale) => html`<button type="button" class="chip" key=${sale.id} onClick=${() => onPick(place(sale))}><span>${labelOf(sale)}</span></button>`)}</div>`;
+}
+
+/** What is assumed of a home: all of it, or what was not said; nothing if it is described. */
+function assumedText(parameters, surface) {
+  const rooms = Number(parameters.rooms || USUAL.rooms);
+  if (DESCRIBED.every((name) => !parameters[name])) return word("assumed", { surface: squareMetres(surface), rooms });
+  const values = [!parameters.surface && squareMetres(surface), !parameters.rooms && word("someRooms", { count: rooms })].filter(Boolean);
+  return values.length > 0 ? word("assumedToo", { values: values.join(", ") }) : "";
 }
 
 /** The value of a home with its reasons, and what it would be if it were described otherwise. */
@@ -101,27 +153,40 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
   const comparables = value?.metadata.comparables ?? [];
   const dots = comparables.map((sale) => ({ id: sale.id, price: (sale.price / sale.surface) * value.surface, label: `${addressOf(value.places.get(sale.id)?.address) || word("sale")} · ${perM2(sale.price / sale.surface)}` }));
   const silent = value ? unfelt(parameters, value.metadata.contributions) : [];
-  const nameOf = (name) => (name.startsWith("has") ? word(`feature.${name.slice(3)}`) : word(`part.${name}`).replace("part.", ""));
+  const { lower, upper } = value?.priceRange ?? {};
+  const headline = value && upper - lower > ROUND_WIDER_EUR ? Math.round(value.price / ROUND_EUR) * ROUND_EUR : value?.price;
+  const assumed = value && assumedText(parameters, value.surface);
+  const isFlat = (parameters.type || USUAL.type) === "CLASS_FLAT";
+  // A flat has no land, which makes its value another than that of the typical home.
+  const nameOf = (name) => {
+    if (isFlat && name === "landSurface") return word("noLand");
+    return name.startsWith("has") ? word(`feature.${name.slice(3)}`) : word(`part.${name}`).replace("part.", "");
+  };
+  const comparablesPages = async function* () {
+    const placeOfSale = ({ address, city } = {}) => ({ address, city });
+    yield { rows: comparables.map((sale) => ({ ...sale, ...placeOfSale(value.places.get(sale.id)) })), total: comparables.length };
+  };
   const parts = Object.entries(value?.metadata.contributions ?? {}).filter(([, amount]) => amount !== 0);
   return html`<div class="valued">
     <div class="stack"><section class="card value" aria-label=${word("value")} aria-busy=${String(Boolean(asked.isLoading))}>
       <${Waiting} of=${asked} lines=${5} />
       ${value && html`
         <div class="row spread"><h2>${word("estimatedValue")}</h2><${Badge} kind=${`${CONFIDENCE[value.metadata.confidence]} dot`}>${word(`confidence.${value.metadata.confidence}`)}<//></div>
-        <div class="row spread end"><p class="big">${euros(value.price)}</p>
+        <div class="row spread end"><p class="big" title=${euros(value.price)}>${euros(headline)}</p>
           <p class="beside quiet"><span>${perM2(value.price / value.surface)}</span>
           ${difference !== 0 && html`<span class=${difference > 0 ? "up" : "down"}>${difference > 0 ? "+" : ""}${euros(difference)} ${word("thanFirst")}</span>`}</p></div>
-        <${IntervalBar} value=${value.price} lower=${value.priceRange.lower} upper=${value.priceRange.upper} dots=${dots} lit=${lit} onHover=${onLit} />
+        <${IntervalBar} value=${value.price} lower=${lower} upper=${upper} dots=${dots} lit=${lit} onHover=${onLit} />
         <p class="quiet"><small>${word("intervalAbout", { share: number(value.metadata.coverage * 100) })}${dots.length > 0 ? ` ${word("dotsAbout", { surface: squareMetres(value.surface) })}` : ""}</small></p>
         ${value.metadata.warning && html`<${Note} kind="warn">${word(`warning.${value.metadata.warning}`)}${value.metadata.nearest_sale_m > 0 ? ` ${word("nearestSale", { distance: distance(value.metadata.nearest_sale_m) })}` : ""}<//>`}
         ${silent.length > 0 && html`<${Note}>${word("unfelt", { names: silent.map((name) => word(name).toLowerCase()).join(", ") })}<//>`}
-        ${!parameters.surface && html`<${Note}>${word("assumed", { surface: squareMetres(USUAL.surface), rooms: USUAL.rooms })}<//>`}
+        ${assumed && html`<${Note}>${assumed}<//>`}
         <${RentAndReport} body=${value.body} price=${value.price} />`}
     </section>
     ${value && html`<section class="card"><h2>${word("contributions")}</h2>
       <${Waterfall} show=${euros} total=${[word("value"), value.price]} parts=${parts.map(([name, amount]) => [nameOf(name), amount])} /></section>`}</div>
     <${WhatIf} parameters=${parameters} set=${set} onReset=${difference !== 0 && (() => set(first.current.parameters))} />
-    ${value && html`<section class="card"><h2>${word("comparables")}</h2>
+    ${value && html`<section class="card"><div class="row spread"><h2>${word("comparables")}</h2>
+        ${comparables.length > 0 && html`<${CsvButton} name="toise-comparables" pages=${comparablesPages} />`}</div>
       <${Table} rows=${comparables} onHover=${(sale) => onLit(sale?.id ?? null)} isLit=${(sale) => sale.id === lit} empty=${word("noComparables")} columns=${[
         [word("address"), (sale) => addressOf(value.places.get(sale.id)?.address) || word("unknown")], [word("date"), (sale) => html`<span class="nowrap">${day(sale.date)}</span>`],
         [word("surface"), (sale) => squareMetres(sale.surface), true], [word("price"), (sale) => html`<b>${euros(sale.price)}</b>`, true],

@@ -2,8 +2,9 @@
 
 import { addressOf } from "../addresses.js";
 import { call, may } from "../api.js";
-import { day, euros, number, perM2, squareMetres, word } from "../language.js";
-import { marketOf, periodsOf, series } from "../marketsheet.js";
+import { rebased } from "../comparison.js";
+import { day, euros, labelled, number, perM2, squareMetres, word } from "../language.js";
+import { marketOf, periodsOf, quarterText, series } from "../marketsheet.js";
 import { spokenValue } from "../filters.js";
 import { Outside, Segments, Table, Waiting, html, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
@@ -26,13 +27,13 @@ export function Prices({ city, type }) {
   const places = (asked.value ?? []).map((rows) => rows.filter((row) => row.type === type)).filter((rows) => rows.length > 1);
   if (places.length === 0) return null;
   const periods = periodsOf(places.flat());
-  const plot = (title, column) => {
-    const lines = places.map((rows) => ({ label: rows[0].name, ...series(rows, type, column, periods) }))
-      .filter(({ values }) => values.filter((value) => value !== null).length > 1);
-    return lines.length > 0 && html`<${LinePlot} title=${title} times=${lines[0].times} lines=${lines} />`;
-  };
-  return html`<section class="card"><h2>${word("paths")}: ${places.map((rows) => rows[0].name).join(", ")}</h2>
-    <div class="grid2">${plot(word("figure.price_per_m2"), "price_per_m2_median")}${plot(word("index"), "index")}</div></section>`;
+  const linesOf = (column) => places.map((rows) => ({ label: rows[0].name, ...series(rows, type, column, periods) }))
+    .filter(({ values }) => values.filter((value) => value !== null).length > 1);
+  const plot = (title, lines) => lines.length > 0 && html`<${LinePlot} title=${title} times=${lines[0].times} lines=${lines} />`;
+  const index = rebased(linesOf("index"));
+  const title = index.base === undefined ? word("index") : word("indexFrom", { quarter: quarterText(periods[index.base]) });
+  return html`<section class="card"><h2>${labelled(word("paths"), places.map((rows) => rows[0].name).join(", "))}</h2>
+    <div class="grid2">${plot(word("figure.price_per_m2"), linesOf("price_per_m2_median"))}${plot(title, index.lines)}</div></section>`;
 }
 
 export function Around({ at }) {

@@ -2,8 +2,8 @@
 
 import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../advertcolumns.js";
 import { call } from "../api.js";
-import { bytes, number, word } from "../language.js";
-import { Badge, Icon, Note, Table, html, useEffect, useRef, useState } from "../parts.js";
+import { bytes, labelled, number, word } from "../language.js";
+import { Badge, Drop, Note, Table, html, useEffect, useRef, useState } from "../parts.js";
 import { Unreadable, readTable } from "../tablefile.js";
 
 const PATH = `/v2/protected/admin/adverts?mapping=${MAPPING}`;
@@ -11,6 +11,7 @@ const PATH = `/v2/protected/admin/adverts?mapping=${MAPPING}`;
 const ROWS_PER_CALL = 250;
 const VALUES_SHOWN = 3;
 const VALUE_CHARS_MAX = 60;
+const ENDINGS = ".csv,.tsv,.txt,.json,.ndjson,.jsonl";
 /** Faults and warnings that are listed. */
 const TOLD_MAX = 20;
 const OUTCOMES = ["created", "updated", "unchanged", "rejected"];
@@ -36,7 +37,6 @@ export function Importing() {
   const [file, setFile] = useState(null);
   const [fault, setFault] = useState(null);
   const read = async (given) => {
-    if (!given) return;
     setFault(null);
     try {
       const table = readTable(new Uint8Array(await given.arrayBuffer()));
@@ -46,18 +46,8 @@ export function Importing() {
     }
   };
   return html`<section class="card" aria-label=${word("importAdverts")}><h2>${word("importAdverts")}</h2>
-    ${file ? html`<${Understood} key=${file.name} file=${file} onLeave=${() => setFile(null)} />` : html`<${Drop} onFile=${read} />`}
+    ${file ? html`<${Understood} key=${file.name} file=${file} onLeave=${() => setFile(null)} />` : html`<${Drop} title=${word("importDrop")} text=${word("importFormats")} accept=${ENDINGS} onFile=${read} />`}
     ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}</section>`;
-}
-
-/** Where a file is dropped or chosen. */
-function Drop({ onFile }) {
-  const [isOver, setOver] = useState(false);
-  const over = (event) => { event.preventDefault(); setOver(true); };
-  const drop = (event) => { event.preventDefault(); setOver(false); onFile(event.dataTransfer.files[0]); };
-  return html`<label class=${isOver ? "drop over" : "drop"} onDragOver=${over} onDragLeave=${() => setOver(false)} onDrop=${drop}>
-    <input type="file" class="hidden" accept=".csv,.tsv,.txt,.json,.ndjson,.jsonl" onChange=${(event) => onFile(event.target.files[0])} />
-    <${Icon} name="upload" /><b>${word("importDrop")}</b><span class="quiet">${word("importFormats")}</span></label>`;
 }
 
 /** What was understood of a file: its form, and the meaning of each column, which can be changed; then what came of its rows. */
@@ -108,7 +98,7 @@ function Mapping({ file, chosen, onChoose }) {
     const others = Object.entries(chosen).filter(([one, held]) => one !== column && held !== meaning);
     onChoose(Object.fromEntries(meaning ? [...others, [column, meaning]] : others));
   };
-  const select = (column) => html`<select aria-label=${`${word("importMeans")}: ${column}`} value=${chosen[column] ?? ""} onChange=${(event) => choose(column, event.target.value)}>
+  const select = (column) => html`<select aria-label=${labelled(word("importMeans"), column)} value=${chosen[column] ?? ""} onChange=${(event) => choose(column, event.target.value)}>
     <option value="">${word("importIgnored")}</option>${Object.entries(MEANINGS).map(([meaning, [, name]]) => html`<option value=${meaning} selected=${chosen[column] === meaning}>${word(name)}</option>`)}</select>`;
   return html`<p class="quiet">${word("importAbout")}</p>
     <${Table} rows=${file.columns} columns=${[[word("importColumn"), (column) => html`<b>${column}</b><span class="samples quiet">${valuesOf(file.rows, column).map((value) => html`<span>${value}</span>`)}</span>`],

@@ -1,7 +1,7 @@
 /** Accounts and keys: made, limited, revoked; signing secrets replaced. A secret is shown once. */
 
 import { call } from "../api.js";
-import { ago, day, number, word } from "../language.js";
+import { ago, day, labelled, number, word } from "../language.js";
 import { Badge, Field, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 import { attempt, toast } from "../toasts.js";
 
@@ -87,7 +87,7 @@ export function Keys() {
         <${Field} label=${word("account")}><select name="account">${(accounts.value?.data ?? []).map((one) => html`<option value=${one.account_id}>${one.name}</option>`)}</select><//>
         <${Field} label=${word("kind")}><select name="kind">${["production", "test"].map((kind) => html`<option value=${kind}>${word(`kind.${kind}`)}</option>`)}</select><//></div>
       <${ScopeFields} /><${LimitFields} /><//>`}
-    ${opened?.key_id && html`<${Sheet} key=${opened.key_id} title=${`${word("change")}: ${opened.name ?? opened.key_id}`} act=${word("save")} fault=${fault} onClose=${close} onSubmit=${change}>
+    ${opened?.key_id && html`<${Sheet} key=${opened.key_id} title=${labelled(word("change"), opened.name ?? opened.key_id)} act=${word("save")} fault=${fault} onClose=${close} onSubmit=${change}>
       <${ScopeFields} held=${opened.grants} /><${LimitFields} of=${opened} /><//>`}</section>`;
 }
 

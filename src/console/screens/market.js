@@ -2,7 +2,8 @@
 
 import { may } from "../api.js";
 import { comparedYears } from "../comparison.js";
-import { DATASETS } from "../datasets.js";
+import { CsvButton } from "../csvfile.js";
+import { DATASETS, pagesOf } from "../datasets.js";
 import { ANYWHERE, PlaceButton, onlyPlace, placeOf as conditionsOn, useOutline } from "../areas.js";
 import { AREA } from "../drawing.js";
 import { FilterChips } from "../filterchips.js";
@@ -10,14 +11,14 @@ import { filtersOf, merged, onlyFilters, parameter, useFields, withoutFilters } 
 import { number, word } from "../language.js";
 import { Legend, MapView } from "../map.js";
 import { figuresOf } from "../mapstyle.js";
-import { MarketSheet } from "../marketsheet.js";
 import { Empty, Icon, Popover, Segments, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 import { AddressField } from "../places.js";
 import { placeOf } from "../dwelling.js";
 import { saveFile } from "../files.js";
 import { attempt } from "../toasts.js";
 import { Comparison, Years, useYears } from "../years.js";
-import { Card, Record } from "./record.js";
+import { CLOSED, Opened, useEscape, useOpenedFocus, useRecord } from "./opened.js";
+import { Card } from "./record.js";
 
 /** Areas are departments below this zoom, and communes from it on. */
 const COMMUNES_ZOOM = 8;
@@ -76,71 +77,89 @@ function DatasetMap({ name, parameters, set }) {
   const handle = useRef(null);
   const [isTall, setTall] = useState(false);
   const [isDrawing, setDrawing] = useState(false);
+  const [endDrawing, setEndDrawing] = useState(null);
   const outline = useOutline(parameters[AREA]);
-  const [opened, setOpened] = useState(null);
+  // The record that was opened here, and the area that was clicked, with what the address does not say of them.
+  const [kept, setKept] = useState(null);
+  const [clicked, setClicked] = useState(null);
   const [listed, setListed] = useState([]);
   const [lit, setLit] = useState(null);
   const [onScreen, setOnScreen] = useState([]);
-  const records = opened?.record ? [opened.record] : listed;
+  const panel = useRef(null);
+  const opened = parameters.place || parameters.record || "";
+  const of = useRecord(dataset, parameters.place ? "" : parameters.record, kept);
+  const records = opened && of.record ? [of.record] : listed;
   const spots = records.map((record) => ({ at: dataset.place(record), ...dataset.card(record) })).filter(({ at }) => at)
     .map(({ at, id, title, price }) => ({ id, at, label: [title, price].filter(Boolean).join(" · ") }));
+  const openRecord = (record) => {
+    setKept(record);
+    set({ ...CLOSED, record: dataset.card(record).id }, true);
+  };
+  const openPlace = (area, there) => {
+    setClicked(area);
+    set({ ...CLOSED, place: area.code, ...there }, true);
+  };
+  const close = () => opened && set(CLOSED, true);
+  useOpenedFocus(panel, opened);
+  useEscape(Boolean(opened) && !isDrawing, close);
   const pick = async (spot) => {
-    if (!spot.id) return setOpened(spot.area ? { area: spot.area } : null);
+    if (!spot.id) return spot.area ? openPlace(spot.area) : close();
     const known = listed.find((record) => dataset.card(record).id === spot.id);
     const found = known ? [] : (await dataset.search(filters, dataset.near(spot, NEAR_M))).records;
-    return setOpened({ record: known ?? found.find((record) => dataset.card(record).id === spot.id) ?? found[0] });
+    const record = known ?? found.find((one) => dataset.card(one).id === spot.id) ?? found[0];
+    return record && openRecord(record);
   };
+  const goToPosition = ({ lat, lon }, zoom = PLACE_ZOOM.housenumber) => set({ ...CLOSED, lat, lon, zoom }, true);
   const goTo = (feature) => {
-    const { lat, lon } = placeOf(feature);
-    setOpened(feature.properties.type === "municipality" ? { area: { code: feature.properties.citycode, name: feature.properties.city, isBare: true } } : null);
-    set({ lat, lon, zoom: PLACE_ZOOM[feature.properties.type] ?? PLACE_ZOOM.street });
+    const { lat, lon, city } = placeOf(feature);
+    const zoom = PLACE_ZOOM[feature.properties.type] ?? PLACE_ZOOM.street;
+    if (feature.properties.type !== "municipality") return goToPosition({ lat, lon }, zoom);
+    return openPlace({ code: city, name: feature.properties.city, isBare: true }, { lat, lon, zoom });
+  };
+  const draw = () => {
+    setEndDrawing(null);
+    setDrawing(true);
   };
   return html`<div class="mapscreen">
     <${MapView} dataset=${name} by=${by} figure=${figure} filters=${later ?? (filters && dataset.toTiles(filters))} earlier=${earlier} view=${view} inset=${inset} handle=${handle}
       isReady=${Boolean(fields.value) && Boolean(compared) === isCompared}
-      spots=${spots} lit=${opened?.record ? dataset.card(opened.record).id : lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen}
-      outline=${outline} isDrawing=${isDrawing} onDrawn=${(drawn) => { setDrawing(false); set({ [AREA]: drawn ?? "" }); }}
+      spots=${spots} lit=${opened && of.record ? dataset.card(of.record).id : lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen}
+      outline=${outline} isDrawing=${isDrawing} onDrawn=${(drawn) => { setDrawing(false); set({ [AREA]: drawn ?? "" }); }} onEndable=${(end) => setEndDrawing(() => end)}
       onMove=${(to) => set({ lat: to.lat.toFixed(5), lon: to.lon.toFixed(5), zoom: to.zoom.toFixed(2) })} />
-    <section class=${isTall ? "panel tall" : "panel"} aria-label=${word("results")}>
+    <section ref=${panel} class=${`panel ${isTall ? "tall" : ""} ${opened ? "opened" : ""}`} aria-label=${word("results")}>
       <button type="button" class="grab" aria-label=${word("resize")} aria-expanded=${String(isTall)} onClick=${() => setTall(!isTall)}></button>
       <div class="panelhead">
-        ${may("geocoding") && html`<${AddressField} label=${word("goTo")} onPick=${goTo} />`}
+        ${may("geocoding") && html`<${AddressField} label=${word("goTo")} onPick=${goTo} onPosition=${goToPosition} />`}
         <${Segments} label=${word("dataset")} value=${name} values=${Object.keys(DATASETS).map((one) => [one, word(`${one}.short`)])}
-          onChange=${(one) => set({ ...withoutFilters(parameters), dataset: one })} />
+          onChange=${(one) => set({ ...withoutFilters(parameters), ...CLOSED, dataset: one })} />
         <${Waiting} of=${fields} lines=${1} />
         ${fields.value && html`<${FilterChips} fields=${fields.value} usual=${dataset.usual} parameters=${parameters} set=${set} />`}
       </div>
-      ${opened?.record ? html`<${Record} name=${name} record=${opened.record} close=${() => setOpened(null)} />`
-        : opened?.area && html`<${Place} area=${opened.area} close=${() => setOpened(null)} />`}
+      ${opened && html`<${Opened} name=${name} of=${of} place=${parameters.place} area=${clicked} close=${close} />`}
       ${fields.value && html`<${Results} isHidden=${Boolean(opened)} key=${name} name=${name} filters=${filters} view=${view} isInArea=${Boolean(place?.area)} lit=${lit} onLit=${setLit} onList=${setListed}
-            onPick=${(record) => setOpened({ record })} alert=${name === "properties" && may("alerts") && `#/alerts?new=1&${new URLSearchParams({ ...onlyFilters(parameters), ...onlyPlace(parameters) })}`}
+            onPick=${openRecord} alert=${name === "properties" && may("alerts") && `#/alerts?new=1&${new URLSearchParams({ ...onlyFilters(parameters), ...onlyPlace(parameters) })}`}
             onClear=${chosen && (() => set({ ...withoutFilters(parameters), ...ANYWHERE }))} />`}
     </section>
     <div class="maptools">
       <${Segments} label=${word("gathered")} value=${by} onChange=${(one) => set({ by: one, ...(one === "hexagons" && isCompared && { figure: "" }) })}
         values=${[["hexagons", word("hexagons")], ["areas", word(view && view.zoom >= COMMUNES_ZOOM ? "communes" : "departments")]]} />
       ${figures.length > 1 && html`<${Segments} label=${word("colour")} value=${figure} values=${figures.map((one) => [one, word(`figure.${one}.short`)])} onChange=${(one) => set({ figure: one, ...(one === "change" && anyDate()) })} />`}
-      ${isDrawing ? html`<button type="button" class="compact" aria-label=${word("cancelArea")} onClick=${() => setDrawing(false)}><${Icon} name="area" small /><span class="wide">${word("cancelArea")}</span></button>`
-        : html`<${PlaceButton} parameters=${parameters} set=${set} onDraw=${() => setDrawing(true)} />`}
-      <${Popover} className="compact" content="menu" label=${word("overseas")} button=${html`<${Icon} name="globe" small /><span class="wide">${word("overseas")}</span>`}>
+      ${isDrawing ? html`<button type="button" class="compact" aria-label=${word("cancelArea")} title=${word("cancelArea")} onClick=${() => setDrawing(false)}><${Icon} name="area" small /><span class="wide">${word("cancelArea")}</span></button>`
+        : html`<${PlaceButton} parameters=${parameters} set=${set} onDraw=${draw} />`}
+      <${Popover} className="compact" content="menu" label=${word("overseas")} title=${word("overseas")} button=${html`<${Icon} name="globe" small /><span class="wide">${word("overseas")}</span>`}>
         ${(close) => html`<button type="button" onClick=${() => { close(); set({ lat: "", lon: "", zoom: "" }); }}>${word("mainland")}</button>
           ${Object.entries(OVERSEAS).map(([place, [lon, lat, zoom]]) => html`<button type="button" onClick=${() => { close(); set({ lon, lat, zoom }); }}>${place}</button>`)}`}<//>
-      <${Popover} className="compact" content="menu" label=${word("share")} button=${html`<${Icon} name="link" small /><span class="wide">${word("share")}</span>`}>
+      <${Popover} className="compact" content="menu" label=${word("share")} title=${word("share")} button=${html`<${Icon} name="link" small /><span class="wide">${word("share")}</span>`}>
         ${(close) => html`<button type="button" onClick=${() => { close(); attempt(() => navigator.clipboard.writeText(location.href), word("linkCopied")); }}><${Icon} name="link" small />${word("copyLink")}</button>
           <button type="button" onClick=${() => { close(); attempt(async () => saveFile(await handle.current.save(), "toise.png")); }}><${Icon} name="download" small />${word("savePicture")}</button>`}<//>
     </div>
-    ${isDrawing && html`<p class="maphint" role="status">${word("drawingArea")}</p>`}
+    ${isDrawing && html`<div class="maphint"><span role="status">${word("drawingArea")}</span>
+      ${endDrawing && html`<button type="button" class="primary compact" onClick=${endDrawing}>${word("done")}</button>`}</div>`}
     <div class="mapfoot"><${Legend} figure=${figure} figures=${onScreen} title=${compared ? word("changeBetween", { from: compared[0], to: compared[1] }) : undefined} />
       ${compared ? html`<${Comparison} years=${years.years} compared=${compared} set=${set} />`
         : dataset.dated && html`<${Years} field=${dataset.dated} of=${years} parameters=${parameters} set=${set} />`}</div>
   </div>`;
 }
-
-/** The market of the commune or department that was clicked. */
-const Place = ({ area, close }) => html`<div class="sheet" role="region" aria-label=${area.name}>
-  <div class="row tight sheethead"><button type="button" class="quiet square compact" aria-label=${word("back")} onClick=${close}><${Icon} name="back" /></button>
-    <h2>${area.name}</h2><span class="quiet">${area.code}</span></div>
-  <${MarketSheet} key=${area.code} area=${area} /></div>`;
 
 /** What is around the map's centre, newest first; more by the cursor. */
 function Results({ name, isHidden, filters, view, isInArea, lit, onLit, onList, onPick, alert, onClear }) {
@@ -168,8 +187,10 @@ function Results({ name, isHidden, filters, view, isInArea, lit, onLit, onList, 
   };
   // What was read and scrolled to stays while a record is open.
   return html`<div class="list" hidden=${isHidden}><div class="row spread count"><p role="status">${first.value ? html`<b>${number(first.value.total)}</b> ${word(metres ? "resultsHere" : isInArea ? "resultsArea" : "resultsAll")}` : first.isLoading && word("loading")}</p>
-      ${!alert && first.value && html`<span>${word("newestFirst")}</span>`}
-      ${alert && html`<a class="button compact" href=${alert}><${Icon} name="alerts" small />${word("newAlert")}</a>`}</div>
+      <span class="row tight">${!alert && first.value && html`<span class="nowrap">${word("newestFirst")}</span>`}
+        ${alert && html`<a class="button compact" href=${alert}><${Icon} name="alerts" small />${word("newAlert")}</a>`}
+        ${records.length > 0 && html`<${CsvButton} key=${asked} name=${`toise-${name}`}
+          pages=${(signal) => pagesOf(dataset, filters, near, signal)} />`}</span></div>
     <div class="results" ref=${list} tabindex="-1"><${Waiting} of=${first} lines=${9} />
       ${first.value && records.length === 0 && html`<${Empty} icon="search" title=${word("nothing")} text=${word(onClear ? "nothingFiltered" : metres ? "nothingNear" : `${name}.none`)}>
         ${onClear && html`<button type="button" onClick=${onClear}>${word("clearFilters")}</button>`}<//>`}

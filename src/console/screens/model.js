@@ -1,7 +1,7 @@
 /** The model that values homes, and its report card: errors by place and time, and whether intervals hold what they say. */
 
 import { call } from "../api.js";
-import { day, number, word } from "../language.js";
+import { day, labelled, number, word } from "../language.js";
 import { Empty, Table, Waiting, html, useLoaded } from "../parts.js";
 import { Bars } from "../plot.js";
 
@@ -36,7 +36,7 @@ function Judged({ report }) {
       [word("coverage"), ([, of]) => of.coverage === undefined ? "" : percent(of.coverage), true]]} />
     <h3>${word("calibration")} (${word("target")} ${number(report.coverage * 100)} %)</h3>
     <${Bars} show=${percent} most=${100} mark=${report.coverage * 100} rows=${[[word("total"), report.all.coverage ?? 0],
-      ...covered.slice(0, PLACES_MAX).map((segment) => [`${segment.factor}: ${segment.name}`, segment.coverage])]} />
+      ...covered.slice(0, PLACES_MAX).map((segment) => [labelled(segment.factor, segment.name), segment.coverage])]} />
     ${places("department", word("byDepartment"))}${places("commune", word("byCommune"))}
     ${months.length > 0 && html`<h3>${word("byHorizon")}</h3>
       <${Bars} show=${percent} rows=${months.map((row) => [`${row.month} (${number(row.sales)})`, row.mdape])} />`}`;

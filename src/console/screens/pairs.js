@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { fieldName, foundWords } from "../evidence.js";
-import { day, euros, number, squareMetres, word } from "../language.js";
+import { day, euros, labelled, number, squareMetres, word } from "../language.js";
 import { Badge, Empty, Head, Note, Outside, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 
 const BASE = "/v2/protected/admin/properties";
@@ -50,10 +50,10 @@ function Pair({ pair }) {
   return html`
     <section class="card"><div class="row spread"><h2>${word("probability")} ${number(percent, 1)} %</h2><span class="quiet">${signed(comparison.bits)} ${word("bits")}</span></div>
       <div class="meter" role="img" aria-label=${`${word("probability")} ${number(percent, 1)} %`}><i style=${{ width: `${percent}%` }}></i></div>
-      ${contradictions.length > 0 && html`<${Note} kind="bad">${word("contradicts")}: ${names(contradictions)}<//>`}
+      ${contradictions.length > 0 && html`<${Note} kind="bad">${labelled(word("contradicts"), names(contradictions))}<//>`}
       ${dissenters.map((one) => html`<${Note} kind="warn"><span>${word("dissents")} ${one.against === adverts[0].flxId ? 1 : 2}
         ${" "}(${one.contradictions.length ? names(one.contradictions) : word("littleInCommon")}): <${Outside} href=${one.url}>${one.title || one.url || one.flxId}<//></span><//>`)}
-      <p class="quiet"><small>${word("beforehand")}: ${signed(comparison.priorBits + comparison.lookalikeBits)} ${word("bits")}.${common.length > 0 ? ` ${word("common")}: ${names(common)}.` : ""}</small></p></section>
+      <p class="quiet"><small>${labelled(word("beforehand"), `${signed(comparison.priorBits + comparison.lookalikeBits)} ${word("bits")}.`)}${common.length > 0 ? ` ${labelled(word("common"), names(common))}.` : ""}</small></p></section>
     <div class="sides"><${Advert} advert=${adverts[0]} other=${adverts[1]} nth=${1} /><${Advert} advert=${adverts[1]} other=${adverts[0]} nth=${2} /></div>
     <div class="sides">
       <${Evidence} kind="for" title=${word("agrees")} rows=${shown.filter((one) => one.bits > 0)} />
@@ -80,7 +80,7 @@ export function Pairs() {
     const [one, other] = pair.adverts.map((advert) => advert.propertyFlxId);
     try {
       await call("POST", `${BASE}/${one}/${act}`, { propertyFlxId: other });
-      setTold({ text: `${word(done)}: ${one}, ${other}` });
+      setTold({ text: labelled(word(done), `${one}, ${other}`) });
       pass();
     } catch (error) {
       setTold({ fault: error.message });

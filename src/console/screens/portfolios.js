@@ -1,8 +1,10 @@
 /** Portfolios: homes that are kept under a name and valued again by themselves. The list, one portfolio, and a form to store a file. */
 
 import { call, upload } from "../api.js";
+import { CsvButton, patiently } from "../csvfile.js";
+import { saveFile } from "../files.js";
 import { ago, day, distance, euros, moment, number, word } from "../language.js";
-import { Badge, Empty, Field, Head, Icon, Note, Segments, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
+import { Badge, Drop, Empty, Field, Head, Icon, Note, Segments, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 import { attempt } from "../toasts.js";
 
 const PATH = "/v2/protected/portfolios";
@@ -15,6 +17,14 @@ const CHANGED_DAYS = 30;
 const DAY_MS = 86_400_000;
 /** Change of a value that counts, percent, until another is given. */
 const MOVED_PERCENT = 5;
+/** Homes that are read at once for a file. */
+const CSV_PAGE = 1_000;
+const ENDINGS = ".csv,.tsv,.json,.ndjson,.parquet,.gz,.zip";
+/** A file to begin with: the columns that most homes have. */
+const EXAMPLE = `key,type,surface_m2,room_count,address,postcode,city
+A-1,flat,62,3,12 rue Droite,48000,Mende
+A-2,house,110,5,8 rue de la Gare,48000,Mende
+`;
 const CHANGE_KIND = { value: "accent", diagnostic: "warn", comparable: "" };
 
 export function Portfolios({ parameters, set }) {
@@ -36,7 +46,8 @@ export function Portfolios({ parameters, set }) {
       <ul class="choices" aria-label=${word("portfolios")}>${list.map((one) => html`<li key=${one.name}><button type="button" class="choice" aria-pressed=${String(one === chosen)} onClick=${() => open(one.name)}>
         <span class="row spread"><b>${one.name}</b><${Status} of=${one} /></span>
         <span class="quiet">${number(one.home_count)} ${word("homes").toLowerCase()}</span><span class="quiet">${one.valued_at ? `${word("valuedAt")} ${ago(one.valued_at)}` : ""}</span></button></li>`)}</ul>
-      ${chosen ? html`<${Portfolio} key=${chosen.name} name=${chosen.name} isChanged=${Boolean(parameters.changed)} set=${set} onChange=${listed.again} />`
+      ${chosen ? html`<${Portfolio} key=${chosen.name} name=${chosen.name} listed=${chosen.status}
+          isChanged=${Boolean(parameters.changed)} set=${set} onChange=${listed.again} />`
         : html`<div class="card placeholder"><${Empty} icon="portfolios" title=${word("choosePortfolio")} /></div>`}
     </div>`}
   </div>`;
@@ -46,8 +57,8 @@ const Status = ({ of }) => html`<${Badge} kind=${of.status === "valued" ? "good 
 
 const Figure = ({ label, value, about }) => html`<div class="card figure"><span class="label">${label}</span><b>${value}</b>${about && html`<small class="quiet">${about}</small>`}</div>`;
 
-/** One portfolio: its sums, and its homes as the service values and matches them. */
-function Portfolio({ name, isChanged, set, onChange }) {
+/** One portfolio: its sums, and its homes as the service values and matches them. `listed` is its status in the list. */
+function Portfolio({ name, listed, isChanged, set, onChange }) {
   const [cursors, setCursors] = useState([]);
   const cursor = cursors.at(-1);
   const since = new Date(Date.now() - CHANGED_DAYS * DAY_MS).toISOString().slice(0, 10);
@@ -61,12 +72,22 @@ function Portfolio({ name, isChanged, set, onChange }) {
     const timer = setTimeout(() => { asked.again(); onChange(); }, AGAIN_MS);
     return () => clearTimeout(timer);
   }, [found, asked.error]);
+  useEffect(() => { if (found && found.status !== listed) onChange(); }, [found?.status]);
   const show = (changed) => { setCursors([]); set({ changed: changed ? 1 : "" }); };
   const remove = () => confirm(word("portfolioRemoveAsk", { name })) && attempt(async () => {
     await call("DELETE", path);
     set({ name: "" });
     onChange();
   }, word("isRemoved"));
+  const pages = async function* (signal) {
+    let next;
+    do {
+      const one = new URLSearchParams({ size: CSV_PAGE, ...(isChanged && { changesSince: since }), ...(next && { cursor: next }) });
+      const { data } = await patiently(() => call("GET", `${path}?${one}`, undefined, { signal }), signal);
+      yield { rows: data.homes, total: isChanged ? data.changes.homes : data.home_count };
+      next = data.hasMore && data.cursor;
+    } while (next);
+  };
   const { totals, changes } = found ?? {};
   return html`<div class="stack">
     <section class="card"><div class="row spread"><h2>${name}</h2><span class="row">${found && html`<${Status} of=${found} />`}
@@ -80,9 +101,11 @@ function Portfolio({ name, isChanged, set, onChange }) {
         ${changes && html`<${Figure} label=${word("changedHomes", { days: CHANGED_DAYS })} value=${number(changes.homes)}
           about=${changes.values > 0 ? `${euros(changes.value_before)} → ${euros(changes.value)}` : ""} />`}</div>`}
     </section>
-    ${found && !isWaiting && html`<section class="card"><div class="row spread"><h2>${word("homes")}</h2>
-        <${Segments} label=${word("homes")} value=${isChanged} onChange=${show} values=${[[false, word("all")], [true, word("changedOnly", { days: CHANGED_DAYS })]]} /></div>
-      <${Table} rows=${found.homes} empty=${word("nothingChanged")} columns=${COLUMNS()} />
+    ${found && !isWaiting && html`<section class="card"><div class="row spread"><h2>${word("homes")}</h2><span class="row">
+        <${Segments} label=${word("homes")} value=${isChanged} onChange=${show}
+          values=${[[false, word("all")], [true, word("changedOnly", { days: CHANGED_DAYS })]]} />
+        ${found.homes.length > 0 && html`<${CsvButton} key=${query} name=${`toise-${name}`} pages=${pages} />`}</span></div>
+      <${Table} rows=${found.homes} empty=${word("nothingChanged")} columns=${columnsOf(found.homes)} />
       <div class="row">${cursors.length > 0 && html`<button type="button" onClick=${() => setCursors(cursors.slice(0, -1))}><${Icon} name="back" small />${word("previous")}</button>`}
         ${found.hasMore && html`<button type="button" onClick=${() => setCursors([...cursors, found.cursor])}>${word("more")}</button>`}</div></section>`}
   </div>`;
@@ -91,36 +114,47 @@ function Portfolio({ name, isChanged, set, onChange }) {
 /** Where the console shows a home, with what it was valued with. */
 const homeAddress = (home) => `#/home?${new URLSearchParams({ lat: home.latitude, lon: home.longitude, ...(home.address_label && { label: home.address_label }) })}`;
 
+/** Only a street or a town was found of the address of a home, so that its position and value are less exact. */
+const Precision = ({ of }) => ["STREET", "TOWN"].includes(of) && html` <${Badge} kind="warn">${word(`precision.${of}`)}<//>`;
+
+/** The columns in which a home has a value: what they need, and the column. */
+const columnsOf = (homes) => COLUMNS().filter(([field]) => homes.some((home) => home[field] !== undefined)).map(([, ...column]) => column);
+
 const COLUMNS = () => [
-  [word("key.own"), (home) => html`<b>${home.key}</b>${home.latitude !== undefined && html`<br /><a href=${homeAddress(home)}><small>${home.address_label ?? `${number(home.latitude, 5)}, ${number(home.longitude, 5)}`}</small></a>`}`],
-  [word("value"), (home) => (home.error ? html`<small class="quiet">${home.error}</small>` : html`<span class="nowrap"><b>${euros(home.price)}</b></span><br /><small class="quiet nowrap">${euros(home.lower)} – ${euros(home.upper)}</small>`), true],
-  [word("lastChange"), (home) => html`${home.changes?.map((change) => html`<${Badge} kind=${CHANGE_KIND[change]}>${word(`change.${change}`)}<//> `)}
+  ["key", word("key.own"), (home) => html`<b>${home.key}</b>${home.latitude !== undefined && html`<br /><a href=${homeAddress(home)}><small>${home.address_label ?? `${number(home.latitude, 5)}, ${number(home.longitude, 5)}`}</small></a>`}
+    <${Precision} of=${home.address_precision} />`],
+  ["key", word("value"), (home) => (home.error ? html`<small class="quiet">${home.error}</small>` : html`<span class="nowrap"><b>${euros(home.price)}</b></span><br /><small class="quiet nowrap">${euros(home.lower)} – ${euros(home.upper)}</small>`), true],
+  ["changed_at", word("lastChange"), (home) => html`${home.changes?.map((change) => html`<${Badge} kind=${CHANGE_KIND[change]}>${word(`change.${change}`)}<//> `)}
     ${home.changed_at && html`<br /><small class="quiet nowrap">${day(home.changed_at)}${home.changes?.includes("value") && home.previous_price !== undefined ? ` · ${euros(home.previous_price)} → ${euros(home.price)}` : ""}</small>`}`],
-  [word("energyClass"), (home) => home.dpe_class && html`<span class="face energy small ${home.dpe_class}">${home.dpe_class}</span>`],
-  [word("sale"), (home) => home.sale_price !== undefined && html`<span class="nowrap">${euros(home.sale_price)}</span><br /><small class="quiet nowrap">${day(home.sale_date)}</small>`, true],
-  [word("latestComparable"), (home) => home.comparable_price !== undefined && html`<span class="nowrap">${euros(home.comparable_price)}</span><br /><small class="quiet nowrap">${day(home.comparable_date)} · ${distance(home.comparable_distance_m)}</small>`, true],
+  ["dpe_class", word("energyClass"), (home) => home.dpe_class && html`<span class="face energy small ${home.dpe_class}">${home.dpe_class}</span>`],
+  ["sale_price", word("sale"), (home) => home.sale_price !== undefined && html`<span class="nowrap">${euros(home.sale_price)}</span><br /><small class="quiet nowrap">${day(home.sale_date)}</small>`, true],
+  ["comparable_price", word("latestComparable"), (home) => home.comparable_price !== undefined && html`<span class="nowrap">${euros(home.comparable_price)}</span><br /><small class="quiet nowrap">${day(home.comparable_date)} · ${distance(home.comparable_distance_m)}</small>`, true],
 ];
+
+const saveExample = () => saveFile(new Blob([EXAMPLE], { type: "text/csv" }), `${word("portfolioExampleName")}.csv`);
 
 /** The form that stores a file. The answer names the rows that cannot be valued. */
 function NewPortfolio({ onMade, onLeave }) {
   const [fault, setFault] = useState(null);
   const [isBusy, setBusy] = useState(false);
   const [stored, setStored] = useState(null);
+  const [file, setFile] = useState(null);
   const submit = async (event) => {
     event.preventDefault();
+    if (!file) return setFault(word("portfolioNoFile"));
     const of = new FormData(event.target);
     const webhookUrl = of.get("webhook");
     const query = new URLSearchParams({ movedPercent: of.get("moved"), ...(webhookUrl && { webhookUrl }) });
     setBusy(true);
     setFault(null);
     try {
-      const { data } = await upload(`${PATH}/${encodeURIComponent(of.get("name"))}?${query}`, of.get("file"));
+      const { data } = await upload(`${PATH}/${encodeURIComponent(of.get("name"))}?${query}`, file);
       if (data.faulty === 0) onMade(data.name);
       else setStored(data);
     } catch (error) {
       setFault(error.message);
     }
-    setBusy(false);
+    return setBusy(false);
   };
   if (stored) {
     return html`<${Head} title=${stored.name} /><section class="card"><${Note} kind="warn" role="alert">${word("faultyRows", { faulty: number(stored.faulty), all: number(stored.home_count) })}<//>
@@ -130,8 +164,10 @@ function NewPortfolio({ onMade, onLeave }) {
   return html`<${Head} title=${word("newPortfolio")} about=${word("newPortfolioAbout")} />
     <form class="card form" onSubmit=${submit}>
       <${Field} label=${word("name")}><input name="name" required /><//>
-      <${Field} label=${word("portfolioFile")}><input type="file" name="file" required accept=".csv,.tsv,.json,.ndjson,.parquet,.gz,.zip" /><//>
-      <p class="quiet"><small>${word("portfolioColumns")} <code>key, type, surface_m2, address, postcode, city</code></small></p>
+      <${Drop} file=${file} title=${word("portfolioDrop")} text=${word("portfolioFormats")} accept=${ENDINGS}
+        onFile=${(chosen) => { setFile(chosen); setFault(null); }} />
+      <p class="quiet row"><small>${word("portfolioColumns")} <code>key, type, surface_m2, address, postcode, city</code></small>
+        <button type="button" class="quiet compact" onClick=${saveExample}><${Icon} name="download" small />${word("portfolioExample")}</button></p>
       <${Field} label=${word("movedPercent")}><input type="number" name="moved" min="0.1" max="100" step="any" defaultValue=${MOVED_PERCENT} required /><//>
       <${Field} label=${`${word("webhook")} (${word("optional")})`}><input type="url" name="webhook" placeholder="https://…" /><//>
       ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}

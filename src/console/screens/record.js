@@ -17,7 +17,7 @@ function change([before, after] = []) {
 const Face = ({ card }) => card.energy ? html`<span class="face energy ${card.energy}">${card.energy}</span>` : html`<span class="face"><${Icon} name=${card.icon} /></span>`;
 
 /** One result of a list; the pointer over it marks its point on the map. */
-export const Card = ({ card, isLit, onLit, onPick }) => html`<li><button type="button" class=${isLit ? "result lit" : "result"} onClick=${onPick}
+export const Card = ({ card, isLit, onLit, onPick }) => html`<li><button type="button" class=${isLit ? "result lit" : "result"} data-id=${card.id} onClick=${onPick}
   onMouseEnter=${() => onLit(card.id)} onMouseLeave=${() => onLit(null)} onFocus=${() => onLit(card.id)} onBlur=${() => onLit(null)}>
   <${Face} card=${card} />
   <span class="what"><b>${card.title}</b><span class="quiet">${card.place}</span><span class="quiet">${card.facts}</span></span>
@@ -41,7 +41,7 @@ function shown(field, value) {
 const simple = (record) => Object.entries(record).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value) && value !== "")
   .map(([field, value]) => [spoken(field), shown(field, value)]);
 
-export function Record({ name, record, close }) {
+export function Record({ name, record }) {
   const card = DATASETS[name].card(record);
   const [lon, lat] = DATASETS[name].place(record) ?? [];
   const surface = record.surface_m2 ?? record.surface_habitable_logement ?? record.habitation?.surface?.total;
@@ -50,16 +50,13 @@ export function Record({ name, record, close }) {
   const land = type && (record.land_surface_m2 ?? record.land?.surface);
   const energy = record.etiquette_dpe ?? record.habitation?.climate?.epcEnergy?.split("_").pop();
   const home = new URLSearchParams(Object.entries({ lat, lon, surface: surface && Math.round(surface), rooms, type, land, energy }).filter(([, value]) => value));
-  return html`<div class="sheet" role="region" aria-label=${card.title}>
-    <div class="row tight sheethead"><button type="button" class="quiet square compact" aria-label=${word("back")} onClick=${close}><${Icon} name="back" /></button>
-      <h2>${card.title}</h2></div>
-    <div class="sheetbody">
+  return html`<div class="sheetbody">
       <div class="row spread"><span class="row tight"><${Face} card=${card} /><span class="quiet">${card.place}${card.facts && html`<br />${card.facts}`}</span></span>
         <span class="sums">${card.price && html`<b class="number">${card.price}</b>`}<span class="number quiet">${card.figure}</span></span></div>
       ${lat && may("ai") && (name !== "dvf" || HOMES.includes(record.property_type)) && html`<a class="button primary" href="#/home?${home}">${word("estimate")}</a>`}
       ${name === "properties" && html`<${Listing} home=${record} />`}
       <details open=${name !== "properties"}><summary>${word("details")}</summary><dl class="facts">${simple(record).map(([field, value]) => html`<dt>${field}</dt><dd>${value}</dd>`)}</dl></details>
-    </div></div>`;
+    </div>`;
 }
 
 /** What portals say of a home: its prices through time and its adverts. */

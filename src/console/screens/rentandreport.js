@@ -12,15 +12,20 @@ export function RentAndReport({ body, price }) {
   const [answered, setAnswered] = useState(null);
   const [busy, setBusy] = useState("");
   const home = JSON.stringify(rentOf(body, price));
-  const rent = answered?.home === home ? answered.data : null;
+  const { rent, isUnknown } = answered?.home === home ? answered : {};
   const during = (name, act, done) => async () => {
     setBusy(name);
     await attempt(act, done);
     setBusy("");
   };
   const askRent = during("rent", async () => {
-    const { data } = await call("POST", "/v2/protected/estimate/rent", rentOf(body, price));
-    setAnswered({ home, data });
+    try {
+      const { data } = await call("POST", "/v2/protected/estimate/rent", rentOf(body, price));
+      setAnswered({ home, rent: data });
+    } catch (error) {
+      if (error.reason !== "error.rents") throw error;
+      setAnswered({ home, isUnknown: true });
+    }
   });
   const name = `${word("reportName")}.pdf`;
   const saveReport = during("report", async () => {
@@ -31,6 +36,7 @@ export function RentAndReport({ body, price }) {
   return html`<div class="row noprint">
       <button type="button" disabled=${busy !== ""} aria-busy=${String(busy === "rent")} onClick=${askRent}><${Icon} name="chart" small />${word("askRent")}</button>
       <button type="button" disabled=${busy !== ""} aria-busy=${String(busy === "report")} onClick=${saveReport}><${Icon} name="download" small />${word("report")}</button></div>
+    ${isUnknown && html`<${Note} kind="warn" role="status">${word("error.rents")}<//>`}
     ${rent && html`<${Note} role="status"><b>${word("rentAMonth", { rent: euros(rent.rent) })}</b> (${euros(range.lower)} – ${euros(range.upper)})
       ${rent.grossYield && html`, ${word("market.yield").toLowerCase()} ${number(rent.grossYield.percent, 1)} %`}<//>`}`;
 }

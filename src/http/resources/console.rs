@@ -64,7 +64,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 58] = files![
+static OWN: [PageFile; 61] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -75,6 +75,7 @@ static OWN: [PageFile; 58] = files![
     "api.js": "text/javascript",
     "areas.js": "text/javascript",
     "comparison.js": "text/javascript",
+    "csvfile.js": "text/javascript",
     "datasets.js": "text/javascript",
     "drawing.js": "text/javascript",
     "dwelling.js": "text/javascript",
@@ -94,6 +95,7 @@ static OWN: [PageFile; 58] = files![
     "places.js": "text/javascript",
     "plot.js": "text/javascript",
     "rail.js": "text/javascript",
+    "refusals.js": "text/javascript",
     "rows.js": "text/javascript",
     "sqlcompletion.js": "text/javascript",
     "sqleditor.js": "text/javascript",
@@ -115,6 +117,7 @@ static OWN: [PageFile; 58] = files![
     "screens/match.js": "text/javascript",
     "screens/model.js": "text/javascript",
     "screens/newalert.js": "text/javascript",
+    "screens/opened.js": "text/javascript",
     "screens/operations.js": "text/javascript",
     "screens/pairs.js": "text/javascript",
     "screens/portfolios.js": "text/javascript",

@@ -1,0 +1,28 @@
+/** Which refusals of the service the console says in its own words. The others are shown as the service wrote them. */
+
+/** Names of words.js by the code of the error, its status or its message: the first that fits counts. */
+const REASONS = [
+  ["error.key", ({ code }) => code === 10001],
+  ["error.scope", ({ code, message }) => code === 10004 && /the scope "/.test(message)],
+  ["error.quota", ({ code }) => code === 10006],
+  ["error.tooMany", ({ status }) => status === 429],
+  ["error.expired", ({ code }) => code === 10009],
+  ["error.tooLarge", ({ status }) => status === 413],
+  ["error.noModel", ({ message }) => message.startsWith("no model to estimate with")],
+  ["error.tooLong", ({ message }) => message.startsWith("the request took too long")],
+  ["error.busy", ({ status }) => status === 503],
+  ["error.failed", ({ status, message }) => status === 500 && /request [\w-]+/.test(message)],
+  ["error.none", ({ status, message }) => status === 404 && message.startsWith("no such")],
+  ["error.rents", ({ message }) => /^location: (no rents to estimate from|too few adverts of homes to rent)/.test(message)],
+  ["error.noSales", ({ message }) => message.startsWith("type: the model knows no sale")],
+  ["error.webhook", ({ message }) => /^webhook_?url: /i.test(message)],
+  ["error.text", ({ message }) => message.startsWith("q: must have 3 to 200 characters")],
+];
+
+/** The name of the words for a refusal and the values in them; no name where the service's own words must do. */
+export function reasonOf(status, code, message) {
+  const [name] = REASONS.find(([, fits]) => fits({ status, code, message })) ?? [];
+  const [, scope] = /the scope "(\w+)"/.exec(message) ?? [];
+  const [, request] = /request ([\w-]+)/.exec(message) ?? [];
+  return { name, values: { scope, request } };
+}
