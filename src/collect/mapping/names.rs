@@ -33,6 +33,14 @@ impl OwnNames {
         own
     }
 
+    /// Takes these columns.
+    pub fn of_columns(names: &[String]) -> Self {
+        Self {
+            names: names.to_vec(),
+            meanings: Vec::new(),
+        }
+    }
+
     /// Adds those of another mapping.
     pub fn append(&mut self, other: Self) {
         self.names.extend(other.names);

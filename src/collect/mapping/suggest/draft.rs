@@ -7,7 +7,7 @@ use serde_json::Value;
 use toml::Value as Toml;
 
 use super::super::MappingFile;
-use super::super::names::NamedRow;
+use super::super::names::{NamedRow, OwnNames};
 use super::super::row::Row;
 use super::super::rule::{RowFinding, RowRule};
 use super::plausible::is_plausible;
@@ -107,7 +107,8 @@ impl Draft {
         let Some(rule) = rule else {
             return Vec::new();
         };
-        let value = |row| match rule.find(&NamedRow::new(row, &self.columns), &[]) {
+        let own = OwnNames::of_columns(&self.columns);
+        let value = |row| match rule.find(&NamedRow::new(row, &own), &Value::Null, &[]) {
             RowFinding::Value(value) => Some(value).filter(|value| is_plausible(self.field, value)),
             _ => None,
         };

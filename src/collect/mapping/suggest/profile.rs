@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::row::{Row, RowPath};
 use super::super::rule::is_empty;
-use toise_contract::columns::{ColumnMeaning, advert_meaning};
+use toise_contract::columns::{ColumnMeaning, advert_meaning, folded};
 
 /// Maximum number of distinct values of a column that are shown.
 pub const SAMPLES: usize = 10;
