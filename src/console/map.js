@@ -13,6 +13,8 @@ const FRANCE = [[-5.2, 41.3], [9.6, 51.1]];
 /** Room around what is brought into view, pixels. */
 const MARGIN = 32;
 const ZOOM_MAX = 18;
+/** The share of the map's width from which on an area is seen well. */
+const SHARE_MIN = 0.05;
 /** Layers of the data, below the outlines' lines or above them. */
 const DATA_LAYERS = ["points", "hexagons", "areas", "earlier"];
 const DATA_SOURCES = ["data", "earlier"];
@@ -95,7 +97,7 @@ const picture = (made) => new Promise((resolve) => {
  * results of a list, `{id, at: [lon, lat], label, colour}`; `lit` is the identifier of the one to mark, `onLit` receives the one under
  * the pointer. `home` is the position of a pin. `isFitted` brings pin and spots into view. `inset` are the pixels at each side
  * that panels cover. `onFigures` receives what the colours on the screen stand for. `isReady` is false while filters are not
- * known yet. `outline` is an area to show, as GeoJSON; it is brought into view if it is not. While `isDrawing`, clicks draw one, and
+ * known yet. `outline` is an area to show, as GeoJSON; it is brought into view unless it is seen well. While `isDrawing`, clicks draw one, and
  * `onDrawn` receives its parameter, or null if there is none, and `onEndable` what ends it. `handle` is a
  * reference that receives `save`, which gives the map as a picture, and `flyTo`.
  */
@@ -182,7 +184,8 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
     for (const at of positionsOf(outline.coordinates)) bounds.extend(at);
     const shown = made.getBounds();
     const isApart = bounds.getEast() < shown.getWest() || bounds.getWest() > shown.getEast() || bounds.getNorth() < shown.getSouth() || bounds.getSouth() > shown.getNorth();
-    if (isApart) fit(made, bounds);
+    const isSmall = bounds.getEast() - bounds.getWest() < SHARE_MIN * (shown.getEast() - shown.getWest());
+    if (isApart || isSmall) fit(made, bounds);
   }), [JSON.stringify(outline)]);
   // An address may lead elsewhere; one that the map wrote itself is rounded.
   const isFirst = useRef(true);

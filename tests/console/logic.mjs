@@ -209,9 +209,12 @@ const inProject = (path) => readFileSync(new URL(`../../${path}`, import.meta.ur
 test("the columns of an import are those of the mapping, under names that the service knows too", () => {
   const mapping = inProject(`data/mappings/${MAPPING}.toml`);
   const table = inProject("src/contract/columns.rs").replaceAll(/\\\n\s*/g, "");
-  const constants = { place: "PLACE", "location.locationCoordinate.location[1]": "LATITUDE", "location.locationCoordinate.location[0]": "LONGITUDE" };
+  const constants = {
+    place: "PLACE", rent: "RENT", house_number: "HOUSE_NUMBER", street: "STREET", "currentPrice.value": "PRICE", "location.postalCode": "POSTAL_CODE",
+    "location.city": "CITY", "location.address": "ADDRESS", "location.locationCoordinate.location[1]": "LATITUDE", "location.locationCoordinate.location[0]": "LONGITUDE",
+  };
   for (const [column, [field, , names]] of Object.entries(MEANINGS)) {
-    assert.match(mapping, new RegExp(`"${column}"`), column);
+    assert.match(mapping, new RegExp(`["{]${column}[?}"]`), column);
     const line = table.split("\n").find((one) => one.includes(`(${constants[field] ?? `"${field}"`}, "`));
     const known = /, "([^"]+)"\)/.exec(line)[1].split(/\s+/);
     for (const name of names.split(" ")) assert.ok(known.includes(name), `${field}: ${name}`);

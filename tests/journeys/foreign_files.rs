@@ -8,7 +8,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::process::{errors, executable, run, toise};
+use crate::support::cases::fails;
+use crate::support::process::{errors, executable, run};
 
 /// Sales of geo-dvf; `~` stands for an empty cell.
 const SALES: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,valeur_fonciere,adresse_numero,\
@@ -418,9 +419,7 @@ fn further_texts_stand_for_empty_cells_in_every_command() {
 
 /// Runs a command that must fail, and returns what it says.
 fn refused(data: &Path, arguments: &[&str]) -> String {
-    let output = toise(data, arguments).output().unwrap();
-    assert!(!output.status.success(), "{arguments:?} succeeded");
-    errors(&output)
+    errors(&fails(data, arguments))
 }
 
 #[test]
