@@ -454,10 +454,14 @@ fn days_are_read_alike_everywhere_and_the_american_order_is_refused() {
         text.contains("the month before the day") && text.contains("date_mutation"),
         "{text}"
     );
-    let homes = "id;type;surface_m2;code_postal;ville;valuation_date\n\
-        1;flat;60;01000;Bourg-en-Bresse;03/04/2024\n2;flat;60;01000;Bourg-en-Bresse;03/14/2024\n";
+    let homes = "key;insee_code;transaction_date_from\n1;01053;03/04/2024\n2;01053;03/14/2024\n";
     let path = write(folder.path(), "homes.csv", homes.as_bytes());
-    let text = refused(&data, &["estimate", "--input", path.to_str().unwrap()]);
+    let output = folder.path().join("matched.csv");
+    let (path, output) = (path.to_str().unwrap(), output.to_str().unwrap());
+    let text = refused(
+        &data,
+        &["match", "dvf", "--input", path, "--output", output],
+    );
     assert!(
         text.contains("line 3") && text.contains("the month before the day"),
         "{text}"
@@ -483,6 +487,12 @@ fn days_are_read_alike_everywhere_and_the_american_order_is_refused() {
 fn a_quotation_mark_that_is_never_closed_is_named_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
+    let clean = write(
+        folder.path(),
+        "clean.csv",
+        SALES.replace('~', "").as_bytes(),
+    );
+    run(&data, &["import", "dvf", clean.to_str().unwrap()]);
     let sales = SALES.replace('~', "").replace(
         ",Bourg-en-Bresse,01,01053000NA0002",
         ",\"Bourg,01,01053000NA0002",
@@ -492,10 +502,18 @@ fn a_quotation_mark_that_is_never_closed_is_named_with_its_line() {
     let adverts = "url;type;prix;cp;ville\r\nhttps://p.example/1;Maison;1;01000;\"Bourg\r\nhttps://p.example/2;Maison;1;01000;B\r\n";
     let path = write(folder.path(), "adverts.csv", adverts.as_bytes());
     let adverts = path.to_str().unwrap();
+    let homes = "key;insee_code;city\n1;01053;Bourg\n2;01053;\"Bourg\n3;01053;Bourg\n";
+    let path = write(folder.path(), "homes.csv", homes.as_bytes());
+    let homes = path.to_str().unwrap();
+    let output = folder.path().join("matched.csv");
+    let output = output.to_str().unwrap();
     for (arguments, line) in [
         (vec!["import", "dvf", sales], 3),
         (vec!["ingest", adverts, "--mapping", "french-csv"], 2),
-        (vec!["estimate", "--input", adverts], 2),
+        (
+            vec!["match", "dvf", "--input", homes, "--output", output],
+            3,
+        ),
     ] {
         let text = refused(&data, &arguments);
         let named = format!("line {line}: a quotation mark");
