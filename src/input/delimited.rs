@@ -129,10 +129,8 @@ fn header(text: &[u8], delimiter: Option<u8>) -> (u8, usize) {
     if let Some(title) = title_bytes(text, detected) {
         return (detected, title);
     }
-    let has_delimiter = |line: &[u8]| line.iter().any(|byte| DELIMITERS.contains(byte));
-    let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    if delimiter.is_none() && !has_delimiter(first) {
-        // A title without cells tells no delimiter, so the lines below it do.
+    if delimiter.is_none() && !splits_second_record(text, detected) {
+        // The delimiter of a title is none of the rows below it, which may have one of their own.
         for (at, _) in memchr_iter(b'\n', text).zip(0..TITLE_LINES_MAX) {
             let found = detect_delimiter(&text[at + 1..]);
             if let Some(title) = title_bytes(text, found) {
@@ -141,6 +139,12 @@ fn header(text: &[u8], delimiter: Option<u8>) -> (u8, usize) {
         }
     }
     (detected, 0)
+}
+
+fn splits_second_record(text: &[u8], delimiter: u8) -> bool {
+    let lines = text.split(|byte| matches!(byte, b'\r' | b'\n'));
+    let second = lines.filter(|line| !line.trim_ascii().is_empty()).nth(1);
+    second.is_none_or(|line| line.contains(&delimiter))
 }
 
 /// Returns the bytes above the header, if the first records are titles: each has a cell or two, and below them is a record

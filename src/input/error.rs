@@ -21,3 +21,8 @@ impl From<Error> for io::Error {
         }
     }
 }
+
+/// Returns the error of a spreadsheet that cannot be read.
+pub(crate) fn damaged(error: impl std::fmt::Display) -> Error {
+    Error::Refused(format!("damaged spreadsheet: {error}"))
+}

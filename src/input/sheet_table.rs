@@ -13,8 +13,7 @@ use std::ops::Range;
 
 use toise_base::bounded::check_columns;
 
-use crate::error::Error;
-use crate::spreadsheet::damaged;
+use crate::error::{Error, damaged};
 
 /// Size of the buffer for writing, bytes.
 const BUFFER_BYTES: usize = 256 << 10;

@@ -13,7 +13,7 @@ use toise_base::bounded::{RATIO_MAX, UNPACKED_BYTES_LEAST};
 
 use crate::archive::{self, Workbook};
 use crate::bounds::Bounds;
-use crate::error::Error;
+use crate::error::{Error, damaged};
 use crate::ods_cells;
 use crate::sheet_table::{Rows, SheetTable, Sheets, chosen};
 
@@ -21,10 +21,6 @@ use crate::sheet_table::{Rows, SheetTable, Sheets, chosen};
 const CELL_BYTES: u64 = 32;
 /// Size of the buffer for reading, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
-
-pub(crate) fn damaged(error: impl std::fmt::Display) -> Error {
-    Error::Refused(format!("damaged spreadsheet: {error}"))
-}
 
 /// Converts the workbook in a file.
 ///
