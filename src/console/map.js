@@ -118,7 +118,10 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
         made.remove();
         return null;
       }
-      made.on("moveend", () => {
+      made.on("moveend", ({ isOfAddress }) => {
+        // What the address asked for is not written back: the address may ask for something else by now, and the two would
+        // follow each other for ever.
+        if (isOfAddress) return;
         // A map that is being left still moves.
         const { lng, lat } = made.getCenter();
         if (isWanted) handlers.current.onMove?.({ lon: lng, lat, zoom: made.getZoom() });
@@ -196,7 +199,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       if (!view) return void (wasFirst || isFitted || fit(made, FRANCE));
       const { lng, lat } = made.getCenter();
       const isThere = Math.abs(lng - view.lon) < 1e-4 && Math.abs(lat - view.lat) < 1e-4 && Math.abs(made.getZoom() - view.zoom) < 0.02;
-      if (!isThere && !isFitted) made.jumpTo({ center: [view.lon, view.lat], zoom: view.zoom });
+      if (!isThere && !isFitted) made.jumpTo({ center: [view.lon, view.lat], zoom: view.zoom }, { isOfAddress: true });
     });
   }, [view?.lon, view?.lat, view?.zoom]);
   useEffect(() => {

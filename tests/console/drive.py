@@ -110,6 +110,15 @@ def said_at(line):
     return f"{line.text} {line.location.get('url', '')}".strip()
 
 
+def rest(page):
+    """Waits until the address of the page has stayed the same for two seconds."""
+    known, since = page.url, time.monotonic()
+    while time.monotonic() - since < 2:
+        page.wait_for_timeout(200)
+        if page.url != known:
+            known, since = page.url, time.monotonic()
+
+
 def look(page, name, faults):
     """Looks at the screen in both themes and at two widths: it fits, and anyone can use it."""
     for theme in ("light", "dark"):
@@ -234,7 +243,7 @@ with sync_playwright() as playwright:
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Delete: Test square").click()
     expect(page).not_to_have_url(re.compile("area="))
-    # A layer of points finds what is near them; the answer is that of the API.
+    # A layer of points finds what is near them; over the whole country, the count is that of the API.
     page.get_by_role("combobox", name="Layer").select_option("town_centres")
     expect(page).to_have_url(re.compile(r"layer=town_centres(,|%2C)500"))
     page.get_by_role("spinbutton", name="Metres at most").fill("900")
@@ -242,11 +251,13 @@ with sync_playwright() as playwright:
     near = {"filters": {"layer": {"name": "town_centres", "relation": "within", "meters": 900}}, "size": 1}
     total = ask("POST", "/v2/protected/opendata/dvf/search", ready["key"], near)["total"]
     assert total > 0 and inside != "0", (total, inside)
-    expect(page.locator(".count p b").first).to_have_text(f"{total:,}", timeout=WAIT_MS)
     page.keyboard.press("Escape")
+    page.evaluate("location.hash = '#/map?layer=town_centres,900'")
+    expect(page.locator(".count p b").first).to_have_text(f"{total:,}", timeout=WAIT_MS)
     area.click()
     page.get_by_role("combobox", name="Layer").select_option("")
     page.keyboard.press("Escape")
+    page.evaluate("location.hash = '#/map?lat=46.50000&lon=2.50000&zoom=5.20'")
     expect(page.locator(".count p").first).to_contain_text("in all", timeout=WAIT_MS)
     look(page, "map", faults)
     # A commune is completed while it is typed, and its market opens.
@@ -263,7 +274,7 @@ with sync_playwright() as playwright:
     page.go_back()
     expect(market).to_have_count(0)
     # The map writes where it moved, which would end a step of the browser that has just begun.
-    page.wait_for_timeout(1_000)
+    rest(page)
     page.go_forward()
     market.get_by_role("button", name="Back").click()
     expect(page).not_to_have_url(re.compile("place="))
@@ -547,6 +558,11 @@ with sync_playwright() as playwright:
     look(page, "portfolios", faults)
     page.get_by_role("button", name="Changed in 30 days").click()
     expect(page.get_by_text("No home has changed.")).to_be_visible(timeout=WAIT_MS)
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Delete").click()
+    # The other one is that of the demo.
+    expect(page.get_by_role("heading", name="Choose a portfolio")).to_be_visible(timeout=WAIT_MS)
+    page.get_by_role("button", name=re.compile("^demo.*200 homes")).click()
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", name="Which homes do you watch?")).to_be_visible(timeout=WAIT_MS)
