@@ -407,7 +407,8 @@ fn read_french(cells: &[(&str, &str)]) -> Value {
 
 #[test]
 fn rents_and_transactions_are_not_read_as_sales() {
-    let offers: [(&[(&str, &str)], &str, f64); 24] = [
+    type Cells = &'static [(&'static str, &'static str)];
+    let offers: [(Cells, &str, f64); 24] = [
         (&[("loyer", "850")], "OFFER_RENT", 850.0),
         (&[("Loyer CC (€/mois)", "850 €")], "OFFER_RENT", 850.0),
         (&[("loyer_hc", "800")], "OFFER_RENT", 800.0),
