@@ -226,7 +226,7 @@ impl PortfolioColumns {
         })
     }
 
-    /// Lists the columns of the file for a message: those that are read, then the others, at most [`LISTED_MAX`].
+    /// Lists the columns of the file for a message: those that are read, then the others, at most 20.
     pub fn listed(&self) -> String {
         let used = self.used.iter().map(|used| &used.column);
         let names: Vec<&str> = used.chain(&self.ignored).map(String::as_str).collect();
