@@ -3,29 +3,19 @@
 import json
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
 import results  # noqa: E402
 from homes import HOMES_SQL  # noqa: E402
-from service import Service, percentile  # noqa: E402
+from service import Service, command, percentile  # noqa: E402
 
 PATH = "/v2/protected/estimate/property/lite"
 CALLS = 3_000
 WARM_UP = 200
 # The number of sales in the documentation's figures.
 USUAL_SALES = 3_000_000
-
-
-def command(toise, data, *arguments):
-    started = time.perf_counter()
-    done = subprocess.run([toise, "--data", data, "--json", *arguments], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(arguments)}: {done.stderr}")
-    return done.stdout, time.perf_counter() - started
 
 
 def body(home):

@@ -3,7 +3,6 @@
 import json
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 import threading
@@ -12,7 +11,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
 import results  # noqa: E402
 from homes import HOMES_SQL  # noqa: E402
-from service import Service, percentile  # noqa: E402
+from service import Service, command, percentile  # noqa: E402
 
 PATH = "/v2/protected/estimate/property/lite"
 # Estimates a second of the client next to a valuation, and the seconds that it asks alone.
@@ -25,14 +24,6 @@ SALES_BEFORE = 20_000
 IMPORTS = 3
 # The sizes in the documentation's figures.
 USUAL = (1_000_000, 1_000_000, 10_000)
-
-
-def command(toise, data, *arguments):
-    started = time.perf_counter()
-    done = subprocess.run([toise, "--data", data, "--json", *arguments], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(arguments)}: {done.stderr}")
-    return done.stdout, time.perf_counter() - started
 
 
 class Client(threading.Thread):

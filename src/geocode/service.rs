@@ -121,7 +121,7 @@ impl GeocodingService {
         self.upstream.is_some() && !is_any_trusted(addresses)
     }
 
-    /// Asks the upstream service; the request starts before `deadline` or not at all. `has_own` tells whether the index
+    /// Asks the upstream service; the request starts before `deadline` or not at all. `has_own` says whether the index
     /// has an answer. Returns `None` if that answer stands because upstream has none above low confidence, or if there
     /// is no upstream service.
     ///

@@ -447,7 +447,7 @@ struct Explained {
     aside: f32,
 }
 
-/// Returns the weight of a street's word that the query does not have. `is_name_behind` tells whether a word of the
+/// Returns the weight of a street's word that the query does not have. `is_name_behind` says whether a word of the
 /// proper name follows.
 fn weight_missing(row: &Row, is_name_behind: bool) -> f32 {
     if row.kind.may_be_left_out && is_name_behind {

@@ -160,7 +160,7 @@ fn plane((lat, lon): (f64, f64)) -> [f64; 2] {
 
 impl Levels {
     /// Computes levels from the residuals of homes: the part of the logarithm of their rents that features do not
-    /// explain. `has_map` tells whether residuals are relative to the map. Uses the rayon pool.
+    /// explain. `has_map` says whether residuals are relative to the map. Uses the rayon pool.
     pub fn new(homes: Vec<Rental>, residuals: Vec<f64>, has_map: bool) -> Self {
         let (mut national, mut departments, mut communes) =
             (Sums::default(), HashMap::new(), HashMap::new());
