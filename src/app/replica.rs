@@ -119,13 +119,14 @@ pub fn register_gauges(metrics: &Metrics, status: &ReplicaStatus, clock: &Clock)
 /// # Errors
 /// The folder is a replica's.
 pub fn refuse_folder(data: &Path) -> Result<(), Failure> {
-    match Replica::is_in(data) {
-        true => Err(format!(
+    if Replica::is_in(data) {
+        Err(format!(
             "{}: holds a replica; serve it with --replica URL, or choose another --data folder",
             data.display()
         )
-        .into()),
-        false => Ok(()),
+        .into())
+    } else {
+        Ok(())
     }
 }
 

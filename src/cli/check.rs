@@ -55,19 +55,22 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         Ok(None)
     };
     let covers_index = arguments.tables.is_empty() || arguments.tables.contains(&LakeTable::Ban);
-    let index = match covers_index {
-        true => addresses::verify(&common.data),
-        false => Vec::new(),
+    let index = if covers_index {
+        addresses::verify(&common.data)
+    } else {
+        Vec::new()
     };
     let covers_texts =
         arguments.tables.is_empty() || arguments.tables.contains(&LakeTable::Properties);
-    let texts = match covers_texts {
-        true => texts::verify(&common.data),
-        false => Ok(()),
+    let texts = if covers_texts {
+        texts::verify(&common.data)
+    } else {
+        Ok(())
     };
-    let layers = match arguments.tables.is_empty() {
-        true => layers::verify(&common.data),
-        false => Vec::new(),
+    let layers = if arguments.tables.is_empty() {
+        layers::verify(&common.data)
+    } else {
+        Vec::new()
     };
     let layers: Vec<String> = layers.iter().map(ToString::to_string).collect();
     let store = if arguments.tables.is_empty() {

@@ -71,9 +71,10 @@ pub(super) fn import(common: &Common, arguments: &LayerArgs, clock: &Clock) -> C
     let options = ImportOptions {
         licence: arguments.licence.clone(),
         source: arguments.source.clone(),
-        invalid: match arguments.mend {
-            true => InvalidFeatures::Mended,
-            false => InvalidFeatures::Refused,
+        invalid: if arguments.mend {
+            InvalidFeatures::Mended
+        } else {
+            InvalidFeatures::Refused
         },
     };
     let layer = import_layer(

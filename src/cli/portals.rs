@@ -57,14 +57,13 @@ pub fn run(common: &Common, arguments: &PortalsArgs) -> CommandResult {
             allow_collect_hosts,
         } => {
             let is_address = page.starts_with("https://") || page.starts_with("http://");
-            let (url, content_type, bytes) = match is_address {
-                true => fetch(common, page, allow_collect_hosts)?,
-                false => {
-                    let url = url
-                        .clone()
-                        .unwrap_or_else(|| "https://localhost/page".into());
-                    (url, None, read(Path::new(page))?)
-                }
+            let (url, content_type, bytes) = if is_address {
+                fetch(common, page, allow_collect_hosts)?
+            } else {
+                let url = url
+                    .clone()
+                    .unwrap_or_else(|| "https://localhost/page".into());
+                (url, None, read(Path::new(page))?)
             };
             let url = portals.canonical(&url);
             let portal = portals.find_by_url(&url);

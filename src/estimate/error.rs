@@ -72,7 +72,7 @@ pub enum Error {
     /// The lake cannot be read.
     #[error(transparent)]
     Lake(#[from] toise_lake::Error),
-    /// The tree library failed.
+    /// Trees cannot be grown or stored.
     #[error("trees: {0}")]
     Trees(String),
 }

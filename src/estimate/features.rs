@@ -6,11 +6,11 @@
 
 use std::f64::consts::{FRAC_PI_3, FRAC_PI_6};
 
+use super::boosting::Direction;
 use super::grid::GridPosition;
 use super::home::{Home, HomeClass};
 use super::market::Surroundings;
 use super::sale::SaleColumns;
-use super::trees::Direction;
 
 /// A home's own features, without its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,7 +113,7 @@ const SURROUNDINGS: [(Topic, Direction); 18] = [
 pub fn any_feature(feature: usize) -> (Topic, Direction) {
     match feature.checked_sub(PLACED) {
         None => placed_feature(feature),
-        Some(told) => SURROUNDINGS[told],
+        Some(place) => SURROUNDINGS[place],
     }
 }
 

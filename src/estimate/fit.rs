@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use super::boosting::{BoostedTrees, TrainingMatrix, TreeSettings};
 use super::error::Error;
 use super::features::{self, ALL, OWN, OwnFeatures, PLACED, Topic, own_features_of};
 use super::grid::GridPosition;
@@ -21,7 +22,6 @@ use super::hedonic::{Hedonic, SLOPE, fold, surface_term};
 use super::home::HomeClass;
 use super::market::{AsOf, Market, MarketQuery, SaleResiduals, Surroundings};
 use super::sale::SaleColumns;
-use super::trees::{BoostedTrees, TrainingMatrix, TreeSettings, Trees};
 
 /// Slope of log price over log surface if there are no trees, by class.
 const SLOPE_ALONE: [f64; 2] = [0.93, 0.65];
@@ -271,12 +271,12 @@ impl TrainingRows {
                 let home = own_features_of(&market.sales, row);
                 let shown = features::placed(&home, market.sales.position[row]);
                 let fold = fold(&market.sales.id[row]);
-                let placed = Hedonic::placed(&shown, &hedonic.place[fold..=fold])?;
+                let placed = Hedonic::placed(&shown, &hedonic.place[fold..=fold]);
                 let shown = features::all(&shown, &around, placed);
                 let label = f64::from(market.quality().placed[row]) - around.level;
-                Ok((shown, label))
+                (shown, label)
             })
-            .collect::<Result<_, Error>>()?;
+            .collect();
         let mut matrix = TrainingMatrix::default();
         for ((row, _), (shown, label)) in self.rows.iter().zip(&shown) {
             if label.is_finite() {
@@ -301,7 +301,7 @@ impl FittedEstimator {
     /// Fits to sales, all of them before `end`. Calls `step` after each of [`STEPS`] steps.
     ///
     /// # Errors
-    /// Errors of the tree library.
+    /// No sale can be used to grow trees.
     pub fn new(sales: SaleColumns, end: i32, step: &dyn Fn()) -> Result<Self, Error> {
         let quality = residuals_alone(&sales);
         let typical = typical_surfaces(&sales);
@@ -321,11 +321,11 @@ impl FittedEstimator {
         let sales = &fitted.market.sales;
         let left = (0..sales.len()).into_par_iter().map(|row| {
             let home = own_features_of(sales, row);
-            let explained = own.predict(&features::own(&home))? + surface_term(&home);
-            Ok((sales.price[row].ln() - explained) as f32)
+            let explained = own.predict(&features::own(&home)) + surface_term(&home);
+            (sales.price[row].ln() - explained) as f32
         });
-        let left = left.collect::<Result<Vec<f32>, Error>>()?;
-        fitted.market.set_quality(SaleResiduals::of_own(left));
+        let left = SaleResiduals::of_own(left.collect());
+        fitted.market.set_quality(left);
         step();
         let market = &fitted.market;
         let place = [
@@ -333,7 +333,7 @@ impl FittedEstimator {
             training_rows.place_trees(market, 1)?,
         ];
         let hedonic = Hedonic { own, place };
-        let left = hedonic.left(&market.sales)?;
+        let left = hedonic.left(&market.sales);
         fitted.market.set_quality(left);
         step();
         let residual = training_rows.residual_trees(&fitted.market, &hedonic)?;
@@ -344,32 +344,26 @@ impl FittedEstimator {
 
     /// Combines these trees with the market of other sales, all of them before `end`. The result can value homes as of
     /// any day that these sales cover, with trees that were not trained on the later sales.
-    ///
-    /// # Errors
-    /// Errors of the tree library.
-    pub fn over(self, sales: SaleColumns, end: i32) -> Result<Self, Error> {
+    pub fn over(self, sales: SaleColumns, end: i32) -> Self {
         let quality = match &self.trees {
-            Some(trees) => trees.hedonic.left(&sales)?,
+            Some(trees) => trees.hedonic.left(&sales),
             None => residuals_alone(&sales),
         };
-        Ok(Self {
+        Self {
             market: Market::new(sales, quality),
             end,
             ..self
-        })
+        }
     }
 
     /// Values a home as of a day.
-    ///
-    /// # Errors
-    /// Errors of the tree library.
     pub fn value(
         &self,
         home: &OwnFeatures,
         position: GridPosition,
         as_of: AsOf,
         scratch: &mut Scratch,
-    ) -> Result<RawValuation, Error> {
+    ) -> RawValuation {
         let question = MarketQuery {
             class: home.class,
             position,
@@ -381,9 +375,9 @@ impl FittedEstimator {
         let mut own = SLOPE_ALONE[home.class as usize] * home.surface_m2.ln();
         let (mut place, mut placed) = (0.0, f64::NAN);
         if let Some(FittedTrees { hedonic, .. }) = &self.trees {
-            own = hedonic.own(home)?;
+            own = hedonic.own(home);
             if around.is_local() {
-                placed = Hedonic::placed(&shown, &hedonic.place)?;
+                placed = Hedonic::placed(&shown, &hedonic.place);
                 place = Hedonic::place(home, placed, own);
             }
         }
@@ -392,30 +386,23 @@ impl FittedEstimator {
         if around.is_local() {
             level = around.level + place;
             if let Some(FittedTrees { residual, .. }) = &self.trees {
-                level += residual.predict(&row)?;
+                level += residual.predict(&row);
             }
         }
-        Ok(RawValuation {
+        RawValuation {
             log_price: own + level,
             own,
             place,
             around,
             row,
-        })
+        }
     }
 }
 
 impl FittedEstimator {
     /// Decomposes the log price of a valued home into the log price of a typical home of the class in the country and
     /// the offset of each topic.
-    ///
-    /// # Errors
-    /// Errors of the tree library.
-    pub fn terms(
-        &self,
-        home: &OwnFeatures,
-        valued: &RawValuation,
-    ) -> Result<(f64, Vec<(Topic, f64)>), Error> {
+    pub fn terms(&self, home: &OwnFeatures, valued: &RawValuation) -> (f64, Vec<(Topic, f64)>) {
         let around = &valued.around;
         let mut terms: BTreeMap<Topic, f64> = BTreeMap::new();
         let mut add = |topic: Topic, term: f64| *terms.entry(topic).or_default() += term;
@@ -437,7 +424,7 @@ impl FittedEstimator {
             add(Topic::Location, around.fallback_level - around.country);
         }
         if let Some(FittedTrees { hedonic, residual }) = &self.trees {
-            let own = hedonic.own.attribute(&features::own(home))?;
+            let own = hedonic.own.attribute(&features::own(home));
             typical += own[OWN.len()];
             for ((topic, _), term) in OWN.iter().zip(own) {
                 add(*topic, term);
@@ -445,16 +432,16 @@ impl FittedEstimator {
             if around.is_local() {
                 // The interaction of a home's features with its place counts as location.
                 add(Topic::Location, valued.place);
-                let residual = residual.attribute(&valued.row)?;
+                let residual = residual.attribute(&valued.row);
                 typical += residual[ALL];
                 for (feature, term) in residual[..ALL].iter().enumerate() {
                     add(features::any_feature(feature).0, *term);
                 }
             }
         }
-        // Attributions are rounded to single precision; the location absorbs the remainder.
+        // The location absorbs the rounding error.
         let sum: f64 = typical + terms.values().sum::<f64>();
         *terms.entry(Topic::Location).or_default() += valued.log_price - sum;
-        Ok((typical, terms.into_iter().collect()))
+        (typical, terms.into_iter().collect())
     }
 }

@@ -3,11 +3,10 @@
 
 use rayon::prelude::*;
 
-use super::error::Error;
+use super::boosting::BoostedTrees;
 use super::features::{self, OwnFeatures, own_features_of};
 use super::market::SaleResiduals;
 use super::sale::SaleColumns;
-use super::trees::{BoostedTrees, Trees};
 
 /// Slope of log price over log surface that is subtracted before the trees are trained, by class. It is lower than the
 /// real slope, because the trees can only add to it.
@@ -35,18 +34,15 @@ pub(super) struct Hedonic {
 
 impl Hedonic {
     /// Returns the log price that a home's own features explain.
-    pub fn own(&self, home: &OwnFeatures) -> Result<f64, Error> {
-        Ok(surface_term(home) + self.own.predict(&features::own(home))?)
+    pub fn own(&self, home: &OwnFeatures) -> f64 {
+        surface_term(home) + self.own.predict(&features::own(home))
     }
 
     /// Returns the mean prediction of the given trees of place for a row: log price above the level of the country,
     /// without the surface term.
-    pub fn placed(row: &[f32], trees: &[BoostedTrees]) -> Result<f64, Error> {
-        let mut sum = 0.0;
-        for trees in trees {
-            sum += trees.predict(row)?;
-        }
-        Ok(sum / trees.len() as f64)
+    pub fn placed(row: &[f32], trees: &[BoostedTrees]) -> f64 {
+        let sum: f64 = trees.iter().map(|trees| trees.predict(row)).sum();
+        sum / trees.len() as f64
     }
 
     /// Returns the term that the trees of place add to `own`, the log price that the home's own features explain.
@@ -55,20 +51,19 @@ impl Hedonic {
     }
 
     /// Computes the residuals of sales, each with the trees of place that were grown without its fold.
-    pub fn left(&self, sales: &SaleColumns) -> Result<SaleResiduals, Error> {
+    pub fn left(&self, sales: &SaleColumns) -> SaleResiduals {
         let left = (0..sales.len()).into_par_iter().map(|row| {
             let home = own_features_of(sales, row);
             let fold = fold(&sales.id[row]);
-            let own = self.own(&home)?;
+            let own = self.own(&home);
             let shown = features::placed(&home, sales.position[row]);
-            let placed = Self::placed(&shown, &self.place[fold..=fold])?;
+            let placed = Self::placed(&shown, &self.place[fold..=fold]);
             let place = Self::place(&home, placed, own);
             let left = sales.price[row].ln() - own;
-            Ok((left as f32, (left - place) as f32))
+            (left as f32, (left - place) as f32)
         });
-        let left: Result<Vec<(f32, f32)>, Error> = left.collect();
-        let (own, placed) = left?.into_iter().unzip();
-        Ok(SaleResiduals { own, placed })
+        let (own, placed) = left.unzip();
+        SaleResiduals { own, placed }
     }
 }
 

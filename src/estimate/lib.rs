@@ -4,6 +4,7 @@
 
 pub mod adjustments;
 pub mod answer;
+pub mod boosting;
 pub mod bulk;
 pub mod clean;
 pub mod comparables;
@@ -27,7 +28,6 @@ pub mod sale;
 pub mod settings;
 pub mod store;
 pub mod train;
-pub mod trees;
 pub mod valuer;
 
 pub use answer::{

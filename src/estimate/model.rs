@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::{
     Comparable, Contribution, Detail, Estimate, EstimateConfidence, EstimateWarning, Fallback,
 };
+use super::boosting::BoostedTrees;
 pub use super::error::Error;
 use super::features::{OwnFeatures, Topic};
 use super::fit::{FittedEstimator, FittedTrees, RawValuation, Scratch};
@@ -19,7 +20,6 @@ use super::market::AsOf;
 use super::price_index::PricePaths;
 pub use super::sale::date;
 use super::sale::id_text;
-use super::trees::{BoostedTrees, Trees};
 use super::{adjustments, interval};
 
 /// Maximum comparables in a result.
@@ -109,8 +109,7 @@ impl Model {
     /// Values a home. A pure function: no input or output, no clock, bit-identical from any thread.
     ///
     /// # Errors
-    /// No sale of the class is known before the valuation date; or the trees reject the row, which cannot happen for a
-    /// home that passed validation.
+    /// No sale of the class is known before the valuation date.
     pub fn estimate(&self, home: &Home, detail: Detail) -> Result<Estimate, Error> {
         SCRATCH.with_borrow_mut(|scratch| self.estimate_with(home, detail, scratch))
     }
@@ -127,13 +126,13 @@ impl Model {
         let before = day.min(self.fitted.end);
         let valued = self
             .fitted
-            .value(&own, position, AsOf::known(day, before), scratch)?;
+            .value(&own, position, AsOf::known(day, before), scratch);
         if !valued.log_price.is_finite() {
             return Err(self.nothing_known(home.class));
         }
         let fallback = fallback(&valued);
         let warning = self.warning(home.class, &valued);
-        let sides = self.sides(&own, position, &valued)?;
+        let sides = self.sides(&own, position, &valued);
         let adjusted: f64 = adjustments::of(home).map(|(_, offset)| offset).sum();
         let log_price = valued.log_price + adjusted;
         let price = log_price.exp();
@@ -144,7 +143,7 @@ impl Model {
             _ => EstimateConfidence::Low,
         };
         let contributions = if detail.has_contributions {
-            self.contributions(home, &own, &valued, price)?
+            self.contributions(home, &own, &valued, price)
         } else {
             Vec::new()
         };
@@ -182,7 +181,7 @@ impl Model {
         own: &OwnFeatures,
         position: GridPosition,
         valued: &RawValuation,
-    ) -> Result<IntervalSides, Error> {
+    ) -> IntervalSides {
         let horizon = valued.around.horizon;
         let stand_in = match fallback(valued) {
             Fallback::None => None,
@@ -190,10 +189,10 @@ impl Model {
             Fallback::National => Some(FallbackLevel::Country),
         };
         if let Some(stand_in) = stand_in {
-            return Ok(self.interval.for_fallback(own.class, stand_in, horizon));
+            return self.interval.for_fallback(own.class, stand_in, horizon);
         }
         let width = match &self.spread {
-            Some(spread) => spread.predict(&valued.width_row())?.max(WIDTH_MIN),
+            Some(spread) => spread.predict(&valued.width_row()).max(WIDTH_MIN),
             None => 1.0,
         };
         let placed = SegmentFeatures {
@@ -203,7 +202,7 @@ impl Model {
             log_price: valued.log_price - valued.around.course,
         };
         let near_m = valued.around.near_m;
-        Ok(self.interval.around(&placed, width, horizon, near_m))
+        self.interval.around(&placed, width, horizon, near_m)
     }
 
     /// Returns the warning for an estimate based on few sales, on distant ones, or on none within reach.
@@ -259,8 +258,8 @@ impl Model {
         own: &OwnFeatures,
         valued: &RawValuation,
         price: f64,
-    ) -> Result<Vec<Contribution>, Error> {
-        let (typical, terms) = self.fitted.terms(own, valued)?;
+    ) -> Vec<Contribution> {
+        let (typical, terms) = self.fitted.terms(own, valued);
         let mut logs: Vec<(&'static str, f64)> = Vec::with_capacity(terms.len());
         for (topic, term) in terms {
             logs.push((name(topic), term));
@@ -286,7 +285,7 @@ impl Model {
             let sum: f64 = parts.iter().map(|part| part.eur).sum();
             parts[0].eur += price - sum;
         }
-        Ok(parts)
+        parts
     }
 }
 

@@ -23,6 +23,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 
+use super::boosting::BoostedTrees;
 use super::fit::{FittedEstimator, FittedTrees, typical_surfaces};
 use super::grid::GridPosition;
 use super::hedonic::{FOLDS, Hedonic};
@@ -31,7 +32,6 @@ use super::interval::Interval;
 use super::market::{Market, SaleResiduals};
 use super::model::{Error, Model, ModelMetadata};
 use super::sale::{HomeSale, SaleColumns, id_of, id_text};
-use super::trees::{BoostedTrees, Trees};
 
 /// Folder of the models in a data folder.
 pub const FOLDER: &str = "models";

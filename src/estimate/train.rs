@@ -6,6 +6,7 @@
 
 use rayon::prelude::*;
 
+use super::boosting::{BoostedTrees, Direction, TrainingMatrix, TreeSettings};
 use super::clean::{self, Funnel};
 use super::features::ALL;
 use super::features::own_features_of;
@@ -15,7 +16,6 @@ use super::interval::{COVERAGE, CalibrationError, Interval, SegmentFeatures, WID
 use super::market::AsOf;
 use super::model::{self, Error, Model, ModelMetadata};
 use super::sale::{HomeSale, SaleColumns};
-use super::trees::{BoostedTrees, Direction, TrainingMatrix, TreeSettings, Trees};
 
 /// Share of the covered period whose sales calibrate the interval, with its bounds in days.
 const CALIBRATION_SHARE: f64 = 0.33;
@@ -62,7 +62,7 @@ struct CalibrationHorizons {
 /// counted in `funnel`; the interval is calibrated on uncleaned sales.
 ///
 /// # Errors
-/// There are too few sales, or the tree library fails.
+/// There are too few sales.
 pub fn train(
     sales: Vec<HomeSale>,
     end: i32,
@@ -104,8 +104,8 @@ pub fn train(
         longest_days: fit::horizon_max_days(span),
         lead: fit::lead_day(first, span),
     };
-    let calibrated = first_fit.over(sales.clone(), last + 1)?;
-    let held_out_errors = held_out_errors(&calibrated, &later, horizons)?;
+    let calibrated = first_fit.over(sales.clone(), last + 1);
+    let held_out_errors = held_out_errors(&calibrated, &later, horizons);
     let as_of = AsOf::known(last, last + 1);
     let deviations =
         [HomeClass::Flat, HomeClass::House].map(|class| calibrated.market.deviations(class, as_of));
@@ -148,7 +148,7 @@ fn held_out_errors(
     fitted: &FittedEstimator,
     sales: &SaleColumns,
     horizons: CalibrationHorizons,
-) -> Result<Vec<HeldOutError>, Error> {
+) -> Vec<HeldOutError> {
     let last = sales.day.iter().max().copied().unwrap_or_default();
     (0..sales.len())
         .into_par_iter()
@@ -161,9 +161,9 @@ fn held_out_errors(
             let before = day - (drawn * horizons.longest_days) as i32;
             let before = before.max(horizons.lead.min(day));
             let as_of = AsOf::in_hindsight(day, before, fitted.end);
-            let valued = fitted.value(&own, position, as_of, scratch)?;
+            let valued = fitted.value(&own, position, as_of, scratch);
             let price = sales.price[row].ln();
-            Ok(HeldOutError {
+            HeldOutError {
                 placed: SegmentFeatures {
                     class: own.class,
                     position,
@@ -175,13 +175,9 @@ fn held_out_errors(
                 age: f64::from(last - day),
                 department_error: price - valued.own - valued.around.department,
                 valued,
-            })
+            }
         })
-        .filter(|held_out_errors| {
-            held_out_errors
-                .as_ref()
-                .map_or(true, |held_out_errors| held_out_errors.error.is_finite())
-        })
+        .filter(|one| one.error.is_finite())
         .collect()
 }
 
@@ -216,8 +212,8 @@ fn calibrate(
         let widths = widths(learned)?;
         let judged: Vec<CalibrationError> = judged
             .par_iter()
-            .map(|one| Ok(one.scored(widths.predict(&one.valued.width_row())?.max(WIDTH_MIN))))
-            .collect::<Result<_, Error>>()?;
+            .map(|one| one.scored(widths.predict(&one.valued.width_row()).max(WIDTH_MIN)))
+            .collect();
         scored.extend(judged);
     }
     Ok((
@@ -251,7 +247,7 @@ fn widths(held_out_errors: &[&HeldOutError]) -> Result<BoostedTrees, Error> {
         matrix.push(&one.valued.width_row(), one.error.abs(), 1.0);
     }
     let settings = TreeSettings {
-        quantile: COVERAGE,
+        quantile: COVERAGE as f32,
         trees: WIDTH_TREES,
         depth: WIDTH_DEPTH,
         rate: WIDTH_RATE,

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
+use toise_estimate::boosting::{BoostedTrees, Direction, TrainingMatrix, TreeSettings};
 use toise_estimate::comparables::SaleLocator;
 use toise_estimate::fit::Scratch;
 use toise_estimate::home::HomeClass;
 use toise_estimate::model::Error;
 use toise_estimate::sale::{HomeSale, SaleColumns, SaleWithCommune};
-use toise_estimate::trees::{BoostedTrees, Direction, TrainingMatrix, TreeSettings, Trees};
 
 /// Period from which the nearest sales are taken, days.
 const RECENT_DAYS: i32 = 365;
@@ -28,7 +28,7 @@ pub struct Baseline {
 /// Computes the three baselines: commune median, nearest sales, plain trees.
 ///
 /// # Errors
-/// Errors of the tree library.
+/// There are no sales.
 pub fn all(
     known: &[SaleWithCommune],
     judged: &[SaleWithCommune],
@@ -148,11 +148,9 @@ fn boosting(known: &[SaleWithCommune], judged: &[SaleWithCommune]) -> Result<Vec
         seed: 4,
     };
     let trees = BoostedTrees::grow(matrix, &settings)?;
-    judged
-        .par_iter()
-        .map(|one| {
-            let level = trees.predict(&row(&one.sale))?.exp();
-            Ok(level * f64::from(one.sale.surface_m2))
-        })
-        .collect()
+    let prices = judged.par_iter().map(|one| {
+        let level = trees.predict(&row(&one.sale)).exp();
+        level * f64::from(one.sale.surface_m2)
+    });
+    Ok(prices.collect())
 }

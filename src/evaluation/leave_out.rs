@@ -92,7 +92,7 @@ pub fn places(recorded: &[SaleWithCommune], kind: PlaceKind, most: usize) -> Vec
 /// training ([`toise_estimate::train::STEPS`]).
 ///
 /// # Errors
-/// Too few sales remain without a place, or the tree library fails.
+/// Too few sales remain without a place.
 pub fn run(
     recorded: &[SaleWithCommune],
     kind: PlaceKind,

@@ -71,7 +71,7 @@ pub struct Difference {
 /// Trains on the sales known before `end` and evaluates on the sales in the days of `test`.
 ///
 /// # Errors
-/// There are too few sales, or the tree library fails.
+/// There are too few sales.
 pub fn evaluate(
     recorded: Vec<SaleWithCommune>,
     mut funnel: Funnel,

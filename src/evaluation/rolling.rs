@@ -79,7 +79,7 @@ pub struct OriginMetrics {
 /// Trains on the sales known before `end` and estimates other sales.
 ///
 /// # Errors
-/// There are too few sales, or the tree library fails.
+/// There are too few sales.
 pub fn value(
     known: &[SaleWithCommune],
     judged: &[SaleWithCommune],
@@ -138,7 +138,7 @@ pub fn origins(recorded: &[SaleWithCommune], most: usize) -> Vec<NaiveDate> {
 /// Trains and judges at each origin. Calls `step` after each of the [`train::STEPS`] steps of each training.
 ///
 /// # Errors
-/// There are too few sales, or the tree library fails.
+/// There are too few sales.
 pub fn run(
     recorded: &[SaleWithCommune],
     origins: &[NaiveDate],

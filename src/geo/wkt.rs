@@ -57,9 +57,10 @@ impl<'t> Reader<'t> {
     }
 
     fn expect(&mut self, sign: char) -> Result<(), String> {
-        match self.takes(sign) {
-            true => Ok(()),
-            false => Err(self.fault(&format!("{sign:?}"))),
+        if self.takes(sign) {
+            Ok(())
+        } else {
+            Err(self.fault(&format!("{sign:?}")))
         }
     }
 

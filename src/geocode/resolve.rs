@@ -115,12 +115,12 @@ impl<'a> PostalAddress<'a> {
 fn postal_code(given: &str) -> Option<Cow<'_, str>> {
     let code = given.trim();
     let is_short = code.len() + 1 == POSTAL_CODE_DIGITS;
-    match code.is_empty() {
-        true => None,
-        false if is_short && code.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Some(Cow::Owned(format!("0{code}")))
-        }
-        false => Some(Cow::Borrowed(code)),
+    if code.is_empty() {
+        None
+    } else if is_short && code.bytes().all(|byte| byte.is_ascii_digit()) {
+        Some(Cow::Owned(format!("0{code}")))
+    } else {
+        Some(Cow::Borrowed(code))
     }
 }
 

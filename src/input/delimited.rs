@@ -271,9 +271,10 @@ impl<R> EvenText<R> {
     }
 
     fn place_after(&self, byte: u8) -> Place {
-        match byte == b'\n' || Some(byte) == self.delimiter {
-            true => Place::Start,
-            false => Place::Cell,
+        if byte == b'\n' || Some(byte) == self.delimiter {
+            Place::Start
+        } else {
+            Place::Cell
         }
     }
 

@@ -110,9 +110,10 @@ pub fn square_metres(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
         .find_map(|word| lower.strip_suffix(word))
         .map_or(lower.as_str(), trimmed);
     if text.ends_with(|sign: char| sign.is_ascii_digit()) && !text.ends_with("m2") {
-        let usual = match text.contains(',') {
-            true => LoneSeparator::Unknown,
-            false => LoneSeparator::Decimals,
+        let usual = if text.contains(',') {
+            LoneSeparator::Unknown
+        } else {
+            LoneSeparator::Decimals
         };
         return number::read(text, lone.unwrap_or(usual));
     }
@@ -137,9 +138,10 @@ pub fn square_metres(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
             return None;
         }
         smallest = factor;
-        let lone = lone.unwrap_or(match factor == 1.0 {
-            true => LoneSeparator::Unknown,
-            false => LoneSeparator::Decimals,
+        let lone = lone.unwrap_or(if factor == 1.0 {
+            LoneSeparator::Unknown
+        } else {
+            LoneSeparator::Decimals
         });
         area += number::read(trimmed(amount), lone)? * factor;
         rest = trimmed(after);

@@ -83,9 +83,10 @@ impl<R: BufRead> XmlRecords<R> {
             fields.insert(ELEMENT.to_owned(), Value::String(name.clone()));
         }
         self.at.pop();
-        let record = match is_closed {
-            true => Ok(value(fields, String::new())),
-            false => self.events.element(fields, 0),
+        let record = if is_closed {
+            Ok(value(fields, String::new()))
+        } else {
+            self.events.element(fields, 0)
         };
         self.events.ends.mark();
         record
@@ -203,9 +204,10 @@ impl<R: BufRead> Events<R> {
                 Node::Eof => return Err("must be XML: the document is cut off".into()),
                 Node::Start { name, is_closed } => {
                     let own = std::mem::take(&mut self.fields);
-                    let child = match is_closed {
-                        true => value(own, String::new()),
-                        false => self.element(own, depth + 1)?,
+                    let child = if is_closed {
+                        value(own, String::new())
+                    } else {
+                        self.element(own, depth + 1)?
                     };
                     add(&mut fields, name, child);
                 }

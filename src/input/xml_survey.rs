@@ -292,9 +292,10 @@ impl Survey {
                 .iter()
                 .all(|other| !self.is_within(one, *other) && !self.is_within(*other, one));
             let is_beside = self.all[one].parent == self.all[best].parent;
-            let is_alike = match is_advert {
-                true => self.looks_like_advert(one),
-                false => is_beside,
+            let is_alike = if is_advert {
+                self.looks_like_advert(one)
+            } else {
+                is_beside
             };
             let is_other = is_among(&self.all[one].name, OTHER_NAMES);
             if is_apart && is_alike && !is_other && self.share_fields(one, best) {

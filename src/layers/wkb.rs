@@ -52,17 +52,19 @@ impl Reader<'_> {
 
     fn number(&mut self, form: Form) -> Result<u32, String> {
         let bytes = self.take()?;
-        Ok(match form.is_little {
-            true => u32::from_le_bytes(bytes),
-            false => u32::from_be_bytes(bytes),
+        Ok(if form.is_little {
+            u32::from_le_bytes(bytes)
+        } else {
+            u32::from_be_bytes(bytes)
         })
     }
 
     fn ordinate(&mut self, form: Form) -> Result<f64, String> {
         let bytes = self.take()?;
-        Ok(match form.is_little {
-            true => f64::from_le_bytes(bytes),
-            false => f64::from_be_bytes(bytes),
+        Ok(if form.is_little {
+            f64::from_le_bytes(bytes)
+        } else {
+            f64::from_be_bytes(bytes)
         })
     }
 
@@ -272,9 +274,12 @@ mod tests {
 
     #[test]
     fn heights_and_the_forms_of_other_programs_are_read() {
-        let number = |value: f64, is_little: bool| match is_little {
-            true => value.to_le_bytes(),
-            false => value.to_be_bytes(),
+        let number = |value: f64, is_little: bool| {
+            if is_little {
+                value.to_le_bytes()
+            } else {
+                value.to_be_bytes()
+            }
         };
         let point = |order: u8, kind: [u8; 4], srid: &[u8], ordinates: &[f64]| {
             let mut bytes = vec![order];

@@ -226,9 +226,10 @@ mod tests {
             for name in served.fixed.keys() {
                 assert!(!properties.contains_key(name));
                 let mut parameters = parameters.into_iter().flatten();
-                let is_argument = match served.has_body {
-                    true => body["properties"][name].is_object(),
-                    false => parameters.any(|parameter| parameter["name"] == name.as_str()),
+                let is_argument = if served.has_body {
+                    body["properties"][name].is_object()
+                } else {
+                    parameters.any(|parameter| parameter["name"] == name.as_str())
                 };
                 assert!(is_argument, "{name}");
             }

@@ -211,13 +211,12 @@ impl Links {
             }
             Self::Buildings { ids, scores } => {
                 let names_one = key.id_rnb.as_ref().is_some_and(|id| ids.contains(&**id));
-                match names_one {
-                    true => (Link::Building, None),
-                    false => {
-                        let address = key.identifiant_ban.as_deref();
-                        let score = address.and_then(|address| scores.get(address));
-                        (Link::Address, score.copied())
-                    }
+                if names_one {
+                    (Link::Building, None)
+                } else {
+                    let address = key.identifiant_ban.as_deref();
+                    let score = address.and_then(|address| scores.get(address));
+                    (Link::Address, score.copied())
                 }
             }
         }

@@ -79,12 +79,15 @@ pub(crate) fn mark(replica: &ReplicaFolder, manifest: &Manifest, is_whole: bool)
     {
         let folder = replica.data().join(folder);
         let marker = folder.join(partial::MARKER);
-        match is_whole {
-            true if !marker.exists() => continue,
-            true => fs::remove_file(&marker),
-            false => fs::write(&marker, ""),
+        if is_whole && !marker.exists() {
+            continue;
         }
-        .map_err(Error::io(&marker))?;
+        let changed = if is_whole {
+            fs::remove_file(&marker)
+        } else {
+            fs::write(&marker, "")
+        };
+        changed.map_err(Error::io(&marker))?;
         sync_folder(&folder)?;
     }
     Ok(())

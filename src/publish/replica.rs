@@ -204,11 +204,9 @@ impl Replica {
             .installed
             .as_ref()
             .map_or(0, |manifest| manifest.number);
-        let is_news = match self.is_held {
-            true => found.pointer.number > installed,
-            // The installed snapshot must be installed again with other departments.
-            false => found.pointer.number >= installed,
-        };
+        // If other departments are wanted now, the installed snapshot is installed again.
+        let wanted = installed + u64::from(self.is_held);
+        let is_news = found.pointer.number >= wanted;
         if !is_news {
             // The installed snapshot, or a stale answer.
             if found.pointer.number == installed {

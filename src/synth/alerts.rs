@@ -72,10 +72,12 @@ impl AlertGenerator {
 
     /// Draws the conditions for a home to buy or to rent, within a budget.
     fn dwelling(&self, stream: &mut Stream, place: &SynthCommune) -> Value {
-        let class = match stream.chance(place.urbanity) {
-            true => json!(["CLASS_FLAT"]),
-            false if stream.chance(0.3) => json!(["CLASS_FLAT", "CLASS_HOUSE"]),
-            false => json!(["CLASS_HOUSE"]),
+        let class = if stream.chance(place.urbanity) {
+            json!(["CLASS_FLAT"])
+        } else if stream.chance(0.3) {
+            json!(["CLASS_FLAT", "CLASS_HOUSE"])
+        } else {
+            json!(["CLASS_HOUSE"])
         };
         let area = 5 * stream.between(5, 26);
         let is_rent = stream.chance(0.25);

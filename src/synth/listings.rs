@@ -23,10 +23,11 @@ impl AssetSource for MarketGenerator {
         let mut assets: Vec<Vec<Value>> = Vec::new();
         let mut places: HashMap<u64, usize> = HashMap::new();
         for seen in MarketGenerator::block(self, block) {
-            let sighting = match seen.first {
+            let sighting = if seen.first {
                 // Every field of an advert can be represented in JSON.
-                true => serde_json::to_value(&seen.advert).unwrap_or_default(),
-                false => later_sighting(&seen.advert),
+                serde_json::to_value(&seen.advert).unwrap_or_default()
+            } else {
+                later_sighting(&seen.advert)
             };
             let place = *places.entry(seen.asset).or_insert(assets.len());
             match assets.get_mut(place) {

@@ -52,10 +52,11 @@ impl Workers {
         .await?;
         let rows = cluster.query(&terms, session, frame).await?;
         for worker in &rows.workers {
-            match self.common.json {
-                // Standard output is for the rows.
-                true => eprintln!("{}", serde_json::to_string(worker)?),
-                false => eprintln!("{}", line(worker, "tasks")),
+            // Standard output is for the rows.
+            if self.common.json {
+                eprintln!("{}", serde_json::to_string(worker)?);
+            } else {
+                eprintln!("{}", line(worker, "tasks"));
             }
         }
         Ok(Rows {

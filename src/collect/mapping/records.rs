@@ -135,9 +135,10 @@ fn fields(value: &RawValue) -> Result<RawFields<'_>, String> {
 
 /// Returns a field of a value; `None` if the value is not an object.
 fn field<'t>(value: &'t RawValue, key: &str) -> Result<Option<&'t RawValue>, String> {
-    match value.get().starts_with('{') {
-        true => Ok(fields(value)?.get(key)),
-        false => Ok(None),
+    if value.get().starts_with('{') {
+        Ok(fields(value)?.get(key))
+    } else {
+        Ok(None)
     }
 }
 

@@ -387,10 +387,10 @@ fn has_inline_neighbour(element: ElementRef<'_>) -> bool {
 fn collapsed(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        match character.is_ascii_whitespace() {
-            true if shown.ends_with(' ') => {}
-            true => shown.push(' '),
-            false => shown.push(character),
+        if !character.is_ascii_whitespace() {
+            shown.push(character);
+        } else if !shown.ends_with(' ') {
+            shown.push(' ');
         }
     }
     shown

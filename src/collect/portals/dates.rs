@@ -62,11 +62,11 @@ pub(super) fn read(text: &str, formats: &[String]) -> Option<String> {
     let moment = match formats {
         [] => Timestamp::parse(text)
             .or_else(|| USUAL.iter().find_map(|format| by_format(text, format)))
-            .filter(|moment| moment.get().year() >= YEAR_MIN)
             .or_else(|| day::read(text).and_then(midnight))
             .or_else(|| number_of_seconds(text))
             .or_else(|| DateTime::parse_from_rfc2822(text).ok().map(moment))
-            .or_else(|| in_words(text)),
+            .or_else(|| in_words(text))
+            .filter(|moment| moment.get().year() >= YEAR_MIN),
         formats => formats.iter().find_map(|format| by_format(text, format)),
     };
     moment.map(|moment| moment.to_string())
@@ -162,6 +162,7 @@ mod tests {
             "12",
             "07/03/26",
             "07/03/26 18:30",
+            "7 mars 26",
         ] {
             assert_eq!(read(text, &[]), None, "{text}");
         }

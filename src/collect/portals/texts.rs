@@ -36,13 +36,14 @@ pub(super) fn addresses(text: &str) -> Vec<&str> {
 /// space.
 pub(super) fn pair(text: &str) -> Vec<Value> {
     let text = text.trim_matches(['(', ')', '[', ']', ' ']);
-    let parts = text
-        .split([';', ' '])
-        .flat_map(|part| match text.contains(';') {
-            // With a semicolon as separator, a comma marks decimals.
-            true => vec![part],
-            false => part.split(',').collect(),
-        });
+    let parts = text.split([';', ' ']).flat_map(|part| {
+        // With a semicolon as separator, a comma marks decimals.
+        if text.contains(';') {
+            vec![part]
+        } else {
+            part.split(',').collect()
+        }
+    });
     parts
         .map(str::trim)
         .filter(|part| !part.is_empty())

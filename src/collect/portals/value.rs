@@ -252,9 +252,10 @@ impl ValueRule {
 
     /// Returns the amount in a text with other words. Only an amount per area may have an area as its unit.
     fn amount_with_words(&self, text: &str) -> Option<f64> {
-        match self.field.name.ends_with(PER_AREA) {
-            true => french::single_number(text),
-            false => french::amount(text),
+        if self.field.name.ends_with(PER_AREA) {
+            french::single_number(text)
+        } else {
+            french::amount(text)
         }
     }
 

@@ -215,18 +215,17 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .collect()
         .await;
     let is_to_write = |reply: &Result<Reply, _>| matches!(reply, Ok(Reply::Upstream(..)));
-    let (text, answered) = match replies.iter().any(is_to_write) {
-        true => {
-            let app = call.app.clone();
-            let job = move |_: &_| batch_text(&app, replies);
-            call.app
-                .capacity
-                .pool
-                .run(client, Load::Batch, job)
-                .await??
-        }
+    let (text, answered) = if replies.iter().any(is_to_write) {
+        let app = call.app.clone();
+        let job = move |_: &_| batch_text(&app, replies);
+        call.app
+            .capacity
+            .pool
+            .run(client, Load::Batch, job)
+            .await??
+    } else {
         // Only joins texts that are already written.
-        false => batch_text(call.app, replies)?,
+        batch_text(call.app, replies)?
     };
     Ok(ApiResponse::json(text).with_units(answered))
 }

@@ -120,9 +120,10 @@ async fn history(
         let found = app.data.open_data.history(&request, interrupt);
         let found = found.map_err(ApiError::internal)?;
         let positions = &found.place.positions;
-        let properties = match may_search {
-            true => properties_at(app, positions, interrupt)?,
-            false => None,
+        let properties = if may_search {
+            properties_at(app, positions, interrupt)?
+        } else {
+            None
         };
         if found.total == 0 && found.place.is_unknown() && properties.is_none() {
             return Err(ApiError::NotFound(what));

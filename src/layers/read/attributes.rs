@@ -109,9 +109,10 @@ fn as_text(column: &ArrayRef) -> Result<ArrayRef, arrow::error::ArrowError> {
     let formatter = ArrayFormatter::try_new(column.as_ref(), &options)?;
     let texts = (0..column.len()).map(|row| {
         let text = formatter.value(row).try_to_string();
-        match column.is_null(row) {
-            true => Ok(None),
-            false => text.map(Some),
+        if column.is_null(row) {
+            Ok(None)
+        } else {
+            text.map(Some)
         }
     });
     let texts: StringArray = texts.collect::<Result<Vec<Option<String>>, _>>()?.into();

@@ -179,9 +179,10 @@ fn whole(column: &ArrayRef) -> Result<RowReader<'_>, String> {
             let cells = cast(column, &DataType::LargeBinary).map_err(|error| error.to_string())?;
             Ok(Box::new(move |row| {
                 let cells = cells.as_binary::<i64>();
-                match cells.is_valid(row) {
-                    true => wkb::read(cells.value(row)),
-                    false => Ok(None),
+                if cells.is_valid(row) {
+                    wkb::read(cells.value(row))
+                } else {
+                    Ok(None)
                 }
             }))
         }
@@ -189,9 +190,10 @@ fn whole(column: &ArrayRef) -> Result<RowReader<'_>, String> {
             let cells = text(column)?;
             Ok(Box::new(move |row| {
                 let cells = cells.as_string::<i32>();
-                let cell = match cells.is_valid(row) {
-                    true => cells.value(row).trim(),
-                    false => "",
+                let cell = if cells.is_valid(row) {
+                    cells.value(row).trim()
+                } else {
+                    ""
                 };
                 match cell.chars().next() {
                     None => Ok(None),
@@ -235,9 +237,10 @@ enum Numbers {
 impl Numbers {
     fn of(column: &ArrayRef) -> Result<Self, String> {
         let failed = |error: arrow::error::ArrowError| error.to_string();
-        Ok(match column.data_type().is_numeric() {
-            true => Self::Numbers(cast(column, &DataType::Float64).map_err(failed)?),
-            false => Self::Texts(text(column)?),
+        Ok(if column.data_type().is_numeric() {
+            Self::Numbers(cast(column, &DataType::Float64).map_err(failed)?)
+        } else {
+            Self::Texts(text(column)?)
         })
     }
 

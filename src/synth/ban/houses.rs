@@ -87,10 +87,12 @@ struct Line {
 impl Line {
     fn new(street: &BanStreet, stream: &mut Stream) -> Self {
         let one_sided = !street.is_metric && stream.chance(ONE_SIDED);
-        let first = match stream.chance(PROVISIONAL) {
-            true => 5_000,
-            false if one_sided => stream.below(2) as u32,
-            false => 0,
+        let first = if stream.chance(PROVISIONAL) {
+            5_000
+        } else if one_sided {
+            stream.below(2) as u32
+        } else {
+            0
         };
         let kept = 0.6 + 0.38 * stream.unit();
         let (step, metres) = match (street.is_metric, one_sided) {

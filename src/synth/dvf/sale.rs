@@ -114,10 +114,12 @@ impl SynthSale {
         }
         let at_auction = if self.nature == 4 { 0.72 } else { 1.0 };
         let gift = stream.chance(0.002);
-        self.price_eur = match stream.chance(0.0008) {
-            true => None,
-            false if gift => Some(1.0),
-            false => Some(price::rounded_as_written(stream, price * at_auction)),
+        self.price_eur = if stream.chance(0.0008) {
+            None
+        } else if gift {
+            Some(1.0)
+        } else {
+            Some(price::rounded_as_written(stream, price * at_auction))
         };
     }
 

@@ -153,12 +153,13 @@ impl Sampled<'_> {
         let column = addresses.iter().find(distinct).or(addresses.first());
         if let Some(column) = column {
             let is_relative = column.samples.iter().all(|value| value.starts_with('/'));
-            let draft = match is_relative {
-                true => Draft::new("url")
+            let draft = if is_relative {
+                Draft::new("url")
                     .of(&[&column.path])
                     .with("template", &format!("https://{host}{{{}}}", column.path))
-                    .because(format!("Put the portal in place of {host}.")),
-                false => Draft::new("url").from(&[&column.path]),
+                    .because(format!("Put the portal in place of {host}."))
+            } else {
+                Draft::new("url").from(&[&column.path])
             };
             let mut draft = draft.tried(self.rows, column.filled, 1.0);
             if share(column) < DISTINCT_URLS_MIN {

@@ -262,10 +262,11 @@ impl Projection {
         let base = self.engine.view(properties())?;
         writer.memtable.rebase(base)?;
         let shown = self.view();
-        let least = match writer.memtable.is_over(&shown) {
-            true => shown.through(),
+        let least = if writer.memtable.is_over(&shown) {
+            shown.through()
+        } else {
             // A record that changed while its table was written may be in no file until its change is applied.
-            false => self.listings.last_sequence()?,
+            self.listings.last_sequence()?
         };
         self.update_text_index(writer, |texts| texts.switch_to_newer(&self.listings));
         // Later changes wait for the next refresh, because others may write faster than this loop applies them.
