@@ -125,8 +125,8 @@ fn print(explanation: &Explanation) {
         ]);
     }
     println!("{table}");
-    if let Some(bar) = comparison.bar {
-        println!("vetoed, whatever else agrees: {bar:?}");
+    if let Some(veto) = comparison.veto {
+        println!("vetoed, whatever else agrees: {veto:?}");
     }
     println!(
         "before any comparison: {:+.1} bits for {} adverts around",

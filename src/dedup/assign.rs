@@ -164,7 +164,7 @@ fn chosen(fits: &[Fit], thresholds: Thresholds) -> Assignment {
 fn judge(new: &Fingerprint, cluster: &[(AssignmentCandidate, Comparison)]) -> Option<Fit> {
     let open = cluster
         .iter()
-        .filter(|(_, comparison)| comparison.bar.is_none());
+        .filter(|(_, comparison)| comparison.veto.is_none());
     // Of equally similar adverts, the one with the lowest identifier.
     let (best, most) = open.reduce(|best, next| {
         if next.1.bits > best.1.bits {
@@ -197,7 +197,7 @@ fn judge(new: &Fingerprint, cluster: &[(AssignmentCandidate, Comparison)]) -> Op
 
 /// Returns whether an advert of a property admits another advert.
 fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) -> bool {
-    if comparison.bar.is_some() || comparison.evidence_bits() < MEMBER_EVIDENCE_MIN {
+    if comparison.veto.is_some() || comparison.evidence_bits() < MEMBER_EVIDENCE_MIN {
         return false;
     }
     let mut found = contradictions(new, member);

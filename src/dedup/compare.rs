@@ -80,7 +80,7 @@ pub struct Comparison {
     /// The part of `bits` due to other homes of the same price and surface; 0 or less.
     pub lookalike_bits: f32,
     /// The veto that keeps them apart regardless of the bits, if any.
-    pub bar: Option<Veto>,
+    pub veto: Option<Veto>,
     /// Whether both have the same seller; other weights then apply.
     pub one_seller: bool,
     /// Whether both are of new-build programmes; evidence that all flats of a programme share then adds no bits.
@@ -92,7 +92,7 @@ pub struct Comparison {
 impl Comparison {
     /// Returns the probability that both are the same asset, 0 to 1.
     pub fn probability(&self) -> f64 {
-        match self.bar {
+        match self.veto {
             Some(_) => 0.0,
             None => 1.0 / (1.0 + (-f64::from(self.bits)).exp2()),
         }
@@ -105,7 +105,7 @@ impl Comparison {
 
     /// Returns the verdict that follows from veto and probability.
     pub fn verdict(&self, thresholds: Thresholds) -> DedupVerdict {
-        match self.bar {
+        match self.veto {
             Some(_) => DedupVerdict::Different,
             None => thresholds.verdict(self.bits),
         }
@@ -153,7 +153,7 @@ impl Serialize for Comparison {
         fields.serialize_field("bits", &self.bits)?;
         fields.serialize_field("priorBits", &self.prior_bits)?;
         fields.serialize_field("lookalikeBits", &self.lookalike_bits)?;
-        fields.serialize_field("bar", &self.bar)?;
+        fields.serialize_field("veto", &self.veto)?;
         fields.serialize_field("oneSeller", &self.one_seller)?;
         fields.serialize_field("programme", &self.programme)?;
         fields.serialize_field("evidence", &*self.evidence)?;
@@ -175,13 +175,13 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         bits: prior_bits + lookalike_bits,
         prior_bits,
         lookalike_bits,
-        bar: None,
+        veto: None,
         one_seller: false,
         programme: of_programme(one, other),
         evidence: InlineVec::default(),
     };
     if !compatible(one, other) {
-        comparison.bar = Some(Veto::Kind);
+        comparison.veto = Some(Veto::Kind);
         comparison.bits = f32::NEG_INFINITY;
         return comparison;
     }
@@ -229,7 +229,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
             });
         }
     }
-    comparison.bar = bar(&comparison);
+    comparison.veto = veto(&comparison);
     comparison
 }
 
@@ -238,7 +238,7 @@ pub fn may_be_same(one: &Fingerprint, other: &Fingerprint) -> bool {
     let comparison = compare(one, other);
     let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);
     let room: f32 = rarity.map(|bits| RARITY_BITS_MAX - bits).sum();
-    comparison.bar.is_none() && comparison.bits + room + RATE_BITS_MAX > WEIGHED_BITS
+    comparison.veto.is_none() && comparison.bits + room + RATE_BITS_MAX > WEIGHED_BITS
 }
 
 /// Returns the weight of a level of a field, bits.
@@ -253,7 +253,7 @@ pub(super) fn worth(field: ComparedField, level: u8, one_seller: bool, programme
     if shared_by_all { bits.min(0.0) } else { bits }
 }
 
-fn bar(comparison: &Comparison) -> Option<Veto> {
+fn veto(comparison: &Comparison) -> Option<Veto> {
     let alike =
         |field: ComparedField, upto: u8| comparison.level(field).is_some_and(|level| level <= upto);
     let unlike =

@@ -227,7 +227,7 @@ fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
     ]));
     let first = fingerprint(&lot(flat()));
     assert_eq!(
-        compare(&first, &fingerprint(&next)).bar,
+        compare(&first, &fingerprint(&next)).veto,
         Some(Veto::Programme)
     );
     let copy = fingerprint(&lot(elsewhere(&[])));
@@ -238,7 +238,7 @@ fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
     // A portal shows a lot under the programme's class; the programme itself is not one of its flats.
     let shown = [("/type", json!("CLASS_PROGRAM"))];
     let own_lot = fingerprint(&lot(elsewhere(&shown)));
-    assert_eq!(compare(&first, &own_lot).bar, None);
+    assert_eq!(compare(&first, &own_lot).veto, None);
     let without_area = with(
         elsewhere(&shown),
         &[
@@ -247,13 +247,13 @@ fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
         ],
     );
     let programme = fingerprint(&lot(without_area));
-    assert_eq!(compare(&first, &programme).bar, Some(Veto::Programme));
+    assert_eq!(compare(&first, &programme).veto, Some(Veto::Programme));
 }
 
 #[test]
 fn sale_and_rental_of_one_flat_are_two_assets() {
     let rent = elsewhere(&[("/offer", json!({"type": "OFFER_RENT"}))]);
-    assert_eq!(judged(&rent).bar, Some(Veto::Kind));
+    assert_eq!(judged(&rent).veto, Some(Veto::Kind));
     assert!(!share_a_block(&flat(), &rent));
 }
 

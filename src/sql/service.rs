@@ -333,11 +333,11 @@ impl SqlService {
         (slots, concurrent_max): (&KeySlots, usize),
         limits: QueryLimits,
     ) -> Result<impl Send + use<>, SqlError> {
-        let turn = slots.turn(caller.key_id, concurrent_max).await?;
+        let slot = slots.acquire(caller.key_id, concurrent_max).await?;
         let wanted = u32::try_from(limits.memory_mib).unwrap_or(u32::MAX);
         let memory = Arc::clone(&self.0.memory).acquire_many_owned(wanted);
         match tokio::time::timeout(WAIT_MAX, memory).await {
-            Ok(Ok(memory)) => Ok((turn, memory)),
+            Ok(Ok(memory)) => Ok((slot, memory)),
             _ => Err(SqlError::Overloaded),
         }
     }

@@ -19,7 +19,7 @@ const KEYS_MAX: usize = 10_000;
 
 /// The slots of one key.
 #[derive(Clone, Debug)]
-struct KeyTurns {
+struct KeyLimits {
     running: Arc<Semaphore>,
     admitted: Arc<Semaphore>,
     running_max: usize,
@@ -27,11 +27,11 @@ struct KeyTurns {
 
 /// The slots of all keys.
 #[derive(Debug, Default)]
-pub(crate) struct KeySlots(Mutex<HashMap<Uuid, KeyTurns>>);
+pub(crate) struct KeySlots(Mutex<HashMap<Uuid, KeyLimits>>);
 
 /// A slot for a running query; released when dropped.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct QuerySlot {
     _running: OwnedSemaphorePermit,
     _admitted: OwnedSemaphorePermit,
 }
@@ -41,13 +41,13 @@ impl KeySlots {
     ///
     /// # Errors
     /// Too many queries of the key are waiting, or this one has waited too long.
-    pub async fn turn(&self, key_id: Uuid, running_max: usize) -> Result<Turn, SqlError> {
-        let turns = self.of(key_id, running_max);
-        let admitted = turns.admitted.try_acquire_owned();
+    pub async fn acquire(&self, key_id: Uuid, running_max: usize) -> Result<QuerySlot, SqlError> {
+        let limits = self.of(key_id, running_max);
+        let admitted = limits.admitted.try_acquire_owned();
         let admitted = admitted.map_err(|_| SqlError::TooManyAtOnce)?;
-        let running = tokio::time::timeout(WAIT_MAX, turns.running.acquire_owned());
+        let running = tokio::time::timeout(WAIT_MAX, limits.running.acquire_owned());
         match running.await {
-            Ok(Ok(running)) => Ok(Turn {
+            Ok(Ok(running)) => Ok(QuerySlot {
                 _running: running,
                 _admitted: admitted,
             }),
@@ -55,21 +55,21 @@ impl KeySlots {
         }
     }
 
-    fn of(&self, key_id: Uuid, running_max: usize) -> KeyTurns {
+    fn of(&self, key_id: Uuid, running_max: usize) -> KeyLimits {
         let mut keys = self.0.lock();
         if keys.len() >= KEYS_MAX {
-            keys.retain(|_, turns| Arc::strong_count(&turns.admitted) > 1);
+            keys.retain(|_, limits| Arc::strong_count(&limits.admitted) > 1);
         }
-        let made = || KeyTurns {
+        let made = || KeyLimits {
             running: Arc::new(Semaphore::new(running_max)),
             admitted: Arc::new(Semaphore::new(running_max + WAITING_MAX)),
             running_max,
         };
-        let turns = keys.entry(key_id).or_insert_with(made);
-        if turns.running_max != running_max {
-            *turns = made();
+        let limits = keys.entry(key_id).or_insert_with(made);
+        if limits.running_max != running_max {
+            *limits = made();
         }
-        turns.clone()
+        limits.clone()
     }
 }
 
@@ -81,15 +81,15 @@ mod tests {
     async fn a_key_has_its_own_turns_and_waits_for_no_other() {
         let slots = KeySlots::default();
         let (one, other) = (Uuid::now_v7(), Uuid::now_v7());
-        let held = slots.turn(one, 1).await.unwrap();
-        assert!(slots.turn(other, 1).await.is_ok());
+        let held = slots.acquire(one, 1).await.unwrap();
+        assert!(slots.acquire(other, 1).await.is_ok());
         let mut waiting: Vec<_> = (0..WAITING_MAX)
-            .map(|_| Box::pin(slots.turn(one, 1)))
+            .map(|_| Box::pin(slots.acquire(one, 1)))
             .collect();
-        for turn in &mut waiting {
-            assert!(futures::poll!(turn).is_pending());
+        for slot in &mut waiting {
+            assert!(futures::poll!(slot).is_pending());
         }
-        let refused = slots.turn(one, 1).await;
+        let refused = slots.acquire(one, 1).await;
         assert!(matches!(refused, Err(SqlError::TooManyAtOnce)));
         drop(held);
         assert!(futures::poll!(&mut waiting[0]).is_ready());

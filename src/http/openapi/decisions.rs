@@ -152,7 +152,7 @@ fn comparison() -> Value {
         "priorBits": typed("number", "The part of `bits` that is known before anything is compared"),
         "lookalikeBits": typed("number", "The part of `bits` that other homes with the same price and surface take \
                                           away"),
-        "bar": {"type": ["string", "null"], "enum": [json!(Veto::Kind), json!(Veto::Programme), Value::Null],
+        "veto": {"type": ["string", "null"], "enum": [json!(Veto::Kind), json!(Veto::Programme), Value::Null],
             "description": "The rule that keeps them apart regardless of what else agrees; null if there is none"},
         "oneSeller": typed("boolean", "Whether both are from the same seller"),
         "programme": typed("boolean", "Whether both belong to new-build programmes"),

@@ -270,8 +270,8 @@ fn print_missed(level: DistortionLevel, outcome: &DedupOutcome, mistakes: &[Mist
             "  {kind} {} and {}: {:.1} bits",
             mistake.new, mistake.known, comparison.bits
         );
-        if let Some(bar) = comparison.bar {
-            print!(", vetoed ({bar:?})");
+        if let Some(veto) = comparison.veto {
+            print!(", vetoed ({veto:?})");
         }
         for evidence in comparison.evidence.iter() {
             print!(

@@ -86,7 +86,7 @@ enum Purpose {
 
 /// The result of trying a location.
 #[derive(Debug)]
-enum Turn {
+enum LocationResult {
     /// It served files and still has them: what it lacks is not published.
     Decided,
     /// It has none of the files, for the reason given.
@@ -255,9 +255,9 @@ impl<'a> Run<'a> {
             };
             self.note_place(place, files_before, &reasons);
             let reason = match turn {
-                Ok(Turn::Decided) => return Ok(()),
-                Ok(Turn::Without(reason)) => reason,
-                Ok(Turn::Moved(reason)) => {
+                Ok(LocationResult::Decided) => return Ok(()),
+                Ok(LocationResult::Without(reason)) => reason,
+                Ok(LocationResult::Moved(reason)) => {
                     has_failed = true;
                     if place == Place::Tree && self.places.catalogue.is_some() && !asked_again {
                         asked_again = true;
@@ -324,7 +324,7 @@ impl<'a> Run<'a> {
     }
 
     /// Tries the folder tree under a base URL.
-    async fn ask_tree(&mut self, base: &str) -> Result<Turn, Error> {
+    async fn ask_tree(&mut self, base: &str) -> Result<LocationResult, Error> {
         let base = base.trim_end_matches('/');
         let (mut served, mut has_bad) = (None, false);
         for (code, year) in self.wanted.clone() {
@@ -348,7 +348,7 @@ impl<'a> Run<'a> {
                     match self.ask_again(url, path).await {
                         Ok(()) => {}
                         Err(error) if error.is_not_found() => {
-                            return Ok(Turn::Moved(
+                            return Ok(LocationResult::Moved(
                                 "its files went away during the run".to_owned(),
                             ));
                         }
@@ -359,9 +359,9 @@ impl<'a> Run<'a> {
             }
         }
         Ok(match served {
-            _ if has_bad => Turn::Without("a file is damaged".to_owned()),
-            Some(_) => Turn::Decided,
-            None => Turn::Without("it has none of the files (404)".to_owned()),
+            _ if has_bad => LocationResult::Without("a file is damaged".to_owned()),
+            Some(_) => LocationResult::Decided,
+            None => LocationResult::Without("it has none of the files (404)".to_owned()),
         })
     }
 
@@ -403,12 +403,14 @@ impl<'a> Run<'a> {
 
     /// Lists a dataset of the catalogue and downloads the files of the wanted sales. If a file is no longer there, or
     /// is not the one listed, the dataset is listed once more, because the publisher may have replaced the file.
-    async fn ask_catalogue(&mut self, dataset: &str) -> Result<Turn, Error> {
+    async fn ask_catalogue(&mut self, dataset: &str) -> Result<LocationResult, Error> {
         let mut relisted = false;
         loop {
             let files = self.list(dataset).await?;
             if files.is_empty() {
-                return Ok(Turn::Without("it lists no file of sales".to_owned()));
+                return Ok(LocationResult::Without(
+                    "it lists no file of sales".to_owned(),
+                ));
             }
             let (mut replaced, mut has_bad) = (None, false);
             for file in files {
@@ -435,11 +437,11 @@ impl<'a> Run<'a> {
             }
             match replaced {
                 None if has_bad => {
-                    return Ok(Turn::Without("a file is damaged".to_owned()));
+                    return Ok(LocationResult::Without("a file is damaged".to_owned()));
                 }
-                None => return Ok(Turn::Decided),
+                None => return Ok(LocationResult::Decided),
                 Some(error) if relisted && error.is_not_found() => {
-                    return Ok(Turn::Moved(format!(
+                    return Ok(LocationResult::Moved(format!(
                         "it lists a file that is gone: {error}"
                     )));
                 }

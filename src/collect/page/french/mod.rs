@@ -292,9 +292,9 @@ fn read_money(tokens: &[Token], part: TextTrust, findings: &mut PageFindings, or
 /// otherwise the owner's if the text says how often they are paid. Condominium fees in a rental count as the tenant's
 /// charges.
 pub fn read_charges(texts: &[&str], findings: &mut PageFindings, origin: FieldOrigin) {
-    let rent = findings.get(PRICE).and_then(Value::as_f64);
-    // An amount as large as the rent or price is taken to be that, not charges.
-    let is_plausible = |yearly: f64| rent.is_none_or(|rent| yearly < rent * MONTHS);
+    let price = findings.get(PRICE).and_then(Value::as_f64);
+    // Monthly charges as large as the rent or price are taken to be that.
+    let is_plausible = |yearly: f64| price.is_none_or(|price| yearly < price * MONTHS);
     if is_rent(findings) {
         let of_condominium = findings.remove(CONDOMINIUM_FEES);
         for text in texts {

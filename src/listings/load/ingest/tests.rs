@@ -604,7 +604,7 @@ fn a_relisting_before_the_first_advert_was_found_offline_is_not_vetoed() {
     let relisted = fixture.ingest_one(relisted);
     let [one, other] = [first.flx_id, relisted.flx_id].map(|id| id.to_string());
     let comparison = fixture.listings.explain(&one, &other).unwrap().comparison;
-    assert_eq!(comparison.bar, None, "{comparison:?}");
+    assert_eq!(comparison.veto, None, "{comparison:?}");
 }
 
 #[test]

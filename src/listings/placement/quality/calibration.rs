@@ -438,7 +438,7 @@ impl Listings {
             let comparison = compare_among(&compared, &other, &surroundings);
             let is_contradicted = contradictions(hidden, &other).next().is_some();
             let probability = comparison.probability();
-            if comparison.bar.is_some() || is_contradicted {
+            if comparison.veto.is_some() || is_contradicted {
                 continue;
             }
             let usual_bits = comparison.bits - surroundings.portal_bits(&other);
