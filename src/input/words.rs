@@ -183,6 +183,21 @@ pub fn asset_class(cell: &str) -> Option<AssetClass> {
         .or_else(|| is_room_count(&word).then_some(AssetClass::Flat))
 }
 
+/// Reads the offer in a cell that is one word or code of a column of transactions: `V`, `LOC`, `à vendre`, `Rental`.
+/// Returns its name in the contract.
+pub fn offer(cell: &str) -> Option<&'static str> {
+    let cell = cell.trim().trim_end_matches('.').to_lowercase();
+    let cell: String = cell.chars().map(without_accent).collect();
+    let has = |words: &str| words.split('|').any(|word| word == cell);
+    if has("v|vte|vente|ventes|a vendre|achat|buy|sale|for sale|sell") {
+        Some("OFFER_BUY")
+    } else if has("l|loc|location|locations|a louer|rent|rental|for rent|to rent|let") {
+        Some("OFFER_RENT")
+    } else {
+        None
+    }
+}
+
 /// Returns whether a word in lower case gives the rooms of a flat: `t2`, `f3`, `t1bis`.
 pub fn is_room_count(word: &str) -> bool {
     let digits = word.strip_prefix(['t', 'f']);
@@ -239,6 +254,18 @@ mod tests {
         assert_eq!(home_class("Appartement T3"), Some(HomeClass::Flat));
         assert_eq!(home_class("Maison individuelle"), Some(HomeClass::House));
         assert_eq!(home_class("Local commercial"), None);
+    }
+
+    #[test]
+    fn offers_are_read_from_codes_and_words_that_fill_the_cell() {
+        let sales = ["V", "vte", "Vente", "À vendre", "Sale"];
+        assert_eq!(sales.map(offer), [Some("OFFER_BUY"); 5]);
+        let rentals = ["L", "LOC.", "Loc", "à louer", "Rental"];
+        assert_eq!(rentals.map(offer), [Some("OFFER_RENT"); 5]);
+        assert_eq!(
+            ["", "L'appartement", "1", "vente ou location"].map(offer),
+            [None; 4]
+        );
     }
 
     #[test]

@@ -91,6 +91,21 @@ fn a_flat_with_its_cellar_is_one_flat() {
 }
 
 #[test]
+fn of_two_columns_with_one_name_the_first_is_read_and_the_other_reported() {
+    let header = GEO
+        .trim_end()
+        .replace("id_parcelle,", "id_parcelle,Valeur_Fonciere,");
+    let row = "m1,2023-01-05,000001,Vente,208000,30,B,RUE THIERS,83200,83137,Toulon,83137000CY0616,1,,404,78.46,2,\
+               Appartement,81,4,,,5.9,43.1";
+    let (records, report) = dvf(&format!("{header}\n{row}\n"));
+    assert_eq!(records[0]["price_eur"], 208_000.0);
+    assert_eq!(
+        report.files[0].reading.columns_unused,
+        ["Valeur_Fonciere (2)"]
+    );
+}
+
+#[test]
 fn a_house_repeated_for_each_of_its_lands_is_one_house() {
     let (records, _) = geo(&[
         "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,,,0,Maison,100,5,S,400,5.2,46.2",

@@ -26,6 +26,7 @@ use toise_input::{quantity, words};
 const SEPARATOR: &str = "|";
 /// Field of the class.
 const CLASS: &str = "type";
+const OFFER: &str = "offer.type";
 /// Maximum length of a pattern, bytes.
 const PATTERN_BYTES_MAX: usize = 1_000;
 /// Maximum size of a compiled pattern, bytes.
@@ -501,10 +502,16 @@ impl ValueRule {
                         .then(|| words::asset_class(text))
                         .flatten()
                 };
+                let offer = || {
+                    (self.field.name == OFFER)
+                        .then(|| words::offer(text))
+                        .flatten()
+                };
                 findings
                     .get(&self.field.name)
                     .cloned()
                     .or_else(|| class().map(|class| json!(class.name())))
+                    .or_else(|| offer().map(|offer| json!(offer)))
             }
         }
     }

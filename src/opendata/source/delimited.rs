@@ -1,10 +1,12 @@
 //! Reads CSV and similar formats. The delimiter is detected from the header line. A row with a different number of
 //! cells than the header, or bytes that are not UTF-8, stop the reader with an error. Takes about 1.5 µs per DVF row.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::sync::Arc;
 
 use super::block::{Block, Header};
+use super::cell::plain_name;
 use super::{BlockReader, Error, SourceLocation};
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 use toise_input::SharedForm;
@@ -43,8 +45,8 @@ impl<R: Read> DelimitedReader<R> {
             .map_err(|reason| Error::malformed(SourceLocation::line(name, 1), reason))?;
         let names = names
             .iter()
-            .map(|cell| cell.trim_start_matches('\u{feff}').trim().to_owned())
-            .collect();
+            .map(|cell| cell.trim_start_matches('\u{feff}').trim().to_owned());
+        let names = numbered(names);
         Ok(Self {
             rows,
             ends,
@@ -54,6 +56,22 @@ impl<R: Read> DelimitedReader<R> {
             begun: false,
         })
     }
+}
+
+/// Adds a number to names that are there more than once: `price`, `price (2)`. So the first column has the name, and the
+/// report lists the others as not used.
+fn numbered(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut counts: HashMap<String, u32> = HashMap::new();
+    names
+        .map(|name| {
+            let count = counts.entry(plain_name(&name)).or_default();
+            *count += 1;
+            match *count {
+                count if count > 1 && !name.is_empty() => format!("{name} ({count})"),
+                _ => name,
+            }
+        })
+        .collect()
 }
 
 impl<R: Read> BlockReader for DelimitedReader<R> {
