@@ -98,9 +98,9 @@ fn of_two_columns_with_one_name_the_first_is_read_and_the_other_reported() {
     let row = "m1,2023-01-05,000001,Vente,208000,30,B,RUE THIERS,83200,83137,Toulon,83137000CY0616,1,,404,78.46,2,\
                Appartement,81,4,,,5.9,43.1";
     let (records, report) = dvf(&format!("{header}\n{row}\n"));
-    assert_eq!(records[0]["price_eur"], 208_000.0);
+    assert_eq!(records[0]["price_eur"], 208_000);
     assert_eq!(
-        report.files[0].reading.columns_unused,
+        report.files[0].read.reading.columns_unused,
         ["Valeur_Fonciere (2)"]
     );
 }

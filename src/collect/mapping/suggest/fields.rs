@@ -9,11 +9,12 @@ use super::draft::{Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
 use toise_contract::columns::{IDENTIFIER, folded};
 
+const PRICE: &str = "currentPrice.value";
 /// Fields that are read from one column each, with their conversion.
 const PLAIN: [(&str, Option<&str>); 33] = [
     ("title", None),
     ("description", Some("html")),
-    ("currentPrice.value", Some("amount")),
+    (PRICE, Some("amount")),
     ("currentPrice.valuePerArea", Some("amount")),
     ("habitation.surface.total", None),
     ("land.surface", None),
@@ -84,11 +85,15 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
             .iter()
             .filter_map(|(field, reading)| file.plain(field, *reading)),
     );
-    let price = drafts
-        .iter()
-        .find(|draft| draft.field == "currentPrice.value");
-    let offers = file.offers(price);
-    drafts.extend(offers);
+    let price = drafts.iter().position(|draft| draft.field == PRICE);
+    if let Some(price) = price {
+        let offers = file.offers(Some(&drafts[price]));
+        let rents = file.rents(&drafts[price]);
+        drafts.splice(price + 1..price + 1, rents);
+        drafts.extend(offers);
+    } else {
+        drafts.extend(file.offers(None));
+    }
     drafts.extend(file.places());
     for field in ["firstSeenAt", "lastSeenAt"] {
         drafts.extend(file.date(field));
@@ -140,6 +145,18 @@ impl Sampled<'_> {
         };
         let found = known.into_iter().next().or_else(by_part);
         found.filter(|draft| draft.read > 0)
+    }
+
+    /// Drafts further columns of prices, for rows without a value in the first: the rents of a file of sales and rentals.
+    fn rents(&self, price: &Draft) -> Vec<Draft> {
+        let mut prices = vec![price.clone()];
+        for column in self.of(PRICE) {
+            if !price.columns.contains(&column.path) {
+                let draft = Draft::new(PRICE).from(&[&column.path]).with("as", "amount");
+                self.push_if_it_adds(draft.tried(self.rows, column.filled, 1.0), &mut prices);
+            }
+        }
+        prices.split_off(1)
     }
 
     /// Drafts how adverts are identified: by their URL, by an identifier, else by their content.

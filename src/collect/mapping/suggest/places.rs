@@ -6,7 +6,9 @@ use serde_json::Value;
 use super::draft::{CONFIDENCE_MIN, Draft};
 use super::fields::{FALLBACK_MIN, Sampled, covered};
 use super::profile::ColumnProfile;
-use toise_contract::columns::{ARRONDISSEMENT, LATITUDE, LONGITUDE, PLACE};
+use toise_contract::columns::{
+    ADDRESS, ARRONDISSEMENT, LATITUDE, LONGITUDE, PLACE, STREET, STREET_PARTS, meaning,
+};
 
 /// Pattern of a town's name, without a postal code or department number after it.
 const TOWN: &str = r"^((?:Paris|Lyon|Marseille) \d+\S*|[^\d(,]+?)\s*(?:[\d(,].*)?$";
@@ -27,7 +29,7 @@ impl Sampled<'_> {
         let postal = self.of("location.postalCode");
         let texts = [
             PLACE,
-            "location.address",
+            ADDRESS,
             "location.city",
             ARRONDISSEMENT,
             "location.district",
@@ -63,9 +65,8 @@ impl Sampled<'_> {
             self.push_if_it_adds(draft.tried(self.rows, column.filled, 1.0), &mut cities);
         }
         drafts.extend(cities);
-        for (field, reading) in [("location.department", None), ("location.address", None)] {
-            drafts.extend(self.plain(field, reading));
-        }
+        drafts.extend(self.plain("location.department", None));
+        drafts.extend(self.address());
         if let (Some(latitude), Some(longitude)) =
             (self.of(LATITUDE).first(), self.of(LONGITUDE).first())
         {
@@ -79,9 +80,43 @@ impl Sampled<'_> {
         drafts
     }
 
+    /// Drafts the address, from one column or, if that is only the street, from it and the columns with the other parts of
+    /// the line.
+    fn address(&self) -> Option<Draft> {
+        let parts = STREET_PARTS.map(|part| {
+            let columns = self.columns.iter().filter(|column| column.is_nameable);
+            let named = columns.filter(|column| column.filled > 0);
+            let ranked = named.filter_map(|column| {
+                let found = meaning(&column.path).filter(|found| found.field == part)?;
+                Some((found.rank, column))
+            });
+            let best = ranked.min_by_key(|(rank, _)| *rank);
+            best.map(|(_, column)| (part, column))
+        });
+        let parts: Vec<(&str, &ColumnProfile)> = parts.into_iter().flatten().collect();
+        let best = self.of(ADDRESS).first().copied();
+        let street = parts.iter().find(|(part, column)| {
+            *part == STREET && best.is_some_and(|best| best.path == column.path)
+        });
+        let Some((_, street)) = street.filter(|_| parts.len() > 1) else {
+            return self.plain(ADDRESS, None);
+        };
+        let cells = parts.iter().map(|(part, column)| match *part {
+            STREET => format!("{{{}}}", column.path),
+            _ => format!("{{{}?}}", column.path),
+        });
+        let template = cells.collect::<Vec<_>>().join(" ");
+        let paths: Vec<&str> = parts
+            .iter()
+            .map(|(_, column)| column.path.as_str())
+            .collect();
+        let draft = Draft::new(ADDRESS).of(&paths).with("template", &template);
+        Some(draft.tried(self.rows, street.filled, 1.0)).filter(|draft| draft.read > 0)
+    }
+
     /// Adds a further source of a field if it reads enough rows that the others miss. If it is certain, one such row is
     /// enough.
-    fn push_if_it_adds(&self, mut draft: Draft, drafts: &mut Vec<Draft>) {
+    pub(super) fn push_if_it_adds(&self, mut draft: Draft, drafts: &mut Vec<Draft>) {
         let before = covered(drafts, self.rows);
         let both = [drafts.as_slice(), std::slice::from_ref(&draft)].concat();
         let adds = covered(&both, self.rows) - before;

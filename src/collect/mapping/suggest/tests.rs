@@ -117,6 +117,34 @@ fn an_identifier_makes_stable_addresses_and_a_price_between_rent_and_sale_is_lef
 }
 
 #[test]
+fn the_parts_of_an_address_are_joined_and_rents_stand_in_for_prices() {
+    let file = file(
+        "agence",
+        &[
+            "Réf;Transaction;Type;Prix;Loyer;Surface;N° rue;Indice répétition;Rue;Code postal;Ville",
+            "A1;V;Appartement;170 000;;23;12;bis;rue des Lilas;83000;Toulon",
+            "A2;L;Appartement;;650;31;4;;avenue Foch;83000;Toulon",
+            "A3;V;Maison;320 000;;95;;;chemin du Fort;83000;Toulon",
+            "A4;L;Appartement;;720;40;7;;rue des Lilas;83000;Toulon",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let adverts = adverts(&file, &suggestion);
+    let of = |advert: usize, pointer: &str| adverts[advert].pointer(pointer).cloned();
+    let lines = [0, 1, 2].map(|advert| of(advert, "/location/address").unwrap_or_default());
+    assert_eq!(
+        lines,
+        ["12 bis rue des Lilas", "4 avenue Foch", "chemin du Fort"],
+        "{}",
+        suggestion.text
+    );
+    for (advert, price, offer) in [(0, 170_000.0, "OFFER_BUY"), (1, 650.0, "OFFER_RENT")] {
+        assert_eq!(of(advert, "/currentPrice/value"), Some(json!(price)));
+        assert_eq!(of(advert, "/offer/type"), Some(json!(offer)));
+    }
+}
+
+#[test]
 fn an_address_is_one_page_whatever_its_column_is_called_and_not_a_list_of_pictures() {
     let file = file(
         "chateaux",
