@@ -44,7 +44,7 @@ const PLACE: [&str; FOLDS] = ["place-0.json", "place-1.json"];
 const RESIDUAL: &str = "gap.json";
 const WIDTH: &str = "width.json";
 /// Format version that this code writes and reads.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 /// Rows written or read per batch.
 const BATCH_ROWS: usize = 65_536;
 /// Class names in the files, by class number.
