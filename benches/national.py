@@ -170,7 +170,7 @@ class National:
         return [results.row("publication for replicas", *figures)]
 
     def requests(self):
-        service = Service(self.toise, self.data)
+        service = Service(self.toise, self.data, scopes="search,geocoding,ai,analytics,sql")
         try:
             rows = [results.row("start of the server", results.figure(service.start_seconds, "s"))]
             for name, method, path, bodies in self.questions(service):
@@ -201,7 +201,7 @@ class National:
                  for one in chance.sample(addresses, count)]
         valued = [{
             "location": {"locationCoordinate": {"location": [home["longitude"], home["latitude"]]}},
-            "habitation": {"surface": {"total": home["surface_m2"]}, "roomCount": home["room_count"]},
+            "habitation": {"surface": {"total": home["surface_m2"]}, "roomCount": home["room_count"], "bedroomCount": 1},
             "type": "CLASS_HOUSE" if home["type"] == "Maison" else "CLASS_FLAT", "offer": {"type": "OFFER_BUY"},
         } for home in homes]
         places = [chance.choice(communes)["insee_code"] for _ in range(count)]
@@ -209,7 +209,7 @@ class National:
         sql("select 1")
         return [
             ("an address", "GET", lambda text: "/geocoding/search?" + urllib.parse.urlencode({"q": text}), texts),
-            ("an estimate", "POST", lambda _: "/v2/protected/estimate/property", valued),
+            ("an estimate", "POST", lambda _: "/v2/protected/estimate/property/lite", valued),
             ("median price of a commune, SQL", "POST", lambda _: "/v2/protected/sql",
              [{"query": median.format(place)} for place in places]),
         ]

@@ -12,9 +12,11 @@ import time
 class Service:
     """A server that runs until it is stopped."""
 
-    def __init__(self, toise, data, *flags):
+    def __init__(self, toise, data, *flags, scopes=None):
+        """`flags` are those of `toise serve`; `scopes` are those of the key, separated by commas, or the usual ones."""
         key = subprocess.run(
-            [toise, "keys", "create", "--kind", "production", "--rate", "100000", "--json", "--data", str(data)],
+            [toise, "keys", "create", "--kind", "production", "--rate", "100000", "--json", "--data", str(data),
+             *(["--scopes", scopes] if scopes else [])],
             check=True, capture_output=True, text=True,
         )
         self.headers = {"x-api-key": json.loads(key.stdout)["key"], "content-type": "application/json"}

@@ -11,11 +11,9 @@ impl BoostedTrees {
     /// training rows. They sum to the prediction.
     pub fn attribute(&self, row: &[f32]) -> Vec<f64> {
         let mut parts = vec![0.0; self.features + 1];
-        let mut steps = Vec::new();
-        let mut weights = Vec::new();
-        let mut mean = f64::from(self.base);
+        parts[self.features] = self.mean;
+        let (mut steps, mut weights) = (Vec::new(), Vec::new());
         for tree in &self.trees {
-            mean += tree.mean();
             let mut walk = Walk {
                 tree,
                 row,
@@ -25,7 +23,6 @@ impl BoostedTrees {
             };
             walk.visit(0, 0..0, Step::ROOT);
         }
-        parts[self.features] = mean;
         parts
     }
 }
@@ -64,23 +61,23 @@ fn add_last(path: &mut [Step]) {
     }
 }
 
-/// Computes the weights of the sets without the feature at `index`.
-fn weights_without(path: &[Step], index: usize, weights: &mut Vec<f64>) {
-    let last = path.len() - 1;
+/// Computes the weights of the sets without the feature at `index`, from the largest sets to the empty one. This undoes
+/// [`add_last`] for that feature.
+fn weights_without(path: &[Step], index: usize) -> impl Iterator<Item = f64> {
     let Step { known, unknown, .. } = path[index];
-    let divisor = path.len() as f64;
-    let mut next = path[last].weight;
-    weights.clear();
-    weights.resize(last, 0.0);
-    for at in (0..last).rev() {
-        let share = unknown * (last - at) as f64 / divisor;
+    let (last, rest) = path.split_last().unwrap_or((&Step::ROOT, &[]));
+    let length = path.len() as f64;
+    let mut next = last.weight;
+    rest.iter().enumerate().rev().map(move |(at, step)| {
+        let share = unknown / length * (rest.len() - at) as f64;
         if known == 0.0 {
-            weights[at] = path[at].weight / share;
-        } else {
-            weights[at] = next * divisor / ((at + 1) as f64 * known);
-            next = path[at].weight - weights[at] * share;
+            return step.weight / share;
         }
-    }
+        // `known` is 1: a row follows a path or not.
+        let weight = next * (length / (at + 1) as f64);
+        next = step.weight - weight * share;
+        weight
+    })
 }
 
 /// A walk over all nodes of a tree.
@@ -112,9 +109,10 @@ impl Walk<'_> {
         if let Some(at) = path.iter().position(|step| step.feature == Some(feature)) {
             // The feature is already on the path. It is one member of a set, however often it is used.
             earlier = path[at];
-            weights_without(path, at, self.weights);
+            self.weights.clear();
+            self.weights.extend(weights_without(path, at));
             self.steps.remove(start + at);
-            for (step, weight) in self.steps[start..].iter_mut().zip(&*self.weights) {
+            for (step, weight) in self.steps[start..].iter_mut().rev().zip(&*self.weights) {
                 step.weight = *weight;
             }
         }
@@ -141,8 +139,7 @@ impl Walk<'_> {
         let path = &self.steps[start..];
         for (at, step) in path.iter().enumerate() {
             if let Some(feature) = step.feature {
-                weights_without(path, at, self.weights);
-                let weight: f64 = self.weights.iter().sum();
+                let weight: f64 = weights_without(path, at).sum();
                 self.parts[feature] += weight * (step.known - step.unknown) * f64::from(value);
             }
         }

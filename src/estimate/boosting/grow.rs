@@ -7,9 +7,8 @@ use rayon::prelude::*;
 use toise_base::splitmix::{self, SplitMix64};
 
 use super::bins::{BinnedRows, MISSING, SLOTS};
-use super::forest::Forest;
 use super::tree::{Node, Tree};
-use super::{BoostedTrees, Direction, TrainingMatrix, TreeSettings};
+use super::{BoostedTrees, DEPTH_MAX, Direction, FEATURES_MAX, TrainingMatrix, TreeSettings};
 use crate::error::Error;
 
 /// Share of rows drawn for each tree.
@@ -110,17 +109,23 @@ impl BoostedTrees {
     /// Grows trees. The result does not depend on the number of threads.
     ///
     /// # Errors
-    /// There are no rows.
+    /// There are no rows, or too many features, or the trees are too deep.
     pub fn grow(rows: TrainingMatrix, settings: &TreeSettings) -> Result<Self, Error> {
         let TrainingMatrix {
             values,
             labels,
             weights,
         } = rows;
+        let features = settings.directions.len();
         if labels.is_empty() {
             return Err(Error::Trees("no rows to learn from".to_owned()));
         }
-        let features = settings.directions.len();
+        if features > FEATURES_MAX || settings.depth > DEPTH_MAX {
+            return Err(Error::Trees(format!(
+                "{features} features and a depth of {}, at most {FEATURES_MAX} and {DEPTH_MAX} are possible",
+                settings.depth
+            )));
+        }
         let binned = BinnedRows::new(&values, features);
         drop(values);
         let base = weighted_quantile(&labels, &weights, settings.quantile);
@@ -148,13 +153,7 @@ impl BoostedTrees {
                 });
             trees.push(tree.tree);
         }
-        Ok(Self {
-            base,
-            quantile: settings.quantile,
-            features,
-            forest: Forest::new(&trees),
-            trees,
-        })
+        Ok(Self::new(base, settings.quantile, features, trees))
     }
 }
 

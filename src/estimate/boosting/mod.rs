@@ -16,6 +16,11 @@ mod xgboost;
 use forest::Forest;
 use tree::Tree;
 
+/// Maximum number of features.
+pub const FEATURES_MAX: usize = 64;
+/// Maximum depth of a tree.
+pub const DEPTH_MAX: usize = 15;
+
 /// How a prediction may change with a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -34,7 +39,7 @@ pub struct TreeSettings {
     pub quantile: f32,
     /// Number of trees.
     pub trees: usize,
-    /// Maximum depth of a tree.
+    /// Maximum depth of a tree, at most [`DEPTH_MAX`].
     pub depth: usize,
     /// Learning rate: the share of each fitted step that is taken.
     pub rate: f64,
@@ -43,7 +48,7 @@ pub struct TreeSettings {
     /// Whether to grow extra trees: a node tries one random threshold per feature instead of all (Geurts, Ernst and
     /// Wehenkel 2006). The sum of many such trees is smoother than that of trees split at the best thresholds.
     pub extra_trees: bool,
-    /// Monotonicity constraint of each feature.
+    /// Monotonicity constraint of each feature; at most [`FEATURES_MAX`] features.
     pub directions: Vec<Direction>,
     /// Random seed; equal seeds grow equal trees.
     pub seed: u64,
@@ -81,9 +86,23 @@ pub struct BoostedTrees {
     trees: Vec<Tree>,
     /// The same trees for predictions.
     forest: Forest,
+    /// The mean prediction over the training rows.
+    mean: f64,
 }
 
 impl BoostedTrees {
+    fn new(base: f32, quantile: f32, features: usize, trees: Vec<Tree>) -> Self {
+        let means = trees.iter().map(Tree::mean);
+        Self {
+            base,
+            quantile,
+            features,
+            mean: f64::from(base) + means.sum::<f64>(),
+            forest: Forest::new(&trees),
+            trees,
+        }
+    }
+
     /// Predicts one row, which has a value or NaN for each feature.
     pub fn predict(&self, row: &[f32]) -> f64 {
         f64::from(self.base) + self.forest.sum(row)

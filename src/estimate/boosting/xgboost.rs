@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::BoostedTrees;
-use super::forest::Forest;
 use super::tree::{Node, Tree};
+use super::{BoostedTrees, DEPTH_MAX, FEATURES_MAX};
 use crate::error::Error;
 
 /// Version of the format.
@@ -164,21 +163,16 @@ impl BoostedTrees {
             ..
         } = document.learner;
         let features = learner_model_param.num_feature.parse();
-        let features = features.map_err(|_| wrong("num_feature"))?;
+        let features = features.ok().filter(|features| *features <= FEATURES_MAX);
+        let features = features.ok_or_else(|| wrong("num_feature"))?;
         let trees = gradient_booster.model.trees.iter();
         let trees: Vec<Tree> = trees
             .map(|tree| tree.read(features))
             .collect::<Result<_, _>>()?;
-        Ok(Self {
-            base: only_number(&learner_model_param.base_score, "base_score")?,
-            quantile: only_number(
-                &objective.quantile_loss_param.quantile_alpha,
-                "quantile_alpha",
-            )?,
-            features,
-            forest: Forest::new(&trees),
-            trees,
-        })
+        let base = only_number(&learner_model_param.base_score, "base_score")?;
+        let quantile = &objective.quantile_loss_param.quantile_alpha;
+        let quantile = only_number(quantile, "quantile_alpha")?;
+        Ok(Self::new(base, quantile, features, trees))
     }
 }
 
@@ -240,7 +234,7 @@ impl StoredTree {
             self.loss_changes.len(),
             self.sum_hessian.len(),
         ];
-        if count == 0 || lengths.iter().any(|length| *length != count) {
+        if count == 0 || count >= 2 << DEPTH_MAX || lengths.iter().any(|length| *length != count) {
             return Err(wrong("trees"));
         }
         let node = |index: usize| {
