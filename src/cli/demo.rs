@@ -32,8 +32,9 @@ const ADVERTS: u64 = 30_000;
 const LOOPBACK: &str = "127.0.0.1";
 /// Divisor of these counts for a small demo.
 const SMALL: u64 = 100;
-/// Seed of the demo. Every demo has the same data, except for the identifiers of adverts and properties.
+/// Seed of the demo. Every demo of one day has the same data, except for the identifiers of adverts and properties.
 const SEED: u64 = 1;
+const DAY_S: i64 = 86_400;
 
 /// Arguments of `demo`.
 #[derive(Args, Debug)]
@@ -103,7 +104,12 @@ fn generate_data(common: &Common, sales: u64, diagnostics: u64, adverts: u64) ->
     let addresses = import_home_addresses(data, &requests, progress)?;
     index::rebuild(data, &|_| {})?;
     eprintln!("generated and indexed the {addresses} addresses of these homes");
-    let request = AdvertsRequest::new(adverts, SEED, DistortionLevel::Middle);
+    let now_s = Clock::system().now().timestamp();
+    let request = AdvertsRequest {
+        // The latest adverts are of yesterday, so that searches for new ones and previews of alerts find some.
+        until_s: now_s - now_s.rem_euclid(DAY_S),
+        ..AdvertsRequest::new(adverts, SEED, DistortionLevel::Middle)
+    };
     let identity = Portals::load(data)?.identity();
     let contours = contours::kept(data);
     let filled = generate_into_listings(data, request, contours.as_deref(), &identity, progress)?;

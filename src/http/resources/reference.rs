@@ -93,13 +93,16 @@ const INITIALIZER: &str = "swagger-initializer.js";
 const TITLE_SHIPPED: &str = "<title>Swagger UI</title>";
 const TITLE: &str = "<title>toise</title>";
 
-/// The opening tag of the body, and its replacement with a link to the guide.
+/// The opening tag of the body, and its replacement with links to the console and the guide.
 const BODY_SHIPPED: &str = "<body>";
 const BODY: &str = "<body>\n    <p style=\"margin: 0; padding: .8em 1.5em; font-family: sans-serif\">\
-    <a href=\"./guide/\">Guide</a></p>";
+    <a href=\"../console/\">Console</a> &nbsp; <a href=\"./guide/\">Guide</a></p>";
 
-/// The link to the guide as written in the page served at [`FILES_PREFIX`].
-const GUIDE_LINK: &str = "\"./guide/\"";
+/// Links in the page served at [`FILES_PREFIX`], and in the one at [`PAGE_PATH`].
+const LINKS: [(&str, &str); 2] = [
+    ("\"../console/\"", "\"console/\""),
+    ("\"./guide/\"", "\"docs/guide/\""),
+];
 
 /// Every file, each digested once.
 static SHIPPED: LazyLock<Vec<DocsFile>> = LazyLock::new(|| {
@@ -125,7 +128,7 @@ fn load(name: &'static str, config: &Arc<Config<'static>>) -> Option<DocsFile> {
         }
     };
     let bytes = match name {
-        INDEX => Bytes::from(with_title_and_guide_link(&shipped.bytes)),
+        INDEX => Bytes::from(with_title_and_links(&shipped.bytes)),
         _ => Bytes::from(shipped.bytes.into_owned()),
     };
     let cache = if name == INDEX || name == INITIALIZER {
@@ -136,7 +139,7 @@ fn load(name: &'static str, config: &Arc<Config<'static>>) -> Option<DocsFile> {
     DocsFile::new(name, &shipped.content_type, cache, bytes)
 }
 
-fn with_title_and_guide_link(page: &[u8]) -> String {
+fn with_title_and_links(page: &[u8]) -> String {
     String::from_utf8_lossy(page)
         .replace(TITLE_SHIPPED, TITLE)
         .replacen(BODY_SHIPPED, BODY, 1)
@@ -151,7 +154,9 @@ static PAGE: LazyLock<Option<DocsFile>> = LazyLock::new(|| {
             page = page.replace(&link, &format!("\"docs/{name}\""));
         }
     }
-    let page = page.replace(GUIDE_LINK, "\"docs/guide/\"");
+    for (link, replacement) in LINKS {
+        page = page.replace(link, replacement);
+    }
     DocsFile::new(INDEX, "text/html", PAGE_CACHE, Bytes::from(page))
 });
 
@@ -192,16 +197,17 @@ mod tests {
             .flat_map(|attribute| page.split(attribute).skip(1))
             .map(|rest| rest.split('"').next().unwrap())
             .map(|link| format!("{folder}{}", link.trim_start_matches("./")))
+            .map(|link| link.replace("/docs/../", "/"))
             .collect()
     }
 
     #[test]
     fn the_page_loads_only_files_that_are_served_with_and_without_the_slash() {
         for path in ["/docs", "/docs/"] {
-            let (guide, mut files): (Vec<_>, Vec<_>) = loaded(path)
+            let (pages, mut files): (Vec<_>, Vec<_>) = loaded(path)
                 .into_iter()
                 .partition(|link| link.ends_with('/'));
-            assert_eq!(guide, ["/docs/guide/"], "{path}");
+            assert_eq!(pages, ["/console/", "/docs/guide/"], "{path}");
             assert_eq!(files.len(), FILES.len(), "{files:?}");
             for file in &files {
                 assert_eq!(get(file).status(), 200, "{path} loads {file}");
