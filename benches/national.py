@@ -26,6 +26,8 @@ from service import Service, percentile  # noqa: E402
 SALES, DIAGNOSTICS, ADDRESSES, ADVERTS = 20_000_000, 15_000_000, 26_000_000, 3_000_000
 # Rows of a bulk file, and requests of each kind over HTTP.
 BULK_ROWS, REQUESTS, WARM_UP = 1_000_000, 300, 20
+# The step that sends requests.
+ASKING = "requests"
 # Seconds between two looks at the disk.
 DISK_SECONDS = 0.5
 
@@ -218,20 +220,29 @@ class National:
         for file in self.files.iterdir():
             file.unlink()
 
+    def clean(self):
+        """Deletes the data, and the finished steps with it. Results of a comparison stay."""
+        for folder in (self.data, self.files):
+            shutil.rmtree(folder)
+        self.state.unlink()
+
     def compare_search(self, rounds):
-        """Runs the comparison with DuckDB, which writes its own results."""
+        """Runs the comparison with DuckDB, which writes its own results. Those of a part of the country stay in the
+        folder."""
         command = [sys.executable, HERE / "versus" / "run.py", "--toise", self.toise, "--data", self.data,
                    "--rows", str(self.sales), "--rounds", str(rounds)]
-        if subprocess.run([str(part) for part in command]).returncode:
+        other = {} if self.sales == SALES else {results.FOLDER_VARIABLE: str(self.folder)}
+        if subprocess.run([str(part) for part in command], env={**os.environ, **other}).returncode:
             sys.exit("the comparison with DuckDB failed")
         return []
 
     def run(self, rounds):
+        """Runs the steps that are not done. Returns the rows of the work, and those of the requests."""
         steps = [
             ("import sales", self.import_sales, 12), ("import diagnostics", self.import_diagnostics, 30),
             ("match in bulk", self.match, 1), ("import addresses", self.import_addresses, 15),
             ("make adverts", self.make_adverts, 12), ("compact", self.compact, 3), ("train", self.train, 20),
-            ("estimate in bulk", self.estimate, 1), ("geocode in bulk", self.geocode, 1), ("requests", self.requests, 2),
+            ("estimate in bulk", self.estimate, 1), ("geocode in bulk", self.geocode, 1), (ASKING, self.requests, 2),
             ("search beside DuckDB", lambda: self.compare_search(rounds), 15), ("backup", self.backup, 3),
             ("publish", self.publish, 3),
         ]
@@ -249,21 +260,23 @@ class National:
             self.done[name] = work()
             spent, planned = spent + time.perf_counter() - started, planned + minutes
             self.state.write_text(json.dumps(self.done, indent=1))
-        return [row for name, _, _ in steps for row in self.done[name]]
+        work = [row for name, *_ in steps if name != ASKING for row in self.done[name]]
+        return work, self.done[ASKING]
 
 
 def main():
     options = arguments()
     run = National(options)
-    rows = run.run(options.rounds)
-    for row in rows:
+    work, asked = run.run(options.rounds)
+    for row in work + asked:
         figures = (f"{one.get('name', '')} {one['statistic']} {one['value']:,.1f} {one['unit']}" for one in row["figures"])
         print(f"{row['id']:46}", "; ".join(figures))
-    name = results.published_name("national", f"{options.percent:g}", "100")
     sizes = {"sales": run.sales, "diagnostics": run.diagnostics, "addresses": run.addresses, "adverts": run.adverts}
-    results.write(name, f"benches/national.sh {options.percent:g}", rows, sizes)
+    for name, rows in (("national", work), ("national-requests", asked)):
+        name = results.published_name(name, f"{options.percent:g}", "100")
+        results.write(name, f"benches/national.sh {options.percent:g}", rows, sizes)
     if not options.keep:
-        shutil.rmtree(run.folder)
+        run.clean()
 
 
 main()

@@ -34,6 +34,7 @@ const LOOPBACK: &str = "127.0.0.1";
 const SMALL: u64 = 100;
 /// Seed of the demo. Every demo of one day has the same data, except for the identifiers of adverts and properties.
 const SEED: u64 = 1;
+/// Seconds of a day.
 const DAY_S: i64 = 86_400;
 
 /// Arguments of `demo`.
@@ -106,7 +107,7 @@ fn generate_data(common: &Common, sales: u64, diagnostics: u64, adverts: u64) ->
     eprintln!("generated and indexed the {addresses} addresses of these homes");
     let now_s = Clock::system().now().timestamp();
     let request = AdvertsRequest {
-        // The latest adverts are of yesterday, so that searches for new ones and previews of alerts find some.
+        // The latest adverts date from yesterday, so that searches for new ones and previews of alerts find some.
         until_s: now_s - now_s.rem_euclid(DAY_S),
         ..AdvertsRequest::new(adverts, SEED, DistortionLevel::Middle)
     };

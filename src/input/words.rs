@@ -183,15 +183,15 @@ pub fn asset_class(cell: &str) -> Option<AssetClass> {
         .or_else(|| is_room_count(&word).then_some(AssetClass::Flat))
 }
 
-/// Reads the offer in a cell that is one word or code of a column of transactions: `V`, `LOC`, `à vendre`, `Rental`.
-/// Returns its name in the contract.
+/// Reads the offer from a cell that holds nothing else: `VTE`, `Loc.`, `à vendre`, `Rental`. Returns its name in the
+/// contract.
 pub fn offer(cell: &str) -> Option<&'static str> {
     let cell = cell.trim().trim_end_matches('.').to_lowercase();
     let cell: String = cell.chars().map(without_accent).collect();
     let has = |words: &str| words.split('|').any(|word| word == cell);
-    if has("v|vte|vente|ventes|a vendre|achat|buy|sale|for sale|sell") {
+    if has("vte|vente|ventes|a vendre|achat|buy|sale|for sale|sell") {
         Some("OFFER_BUY")
-    } else if has("l|loc|location|locations|a louer|rent|rental|for rent|to rent|let") {
+    } else if has("loc|location|locations|a louer|rent|rental|for rent|to rent|let") {
         Some("OFFER_RENT")
     } else {
         None
@@ -258,12 +258,12 @@ mod tests {
 
     #[test]
     fn offers_are_read_from_codes_and_words_that_fill_the_cell() {
-        let sales = ["V", "vte", "Vente", "À vendre", "Sale"];
+        let sales = ["VTE", "vte", "Vente", "À vendre", "Sale"];
         assert_eq!(sales.map(offer), [Some("OFFER_BUY"); 5]);
-        let rentals = ["L", "LOC.", "Loc", "à louer", "Rental"];
+        let rentals = ["LOC.", "Loc", "Location", "à louer", "Rental"];
         assert_eq!(rentals.map(offer), [Some("OFFER_RENT"); 5]);
         assert_eq!(
-            ["", "L'appartement", "1", "vente ou location"].map(offer),
+            ["", "V", "L'appartement", "vente ou location"].map(offer),
             [None; 4]
         );
     }

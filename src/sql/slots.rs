@@ -17,7 +17,7 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(10);
 /// Number of remembered keys above which those without queries are forgotten.
 const KEYS_MAX: usize = 10_000;
 
-/// The slots of one key.
+/// The slots of one key, and how many it may have.
 #[derive(Clone, Debug)]
 struct KeyLimits {
     running: Arc<Semaphore>,
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_key_has_its_own_turns_and_waits_for_no_other() {
+    async fn a_key_has_its_own_slots_and_waits_for_no_other() {
         let slots = KeySlots::default();
         let (one, other) = (Uuid::now_v7(), Uuid::now_v7());
         let held = slots.acquire(one, 1).await.unwrap();

@@ -171,9 +171,12 @@ async fn every_operation_with_a_json_body_has_an_example_that_is_valid() {
             assert!(!example.is_null(), "{id} has no example");
             let path = path
                 .split('/')
-                .map(|part| match part.starts_with('{') {
-                    true => "0193a5b0-0000-7000-8000-000000000000",
-                    false => part,
+                .map(|part| {
+                    if part.starts_with('{') {
+                        "0193a5b0-0000-7000-8000-000000000000"
+                    } else {
+                        part
+                    }
                 })
                 .collect::<Vec<_>>()
                 .join("/");

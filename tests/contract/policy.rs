@@ -36,9 +36,12 @@ async fn status(service: &Service, endpoint: &Endpoint, key: Option<&str>, id: U
     let path: Vec<String> = endpoint
         .path
         .split('/')
-        .map(|segment| match segment.starts_with('{') {
-            true => id.to_string(),
-            false => segment.to_owned(),
+        .map(|segment| {
+            if segment.starts_with('{') {
+                id.to_string()
+            } else {
+                segment.to_owned()
+            }
         })
         .collect();
     let body = if endpoint.path.ends_with("/replay") {

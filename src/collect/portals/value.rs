@@ -26,6 +26,7 @@ use toise_input::{quantity, words};
 const SEPARATOR: &str = "|";
 /// Field of the class.
 const CLASS: &str = "type";
+/// The field of the offer.
 const OFFER: &str = "offer.type";
 /// Maximum length of a pattern, bytes.
 const PATTERN_BYTES_MAX: usize = 1_000;

@@ -36,7 +36,7 @@ struct Step {
     unknown: f64,
     /// 1 if the explained row follows the path, 0 otherwise.
     known: f64,
-    /// Weight of all sets of features on the path that have as many members as steps precede this one.
+    /// Total weight of the subsets of the path's features whose size is the index of this step.
     weight: f64,
 }
 

@@ -1,5 +1,5 @@
 //! All trees in one array, for fast predictions: several trees are walked side by side, so that the processor does not
-//! wait for the memory of one node after another, and without branches that it would have to guess.
+//! wait for the memory of one node after another, and without branches that it would have to predict.
 
 use super::FEATURES_MAX;
 use super::tree::Tree;
@@ -41,7 +41,7 @@ impl Forest {
         };
         for tree in trees {
             forest.roots.push(forest.steps.len());
-            for (index, node) in (0u16..).zip(&tree.nodes) {
+            for (node, index) in tree.nodes.iter().zip(0u16..) {
                 let further = if node.missing_left {
                     0
                 } else {
@@ -109,8 +109,8 @@ impl Forest {
                 let step = self.steps[root + usize::from(*node)];
                 // The remainder changes nothing; it shows the compiler that the index is valid.
                 let value = values[usize::from(step.value) % VALUES];
-                let goes_right = !(value < step.threshold);
-                *node = step.left.wrapping_add(u16::from(goes_right));
+                let goes_left = value < step.threshold;
+                *node = step.left.wrapping_add(u16::from(!goes_left));
             }
         }
         let leaves = nodes.iter().zip(roots);

@@ -1,7 +1,7 @@
 //! Grows trees level by level from histograms of gradients.
 //!
-//! The loss is the quantile loss with a rounded kink, as in XGBoost 3.4: near the kink its curvature is that of a
-//! parabola, so leaves take Newton steps and need no quantiles of their own.
+//! The loss is the quantile loss with a rounded kink, as in XGBoost 3.4: near the kink it is curved like a parabola, so
+//! each leaf takes a Newton step instead of computing a quantile of its residuals.
 
 use rayon::prelude::*;
 use toise_base::splitmix::{self, SplitMix64};
@@ -21,7 +21,7 @@ const KINK: f32 = 0.04;
 const CURVATURE_MIN: f32 = 3e-4;
 /// Curvature added to each leaf, which shrinks the values of small leaves.
 const SHRINKAGE: f64 = 1.0;
-/// Minimum reduction of the loss by a split.
+/// Minimum gain of a split: twice the reduction of the loss.
 const GAIN_MIN: f64 = 1e-6;
 /// Rows per task. It only affects speed.
 const TASK_ROWS: usize = 1 << 14;
@@ -109,7 +109,7 @@ impl BoostedTrees {
     /// Grows trees. The result does not depend on the number of threads.
     ///
     /// # Errors
-    /// There are no rows, or too many features, or the trees are too deep.
+    /// There are no rows, their numbers of values, labels and weights do not fit, or there are too many features or levels.
     pub fn grow(rows: TrainingMatrix, settings: &TreeSettings) -> Result<Self, Error> {
         let TrainingMatrix {
             values,
@@ -117,19 +117,24 @@ impl BoostedTrees {
             weights,
         } = rows;
         let features = settings.directions.len();
-        if labels.is_empty() {
-            return Err(Error::Trees("no rows to learn from".to_owned()));
-        }
-        if features > FEATURES_MAX || settings.depth > DEPTH_MAX {
+        let rows = labels.len();
+        if rows == 0 || values.len() != rows * features || weights.len() != rows {
             return Err(Error::Trees(format!(
-                "{features} features and a depth of {}, at most {FEATURES_MAX} and {DEPTH_MAX} are possible",
+                "{rows} labels, {} weights and {} values of {features} features to learn from",
+                weights.len(),
+                values.len()
+            )));
+        }
+        if !(1..=FEATURES_MAX).contains(&features) || settings.depth > DEPTH_MAX {
+            return Err(Error::Trees(format!(
+                "{features} features and a depth of {}: at most {FEATURES_MAX} and {DEPTH_MAX} are possible",
                 settings.depth
             )));
         }
         let binned = BinnedRows::new(&values, features);
         drop(values);
         let base = weighted_quantile(&labels, &weights, settings.quantile);
-        let mut fitted = vec![base; labels.len()];
+        let mut fitted = vec![base; rows];
         let mut trees = Vec::with_capacity(settings.trees);
         for number in 0..settings.trees {
             let seed = splitmix::mix_into(splitmix::mix(settings.seed), number as u64);
@@ -142,7 +147,7 @@ impl BoostedTrees {
                 features: draw_features(features, seed),
                 seed,
             };
-            let tree = grower.grow(draw_rows(labels.len(), seed));
+            let tree = grower.grow(draw_rows(rows, seed));
             fitted
                 .par_chunks_mut(TASK_ROWS)
                 .enumerate()

@@ -86,7 +86,7 @@ pub struct BoostedTrees {
     trees: Vec<Tree>,
     /// The same trees for predictions.
     forest: Forest,
-    /// The mean prediction over the training rows.
+    /// The mean prediction over the training rows, weighted by their curvature.
     mean: f64,
 }
 

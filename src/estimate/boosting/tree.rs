@@ -13,7 +13,7 @@ pub(super) struct Node {
     pub left: u32,
     /// Curvature of the loss, summed over the training rows of this node.
     pub cover: f32,
-    /// How much the split reduces the loss; 0 for a leaf.
+    /// Twice the reduction of the loss by the split, as XGBoost stores it; 0 for a leaf.
     pub gain: f32,
 }
 
@@ -63,6 +63,10 @@ impl Tree {
 
     /// Returns the mean value of the leaves, weighted by their cover.
     pub fn mean(&self) -> f64 {
+        // Without any curvature there are no splits.
+        if let [leaf] = &self.nodes[..] {
+            return f64::from(leaf.value);
+        }
         let leaves = self.nodes.iter().filter(|node| node.feature.is_none());
         let (sum, cover) = leaves.fold((0.0, 0.0), |(sum, cover), leaf| {
             let weight = f64::from(leaf.cover);

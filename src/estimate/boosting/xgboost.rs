@@ -108,8 +108,12 @@ impl BoostedTrees {
     /// Encodes the trees as XGBoost JSON.
     ///
     /// # Errors
-    /// A value is not a number, which training rules out.
+    /// A value is not finite, because a label was not.
     pub fn encode(&self) -> Result<Vec<u8>, Error> {
+        let mut nodes = self.trees.iter().flat_map(|tree| &tree.nodes);
+        if !self.base.is_finite() || nodes.any(|node| !node.value.is_finite()) {
+            return Err(Error::Trees("a value is not finite".to_owned()));
+        }
         let trees = self.trees.iter().enumerate();
         let document = Document {
             version: VERSION,
@@ -234,7 +238,7 @@ impl StoredTree {
             self.loss_changes.len(),
             self.sum_hessian.len(),
         ];
-        if count == 0 || count >= 2 << DEPTH_MAX || lengths.iter().any(|length| *length != count) {
+        if count == 0 || lengths.iter().any(|length| *length != count) {
             return Err(wrong("trees"));
         }
         let node = |index: usize| {
@@ -262,6 +266,12 @@ impl StoredTree {
             })
         };
         let nodes: Result<Vec<Node>, Error> = (0..count).map(node).collect();
-        Ok(Tree { nodes: nodes? })
+        let tree = Tree { nodes: nodes? };
+        // Children that two nodes share would make this a graph.
+        let children = tree.nodes.iter().filter(|node| node.feature.is_some());
+        if tree.depth() > DEPTH_MAX || 2 * children.count() + 1 != count {
+            return Err(wrong("trees"));
+        }
+        Ok(tree)
     }
 }

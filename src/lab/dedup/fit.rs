@@ -96,7 +96,7 @@ impl WeightFitter {
     /// Adds a pair that counts as `weight` pairs. `same` is a person's label: whether it is one asset; `None` if it has
     /// no label. Pairs that are vetoed or belong to programmes are ignored, because rules decide them and not weights.
     pub fn add(&mut self, comparison: &Comparison, same: Option<bool>, weight: f64) {
-        if comparison.bar.is_some() || comparison.programme {
+        if comparison.veto.is_some() || comparison.programme {
             return;
         }
         let mut levels = [NOT_COMPARED; FIELDS];

@@ -56,7 +56,7 @@ pub struct MissedJoins {
     /// They shared no block key with an advert of their asset.
     pub not_met: u64,
     /// They were vetoed against every advert of their asset with which they were compared.
-    pub barred: u64,
+    pub vetoed: u64,
     /// The match weight was too low.
     pub unsure: u64,
     /// Another advert of the property contradicted the match, or another property matched better.
@@ -218,7 +218,7 @@ impl DedupSimulation {
         match &missed {
             _ if !returning => {}
             None => self.missed.not_met += 1,
-            Some((comparison, _)) if comparison.bar.is_some() => self.missed.barred += 1,
+            Some((comparison, _)) if comparison.veto.is_some() => self.missed.vetoed += 1,
             Some((comparison, _))
                 if comparison.verdict(Thresholds::default()) != DedupVerdict::Same =>
             {

@@ -58,8 +58,7 @@ impl<R: Read> DelimitedReader<R> {
     }
 }
 
-/// Adds a number to names that are there more than once: `price`, `price (2)`. So the first column has the name, and the
-/// report lists the others as not used.
+/// Numbers repeated names: `price`, `price (2)`. The first column keeps the name; the report lists the others as not used.
 fn numbered(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut counts: HashMap<String, u32> = HashMap::new();
     names

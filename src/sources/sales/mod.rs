@@ -244,7 +244,7 @@ impl<'a> Run<'a> {
             }
             let files_before = self.fetched.inputs.len();
             let places = self.places;
-            let turn = match place {
+            let result = match place {
                 Place::Catalogue => self.ask_catalogue(GEO_DATASET).await,
                 Place::Tree => self.ask_tree(&places.tree).await,
                 Place::Mirror => {
@@ -254,7 +254,7 @@ impl<'a> Run<'a> {
                 Place::Raw => self.ask_catalogue(RAW_DATASET).await,
             };
             self.note_place(place, files_before, &reasons);
-            let reason = match turn {
+            let reason = match result {
                 Ok(LocationResult::Decided) => return Ok(()),
                 Ok(LocationResult::Without(reason)) => reason,
                 Ok(LocationResult::Moved(reason)) => {

@@ -9,7 +9,12 @@ use super::draft::{Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
 use toise_contract::columns::{IDENTIFIER, folded};
 
+/// The field of a price or rent.
 const PRICE: &str = "currentPrice.value";
+/// Codes of transactions: the whole cell is one of them.
+const OFFER_CODES: &str = "^[VL]$";
+/// The meaning of [`OFFER_CODES`].
+const CODED_OFFERS: &str = "map = { \"V\" = \"OFFER_BUY\", \"L\" = \"OFFER_RENT\" }";
 /// Fields that are read from one column each, with their conversion.
 const PLAIN: [(&str, Option<&str>); 33] = [
     ("title", None),
@@ -86,14 +91,14 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
             .filter_map(|(field, reading)| file.plain(field, *reading)),
     );
     let price = drafts.iter().position(|draft| draft.field == PRICE);
-    if let Some(price) = price {
-        let offers = file.offers(Some(&drafts[price]));
-        let rents = file.rents(&drafts[price]);
-        drafts.splice(price + 1..price + 1, rents);
-        drafts.extend(offers);
-    } else {
-        drafts.extend(file.offers(None));
+    let rents = price.map_or_else(Vec::new, |at| file.rents(&drafts[at]));
+    // A file with prices and rents has no usual offer.
+    let single = price.filter(|_| rents.is_empty());
+    let offers = file.offers(single.map(|at| &drafts[at]));
+    if let Some(at) = price {
+        drafts.splice(at + 1..at + 1, rents);
     }
+    drafts.extend(offers);
     drafts.extend(file.places());
     for field in ["firstSeenAt", "lastSeenAt"] {
         drafts.extend(file.date(field));
@@ -117,21 +122,8 @@ impl Sampled<'_> {
     /// Drafts the rule of a field that is read from one column: the best column with a known name, else the best one
     /// whose name contains a known one.
     pub(super) fn plain(&self, field: &'static str, reading: Option<&str>) -> Option<Draft> {
-        let draft = |column: &ColumnProfile, worth: f64| {
-            let mut draft = Draft::new(field).from(&[&column.path]);
-            if let Some(reading) = reading {
-                draft = draft.with("as", reading);
-            }
-            if reading == Some("floor") {
-                draft = draft.with_line("map = { \"Ground floor\" = 0 }");
-            }
-            if reading == Some("amount")
-                && let Some(sign) = decimal(&column.samples)
-            {
-                draft = draft.with("decimal", sign);
-            }
-            draft.tried(self.rows, column.filled, worth)
-        };
+        let draft =
+            |column: &ColumnProfile, worth: f64| self.of_column(field, reading, column, worth);
         let known = self.of(field).into_iter().map(|column| draft(column, 1.0));
         let mut known: Vec<Draft> = known.collect();
         // Among equally sure columns, the best-ranked name is used.
@@ -147,13 +139,36 @@ impl Sampled<'_> {
         found.filter(|draft| draft.read > 0)
     }
 
+    /// Drafts the rule of a field that is read from a column.
+    fn of_column(
+        &self,
+        field: &'static str,
+        reading: Option<&str>,
+        column: &ColumnProfile,
+        worth: f64,
+    ) -> Draft {
+        let mut draft = Draft::new(field).from(&[&column.path]);
+        if let Some(reading) = reading {
+            draft = draft.with("as", reading);
+        }
+        if reading == Some("floor") {
+            draft = draft.with_line("map = { \"Ground floor\" = 0 }");
+        }
+        if reading == Some("amount")
+            && let Some(sign) = decimal(&column.samples)
+        {
+            draft = draft.with("decimal", sign);
+        }
+        draft.tried(self.rows, column.filled, worth)
+    }
+
     /// Drafts further columns of prices, for rows without a value in the first: the rents of a file of sales and rentals.
     fn rents(&self, price: &Draft) -> Vec<Draft> {
         let mut prices = vec![price.clone()];
         for column in self.of(PRICE) {
             if !price.columns.contains(&column.path) {
-                let draft = Draft::new(PRICE).from(&[&column.path]).with("as", "amount");
-                self.push_if_it_adds(draft.tried(self.rows, column.filled, 1.0), &mut prices);
+                let draft = self.of_column(PRICE, Some("amount"), column, 1.0);
+                self.push_if_it_adds(draft, &mut prices);
             }
         }
         prices.split_off(1)
@@ -263,6 +278,14 @@ impl Sampled<'_> {
     fn offers(&self, price: Option<&Draft>) -> Vec<Draft> {
         let meanings = ["offer.type", "type", "title", "url"];
         let mut drafts = self.by_words("offer.type", OFFERS, &meanings);
+        if let Some(column) = self.of("offer.type").first() {
+            let codes = Draft::new("offer.type").from(&[&column.path]);
+            let codes = codes.with("pattern", OFFER_CODES).with_line(CODED_OFFERS);
+            let codes = codes.tried(self.rows, column.filled, 1.0);
+            if self.share(codes.read) >= FALLBACK_MIN {
+                drafts.insert(0, codes);
+            }
+        }
         for draft in &mut drafts {
             // A word for an offer never occurs by chance.
             draft.confidence = 1.0;

@@ -145,6 +145,25 @@ fn the_parts_of_an_address_are_joined_and_rents_stand_in_for_prices() {
 }
 
 #[test]
+fn a_file_of_prices_and_rents_without_offers_is_not_taken_for_one_of_sales() {
+    let file = file(
+        "agence",
+        &[
+            "Réf;Type;Prix;Loyer;Surface;Code postal",
+            "A1;Appartement;170 000;;23;83000",
+            "A2;Appartement;;650;31;83000",
+            "A3;Maison;320 000;;95;83000",
+            "A4;Appartement;;720;40;83000",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    for advert in adverts(&file, &suggestion) {
+        assert!(advert["currentPrice"]["value"].is_number(), "{advert}");
+        assert_eq!(advert.get("offer"), None, "{}", suggestion.text);
+    }
+}
+
+#[test]
 fn an_address_is_one_page_whatever_its_column_is_called_and_not_a_list_of_pictures() {
     let file = file(
         "chateaux",

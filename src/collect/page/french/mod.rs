@@ -293,7 +293,7 @@ fn read_money(tokens: &[Token], part: TextTrust, findings: &mut PageFindings, or
 /// charges.
 pub fn read_charges(texts: &[&str], findings: &mut PageFindings, origin: FieldOrigin) {
     let price = findings.get(PRICE).and_then(Value::as_f64);
-    // Monthly charges as large as the rent or price are taken to be that.
+    // Charges whose monthly amount reaches the rent or price are that amount, not charges.
     let is_plausible = |yearly: f64| price.is_none_or(|price| yearly < price * MONTHS);
     if is_rent(findings) {
         let of_condominium = findings.remove(CONDOMINIUM_FEES);
