@@ -8,6 +8,7 @@ mod attribute;
 mod bins;
 mod forest;
 mod grow;
+mod loss;
 #[cfg(test)]
 mod tests;
 mod tree;
