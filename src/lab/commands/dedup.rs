@@ -251,10 +251,10 @@ fn print_missed(level: DistortionLevel, outcome: &DedupOutcome, mistakes: &[Mist
         "{}: {} of {} adverts of known assets joined none of theirs ({} not among the candidates, {} vetoed, {} unsure, \
          {} outweighed); {} joined another asset.",
         level.name(),
-        missed.not_met + missed.barred + missed.unsure + missed.outweighed,
+        missed.not_met + missed.vetoed + missed.unsure + missed.outweighed,
         outcome.returning,
         missed.not_met,
-        missed.barred,
+        missed.vetoed,
         missed.unsure,
         missed.outweighed,
         outcome.wrongly_joined,

@@ -3304,7 +3304,7 @@ class AdvertComparison(TypedDict):
     """The part of `bits` that is known before anything is compared."""
     lookalikeBits: float
     """The part of `bits` that other homes with the same price and surface take away."""
-    bar: Literal["kind", "programme", None]
+    veto: Literal["kind", "programme", None]
     """The rule that keeps them apart regardless of what else agrees; null if there is none."""
     oneSeller: bool
     """Whether both are from the same seller."""
