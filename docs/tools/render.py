@@ -253,8 +253,8 @@ TABLES = {
     **{f"national{part}": columns(
         f"national{part}", "Work", ("time, s", None, 0), ("rows a second", None, None, "rate"),
         ("peak memory, MiB", None, None, "peak"), ("disk, GB", "disk", None), ("at its peak", "disk", None, "peak"))
-        for part in ("", "-25")},
-    **{f"national-requests{part}": measured(f"national-requests{part}", "Measured") for part in ("", "-25")},
+        for part in ("", "-10")},
+    **{f"national-requests{part}": measured(f"national-requests{part}", "Measured") for part in ("", "-10")},
     "attacks": columns(
         "attacks", "Attack", ("alone, p99 ms", "alone", None, "p99"), ("beside, p99 ms", "beside", None, "p99"),
         ("ratio", "ratio", None), ("memory, MiB", "memory", None, "max"), ("log, MB/s", "log", None, "max")),
