@@ -58,7 +58,8 @@ class Disk(threading.Thread):
         """The greatest growth and the growth at the end, in GB."""
         self.stopped.set()
         self.join()
-        return (self.peak - self.before) / 1e9, (shutil.disk_usage(self.folder).used - self.before) / 1e9
+        now = shutil.disk_usage(self.folder).used
+        return (max(self.peak, now) - self.before) / 1e9, (now - self.before) / 1e9
 
 
 class National:

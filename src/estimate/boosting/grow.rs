@@ -44,7 +44,8 @@ impl BoostedTrees {
     /// Grows trees. The result does not depend on the number of threads.
     ///
     /// # Errors
-    /// There are no rows, their numbers of values, labels and weights do not fit, or there are too many features or levels.
+    /// There are no rows, their numbers of values, labels and weights do not fit, or there are too many features or
+    /// levels.
     pub fn grow(rows: TrainingMatrix, settings: &TreeSettings) -> Result<Self, Error> {
         let TrainingMatrix {
             values,

@@ -1,5 +1,5 @@
-//! Gradient-boosted trees for quantile regression: each tree is fitted to the gradient of the quantile loss at the sum of
-//! the trees before it (Friedman 2001; the second-order steps of Chen and Guestrin 2016).
+//! Gradient-boosted trees for quantile regression: each tree is fitted to the gradient of the quantile loss at the sum
+//! of the trees before it (Friedman 2001; the second-order steps of Chen and Guestrin 2016).
 //!
 //! Training puts each feature into at most 255 bins and sums gradients per bin. The sums are integers, so the same rows
 //! give bit-identical trees on any number of threads. The stored form is XGBoost's JSON, which other tools read.

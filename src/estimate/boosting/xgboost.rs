@@ -1,4 +1,4 @@
-//! Stores trees as XGBoost's JSON (version 3.4), which XGBoost, `treelite`, `shap` and other tools read.
+//! Stores trees as XGBoost's JSON in the form of version 3.4. A file was loaded with XGBoost 3.2, see the tests.
 
 use std::borrow::Cow;
 
