@@ -15,6 +15,7 @@ pub use toise_contract as contract;
 pub use toise_dedup as dedup;
 pub use toise_engine as engine;
 pub use toise_estimate as estimate;
+#[cfg(feature = "flight")]
 pub use toise_flight as flight;
 pub use toise_geo as geo;
 pub use toise_geocode as geocode;
@@ -23,6 +24,7 @@ pub use toise_lake as lake;
 pub use toise_layers as layers;
 pub use toise_listings as listings;
 pub use toise_market as market;
+#[cfg(feature = "mcp")]
 pub use toise_mcp as mcp;
 pub use toise_net as net;
 pub use toise_opendata as opendata;

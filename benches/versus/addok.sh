@@ -16,5 +16,6 @@ redis=${REDIS_SERVER:-$(command -v redis-server || true)}
 command -v wrk > /dev/null || skip "no wrk here (Debian: apt install wrk)"
 need_python "${ADDOK_VENV:-$target/versus-addok-venv}" 'addok, addok_fr, addok_france, addok_csv, duckdb, gunicorn' \
     addok==1.3.2 addok-fr==1.1.0 addok-france==1.2.0 addok-csv==1.1.0 gunicorn duckdb
-need_toise
-exec "$python" "$here/geocoders.py" --toise "$TOISE" --data "$data" --redis "$redis" --work "$target/versus/addok" "$@"
+need_toise -p toise -p toise-lab --bins
+lab=${TOISE_LAB:-$(dirname -- "$TOISE")/toise-lab}
+exec "$python" "$here/geocoders.py" --toise "$TOISE" --toise-lab "$lab" --data "$data" --redis "$redis" --work "$target/versus/addok" "$@"

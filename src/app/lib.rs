@@ -10,6 +10,7 @@ pub(crate) mod disk;
 pub mod doctor;
 pub mod dumps;
 pub mod importing;
+mod features;
 mod merges;
 mod open_files;
 pub mod personal_data;

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::disk::DiskCheck;
 use crate::replica::{self, ReplicaData};
 use crate::{
-    Failure, contours, doctor, merges, open_files, personal_data, publishing, readiness,
+    Failure, contours, doctor, features, merges, open_files, personal_data, publishing, readiness,
     refreshing, sweep, verify, waiting_rows,
 };
 use toise_alerts::dispatch::Dispatcher;
@@ -33,7 +33,7 @@ use toise_geocode::live::LiveGeocoder;
 use toise_geocode::service::GeocodingService;
 use toise_geocode::table::schema as addresses;
 use toise_http::endpoint::audience::Audience;
-use toise_http::{filters, server};
+use toise_http::server;
 use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::search::projection::compaction::{rebuild, retry_while_locked};
@@ -335,6 +335,7 @@ impl Workers {
 ///
 /// # Errors
 /// The service cannot start, the agent does not speak the protocol, or one of the workers died.
+#[cfg(feature = "mcp")]
 pub fn serve_agent(
     data: &Path,
     config: &Config,
@@ -364,6 +365,7 @@ async fn listen(
     on_ready: impl FnOnce(&Addresses) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     // Signal handlers are installed before the address is reported, so that no signal sent afterwards is lost.
+    features::check(config)?;
     let stop = stop_signal()?;
     let supervisor = app.readiness.supervisor().clone();
     reload_tls_on_sighup(&supervisor, tls.clone())?;
@@ -421,23 +423,13 @@ async fn listen(
             // Stops too if the sender is gone.
             let _ = flight_stopped.await;
         };
-        tokio::spawn(toise_flight::run(
-            listener,
-            tls.clone(),
-            app.clone(),
-            limits.clone(),
-            stopped,
-        ))
+        features::serve_flight(listener, tls.clone(), app.clone(), limits.clone(), stopped)
     });
     let stop = async {
         stop.await;
         drop((stop_flight, stop_admin));
     };
-    let filter = if config.mcp.enabled {
-        toise_mcp::http::with_mcp(&app)
-    } else {
-        filters::service(app.clone())
-    };
+    let filter = features::service(config, &app);
     server::run(listener, tls, app, filter, audience, limits, stop).await;
     for other in [flight, admin].into_iter().flatten() {
         other.await?;

@@ -35,6 +35,7 @@ mod layers;
 mod man;
 mod market;
 pub mod matching;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod portals;
 mod portfolio;
@@ -110,6 +111,7 @@ enum Command {
     #[cfg(feature = "cluster")]
     Worker(worker::WorkerArgs),
     /// Serve the tools of the Model Context Protocol to an agent
+    #[cfg(feature = "mcp")]
     Mcp(mcp::McpArgs),
     /// Run a read-only SQL query
     Sql(sql::SqlArgs),
@@ -195,6 +197,7 @@ impl Command {
             | Command::Doctor(_)
             | Command::Version => false,
             Command::Sql(arguments) => arguments.reads_folder(),
+            #[cfg(feature = "mcp")]
             Command::Mcp(arguments) => arguments.reads_folder(),
             #[cfg(feature = "cluster")]
             Command::Worker(arguments) => arguments.reads_folder(),
@@ -278,6 +281,7 @@ fn run(common: &Common, command: Command) -> CommandResult {
         Command::Reports(arguments) => reports::run(common, &arguments),
         Command::Explain(arguments) => explain::run(common, &arguments),
         Command::Demo(arguments) => demo::run(common, &arguments),
+        #[cfg(feature = "mcp")]
         Command::Mcp(arguments) => mcp::run(common, &arguments),
         Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),

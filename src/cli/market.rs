@@ -1,5 +1,6 @@
 //! `toise market`: shows market indicators of a data folder by place, class and period.
 
+#[cfg(feature = "plots")]
 mod plot;
 
 use std::path::PathBuf;
@@ -79,6 +80,7 @@ pub struct MarketArgs {
     output: Option<PathBuf>,
     #[command(flatten)]
     csv: CsvArgs,
+    #[cfg(feature = "plots")]
     /// Draw the median price, or rent, over the periods into an .svg or .png file
     #[arg(long, value_name = "FILE", requires = "by")]
     plot: Option<PathBuf>,
@@ -224,6 +226,7 @@ pub fn run(common: &Common, arguments: &MarketArgs) -> CommandResult {
     if report.rows.num_rows() == 0 {
         eprintln!("nothing is known of these places; what the data folder holds: toise doctor");
     }
+    #[cfg(feature = "plots")]
     if let Some(path) = &arguments.plot {
         let (drawn, all) = plot::draw(&report.rows, path)?;
         eprintln!("drew {drawn} of {all} lines into {}", path.display());

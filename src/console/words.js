@@ -387,6 +387,8 @@ export const WORDS = {
   paused: ["paused", "suspendue"],
   pause: ["Pause", "Suspendre"],
   chooseAlert: ["Choose an alert to see its deliveries", "Choisissez une alerte pour voir ses livraisons"],
+  edit: ["Edit", "Modifier"],
+  isChanged: ["{name} is changed", "{name} est modifiée"],
   isPaused: ["{name} is paused", "{name} est suspendue"],
   isResumed: ["{name} is active", "{name} est active"],
   isReplayed: ["Matches of the last {days} days are being sent again", "Les correspondances des {days} derniers jours sont renvoyées"],

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::leave_out::{LeaveOutReport, PlaceKind};
 use super::rolling::HorizonReport;
-use super::{ErrorMetrics, ReportCard, chart};
+#[cfg(feature = "plots")]
+use super::chart;
+use super::{ErrorMetrics, ReportCard};
 use toise_estimate::model::Error;
 
 impl ReportCard {
-    /// Writes `<name>.json`, `.md` and `.svg` into a folder and returns their paths.
+    /// Writes `<name>.json`, `.md` and, with the feature `plots`, `.svg` into a folder and returns their paths.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -23,16 +25,20 @@ impl ReportCard {
         let path = |ending: &str| folder.join(format!("{name}.{ending}"));
         let json = serde_json::to_vec_pretty(self).map_err(std::io::Error::from);
         let json = json.map_err(|error| at(folder, error))?;
-        for (path, bytes) in [
-            (path("json"), json),
-            (path("md"), self.markdown().into_bytes()),
-        ] {
+        let mut written = Vec::new();
+        for (ending, bytes) in [("json", json), ("md", self.markdown().into_bytes())] {
+            let path = path(ending);
             fs::write(&path, bytes).map_err(|error| at(&path, error))?;
+            written.push(path);
         }
-        let drawn = path("svg");
-        chart::draw(self, &drawn)
-            .map_err(|error| at(&drawn, std::io::Error::other(error.to_string())))?;
-        Ok(vec![path("json"), path("md"), drawn])
+        #[cfg(feature = "plots")]
+        {
+            let drawn = path("svg");
+            chart::draw(self, &drawn)
+                .map_err(|error| at(&drawn, std::io::Error::other(error.to_string())))?;
+            written.push(drawn);
+        }
+        Ok(written)
     }
 
     /// Returns the report as Markdown.

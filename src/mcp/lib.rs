@@ -16,6 +16,5 @@ pub mod http;
 mod refusals;
 mod request;
 mod schema;
-pub mod settings;
 pub mod stdio;
 mod tools;

@@ -9,6 +9,7 @@
 //! files are flushed.
 
 mod files;
+#[cfg(feature = "cloud")]
 mod open;
 mod upload;
 
@@ -31,8 +32,23 @@ use url::Url;
 use super::manifest::{Content, Manifest, POINTER, POINTER_BYTES_MAX, Pointer, SNAPSHOTS, to_json};
 use super::retry::{RetryPolicy, remote};
 use super::{Error, Result};
+#[cfg(feature = "cloud")]
 use open::open_cloud;
 pub use upload::Upload;
+
+/// Refuses stores on the network, which need the feature `cloud`.
+#[cfg(not(feature = "cloud"))]
+fn open_cloud(
+    _: &ObjectStoreScheme,
+    _: &Url,
+    _: &RetryPolicy,
+) -> object_store::Result<Arc<dyn ObjectStore>> {
+    Err(RemoteError::NotSupported {
+        source: "this executable was built without object stores on the network: build it with --features cloud, or \
+                 publish to a folder, file:///…"
+            .into(),
+    })
+}
 
 /// Lock file in a folder that is published to.
 const FOLDER_LOCK: &str = ".publish.lock";

@@ -136,3 +136,17 @@ pub struct ConsoleSettings {
     /// Whether the session's cookie is `Secure` although this service does not serve TLS itself.
     pub behind_tls: bool,
 }
+
+/// `[mcp]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McpSettings {
+    /// Whether the server answers at `/mcp`.
+    pub enabled: bool,
+}
+
+impl Default for McpSettings {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}

@@ -408,8 +408,18 @@ with sync_playwright() as playwright:
     ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": [advert(1, 410_000, hostile)]})
     expect(alert).to_contain_text("delivered", timeout=WAIT_MS)
     look(page, "alerts", faults)
+    alert.get_by_role("button", name="Edit").click()
+    alert.get_by_label("Webhook address").fill("ftp://example.com/")
+    alert.get_by_role("button", name="Save").click()
+    expect(alert.get_by_role("alert")).to_be_visible(timeout=WAIT_MS)
+    look(page, "edited-alert", faults)
+    alert.get_by_label("Webhook address").fill(webhook)
+    alert.get_by_label("Name").fill("Flats near Bastille")
+    alert.get_by_role("button", name="Save").click()
+    alert = page.get_by_role("region", name="Flats near Bastille")
+    expect(alert).to_contain_text("delivered", timeout=WAIT_MS)
     alert.get_by_role("button", name="Pause").click()
-    expect(page.get_by_role("button", name=re.compile("Flats of the 11th.*paused"))).to_be_visible(timeout=WAIT_MS)
+    expect(page.get_by_role("button", name=re.compile("Flats near Bastille.*paused"))).to_be_visible(timeout=WAIT_MS)
 
     # An alert on an area shows how many corners it has.
     corners = [[2.36, 48.85], [2.4, 48.85], [2.4, 48.87], [2.36, 48.87], [2.36, 48.85]]

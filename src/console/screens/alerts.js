@@ -4,8 +4,8 @@ import { KINDS, allAlerts } from "../alertlist.js";
 import { call } from "../api.js";
 import { described } from "../filters.js";
 import { ago, day, labelled, moment, number, word } from "../language.js";
-import { Badge, Empty, Head, Icon, Json, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
-import { attempt } from "../toasts.js";
+import { Badge, Empty, Field, Head, Icon, Json, Note, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { attempt, toast } from "../toasts.js";
 import { Match } from "./match.js";
 import { NewAlert } from "./newalert.js";
 
@@ -53,6 +53,7 @@ function Followed({ alert, onChange }) {
   const { base, price } = KINDS[alert.kind];
   const path = `${base}/${alert.alert_id}`;
   const [isBusy, setBusy] = useState(false);
+  const [isEdited, setEdited] = useState(false);
   const history = useLoaded((signal) => call("GET", `${base}/history/${alert.alert_id}?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
   const deliveries = useLoaded((signal) => call("GET", `${path}/deliveries?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
   useEffect(() => {
@@ -77,8 +78,10 @@ function Followed({ alert, onChange }) {
   const matches = history.value?.data ?? [];
   return html`<section class="card" aria-label=${alert.search_name}>
     <div class="row spread"><h2>${alert.search_name}</h2><span class="row">
+      <button type="button" aria-expanded=${String(isEdited)} onClick=${() => setEdited(!isEdited)}><${Icon} name="edit" />${word("edit")}</button>
       <button type="button" disabled=${isBusy} onClick=${replay}><${Icon} name="replay" />${word("replay", { days: REPLAY_DAYS })}</button>
       <button type="button" disabled=${isBusy} onClick=${toggle}><${Icon} name=${alert.activated ? "pause" : "play"} />${word(alert.activated ? "pause" : "resume")}</button></span></div>
+    ${isEdited && html`<${EditAlert} path=${path} alert=${alert} onEnd=${(isChanged) => { setEdited(false); isChanged && onChange(); }} />`}
     <div class="chips">${described(alert.search_query.filterProperty ?? alert.search_query.filterAd).map(([name, value]) => html`<${Badge}>${labelled(name, value)}<//>`)}</div>
     <p class="quiet">${word("goesTo")} <code>${alert.webhook_url}</code></p>
     <h3>${word("deliveries")}</h3>
@@ -94,4 +97,25 @@ function Followed({ alert, onChange }) {
     <ul>${matches.slice(0, 20).map((match) => html`<${Match} match=${match} price=${price} />`)}</ul>
     <${Json} of=${alert} />
   </section>`;
+}
+
+/** Another name or receiver of an alert; what it matched before is kept. */
+function EditAlert({ path, alert, onEnd }) {
+  const [fault, setFault] = useState(null);
+  const change = async (event) => {
+    event.preventDefault();
+    const of = new FormData(event.target);
+    try {
+      await call("PATCH", path, { search_name: of.get("name"), webhook_url: of.get("url") });
+      toast(word("isChanged", { name: of.get("name") }));
+      onEnd(true);
+    } catch (error) {
+      setFault(error.message);
+    }
+  };
+  return html`<form class="form" onSubmit=${change}>
+    <${Field} label=${word("name")}><input name="name" required maxlength="100" defaultValue=${alert.search_name} /><//>
+    <${Field} label=${word("webhook")}><input name="url" type="url" required defaultValue=${alert.webhook_url} /><//>
+    ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}
+    <div class="row"><button class="primary">${word("save")}</button><button type="button" class="quiet" onClick=${() => onEnd(false)}>${word("cancel")}</button></div></form>`;
 }
