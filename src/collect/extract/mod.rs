@@ -152,6 +152,10 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
         }
     }
     complete(&document, is_french, &mut findings);
+    if is_french {
+        let is_rent = findings.get("offer.type") == Some(&json!("OFFER_RENT"));
+        is_offline |= page_kind::is_ended(&document, is_rent);
+    }
     let details = french::detail_labels(&document.cards.outside(&document.text));
     let is_detailed = details >= DETAILS_OF_A_LISTING;
     let of_many = (of_json_ld.are_many || of_items.are_many) && !is_structured && !is_detailed;
@@ -189,6 +193,7 @@ fn complete(document: &PageDocument, is_french: bool, findings: &mut PageFinding
     if is_french {
         let description = findings.get("description").and_then(Value::as_str);
         let description = description.unwrap_or_default().to_owned();
+        french::include_charges(&document.text, findings, FieldOrigin::Text);
         french::read_charges(&[&description, &document.text], findings, FieldOrigin::Text);
     }
     french::check_energy(findings);
@@ -269,8 +274,16 @@ fn read_own_texts(
         let text = findings.get(path).and_then(Value::as_str);
         text.unwrap_or_default().to_owned()
     };
-    let heading = [document.heading.as_str(), document.title.as_str()];
-    let heading = heading.iter().find(|text| !text.is_empty());
+    let headings = [document.heading.as_str(), document.title.as_str()];
+    let of_listing_title = of_listing("title", findings);
+    let names_listing = |text: &&&str| french::names_listing(text);
+    let own = headings.iter().find(names_listing);
+    // Some sites give all their listings the same name in structured data.
+    let is_generic = !of_listing_title.is_empty() && !french::names_listing(&of_listing_title);
+    if is_generic && own.is_some() && !findings.is_of_portal("title") {
+        findings.remove("title");
+    }
+    let heading = own.or_else(|| headings.iter().find(|text| !text.is_empty()));
     findings.set_optional("title", heading.copied(), FieldOrigin::Text);
     for text in [
         of_listing("title", findings),

@@ -14,6 +14,8 @@ use super::french::{self, TextTrust};
 use graph::{Graph, Node, area, degrees, number, rank, text, types};
 use toise_listings::adverts::identity::ListingUrl;
 
+/// Class of a room.
+const ROOM: &str = "CLASS_ROOM";
 /// Maximum number of properties, and of amenities, that are read from a node.
 const LABELLED_MAX: usize = 100;
 
@@ -25,7 +27,7 @@ const CLASSES: [(&str, &str); 12] = [
     ("Residence", ""),
     ("Accommodation", ""),
     ("Suite", "CLASS_FLAT"),
-    ("Room", "CLASS_ROOM"),
+    ("Room", ROOM),
     ("GatedResidenceCommunity", ""),
     ("LodgingBusiness", ""),
     ("Landform", "CLASS_LAND"),
@@ -251,6 +253,17 @@ impl<'v> SchemaOrgReader<'_, 'v> {
                 .find(|(name, class)| *name == found && !class.is_empty());
             known.map(|(_, class)| *class)
         });
+        // Sites also mark boxes and parking spaces as rooms; their name tells.
+        let named = || {
+            node.get("name")
+                .and_then(text)
+                .and_then(|name| french::class(&name))
+        };
+        let title = self.findings.get("title").and_then(Value::as_str);
+        let class = match class {
+            Some(ROOM) => named().or_else(|| title.and_then(french::class)).or(class),
+            other => other,
+        };
         self.put("type", class);
         let size = |key: &str| node.get(key).and_then(area).filter(|area| *area > 0.0);
         self.put(
@@ -258,7 +271,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
             size("floorSize").or_else(|| size("area")),
         );
         self.put("land.surface", size("lotSize"));
-        let count = |key: &str| node.get(key).and_then(number);
+        let count = |key: &str| node.get(key).and_then(number).filter(|count| *count > 0.0);
         self.put("habitation.roomCount", count("numberOfRooms"));
         self.put("habitation.bedroomCount", count("numberOfBedrooms"));
         let baths = count("numberOfBathroomsTotal").or_else(|| count("numberOfFullBathrooms"));

@@ -182,7 +182,8 @@ pub fn complete(document: &PageDocument, url: &str, findings: &mut PageFindings)
     }
     if !findings.has(POSTAL_CODE)
         && let Some(place) = in_text(&document.text)
-        && place.city.as_deref() == findings.get(CITY).and_then(Value::as_str)
+        && let Some(city) = findings.get(CITY).and_then(Value::as_str)
+        && is_in_city(&place, city)
     {
         findings.set_optional(POSTAL_CODE, place.postal_code, ORIGIN);
     }
@@ -193,6 +194,15 @@ pub fn complete(document: &PageDocument, url: &str, findings: &mut PageFindings)
         if let [only] = of_code[..] {
             findings.put(CITY, only.name, ORIGIN);
         }
+    }
+}
+
+/// Returns whether a place is in the city with a name. A labelled postal code may stand alone.
+fn is_in_city(place: &TextPlace, city: &str) -> bool {
+    match (&place.city, &place.postal_code) {
+        (Some(own), _) => own == city,
+        (None, Some(code)) => communes::find_by_postal_code_and_name(code, city).is_some(),
+        (None, None) => false,
     }
 }
 
@@ -312,8 +322,12 @@ fn in_path(path: &str) -> Option<TextPlace> {
             let code = words[at];
             let is_code =
                 code.len() == 5 && code.get(2..)?.bytes().all(|byte| byte.is_ascii_digit());
-            let before =
-                (at.saturating_sub(NAME_WORDS_MAX)..at).map(|first| words[first..at].join(" "));
+            // A quarter may stand between the town and its code: `nice-le-port-06300`.
+            let before = (1..=at).rev().flat_map(|last| {
+                let first = last.saturating_sub(NAME_WORDS_MAX);
+                let words = &words;
+                (first..last).map(move |first| words[first..last].join(" "))
+            });
             let after = (at + 1..words.len().min(at + 1 + NAME_WORDS_MAX))
                 .rev()
                 .map(|last| words[at + 1..=last].join(" "));

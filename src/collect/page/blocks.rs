@@ -7,6 +7,7 @@
 
 use scraper::ElementRef;
 
+use super::french::tokens::{Token, tokens};
 use super::page_kind::phrase;
 
 /// Maximum length of a heading of a block, bytes.
@@ -16,7 +17,7 @@ const AGENCY_BYTES_MAX: usize = 1_500;
 /// Maximum length of a header or footer that is searched for a price, bytes; a longer one is taken to be a menu.
 const HEADER_BYTES_MAX: usize = 3_000;
 /// Maximum length of the text with a letter of a scale and its score, bytes.
-const LETTER_BYTES_MAX: usize = 12;
+const LETTER_BYTES_MAX: usize = 40;
 /// Maximum number of nodes that are searched in one block.
 const NODES_MAX: usize = 5_000;
 /// Rank of a heading that is not `h1` to `h6`. Its section ends at the next `h1` or `h2`.
@@ -50,6 +51,11 @@ const AGENCY_CLASSES: [&str; 8] = [
 const SITE_CLASSES: [&str; 4] = ["cookie", "cookies", "navbar", "newsletter"];
 /// Words in the classes of breadcrumbs.
 const BREADCRUMB_CLASSES: [&str; 4] = ["breadcrumb", "breadcrumbs", "ariane", "arian"];
+/// Classes of letters that are drawn in no colour.
+const HIDING_CLASSES: [&str; 3] = ["text-transparent", "invisible", "opacity-0"];
+/// Labels of the classes of a diagnostic, as they are read in texts.
+pub const ENERGY_LABEL: &str = "DPE";
+pub const CLIMATE_LABEL: &str = "GES";
 /// Words in the classes of the current letter of a scale.
 const ACTIVE_CLASSES: [&str; 5] = ["active", "selected", "current", "actif", "highlighted"];
 
@@ -202,9 +208,82 @@ pub fn is_active_letter(element: ElementRef<'_>) -> bool {
     let Some(text) = text_within(element, LETTER_BYTES_MAX) else {
         return false;
     };
-    let mut characters = text.trim().chars();
-    let is_letter = matches!(characters.next(), Some('A'..='G'));
-    is_letter && characters.all(|c| c.is_ascii_digit() || c.is_whitespace())
+    let score = text.strip_prefix(|c| ('A'..='G').contains(&c));
+    score.is_some_and(|score| {
+        let mut tokens = tokens(score).into_iter();
+        let has_letter = score.starts_with(char::is_alphabetic);
+        !has_letter && tokens.all(|token| token.word().is_none_or(is_unit))
+    })
+}
+
+/// Returns whether a word belongs to the unit of a score: `kWh/m².an`, `kg CO2/m²/an`.
+fn is_unit(word: &str) -> bool {
+    let starts = ["kwh", "kg", "m2", "an", "co2", "eqco2", "ep"];
+    starts.iter().any(|start| word.starts_with(start))
+}
+
+/// Returns the label and letter of an element whose class names the letter of the score in it:
+/// `<div class="diagnostic-scale numberE">315 kWh/m².an</div>`.
+pub fn letter_class(element: ElementRef<'_>) -> Option<(&'static str, char)> {
+    let class = element.attr("class")?;
+    let letter = class.split_ascii_whitespace().find_map(|class| {
+        let words = words(class);
+        let (last, first) = words.split_last()?;
+        let letter = single_letter(last)?;
+        (!first.is_empty()).then_some(letter)
+    })?;
+    let text = text_within(element, LETTER_BYTES_MAX)?;
+    let tokens = tokens(&text);
+    tokens.first()?.number()?;
+    let is_score = tokens[1..]
+        .iter()
+        .all(|token| token.word().is_none_or(is_unit));
+    let unit = tokens[1..].iter().find_map(Token::word)?;
+    match unit {
+        _ if !is_score => None,
+        _ if unit.starts_with("kwh") => Some((ENERGY_LABEL, letter)),
+        _ if unit.starts_with("kg") => Some((CLIMATE_LABEL, letter)),
+        _ => None,
+    }
+}
+
+/// Returns the label and letter that the name of an image gives: `etiquette_DPE-Energie_E.svg`.
+pub fn letter_image(element: ElementRef<'_>) -> Option<(&'static str, char)> {
+    let source = element.attr("src").or(element.attr("data-src"))?;
+    let name = source.split(['?', '#']).next()?.rsplit('/').next()?;
+    let (stem, _) = name.rsplit_once('.')?;
+    let words = words(stem);
+    let (last, first) = words.split_last()?;
+    let letter = single_letter(last)?;
+    // `dpe-a-g.png` shows the scale.
+    let is_scale = first.last().is_some_and(|word| word.len() == 1);
+    let names = |known: &[&str]| first.iter().any(|word| known.contains(&word.as_str()));
+    if is_scale {
+        None
+    } else if names(&["ges", "climat", "climate"]) {
+        Some((CLIMATE_LABEL, letter))
+    } else if names(&["dpe", "energie", "energy"]) {
+        Some((ENERGY_LABEL, letter))
+    } else {
+        None
+    }
+}
+
+/// Returns whether an element is a letter of a scale that its style hides.
+pub fn is_transparent_letter(element: ElementRef<'_>) -> bool {
+    let mut classes = element
+        .attr("class")
+        .unwrap_or_default()
+        .split_ascii_whitespace();
+    classes.any(|class| HIDING_CLASSES.contains(&class))
+        && text_within(element, 1).is_some_and(|text| text.len() == 1)
+}
+
+/// Returns the class that a word of one letter names.
+fn single_letter(word: &str) -> Option<char> {
+    let letter = word.chars().next().filter(|_| word.len() == 1)?;
+    let letter = letter.to_ascii_uppercase();
+    ('A'..='G').contains(&letter).then_some(letter)
 }
 
 /// Returns the text of an element, its white space collapsed; `None` if it is longer than the limit.

@@ -31,6 +31,13 @@ const INLINE: [&str; 19] = [
     "span", "strong", "sub", "sup", "time", "u",
 ];
 
+/// Elements that change the look of letters within a word or a unit.
+const FORMATTING: [&str; 11] = [
+    "a", "b", "em", "font", "i", "mark", "small", "strong", "sub", "sup", "u",
+];
+/// Maximum number of images of classes that are read.
+const LETTER_IMAGES_MAX: usize = 50;
+
 /// The content of a page.
 #[derive(Debug, Default)]
 pub struct PageDocument {
@@ -40,6 +47,8 @@ pub struct PageDocument {
     pub title: String,
     /// Text of the first heading.
     pub heading: String,
+    /// Text of the first heading of the second rank.
+    pub subheading: String,
     /// Microdata items as nodes, in the same format as JSON-LD.
     pub items: Vec<Value>,
     /// Visible text about the listing, one line per block element.
@@ -67,6 +76,7 @@ pub fn walk(html: &Html) -> PageDocument {
         in_main: false,
     };
     walker.element(html.root_element(), root);
+    walker.write_images();
     let mut document = walker.document;
     let declared = html.root_element().attr("lang");
     let declared = declared.filter(|language| !language.trim().is_empty());
@@ -115,6 +125,8 @@ struct Walker {
     headings: usize,
     items: usize,
     value_bytes: usize,
+    /// Labels and letters of images that show a class.
+    images: Vec<(&'static str, char)>,
 }
 
 impl Walker {
@@ -143,8 +155,13 @@ impl Walker {
         if is_block {
             self.write("\n", context);
         }
-        if context.is_read && blocks::is_active_letter(element) {
-            self.write(ACTIVE.encode_utf8(&mut [0; 4]), context);
+        if context.is_read {
+            if blocks::is_active_letter(element) {
+                self.write(ACTIVE.encode_utf8(&mut [0; 4]), context);
+            }
+            if let Some((label, letter)) = blocks::letter_class(element) {
+                self.write(&format!("{label} : {letter}\n"), context);
+            }
         }
         let foreign = self.children(element, context);
         // An element that contains the main heading is the listing itself, not a card.
@@ -191,6 +208,12 @@ impl Walker {
                     self.document.heading = text_of(element);
                 }
             }
+            "h2" if self.document.subheading.is_empty() => {
+                self.document.subheading = text_of(element);
+            }
+            "img" if self.images.len() < LETTER_IMAGES_MAX => {
+                self.images.extend(blocks::letter_image(element));
+            }
             "input" if content("type").eq_ignore_ascii_case("password") => {
                 self.document.asks_password = true;
             }
@@ -202,8 +225,9 @@ impl Walker {
     /// Returns the context of the content of an element.
     fn context(&mut self, element: ElementRef<'_>, outer: BlockContext) -> BlockContext {
         let mut inner = outer;
-        inner.is_read &=
-            !SITE.contains(&element.value().name()) && element.attr("hidden").is_none();
+        inner.is_read &= !SITE.contains(&element.value().name())
+            && element.attr("hidden").is_none()
+            && !blocks::is_transparent_letter(element);
         let is_classed = element.attr("class").is_some() || element.attr("id").is_some();
         if !(is_classed || element.value().name() == "header") {
             return inner;
@@ -269,6 +293,24 @@ impl Walker {
         let is_label = !matches!(element.value().name(), "sup" | "sub");
         let first = || element.text().next().and_then(|text| text.chars().next());
         context.is_read && is_word && is_label && first().is_some_and(|c| c.is_ascii_digit())
+    }
+
+    /// Adds the classes that images show, where all images of a label show the same one.
+    fn write_images(&mut self) {
+        let images = std::mem::take(&mut self.images);
+        let context = BlockContext {
+            is_read: true,
+            is_similar: false,
+            in_main: true,
+        };
+        for label in [blocks::ENERGY_LABEL, blocks::CLIMATE_LABEL] {
+            let mut letters = images.iter().filter(|(of, _)| *of == label);
+            if let Some((_, letter)) = letters.next()
+                && letters.all(|(_, other)| other == letter)
+            {
+                self.write(&format!("\n{label} : {letter}\n"), context);
+            }
+        }
     }
 
     fn write(&mut self, text: &str, context: BlockContext) {
@@ -351,11 +393,18 @@ fn value_of(element: ElementRef<'_>) -> String {
     }
 }
 
-/// Returns the text of an element and its descendants.
+/// Returns the text of an element and its descendants. Spans and blocks stand apart, as pages show them by their style.
 pub fn text_of(element: ElementRef<'_>) -> String {
     let mut text = String::new();
-    for piece in element.text() {
-        append(&mut text, piece, VALUE_BYTES_MAX);
+    for node in element.descendants() {
+        if let Some(piece) = node.value().as_text() {
+            append(&mut text, piece, VALUE_BYTES_MAX);
+        } else if let Some(inner) = ElementRef::wrap(node)
+            && inner != element
+            && !FORMATTING.contains(&inner.value().name())
+        {
+            append(&mut text, " ", VALUE_BYTES_MAX);
+        }
     }
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -108,6 +108,12 @@ impl PageFindings {
         self.fields.get(path).map(|finding| &finding.value)
     }
 
+    /// Returns whether the rules of the portal gave the value of a field.
+    pub fn is_of_portal(&self, path: &str) -> bool {
+        let found = self.fields.get(path);
+        found.is_some_and(|finding| finding.origin == FieldOrigin::Portal)
+    }
+
     /// Returns all fields, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Finding)> {
         self.fields

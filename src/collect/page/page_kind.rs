@@ -25,6 +25,17 @@ const OFFLINE: [&str; 15] = [
     "bien deja loue",
     "annonce que vous recherchez n existe plus",
 ];
+/// Lines that mark a home as rented or sold, by themselves. In a longer line they may describe a home with a tenant.
+const RENTED: [&str; 4] = ["loue", "deja loue", "bien loue", "loue par notre agence"];
+const SOLD: [&str; 5] = [
+    "vendu",
+    "deja vendu",
+    "bien vendu",
+    "vendu par notre agence",
+    "vendu par l agence",
+];
+/// Maximum number of words of a line that ends with such words, as the label of a button does.
+const ENDED_LABEL_WORDS_MAX: usize = 6;
 /// Phrases in titles of login pages.
 const LOGIN: [&str; 6] = [
     "connexion",
@@ -123,6 +134,8 @@ const LISTS: [&str; 41] = [
     "prix au m2",
     "immobilier a vendre",
 ];
+/// Words that count listings after a number in a subheading. The others also count the parts of a building.
+const COUNTED_LISTINGS: [&str; 3] = ["annonces", "biens", "resultats"];
 /// Words that count listings after a number: `25 annonces`.
 const COUNTED: [&str; 8] = [
     "annonces",
@@ -151,18 +164,46 @@ pub fn is_offline(document: &PageDocument) -> bool {
         .any(|text| says(text, &OFFLINE))
 }
 
+/// Returns whether a page marks its home as rented or sold: `Loué !`, `Dépôt de candidature : déjà loué`.
+pub fn is_ended(document: &PageDocument, is_rent: bool) -> bool {
+    let (phrases, last) = if is_rent {
+        (&RENTED[..], "deja loue")
+    } else {
+        (&SOLD[..], "deja vendu")
+    };
+    let head = |text: &str| text[..text.floor_char_boundary(HEAD_BYTES)].to_owned();
+    let own = head(&document.cards.outside(&document.text));
+    let whole = head(&document.whole_text);
+    let is_label = |line: &str| {
+        let line = phrase(line);
+        line.ends_with(last) && line.split(' ').count() <= ENDED_LABEL_WORDS_MAX
+    };
+    let starts_sold = |heading: &String| {
+        let heading = phrase(heading);
+        heading.starts_with("vendu ") && !heading.starts_with("vendu loue") && !is_rent
+    };
+    own.lines()
+        .any(|line| phrases.contains(&phrase(line).as_str()))
+        || whole.lines().any(is_label)
+        || [&document.title, &document.heading]
+            .into_iter()
+            .any(starts_sold)
+}
+
 /// Returns whether the title or heading of a page names several listings, or an agency: `Appartements à louer`, `25
 /// annonces`.
 pub fn names_many(document: &PageDocument) -> bool {
-    [document.title.as_str(), document.heading.as_str()]
-        .iter()
-        .any(|text| {
-            let counts = tokens(text).windows(2).any(|pair| {
-                let is_count = pair[0].whole().is_some_and(|count| count > 1);
-                is_count && COUNTED.iter().any(|word| pair[1].is(word))
-            });
-            counts || says(text, &LISTS)
+    let counts = |text: &str, words: &[&str]| {
+        tokens(text).windows(2).any(|pair| {
+            let is_count = pair[0].whole().is_some_and(|count| count > 1);
+            is_count && words.iter().any(|word| pair[1].is(word))
         })
+    };
+    let headings = [document.title.as_str(), document.heading.as_str()];
+    headings
+        .iter()
+        .any(|text| counts(text, &COUNTED) || says(text, &LISTS))
+        || counts(&document.subheading, &COUNTED_LISTINGS)
 }
 
 /// Returns the reason that a page gives for not showing a listing; `None` if it gives none.

@@ -156,14 +156,19 @@ fn what(tokens: &[Token], place: usize, after: usize) -> AreaOwner {
             _ => {}
         }
     }
-    let before = tokens[..place]
+    let mut before = tokens[..place]
         .iter()
         .rev()
         .take(CONTEXT)
         .take_while(|token| **token != Token::Break)
-        .find(|token| !is_bridge(token));
-    match before.and_then(Token::word) {
+        .skip_while(|token| is_bridge(token));
+    let (word, its_count) = (before.next(), before.next());
+    match word.and_then(Token::word) {
         Some("sur") => AreaOwner::Land,
+        // `Appartement 1 pièce 30 m²`; the area of `une pièce de 30 m²` is that of a room.
+        Some("piece") if its_count.is_some_and(|count| count.number().is_some()) => {
+            AreaOwner::Dwelling
+        }
         Some(word) if LAND_WORDS.contains(&word) => AreaOwner::Land,
         Some(word) if OTHER_WORDS.contains(&word) => AreaOwner::Other,
         _ => AreaOwner::Dwelling,
@@ -211,6 +216,9 @@ mod tests {
                 (Some(120.0), Some(400.0)),
             ),
             ("5 800 €/m²", (None, None)),
+            ("Appartement 1 pièce 30 m²", (Some(30.0), None)),
+            ("Studio 1 pièce - 27,12 m²", (Some(27.12), None)),
+            ("avec une pièce de 30 m²", (None, None)),
         ] {
             assert_eq!(found(text), expected, "{text}");
         }

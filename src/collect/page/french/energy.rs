@@ -20,6 +20,10 @@ const SCALE_LABEL_REACH: usize = 40;
 const CONSUMPTION_MAX: f64 = 2_000.0;
 /// Maximum emissions, kg of CO2 per square metre and year.
 const EMISSIONS_MAX: f64 = 1_000.0;
+/// Area under which a home may have a better class than the general limits say, since July 2024, square metres.
+const SMALL_M2: f64 = 40.0;
+/// Maximum number of classes by which it may be better.
+const SMALL_CLASSES: u32 = 2;
 /// Tolerated difference between a score and the limits of its class, because scores are rounded.
 const SCORE_TOLERANCE: f64 = 1.0;
 
@@ -56,21 +60,36 @@ enum EnergyLabel {
 }
 
 /// Returns whether an energy class agrees with the scores, by the scale since July 2021 or the one before. Since 2021
-/// the class is the worse one of energy and climate.
-pub fn energy_class_agrees(class: char, consumption: f64, emissions: Option<f64>) -> bool {
+/// the class is the worse one of energy and climate. The limits of homes under 40 m² are higher since July 2024; they
+/// depend on the area, and may improve the class.
+pub fn energy_class_agrees(
+    class: char,
+    consumption: f64,
+    emissions: Option<f64>,
+    surface_m2: Option<f64>,
+) -> bool {
     let is_of = |limits: &[f64; 6]| is_in_class(class, consumption, limits);
     let worse = emissions.is_some_and(|emissions| {
         is_in_class(class, emissions, &CLIMATE_LIMITS[0])
             && class_of(consumption, &ENERGY_LIMITS[0]) <= class
     });
-    ENERGY_LIMITS.iter().any(is_of) || worse
+    ENERGY_LIMITS.iter().any(is_of)
+        || worse
+        || is_small_class(class, class_of(consumption, &ENERGY_LIMITS[0]), surface_m2)
+}
+
+/// Returns whether a class may be that of a small home whose score has another class by the general limits.
+fn is_small_class(class: char, general: char, surface_m2: Option<f64>) -> bool {
+    let better = u32::from(general).saturating_sub(u32::from(class));
+    surface_m2.is_some_and(|surface| surface < SMALL_M2) && (1..=SMALL_CLASSES).contains(&better)
 }
 
 /// Returns whether a climate class agrees with the emissions, by the scale since July 2021 or the one before.
-pub fn climate_class_agrees(class: char, emissions: f64) -> bool {
+pub fn climate_class_agrees(class: char, emissions: f64, surface_m2: Option<f64>) -> bool {
     CLIMATE_LIMITS
         .iter()
         .any(|limits| is_in_class(class, emissions, limits))
+        || is_small_class(class, class_of(emissions, &CLIMATE_LIMITS[0]), surface_m2)
 }
 
 fn is_in_class(class: char, score: f64, limits: &[f64; 6]) -> bool {
@@ -183,13 +202,15 @@ fn class_after(tokens: &[Token], place: usize, label: EnergyLabel) -> Option<(ch
             Token::Word(word) if single_class(word).is_some() => {
                 // In `A venir` and `D'après` the letter is not a class.
                 let next = tokens.get(at + 1);
-                let leads_on = is_any(
-                    next,
-                    &[
-                        "venir", "fournir", "realiser", "preciser", "jour", "partir", "la",
-                        "titre", "louer", "vendre",
-                    ],
-                ) || matches!(next, Some(Token::Sign('\'' | '’')));
+                let is_preposition = word == "A"
+                    && is_any(
+                        next,
+                        &[
+                            "venir", "fournir", "realiser", "preciser", "jour", "partir", "la",
+                            "titre", "louer", "vendre",
+                        ],
+                    );
+                let leads_on = is_preposition || matches!(next, Some(Token::Sign('\'' | '’')));
                 let class = single_class(word).filter(|_| !leads_on)?;
                 return Some((class, score_after(&tokens[at + 1..])));
             }
@@ -353,6 +374,11 @@ mod tests {
                 Some('C'),
             ),
             ("DPE : A venir", None, None),
+            (
+                "Classe énergie F, Classe climat F La loi impose",
+                Some('F'),
+                Some('F'),
+            ),
             ("DPE à réaliser", None, None),
             ("DPE 214 kWh, GES C", None, Some('C')),
             (
@@ -421,13 +447,18 @@ mod tests {
 
     #[test]
     fn a_class_agrees_with_its_score_by_the_scale_of_today_or_the_former() {
-        assert!(energy_class_agrees('E', 328.0, None));
-        assert!(energy_class_agrees('D', 214.0, None));
-        assert!(energy_class_agrees('B', 71.0, None));
-        assert!(energy_class_agrees('D', 140.0, Some(40.0)));
-        assert!(!energy_class_agrees('A', 328.0, None));
-        assert!(!energy_class_agrees('D', 140.0, Some(12.0)));
-        assert!(climate_class_agrees('B', 7.0) && climate_class_agrees('C', 12.0));
-        assert!(!climate_class_agrees('A', 59.0));
+        assert!(energy_class_agrees('E', 328.0, None, None));
+        assert!(energy_class_agrees('D', 214.0, None, None));
+        assert!(energy_class_agrees('B', 71.0, None, None));
+        assert!(energy_class_agrees('D', 140.0, Some(40.0), None));
+        assert!(!energy_class_agrees('A', 328.0, None, None));
+        assert!(!energy_class_agrees('D', 140.0, Some(12.0), None));
+        assert!(climate_class_agrees('B', 7.0, None) && climate_class_agrees('C', 12.0, None));
+        assert!(!climate_class_agrees('A', 59.0, None));
+        // The limits are higher under 40 m².
+        assert!(energy_class_agrees('D', 252.0, None, Some(23.23)));
+        assert!(!energy_class_agrees('D', 262.0, None, Some(60.0)));
+        assert!(!energy_class_agrees('A', 328.0, None, Some(23.23)));
+        assert!(!energy_class_agrees('F', 252.0, None, Some(23.23)));
     }
 }

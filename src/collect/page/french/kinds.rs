@@ -1,5 +1,6 @@
 //! Reads the kind of listing in French text: class, sale or rental, amenities.
 
+use super::counts::is_any;
 use super::tokens::Token;
 use toise_input::words::{AssetClass, DWELLING_WORDS, OTHER_CLASS_WORDS, is_room_count};
 
@@ -84,12 +85,24 @@ fn first_of(tokens: &[Token], table: &[(&str, AssetClass)]) -> Option<&'static s
     })
 }
 
-/// Returns the class that a text names. A dwelling takes precedence, whatever the order in the text.
+/// Returns the class that a text names. A dwelling takes precedence, whatever the order in the text. Otherwise the first of
+/// a room count and the name of another class decides: `T3 avec garage` is a flat, `Garage près du T3` is not. `3 pièces
+/// avec garage` is a flat or a house, so it names no class.
 pub fn class(tokens: &[Token]) -> Option<&'static str> {
-    let mut words = tokens.iter().filter_map(Token::word);
-    dwelling(tokens)
-        .or_else(|| first_of(tokens, &OTHER_CLASS_WORDS))
-        .or_else(|| words.any(is_room_count).then_some(AssetClass::Flat.name()))
+    dwelling(tokens).or_else(|| {
+        tokens.iter().enumerate().find_map(|(place, token)| {
+            let word = token.word()?;
+            if is_room_count(word) {
+                return Some(Some(AssetClass::Flat.name()));
+            }
+            let counts = place.checked_sub(1).map(|before| &tokens[before]);
+            if is_any(Some(token), &["pieces", "piece"]) && counts?.whole().is_some() {
+                return Some(None);
+            }
+            let known = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == word);
+            known.map(|(_, class)| Some(class.name()))
+        })?
+    })
 }
 
 /// Returns the offer in a text: a rarer kind if it names one, else the first of sale and rental.

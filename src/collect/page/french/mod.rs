@@ -49,6 +49,8 @@ const DETAILS: [&str; 18] = [
     "prestations",
     "carrez",
 ];
+/// Maximum ratio of the rent with charges to the rent without.
+const WITH_CHARGES_MAX: f64 = 1.5;
 /// Months of a year.
 const MONTHS: f64 = 12.0;
 
@@ -149,6 +151,11 @@ pub fn knows_place(findings: &PageFindings) -> bool {
 /// Adds the class and offer named by words, as in a title, a category or the path of a URL.
 pub fn read_kinds(text: &str, findings: &mut PageFindings, origin: FieldOrigin) {
     read_kind(&tokens(text), findings, origin);
+}
+
+/// Returns the class of asset that a text names.
+pub fn class(text: &str) -> Option<&'static str> {
+    kinds::class(&tokens(text))
 }
 
 /// Returns whether a text names the class or the rooms of a listing, as in `Maison à vendre` or `Beau T3`.
@@ -288,6 +295,23 @@ fn read_money(tokens: &[Token], part: TextTrust, findings: &mut PageFindings, or
     }
 }
 
+/// Replaces the rent of a listing by the one with charges that its text states. Pages print both, and structured data
+/// often has the rent without charges.
+pub fn include_charges(text: &str, findings: &mut PageFindings, origin: FieldOrigin) {
+    let known = findings.get(PRICE).and_then(Value::as_f64);
+    let Some(rent) = known.filter(|_| is_rent(findings) && !findings.is_of_portal(PRICE)) else {
+        return;
+    };
+    let tokens = tokens(text);
+    let mut stated = money::rents_with_charges(&tokens)
+        .filter(|with| *with > rent && *with <= rent * WITH_CHARGES_MAX);
+    let first = stated.next();
+    if let Some(with) = first.filter(|first| stated.all(|other| other == *first)) {
+        findings.remove(PRICE);
+        findings.put(PRICE, with, origin);
+    }
+}
+
 /// Adds the charges in the texts of a listing whose offer is known. For a rental these are the tenant's charges,
 /// otherwise the owner's if the text says how often they are paid. Condominium fees in a rental count as the tenant's
 /// charges.
@@ -342,12 +366,15 @@ pub fn check_energy(findings: &mut PageFindings) {
     let class = |path: &str| findings.get(path).and_then(Value::as_str)?.chars().last();
     let consumption = score("habitation.climate.epcEnergyScore");
     let emissions = score("habitation.climate.epcClimateScore");
+    let surface = score("habitation.surface.total");
     let is_wrong = class(ENERGY_CLASS)
         .zip(consumption)
-        .is_some_and(|(class, score)| !energy::energy_class_agrees(class, score, emissions));
+        .is_some_and(|(class, score)| {
+            !energy::energy_class_agrees(class, score, emissions, surface)
+        });
     let is_climate_wrong = class(CLIMATE_CLASS)
         .zip(emissions)
-        .is_some_and(|(class, score)| !energy::climate_class_agrees(class, score));
+        .is_some_and(|(class, score)| !energy::climate_class_agrees(class, score, surface));
     if is_wrong {
         findings.remove(ENERGY_CLASS);
     }

@@ -149,7 +149,7 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
     let is_fee = tokens[other..place]
         .iter()
         .any(|token| fees.iter().any(|fee| token.is(fee)));
-    let names_charges = context.iter().any(is_charges) && !says("hors");
+    let names_charges = names_charges(context) && !says("hors");
     if charges_follow(&tokens[after..])
         || names_charges && !is_fee && !is_rent_total && !is_all_in(context)
     {
@@ -165,6 +165,44 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
         (false, PaymentPeriod::Once) if value >= SALE_MIN => Some(Amount::Price(value)),
         _ => None,
     }
+}
+
+/// Returns whether words name charges. In `à la charge du locataire` nothing is a charge.
+fn names_charges(words: &[Token]) -> bool {
+    (0..words.len()).any(|place| {
+        let is_burden = words[place].is("charge") && place > 0 && words[place - 1].is("la");
+        is_charges(&words[place]) && !is_burden
+    })
+}
+
+/// Returns the rents in a text that it says to include charges: `395 € par mois charges comprises`, `Loyer CC : 395 €`.
+pub fn rents_with_charges(tokens: &[Token]) -> impl Iterator<Item = f64> + '_ {
+    (0..tokens.len()).filter_map(|place| match amount(tokens, place)? {
+        Amount::Rent(value) if includes_charges(tokens, place) => Some(value),
+        _ => None,
+    })
+}
+
+/// Returns whether the words around an amount, up to the next one, say that it includes charges.
+fn includes_charges(tokens: &[Token], place: usize) -> bool {
+    let is_end = |token: &&Token| **token != Token::Break && token.number().is_none();
+    let before: Vec<&Token> = tokens[..place].iter().rev().take_while(is_end).collect();
+    let rest = &tokens[place + 1..];
+    let line = rest.iter().position(|token| *token == Token::Break);
+    let next = line.map(|line| &rest[line + 1..]);
+    let period = next.filter(|line| is_period_line(line)).unwrap_or_default();
+    let after = rest.iter().take_while(is_end);
+    let after = after.chain(period.iter().take_while(is_end));
+    let words = after.take(CONTEXT_BEFORE).chain(before);
+    let (mut names, mut includes) = (false, false);
+    for word in words {
+        if word.is("cc") {
+            return true;
+        }
+        names |= word.is("charges");
+        includes |= word.is("comprises") || word.is("incluses");
+    }
+    names && includes
 }
 
 /// Returns whether a word names charges.
@@ -462,6 +500,32 @@ mod tests {
             [rent(3_185.0), month(215.0), rent(3_400.0)]
         );
         assert_eq!(found("Honoraires charges locataire : 533,90 € TTC"), []);
+        assert_eq!(
+            found(
+                "Honoraires de 451,33 € TTC à la charge du locataire comprenant 123,09 € TTC pour l’état des lieux"
+            ),
+            []
+        );
         assert_eq!(found("Honoraires TTC à la charge du locataire : 572 €"), []);
+    }
+
+    #[test]
+    fn rents_with_charges_say_so() {
+        for (text, expected) in [
+            (
+                "Loyer : 370 euros + 25 euros de provisions pour charges\nLoyer : 395 € par mois charges comprises dont 25€ \
+                 par mois de provision de charge",
+                vec![395.0],
+            ),
+            ("880\u{a0}€ / Mois (Charges comprises)", vec![880.0]),
+            ("474 €\npar mois charges comprises", vec![474.0]),
+            ("482 € / mois CC", vec![482.0]),
+            ("Loyer CC / mois : 1 980 €", vec![1_980.0]),
+            ("820 € / mois hors charges", vec![]),
+            ("Loyer : 820 €, charges 60 €", vec![]),
+        ] {
+            let rents: Vec<f64> = rents_with_charges(&tokens(text)).collect();
+            assert_eq!(rents, expected, "{text}");
+        }
     }
 }
