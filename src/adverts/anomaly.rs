@@ -4,6 +4,8 @@
 //! thousands or a rent given for a sale, not a bargain. Each anomaly is one row of a table: a bit (which is stored), a
 //! text and a check. An anomaly flags the advert and never rejects it.
 
+use std::ops::RangeInclusive;
+
 use chrono::Datelike;
 use toise_contract::enums::{EnumPropertyClass, EnumPropertyOfferType};
 use toise_contract::listings::Advert;
@@ -13,9 +15,9 @@ use toise_geo::distance::planar_distance_m;
 use toise_geo::price_levels;
 
 /// Maximum distance of a position from its commune's centre, metres. The largest commune of France reaches 30 km,
-/// except for those of Guiana.
+/// except for those of French Guiana.
 const COMMUNE_REACH_M: f64 = 40_000.0;
-/// The same for Guiana, where communes reach from the coast far into the forest.
+/// The same for French Guiana, where communes reach from the coast far into the forest.
 const GUIANA_REACH_M: f64 = 250_000.0;
 /// Approximate yearly rent of a dwelling as a share of its price.
 const YEARLY_YIELD: f64 = 0.05;
@@ -48,24 +50,24 @@ pub struct Anomalies(pub u32);
 
 type Check = fn(&Advert) -> bool;
 
-/// All anomalies: text and check of each.
+/// All anomalies: text and check of each. Append only, because the index of a row is the bit that is stored.
 const REASONS: [(&str, Check); 6] = [
     (
-        "price is absurd for the place and surface",
+        "price is implausible for the class, place or surface",
         has_absurd_price,
     ),
-    ("surface is absurd for the class", has_absurd_surface),
+    ("surface is implausible for the class", has_absurd_surface),
     (
         "rooms contradict each other or the surface",
         has_incoherent_rooms,
     ),
     (
-        "floor is above the building's last",
-        has_floor_above_the_last,
+        "floor is above the building's top floor",
+        is_above_top_floor,
     ),
     ("position is far from the commune", is_far_from_commune),
     (
-        "first seen before there were adverts on the internet",
+        "first seen before property portals existed",
         is_seen_too_early,
     ),
 ];
@@ -108,37 +110,47 @@ fn has_absurd_price(advert: &Advert) -> bool {
     let Some(value) = price.value.map(|value| value.get()) else {
         return false;
     };
-    let offer = advert.offer.as_ref().and_then(|offer| offer.offer_type);
-    let total = match (offer, advert.class) {
-        (Some(EnumPropertyOfferType::Buy), Some(EnumPropertyClass::Parking)) => (200.0, 500_000.0),
-        (Some(EnumPropertyOfferType::Buy), Some(EnumPropertyClass::Land)) => (100.0, 100e6),
-        (Some(EnumPropertyOfferType::Buy), _) => (1_000.0, 200e6),
-        (Some(EnumPropertyOfferType::Rent), Some(EnumPropertyClass::Parking)) => (5.0, 5_000.0),
-        (Some(EnumPropertyOfferType::Rent), Some(EnumPropertyClass::Land)) => (1.0, 1e6),
-        (Some(EnumPropertyOfferType::Rent), _) => (50.0, 1e6),
-        // Life annuities, auctions and holiday lets have other price scales.
-        _ => return false,
-    };
-    if value < total.0 || value > total.1 {
-        return true;
-    }
-    let Some(per_area) = price.value_per_area.map(|value| value.get()) else {
+    let Some(bounds) = price_bounds(advert) else {
         return false;
     };
+    let per_area = price.value_per_area.map(|value| value.get());
+    !bounds.contains(&value)
+        || per_area.is_some_and(|per_area| !price_per_area_bounds(advert).contains(&per_area))
+}
+
+fn offer_type(advert: &Advert) -> Option<EnumPropertyOfferType> {
+    advert.offer.as_ref()?.offer_type
+}
+
+/// Returns the plausible prices or rents of a class, EUR; `None` for life annuities, auctions and holiday lets, which have
+/// other price scales.
+fn price_bounds(advert: &Advert) -> Option<RangeInclusive<f64>> {
+    Some(match (offer_type(advert)?, advert.class) {
+        (EnumPropertyOfferType::Buy, Some(EnumPropertyClass::Parking)) => 200.0..=500_000.0,
+        (EnumPropertyOfferType::Buy, Some(EnumPropertyClass::Land)) => 100.0..=100e6,
+        (EnumPropertyOfferType::Buy, _) => 1_000.0..=200e6,
+        (EnumPropertyOfferType::Rent, Some(EnumPropertyClass::Parking)) => 5.0..=5_000.0,
+        (EnumPropertyOfferType::Rent, Some(EnumPropertyClass::Land)) => 1.0..=1e6,
+        (EnumPropertyOfferType::Rent, _) => 50.0..=1e6,
+        _ => return None,
+    })
+}
+
+/// Returns the plausible prices or rents per area of a class in a department, EUR per m².
+fn price_per_area_bounds(advert: &Advert) -> RangeInclusive<f64> {
     let level = level(advert);
-    let bounds = match (offer, advert.class) {
-        (_, Some(EnumPropertyClass::Land)) => (0.01, 20_000.0),
+    match (offer_type(advert), advert.class) {
+        (_, Some(EnumPropertyClass::Land)) => 0.01..=20_000.0,
         (Some(EnumPropertyOfferType::Buy), _) if is_dwelling(advert) => {
-            (level / BELOW_LEVEL_MAX, level * ABOVE_LEVEL_MAX)
+            level / BELOW_LEVEL_MAX..=level * ABOVE_LEVEL_MAX
         }
         (Some(EnumPropertyOfferType::Rent), _) if is_dwelling(advert) => {
             let monthly = level * YEARLY_YIELD / 12.0;
             let least = (monthly / BELOW_RENT_MAX).max(RENT_PER_M2_MIN);
-            (least, monthly * ABOVE_LEVEL_MAX)
+            least..=monthly * ABOVE_LEVEL_MAX
         }
-        _ => (0.1, 100_000.0),
-    };
-    per_area < bounds.0 || per_area > bounds.1
+        _ => 0.1..=100_000.0,
+    }
 }
 
 fn level(advert: &Advert) -> f64 {
@@ -176,7 +188,7 @@ fn has_incoherent_rooms(advert: &Advert) -> bool {
         || per_room.is_some_and(|area| area < AREA_PER_ROOM.0 || area > AREA_PER_ROOM.1)
 }
 
-fn has_floor_above_the_last(advert: &Advert) -> bool {
+fn is_above_top_floor(advert: &Advert) -> bool {
     let features = advert
         .habitation
         .as_ref()
@@ -255,23 +267,23 @@ mod tests {
         for (change, reason) in [
             (
                 json!({"/currentPrice/value": 250}),
-                "price is absurd for the place and surface",
+                "price is implausible for the class, place or surface",
             ),
             (
                 json!({"/currentPrice/value": 25_000_000}),
-                "price is absurd for the place and surface",
+                "price is implausible for the class, place or surface",
             ),
             (
                 json!({"/offer/type": "OFFER_RENT"}),
-                "price is absurd for the place and surface",
+                "price is implausible for the class, place or surface",
             ),
             (
                 json!({"/offer/type": "OFFER_RENT", "/currentPrice/value": 80, "/location/inseeCode": "48095"}),
-                "price is absurd for the place and surface",
+                "price is implausible for the class, place or surface",
             ),
             (
                 json!({"/firstSeenAt": "1970-01-01T00:00:00Z"}),
-                "first seen before there were adverts on the internet",
+                "first seen before property portals existed",
             ),
             (
                 json!({"/habitation/bedroomCount": 4}),
@@ -279,7 +291,7 @@ mod tests {
             ),
             (
                 json!({"/habitation/features/propertyFloor": 6}),
-                "floor is above the building's last",
+                "floor is above the building's top floor",
             ),
             (
                 json!({"/location": {"inseeCode": "69383", "locationCoordinate": {"location": [2.35, 48.85]}}}),
@@ -290,7 +302,7 @@ mod tests {
         }
         let tiny = reasons(json!({"/habitation/surface/total": 2}));
         assert!(
-            tiny.contains(&"surface is absurd for the class"),
+            tiny.contains(&"surface is implausible for the class"),
             "{tiny:?}"
         );
     }

@@ -1,5 +1,5 @@
 //! Basics that all crates share: clock, limits on input, delimiters of text, supervised workers, reproducible
-//! randomness, progress bars, reports, staging folders.
+//! randomness, progress bars, reports, staging folders, files that are replaced at once.
 
 #![forbid(unsafe_code)]
 
@@ -7,6 +7,7 @@ pub mod bounded;
 pub mod clock;
 pub mod delimiter;
 pub mod disk;
+pub mod durable;
 pub mod file_lock;
 pub mod formula;
 pub mod items;

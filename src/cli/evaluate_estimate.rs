@@ -24,9 +24,9 @@ const REPORTS: &str = "reports";
 /// Arguments of `evaluate estimate`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Without options the estimator is trained at several origins, the first days of months, and judged on the twelve months
-after each; the table shows bias, error and the share held by the interval by months after the last known sale. Every
-origin costs a training. The report card is that of the last full year.
+Without options, a model is trained at each of several origins (first days of months) and tested on the twelve months
+after it. The table shows bias, error and the coverage of the interval, by months after the last sale of the training.
+Each origin trains one model. The report card covers the last full year.
 
 Examples:
   toise evaluate estimate
@@ -126,7 +126,8 @@ fn evaluate_later(
         Some(test) => test.0.pred_opt(),
         None => last_year_end(&recorded, latest),
     });
-    let train_until = train_until.ok_or("--train-until: no such day")?;
+    let train_until =
+        train_until.ok_or("there are no sales to evaluate on; import some: toise import dvf")?;
     let is_single = arguments.train_until.is_some() || test.is_some();
     let origins = if is_single {
         Vec::new()
@@ -194,7 +195,9 @@ fn leave_places_out(
     let places = leave_out::places(recorded, kind, usize::from(arguments.places));
     if places.is_empty() {
         let least = leave_out::PLACE_SALES_MIN;
-        return Err(format!("no {name} has {least} sales; import more: toise import dvf").into());
+        return Err(
+            format!("no {name} has at least {least} sales; import more: toise import dvf").into(),
+        );
     }
     let progress = Progress::new(common.json);
     let bar = progress.rows("training", places.len() as u64 * train::STEPS);

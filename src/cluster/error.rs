@@ -1,4 +1,4 @@
-//! Errors of work on several machines.
+//! Errors of commands and queries that run on several machines.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Errors of work on several machines.
+/// Errors of commands and queries that run on several machines.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address of a worker, or an address to listen on, is refused.
@@ -42,14 +42,6 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
-    /// An object store cannot be read or written.
-    #[error("{place}: {source}")]
-    Store {
-        /// The object.
-        place: String,
-        /// The cause.
-        source: object_store::Error,
-    },
     /// An object store cannot be opened, read or written.
     #[error(transparent)]
     Publish(#[from] toise_publish::Error),
@@ -62,8 +54,8 @@ pub enum Error {
     /// Rows cannot be encoded.
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
-    /// A message cannot be read or written.
-    #[error("a message cannot be read: {0}")]
+    /// A message is malformed.
+    #[error("a message between machines is malformed: {0}")]
     Message(#[from] serde_json::Error),
     /// A query failed with an error that it would also have on this machine alone.
     #[error("{0}")]

@@ -222,6 +222,7 @@ impl Outline {
         while let Some(key) = rest.take() {
             seller.push(u16::from_le_bytes(key)).then_some(())?;
         }
+        rest.0.is_empty().then_some(())?;
         Some(Self {
             known: Fingerprint {
                 class,

@@ -5,13 +5,13 @@
 //! which a file of another store is recognised. On its own, the file reveals nothing about a contact.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Result};
 use toise_adverts::contacts::{ContactDigest, ErasedContacts};
+use toise_base::durable;
 use toise_store::{ERASED_CONTACTS_SECRET, Store};
 
 /// Name of the file.
@@ -121,16 +121,9 @@ fn read(path: &Path) -> Result<Option<ListFile>> {
 
 /// Replaces the file at once; durable on return.
 fn replace(path: &Path, file: &ListFile) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let write = || {
-        let text = serde_json::to_vec_pretty(file)?;
-        let mut draft = tempfile::NamedTempFile::new_in(folder)?;
-        draft.write_all(&text)?;
-        draft.as_file().sync_all()?;
-        draft.persist(path).map_err(|error| error.error)?;
-        std::fs::File::open(folder)?.sync_all()
-    };
-    write().map_err(Error::io(path))
+    let text = serde_json::to_vec_pretty(file).map_err(std::io::Error::from);
+    text.and_then(|text| durable::replace(path, &text))
+        .map_err(Error::io(path))
 }
 
 fn hex(digest: &ContactDigest) -> String {

@@ -32,6 +32,7 @@ use super::interval::Interval;
 use super::market::{Market, SaleResiduals};
 use super::model::{Error, Model, ModelMetadata};
 use super::sale::{HomeSale, SaleColumns, id_of, id_text};
+use toise_base::durable;
 
 /// Folder of the models in a data folder.
 pub const FOLDER: &str = "models";
@@ -226,15 +227,13 @@ impl Model {
         // Models of the same version are identical, so overwriting one loses nothing.
         remove(&home)?;
         fs::rename(&draft, &home).map_err(io(&home))?;
-        let next = folder.join("current.json.new");
-        let version = version.clone();
+        let path = folder.join(CURRENT);
         let current = CurrentModel {
-            version,
+            version: version.clone(),
             description,
         };
-        write_json(&next, &current)?;
-        fs::rename(&next, folder.join(CURRENT)).map_err(io(&next))?;
-        sync(folder)?;
+        let text = serde_json::to_vec_pretty(&current).map_err(|error| damaged(&path, error))?;
+        durable::replace(&path, &text).map_err(io(&path))?;
         self.retire(
             folder,
             former.as_ref().map(|former| former.version.as_str()),
@@ -415,9 +414,7 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, Error> {
 }
 
 fn sync(folder: &Path) -> Result<(), Error> {
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(io(folder))
+    durable::sync_folder(folder).map_err(io(folder))
 }
 
 fn remove(folder: &Path) -> Result<(), Error> {

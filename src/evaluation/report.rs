@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::leave_out::{LeaveOutReport, PlaceKind};
-use super::rolling::HorizonReport;
 #[cfg(feature = "plots")]
 use super::chart;
+use super::leave_out::{LeaveOutReport, PlaceKind};
+use super::rolling::HorizonReport;
 use super::{ErrorMetrics, ReportCard};
 use toise_estimate::model::Error;
 

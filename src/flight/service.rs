@@ -145,7 +145,10 @@ fn batches(running: RunningQuery) -> impl Stream<Item = Result<RecordBatch, Flig
         let mut running = state?;
         match running.next().await? {
             Ok(Piece::Batch(batch)) => Some((Ok(batch), Some(running))),
-            Ok(Piece::Bytes(_)) => None,
+            Ok(Piece::Bytes(_)) => {
+                let fault = "the query did not answer with batches".to_owned();
+                Some((Err(FlightError::ProtocolError(fault)), None))
+            }
             Err(error) => Some((Err(query_status(error).into()), None)),
         }
     })

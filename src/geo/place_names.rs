@@ -62,8 +62,11 @@ impl NameIndex {
     }
 
     /// Returns the current communes and arrondissements with a folded name.
-    pub(crate) fn today(&self, folded: &str) -> impl Iterator<Item = &'static Place> {
-        found(&self.today, folded)
+    pub(crate) fn today(&self, folded: &str) -> impl Iterator<Item = &'static Place> + use<'_> {
+        match arrondissement(folded) {
+            Some(short) => found(&self.today, &short),
+            None => found(&self.today, folded),
+        }
     }
 
     /// Returns the former communes with a folded name.
@@ -80,12 +83,51 @@ impl NameIndex {
     }
 }
 
-fn found(names: &HashMap<String, Vec<u32>>, folded: &str) -> impl Iterator<Item = &'static Place> {
+fn found<'n>(
+    names: &'n HashMap<String, Vec<u32>>,
+    folded: &str,
+) -> impl Iterator<Item = &'static Place> + use<'n> {
     let numbers = names.get(folded).map_or(&[][..], Vec::as_slice);
     numbers
         .iter()
         .filter_map(|number| Places::get().place(*number))
 }
+
+/// Returns the short name of an arrondissement, `paris 11`, from any usual folded spelling: `paris 11eme arrondissement`,
+/// `paris 01`, `paris xie`. `None` for any other name.
+fn arrondissement(folded: &str) -> Option<String> {
+    let city = ["paris", "lyon", "marseille"]
+        .into_iter()
+        .find(|city| folded.starts_with(city))?;
+    let rest = folded[city.len()..].trim();
+    let rest = ["arrondissement", "ardt", "arr"]
+        .iter()
+        .find_map(|word| rest.strip_suffix(word))
+        .unwrap_or(rest);
+    let number: String = rest.split_whitespace().collect();
+    let is_ordinal = |end: &str| matches!(end, "" | "e" | "er" | "eme" | "ieme" | "me" | "nd");
+    let digits = number.trim_end_matches(|sign: char| sign.is_alphabetic());
+    let value: usize = if digits.is_empty() {
+        let of_roman = ROMAN.iter().position(|roman| {
+            let end = number.strip_prefix(roman);
+            end.is_some_and(is_ordinal)
+        });
+        // The longest numeral: `xii` also starts with `xi`.
+        of_roman.map(|at| ROMAN.len() - at)?
+    } else {
+        digits
+            .parse()
+            .ok()
+            .filter(|_| is_ordinal(&number[digits.len()..]))?
+    };
+    Some(format!("{city} {value}"))
+}
+
+/// Roman numerals from 20 down to 1.
+const ROMAN: [&str; 20] = [
+    "xx", "xix", "xviii", "xvii", "xvi", "xv", "xiv", "xiii", "xii", "xi", "x", "ix", "viii",
+    "vii", "vi", "v", "iv", "iii", "ii", "i",
+];
 
 /// Removes the arrondissement from a folded name of Paris, Lyon or Marseille; returns other names unchanged.
 pub(crate) fn city_of(folded: &str) -> &str {
@@ -152,7 +194,16 @@ mod tests {
 
     #[test]
     fn an_arrondissement_has_several_names() {
-        for name in ["paris 13", "paris 13e", "paris 13e arrondissement"] {
+        for name in [
+            "paris 13",
+            "paris 13e",
+            "paris 13e arrondissement",
+            "paris 13eme",
+            "paris 13 eme arrondissement",
+            "paris xiii",
+            "paris xiiie",
+            "paris 013",
+        ] {
             let codes: Vec<&str> = index().today(name).map(|place| place.code).collect();
             assert_eq!(codes, ["75113"], "{name}");
         }

@@ -25,6 +25,7 @@ use super::index::layout::FORMAT;
 use super::index::segment::{self, Segment};
 use crate::search::Geocoder;
 use crate::table;
+use toise_base::durable;
 use toise_lake::data_file::DataFile;
 use toise_lake::{self as lake, Lake};
 
@@ -433,20 +434,14 @@ fn write_segment(
 }
 
 fn publish(folder: &Path, manifest: &Manifest) -> Result<(), Error> {
-    let draft = folder.join("current.json.draft");
-    let failed = |source| Error::Io {
-        path: draft.clone(),
-        source,
-    };
-    let text = serde_json::to_vec_pretty(manifest).map_err(|error| failed(error.into()))?;
-    let mut file = File::create(&draft).map_err(failed)?;
-    file.write_all(&text).map_err(failed)?;
-    file.sync_all().map_err(failed)?;
+    let path = folder.join(CURRENT);
+    let text = serde_json::to_vec_pretty(manifest).map_err(std::io::Error::from);
     // The segments' names must be on disk before the list that refers to them.
-    let flush = || File::open(folder)?.sync_all();
-    flush().map_err(failed)?;
-    fs::rename(&draft, folder.join(CURRENT)).map_err(failed)?;
-    flush().map_err(failed)
+    text.and_then(|text| {
+        durable::sync_folder(folder)?;
+        durable::replace(&path, &text)
+    })
+    .map_err(|source| Error::Io { path, source })
 }
 
 /// Deletes segments of previous editions. A file that cannot be deleted is left for the next rebuild.

@@ -187,10 +187,29 @@ pub fn asset_class(cell: &str) -> Option<AssetClass> {
 /// name in the contract. French words are those of texts, which are read elsewhere.
 pub fn offer(cell: &str) -> Option<&'static str> {
     match cell.trim().trim_end_matches('.').to_lowercase().as_str() {
-        "vte" | "buy" | "sale" | "for sale" | "sell" => Some("OFFER_BUY"),
-        "loc" | "rent" | "rental" | "for rent" | "to rent" | "let" => Some("OFFER_RENT"),
+        "v" | "vte" | "buy" | "sale" | "for sale" | "sell" => Some("OFFER_BUY"),
+        "l" | "loc" | "rent" | "rental" | "for rent" | "to rent" | "let" => Some("OFFER_RENT"),
         _ => None,
     }
+}
+
+/// Reads the number of rooms from a cell that names it: `T3`, `F2`, `3 pièces`, `4p`, `studio`; `None` for any other text.
+pub fn room_count(cell: &str) -> Option<u32> {
+    let cell = cell.trim().to_lowercase();
+    if is_room_count(&cell) {
+        return cell[1..].trim_end_matches("bis").parse().ok();
+    }
+    if matches!(cell.as_str(), "studio" | "studette") {
+        return Some(1);
+    }
+    let digits = cell.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = cell.split_at(digits);
+    let unit: String = unit.trim().chars().map(without_accent).collect();
+    let is_unit = matches!(
+        unit.trim_end_matches('.'),
+        "p" | "pc" | "pcs" | "piece" | "pieces" | "piece(s)"
+    );
+    number.parse().ok().filter(|_| is_unit)
 }
 
 /// Returns whether a word in lower case gives the rooms of a flat: `t2`, `f3`, `t1bis`.
@@ -252,17 +271,21 @@ mod tests {
     }
 
     #[test]
+    fn rooms_are_read_from_types_and_words() {
+        let cells = ["T3", "f3", "3 pièces", "3p", "3 p.", "3 Pcs", "T3bis"];
+        assert_eq!(cells.map(room_count), [Some(3); 7]);
+        assert_eq!(room_count("Studio"), Some(1));
+        for cell in ["", "3", "T3/T4", "3 chambres", "pièces", "T"] {
+            assert_eq!(room_count(cell), None, "{cell}");
+        }
+    }
+
+    #[test]
     fn offers_are_read_from_codes_and_english_words() {
+        assert_eq!(["VTE", "V", "Sale"].map(offer), [Some("OFFER_BUY"); 3]);
+        assert_eq!(["LOC.", "L", "Rental"].map(offer), [Some("OFFER_RENT"); 3]);
         assert_eq!(
-            ["VTE", "vte", "Sale"].map(offer),
-            [Some("OFFER_BUY"); 3]
-        );
-        assert_eq!(
-            ["LOC.", "Loc", "Rental"].map(offer),
-            [Some("OFFER_RENT"); 3]
-        );
-        assert_eq!(
-            ["", "V", "L'appartement", "vente ou location"].map(offer),
+            ["", "VL", "L'appartement", "vente ou location"].map(offer),
             [None; 4]
         );
     }

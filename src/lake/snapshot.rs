@@ -4,13 +4,13 @@
 //! either the old table or the new one. Previous snapshots are kept for a while (`lake/versions.rs`), so that a process
 //! that still reads one can finish.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Provenance};
+use toise_base::durable;
 use toise_geo::order;
 
 /// Format version written by this version.
@@ -200,24 +200,16 @@ impl Snapshot {
     /// Makes this snapshot the current one. Returns once it is on disk. The files it names must be on disk already.
     pub fn publish(&mut self, folder: &Path) -> Result<(), Error> {
         let path = folder.join(FILE_NAME);
-        let draft = folder.join("snapshot.json.new");
-        let unfit = |error| Error::damaged(&draft, error);
+        let unfit = |error| Error::damaged(&path, error);
         self.checksum = self.digest().map_err(unfit)?;
         let text = serde_json::to_vec_pretty(self).map_err(unfit)?;
-        let mut file = File::create(&draft).map_err(|error| Error::io(&draft, error))?;
-        file.write_all(&text)
-            .and_then(|()| file.sync_all())
-            .map_err(|error| Error::io(&draft, error))?;
-        fs::rename(&draft, &path).map_err(|error| Error::io(&path, error))?;
-        sync_folder(folder)
+        durable::replace(&path, &text).map_err(|error| Error::io(&path, error))
     }
 }
 
 /// Makes renames and new names in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(|error| Error::io(folder, error))
+    durable::sync_folder(folder).map_err(|error| Error::io(folder, error))
 }
 
 #[cfg(test)]

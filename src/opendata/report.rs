@@ -1,4 +1,4 @@
-//! The report of an import, for people and programs. It counts everything that was read but not used.
+//! The report of an import, for people and programs. It counts what was read, used, rejected and changed.
 //!
 //! Converters fill [`ConversionFindings`] per block of rows; the import merges them in source order into an
 //! [`ImportReport`].
@@ -24,7 +24,7 @@ pub const UNLISTED_VALUES_MAX: usize = 50;
 /// Name under which the values of a column beyond [`UNLISTED_VALUES_MAX`] are counted together.
 pub const OTHER_VALUES: &str = "other values";
 /// Sales without a position get a note if at least one sale in this many lacks one.
-const WITHOUT_POSITION_SHARE: u64 = 10;
+const WITHOUT_POSITION_ONE_IN: u64 = 10;
 /// Maximum length of a value in an example, characters.
 const VALUE_CHARS_MAX: usize = 80;
 
@@ -89,28 +89,16 @@ pub struct ConversionFindings {
     pub unclear: Tallies,
     /// Rows that equal another row of their sale in every cell.
     pub repeated_rows: u64,
+    /// Location of the first date that can only be month-first (`12/31/2024`), and the reason for rejecting the file: every
+    /// other date of the column would be read as a different day.
+    pub month_first: Option<(SourceLocation, String)>,
 }
 
 impl ConversionFindings {
-    /// Returns the place of a date that proves that its column has the month before the day, and why such a column is not
-    /// read. Its other dates would be those of other days.
-    pub fn month_first(&self, file: &str) -> Option<(SourceLocation, String)> {
-        let rejected = self.rejected.get(DATE_UNREADABLE).into_iter();
-        let rejected = rejected.flat_map(|tally| &tally.examples);
-        let rejected = rejected.map(|one| (one.line, &one.column, &one.value));
-        let dropped = self.dropped.0.get(DATE_UNREADABLE).into_iter();
-        let dropped = dropped.flat_map(|count| &count.examples);
-        let dropped = dropped.map(|one| (one.line, &one.column, &one.value));
-        let (line, column, value) = rejected
-            .chain(dropped)
-            .find(|(_, _, value)| is_month_first(value))?;
-        let place = SourceLocation::line(file, line).column(column.clone());
-        Some((place, month_first_reason(value)))
-    }
-
     /// Counts a rejected row.
     pub fn reject(&mut self, reason: &'static str, place: &SourceLocation, value: &str) {
         tally(&mut self.rejected, reason, place, value);
+        self.note_month_first(reason, place, value);
     }
 
     /// Counts a value that is not in the official list of its column.
@@ -129,6 +117,13 @@ impl ConversionFindings {
         let column = place.column.as_deref().unwrap_or_default();
         self.dropped
             .add(reason, place.line.unwrap_or(0), column, value);
+        self.note_month_first(reason, place, value);
+    }
+
+    fn note_month_first(&mut self, reason: &str, place: &SourceLocation, value: &str) {
+        if reason == DATE_UNREADABLE && self.month_first.is_none() && is_month_first(value) {
+            self.month_first = Some((place.clone(), month_first_reason(value)));
+        }
     }
 }
 
@@ -161,7 +156,7 @@ fn merge(into: &mut Tallies, from: Tallies) {
     for (reason, found) in from {
         let tally = into.entry(reason).or_default();
         tally.count += found.count;
-        let room = EXAMPLES_MAX - tally.examples.len().min(EXAMPLES_MAX);
+        let room = EXAMPLES_MAX.saturating_sub(tally.examples.len());
         tally.examples.extend(found.examples.into_iter().take(room));
     }
 }
@@ -242,16 +237,26 @@ impl ImportReport {
         self.rejected.values().map(|tally| tally.count).sum()
     }
 
-    /// Adds the findings of one block.
-    pub fn add(&mut self, findings: ConversionFindings) {
-        merge(&mut self.rejected, findings.rejected);
-        merge(&mut self.unclear_sales, findings.unclear);
-        self.rows_repeated += findings.repeated_rows;
-        for (column, values) in findings.unlisted {
+    /// Adds the findings of one block. Returns the values that were dropped, which belong to the report of the file.
+    #[must_use]
+    pub fn add(&mut self, findings: ConversionFindings) -> LeftOutValues {
+        let ConversionFindings {
+            rejected,
+            dropped,
+            unlisted,
+            unclear,
+            repeated_rows,
+            month_first: _,
+        } = findings;
+        merge(&mut self.rejected, rejected);
+        merge(&mut self.unclear_sales, unclear);
+        self.rows_repeated += repeated_rows;
+        for (column, values) in unlisted {
             for (value, count) in values {
                 count_values(&mut self.unlisted_values, column, value, count);
             }
         }
+        dropped
     }
 
     /// Counts the sales of a batch that have no position.
@@ -275,7 +280,7 @@ impl ImportReport {
     /// Advises what to do about sales without a position; `None` if nearly all have one.
     fn position_hint(&self) -> Option<String> {
         let missing: u64 = self.without_position.values().sum();
-        if missing * WITHOUT_POSITION_SHARE < self.records || missing == 0 {
+        if missing * WITHOUT_POSITION_ONE_IN < self.records || missing == 0 {
             return None;
         }
         let with = grouped(self.records.saturating_sub(missing));
@@ -283,11 +288,10 @@ impl ImportReport {
         let (names, codes) = (departments.join(", "), departments.join(","));
         let what = match self.placed {
             0 => format!(
-                "import addresses of {names} (toise import ban --departments {codes}), which places them"
+                "to place the others, import the addresses of {names}: toise import ban --departments {codes}"
             ),
             _ => format!(
-                "the others match no imported address with certainty; if addresses of {names} are not all imported, \
-                 import them"
+                "the others match no imported address with certainty; check that all addresses of {names} are imported"
             ),
         };
         Some(format!(
@@ -447,7 +451,7 @@ mod tests {
                 let place = SourceLocation::line("f.csv", block * 2 + row).column("date");
                 findings.reject("date unreadable", &place, "x");
             }
-            report.add(findings);
+            assert!(report.add(findings).is_empty());
         }
         let tally = &report.rejected["date unreadable"];
         let lines: Vec<u64> = tally.examples.iter().map(|example| example.line).collect();

@@ -5,13 +5,13 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Result};
+use toise_base::durable;
 
 /// Path in the data folder.
 const FILE: &str = "publish/digests.json";
@@ -96,21 +96,10 @@ impl Digests {
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(".new");
-    let draft = PathBuf::from(draft);
-    let written = fs::File::create(&draft).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    written.map_err(Error::io(&draft))?;
-    fs::rename(&draft, path).map_err(Error::io(path))?;
-    sync_folder(folder)
+    durable::replace(path, bytes).map_err(Error::io(path))
 }
 
 /// Makes renames and new names in a folder durable.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
-    fs::File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(Error::io(folder))
+    durable::sync_folder(folder).map_err(Error::io(folder))
 }

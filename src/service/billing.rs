@@ -1,4 +1,5 @@
-//! Billing of calls: only this module reserves quota and spends credits, for HTTP, Flight SQL and MCP.
+//! Billing of calls: reserves quota for all protocols, and charges calls of Flight SQL. The pipeline of HTTP writes its own
+//! record of a call, because it also stores the response.
 
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ pub fn ledger_entry(
 /// Writes a call of one unit to the ledger and commits its reservation.
 ///
 /// # Errors
-/// The ledger cannot be written, and the call charges credits.
+/// The call costs credits, and the ledger cannot be written. A free call succeeds anyway.
 pub async fn charge(
     app: &App,
     key: &KeyRecord,

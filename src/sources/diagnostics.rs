@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Downloads, Error, FetchedSources, check, file_error};
+use toise_base::durable;
 use toise_net::Client;
 use toise_opendata::import::ImportInput;
 
@@ -250,8 +251,5 @@ fn on_base(base: &str, next: &str) -> String {
 
 /// Writes a file atomically.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let part = path.with_extension("part");
-    std::fs::write(&part, bytes)
-        .and_then(|()| std::fs::rename(&part, path))
-        .map_err(|source| file_error(path, source))
+    durable::replace(path, bytes).map_err(|source| file_error(path, source))
 }

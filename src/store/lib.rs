@@ -10,8 +10,8 @@
 //! pool and wait for neither. Several processes may open the files at once, such as a command while the server is
 //! running; SQLite's own lock orders their writes.
 //!
-//! A process keeps SQLite's locks only while no other code in it opens the files, so all access is in `files.rs`. A
-//! write is acknowledged only while the files are still at their paths.
+//! File locks belong to the process: if any code of it closes another descriptor of a file, SQLite's locks on the file are
+//! lost. All access is therefore in `files.rs`. A write is acknowledged only while the files are still at their paths.
 //!
 //! Every call here except [`Database::write_async`] blocks its thread, so asynchronous callers use a blocking thread.
 //! There is one way to read, [`Database::read`], and one to write, [`Database::write`]; the others add a snapshot,
@@ -107,7 +107,7 @@ impl Store {
             .1
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
         secret::ensure(&store.1, ERASED_CONTACTS_SECRET)?;
-        // There are no API keys before both files exist.
+        // Keys are created only once both files exist. So if there is a key, a missing ledger was lost.
         let sql = "SELECT EXISTS (SELECT 1 FROM keys)";
         if store.1.query_row(sql, [], |row| row.get(0))? {
             refuse_emptied(data, LEDGER_FILE_NAME, FILE_NAME)?;
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_not_begun_anew_beside_the_other_one() {
+    fn a_lost_file_is_not_recreated_while_the_other_has_data() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let sql = "INSERT INTO accounts (account_id, name, created_at_ms) VALUES ('a', 'a', 0)";
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_commit_is_told_until_one_succeeds() {
+    fn a_failed_commit_is_reported_until_one_succeeds() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let [(_, database), (_, ledger)] = store.databases();
@@ -384,7 +384,7 @@ mod tests {
 
     #[derive(Debug)]
     enum Refused {
-        Greedy(usize),
+        TooMany(usize),
         Store(Error),
     }
 
@@ -401,9 +401,9 @@ mod tests {
         let insert = "INSERT INTO accounts VALUES ('a', 'a', 0)";
         let refused = store.write_with(move |transaction| -> std::result::Result<(), Refused> {
             let rows = transaction.execute(insert, []).map_err(Error::from)?;
-            Err(Refused::Greedy(rows))
+            Err(Refused::TooMany(rows))
         });
-        assert!(matches!(refused, Err(Refused::Greedy(1))), "{refused:?}");
+        assert!(matches!(refused, Err(Refused::TooMany(1))), "{refused:?}");
         let failed = store.write_with(|transaction| -> std::result::Result<(), Refused> {
             transaction.execute_batch("nonsense").map_err(Error::from)?;
             Ok(())

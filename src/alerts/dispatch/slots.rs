@@ -3,16 +3,16 @@
 //! There is one pool of slots for all deliveries, one for deliveries to unhealthy endpoints (those whose last attempt
 //! failed, and unknown ones), and one for retries. A delivery takes a slot in each pool that applies. An account may
 //! hold at most as many slots as its pool has free, or twice as many in the pool for all deliveries. A single account
-//! therefore gets half or two thirds of a pool, several accounts get less each, and one slot always remains for the
-//! next account. Neither hanging receivers nor slow ones that respond with 200 can take the slots that another account
-//! needs, and retries leave slots for new deliveries.
+//! therefore gets half or two thirds of a pool, and several accounts get less each. A pool is used up only once
+//! six accounts hold all that they can. So neither hanging receivers nor slow ones that respond with 200 can take all
+//! slots, and retries leave slots for new deliveries.
 
 use std::collections::HashMap;
 
 use uuid::Uuid;
 
 /// Maximum deliveries in flight.
-const UNDER_WAY_MAX: usize = 384;
+const IN_FLIGHT_MAX: usize = 384;
 /// Maximum deliveries in flight to unhealthy endpoints.
 pub(super) const UNHEALTHY_MAX: usize = 192;
 /// Maximum retries in flight.
@@ -39,7 +39,7 @@ pub(super) struct DeliverySlots {
 impl Default for DeliverySlots {
     fn default() -> Self {
         Self {
-            all: SlotPool::new(UNDER_WAY_MAX, 2),
+            all: SlotPool::new(IN_FLIGHT_MAX, 2),
             unhealthy: SlotPool::new(UNHEALTHY_MAX, 1),
             retries: SlotPool::new(RETRIES_MAX, 1),
         }
@@ -61,9 +61,9 @@ impl DeliverySlots {
     }
 
     /// Releases the slots of a delivery that ended.
-    pub fn release_slot(&mut self, claim: SlotClaim) {
+    pub fn release(&mut self, claim: SlotClaim) {
         self.pools_of(claim)
-            .for_each(|pool| pool.release_slot(claim.account));
+            .for_each(|pool| pool.release(claim.account));
     }
 
     fn pools_of(&mut self, claim: SlotClaim) -> impl Iterator<Item = &mut SlotPool> {
@@ -82,37 +82,37 @@ impl DeliverySlots {
 struct SlotPool {
     max: usize,
     /// Multiple of the free slots that an account may hold.
-    share: usize,
+    free_multiple: usize,
     taken: usize,
-    of: HashMap<Uuid, usize>,
+    held: HashMap<Uuid, usize>,
 }
 
 impl SlotPool {
-    fn new(max: usize, share: usize) -> Self {
+    fn new(max: usize, free_multiple: usize) -> Self {
         Self {
             max,
-            share,
+            free_multiple,
             taken: 0,
-            of: HashMap::new(),
+            held: HashMap::new(),
         }
     }
 
     fn has_room(&self, account: Uuid) -> bool {
-        let own = self.of.get(&account).copied().unwrap_or_default();
-        own < self.share * self.max.saturating_sub(self.taken)
+        let own = self.held.get(&account).copied().unwrap_or_default();
+        own < self.free_multiple * self.max.saturating_sub(self.taken)
     }
 
     fn acquire(&mut self, account: Uuid) {
         self.taken += 1;
-        *self.of.entry(account).or_default() += 1;
+        *self.held.entry(account).or_default() += 1;
     }
 
-    fn release_slot(&mut self, account: Uuid) {
+    fn release(&mut self, account: Uuid) {
         self.taken = self.taken.saturating_sub(1);
-        if let Some(own) = self.of.get_mut(&account) {
+        if let Some(own) = self.held.get_mut(&account) {
             *own -= 1;
             if *own == 0 {
-                self.of.remove(&account);
+                self.held.remove(&account);
             }
         }
     }
@@ -131,46 +131,46 @@ mod tests {
     }
 
     /// Takes all slots that an account can get.
-    fn take_all(places: &mut DeliverySlots, claim: SlotClaim) -> usize {
+    fn take_all(slots: &mut DeliverySlots, claim: SlotClaim) -> usize {
         let mut taken = 0;
-        while places.has_room(claim) {
-            places.acquire(claim);
+        while slots.has_room(claim) {
+            slots.acquire(claim);
             taken += 1;
         }
         taken
     }
 
     #[test]
-    fn there_is_always_a_slot_for_the_next_account() {
+    fn six_greedy_accounts_each_get_a_slot() {
         for (is_unhealthy, is_retry, alone) in [
             (false, false, 256),
             (true, false, 96),
             (false, true, 48),
             (true, true, 48),
         ] {
-            let mut places = DeliverySlots::default();
-            let first = take_all(&mut places, claim(0, is_unhealthy, is_retry));
+            let mut slots = DeliverySlots::default();
+            let first = take_all(&mut slots, claim(0, is_unhealthy, is_retry));
             assert_eq!(first, alone);
             for account in 1..6 {
-                assert!(take_all(&mut places, claim(account, is_unhealthy, is_retry)) > 0);
+                assert!(take_all(&mut slots, claim(account, is_unhealthy, is_retry)) > 0);
             }
             for _ in 0..alone {
-                places.release_slot(claim(0, is_unhealthy, is_retry));
+                slots.release(claim(0, is_unhealthy, is_retry));
             }
-            assert!(places.has_room(claim(0, is_unhealthy, is_retry)));
+            assert!(slots.has_room(claim(0, is_unhealthy, is_retry)));
         }
     }
 
     #[test]
     fn retries_leave_slots_for_new_deliveries_and_unhealthy_endpoints_for_healthy_ones() {
-        let mut places = DeliverySlots::default();
+        let mut slots = DeliverySlots::default();
         for account in 0..8 {
-            take_all(&mut places, claim(account, true, true));
+            take_all(&mut slots, claim(account, true, true));
         }
-        assert!(places.has_room(claim(0, true, false)));
+        assert!(slots.has_room(claim(0, true, false)));
         for account in 0..8 {
-            take_all(&mut places, claim(account, true, false));
+            take_all(&mut slots, claim(account, true, false));
         }
-        assert!(places.has_room(claim(0, false, false)));
+        assert!(slots.has_room(claim(0, false, false)));
     }
 }

@@ -276,7 +276,7 @@ impl DispatchState {
         let Some(ended) = self.under_way.remove(&delivery_id) else {
             return;
         };
-        self.slots.release_slot(ended.claim);
+        self.slots.release(ended.claim);
         if let Some(endpoint) = self.endpoints.get_mut(&ended.receiver) {
             match end {
                 DeliveryEnd::Taken => endpoint.record_success(now_ms),

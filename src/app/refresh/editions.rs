@@ -5,12 +5,13 @@
 //! and changes nothing. A server reads it for its metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use toise_base::durable;
 use toise_sources::FileVersion;
 use toise_sources::diagnostics::Survey;
 
@@ -67,13 +68,13 @@ impl Editions {
             Ok(text) => text,
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
-                    tracing::warn!(path = %path.display(), %error, "cannot be read");
+                    tracing::warn!(path = %path.display(), %error, "cannot read the editions; treating them as empty");
                 }
                 return Self::default();
             }
         };
         serde_json::from_slice(&text).unwrap_or_else(|error| {
-            tracing::warn!(path = %path.display(), %error, "cannot be read");
+            tracing::warn!(path = %path.display(), %error, "the editions are damaged; treating them as empty");
             Self::default()
         })
     }
@@ -83,13 +84,8 @@ impl Editions {
     /// # Errors
     /// The folder cannot be written.
     pub fn save(&self, data: &Path) -> io::Result<()> {
-        let draft = data.join(format!("{FILE_NAME}.new"));
         let text = serde_json::to_vec_pretty(self)?;
-        let mut file = File::create(&draft)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&draft, data.join(FILE_NAME))?;
-        File::open(data)?.sync_all()
+        durable::replace(&data.join(FILE_NAME), &text)
     }
 }
 

@@ -197,6 +197,10 @@ fn complete(document: &PageDocument, is_french: bool, findings: &mut PageFinding
         french::read_charges(&[&description, &document.text], findings, FieldOrigin::Text);
     }
     french::check_energy(findings);
+    // Adverts of houses say so.
+    if is_french && !findings.has("type") && findings.has("habitation.roomCount") {
+        findings.put("type", "CLASS_FLAT", FieldOrigin::Text);
+    }
     let count = |path: &str| findings.get(path).and_then(Value::as_f64);
     let rooms = count("habitation.roomCount");
     let bedrooms = count("habitation.bedroomCount");

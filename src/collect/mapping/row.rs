@@ -12,6 +12,8 @@ use toise_contract::columns::{ColumnMeaning, IDENTIFIER, folded, meaning};
 /// A row of a file.
 pub type Row = Map<String, Value>;
 
+/// Key of the text of an XML element that also has attributes (`toise_input::xml`).
+const XML_TEXT: &str = "text";
 /// Stands for all items of a list, and for the rest of a column's name.
 const EVERY: &str = "*";
 
@@ -112,7 +114,7 @@ impl RowPath {
     /// Returns the values at the path, in order, with the columns they come from.
     pub fn find<'r>(&'r self, row: &'r Row) -> Vec<(&'r str, Cow<'r, Value>)> {
         if let Some(value) = row.get(&self.name) {
-            return vec![(self.name.as_str(), Cow::Borrowed(value))];
+            return vec![(self.name.as_str(), Cow::Borrowed(own_text(value)))];
         }
         if let Some(prefix) = self.prefix() {
             let columns = row.iter().filter(|(column, _)| column.starts_with(prefix));
@@ -135,10 +137,24 @@ impl RowPath {
     }
 }
 
+/// Returns the text of an XML element that has attributes, `<prix devise="EUR">245000</prix>`; any other value itself.
+fn own_text(value: &Value) -> &Value {
+    let of_element = value.as_object().filter(|fields| {
+        fields
+            .values()
+            .all(|field| !field.is_object() && !field.is_array())
+    });
+    let text = of_element.and_then(|fields| fields.get(XML_TEXT));
+    text.filter(|text| text.is_string()).unwrap_or(value)
+}
+
 /// Adds the values that the steps lead to from a value, in order.
 pub(super) fn walk<'v>(value: Cow<'v, Value>, steps: &[RowStep], found: &mut Vec<Cow<'v, Value>>) {
     let Some((step, rest)) = steps.split_first() else {
-        found.push(value);
+        found.push(match value {
+            Cow::Borrowed(value) => Cow::Borrowed(own_text(value)),
+            Cow::Owned(value) => Cow::Owned(own_text(&value).clone()),
+        });
         return;
     };
     if let Value::String(text) = value.as_ref() {
@@ -215,6 +231,7 @@ mod tests {
             "attributes": [{"key": "rooms", "value": "3"}, {"key": "square", "value": "61"}],
             "images": [{"url": "a"}, {"url": "b"}], "raw": "{\"ad\": {\"price\": [7]}}",
             "css-1": "x", "css-2": "y",
+            "loyer": {"devise": "EUR", "text": "650"}, "bien": {"prix": {"devise": "EUR", "text": "245000"}},
         });
         for (path, values) in [
             ("prix", json!(["250000"])),
@@ -226,6 +243,9 @@ mod tests {
             ("raw.ad.price[0]", json!([7])),
             ("css-*", json!(["x", "y"])),
             ("nothing", json!([])),
+            ("loyer", json!(["650"])),
+            ("loyer.devise", json!(["EUR"])),
+            ("bien.prix", json!(["245000"])),
             ("images[7].url", json!([])),
         ] {
             assert_eq!(json!(find(path, &row)), values, "{path}");

@@ -26,6 +26,8 @@ use toise_input::{quantity, words};
 const SEPARATOR: &str = "|";
 /// Field of the class.
 const CLASS: &str = "type";
+/// Path of the number of rooms.
+const ROOMS: &str = "habitation.roomCount";
 /// The field of the offer.
 const OFFER: &str = "offer.type";
 /// Maximum length of a pattern, bytes.
@@ -252,6 +254,13 @@ impl ValueRule {
         }
     }
 
+    /// Returns the rooms in a cell such as `T3`, for the field that counts them.
+    fn rooms(&self, text: &str) -> Option<f64> {
+        let is_rooms = self.field.name == ROOMS;
+        let count = is_rooms.then(|| words::room_count(text)).flatten();
+        count.map(f64::from)
+    }
+
     /// Returns the amount in a text with other words. Only an amount per area may have an area as its unit.
     fn amount_with_words(&self, text: &str) -> Option<f64> {
         if self.field.name.ends_with(PER_AREA) {
@@ -473,7 +482,9 @@ impl ValueRule {
             ),
             ValueFormat::Number => scaled(match self.lone {
                 Some(lone) if number::has_two_readings(text) => number::read(text, lone),
-                _ => plain().or_else(|| french::single_number(text)),
+                _ => plain()
+                    .or_else(|| french::single_number(text))
+                    .or_else(|| self.rooms(text)),
             }),
             ValueFormat::Floor => {
                 let storey = words::storey(text).map(|storey| storey as f64);

@@ -175,6 +175,7 @@ fn value(field: &HomeField, cell: &str) -> Value {
             let number = number::read(cell, LoneSeparator::Decimals);
             let number = match field.input {
                 HomeInput::Floor => words::storey(cell).map(|storey| storey as f64).or(number),
+                HomeInput::Rooms => number.or_else(|| words::room_count(cell).map(f64::from)),
                 _ => number,
             };
             number

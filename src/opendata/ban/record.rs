@@ -24,6 +24,7 @@ use toise_geo::departments;
 use toise_geo::places::Places;
 use toise_geo::projection::{in_france, to_degrees};
 use toise_geocode::table::{self, ADDRESS, PLACE};
+use toise_input::words;
 use toise_lake::schema::ITEM;
 
 /// House number that local bases use for a place without house numbers.
@@ -327,11 +328,7 @@ impl AddressRows {
         parcels.for_each(|parcel| self.parcels.values().append_value(parcel));
         self.parcels.append(true);
         self.certified
-            .append_option(match cell(BanField::Certified) {
-                "1" | "oui" => Some(true),
-                "0" | "non" => Some(false),
-                _ => None,
-            });
+            .append_option(words::flag(cell(BanField::Certified)));
     }
 
     fn finish(mut self) -> Result<RecordBatch, ArrowError> {

@@ -173,6 +173,49 @@ const UNUSED: [&str; 13] = [
     "code_service_ch",
 ];
 
+/// Columns that only the tax office's format has.
+const RAW_ONLY: [&str; 7] = [
+    "no_disposition",
+    "no_voie",
+    "voie",
+    "prefixe_de_section",
+    "section",
+    "no_plan",
+    "1er_lot",
+];
+/// Other names of columns, in files that people changed.
+const ALIASES: [(&str, &str); 9] = [
+    ("date_de_mutation", "date_mutation"),
+    ("nature_de_mutation", "nature_mutation"),
+    ("surface_reelle_batie", "surface_reelle_bati"),
+    ("surface_du_terrain", "surface_terrain"),
+    ("nombre_de_pieces_principales", "nombre_pieces_principales"),
+    ("lon", "longitude"),
+    ("long", "longitude"),
+    ("lng", "longitude"),
+    ("lat", "latitude"),
+];
+
+/// Returns the normalised name of a column. R puts an `X` before a digit; people add units and write `N°` for `No`.
+fn column_name(name: &str) -> String {
+    let mut plain = plain_name(name);
+    if plain
+        .strip_prefix('x')
+        .is_some_and(|rest| rest.starts_with(|sign: char| sign.is_ascii_digit()))
+    {
+        plain.remove(0);
+    }
+    if let Some(rest) = plain.strip_prefix("n_") {
+        plain = format!("no_{rest}");
+    }
+    let without_unit = ["_m2", "_eur", "_euros"]
+        .iter()
+        .find_map(|unit| plain.strip_suffix(unit));
+    let plain = without_unit.unwrap_or(&plain);
+    let alias = ALIASES.iter().find(|(other, _)| *other == plain);
+    alias.map_or(plain, |(_, name)| name).to_owned()
+}
+
 /// The two published formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DvfForm {
@@ -199,12 +242,13 @@ impl DvfColumns {
     ///
     /// A column that every sale needs is missing: date, nature, price, commune or type of building.
     pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
-        let plain: Vec<String> = header.names.iter().map(|name| plain_name(name)).collect();
+        let plain: Vec<String> = header.names.iter().map(|name| column_name(name)).collect();
         let has = |name: &str| plain.iter().any(|known| known == name);
-        let form = if has("id_parcelle") || has("id_mutation") || !has("no_disposition") {
-            DvfForm::Geo
-        } else {
+        let is_geo = has("id_parcelle") || has("id_mutation");
+        let form = if !is_geo && RAW_ONLY.iter().any(|name| has(name)) {
             DvfForm::Raw
+        } else {
+            DvfForm::Geo
         };
         let mut positions = [None; FIELD_COUNT];
         let mut used = vec![false; plain.len()];
@@ -319,6 +363,37 @@ mod tests {
         for (index, (field, _, _)) in FIELDS.iter().enumerate() {
             assert_eq!(*field as usize, index);
         }
+    }
+
+    #[test]
+    fn columns_are_found_under_the_names_that_people_and_programs_give_them() {
+        for (name, expected) in [
+            ("Valeur fonciere", "valeur_fonciere"),
+            ("X1er.lot", "1er_lot"),
+            ("x2eme_lot", "2eme_lot"),
+            ("x", "x"),
+            ("N° voie", "no_voie"),
+            ("Surface réelle bâtie (m²)", "surface_reelle_bati"),
+            ("Nombre de pièces principales", "nombre_pieces_principales"),
+            ("lon", "longitude"),
+        ] {
+            assert_eq!(column_name(name), expected, "{name}");
+        }
+        let form = |names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            let header = Header { names };
+            DvfColumns::find(&header, "x.csv").unwrap().form
+        };
+        let raw = [
+            "Date mutation",
+            "Nature mutation",
+            "Valeur fonciere",
+            "Code departement",
+            "Code commune",
+            "Type local",
+        ];
+        assert_eq!(form(&[&raw[..], &["Section"]].concat()), DvfForm::Raw);
+        assert_eq!(form(&[&raw[..], &["id_parcelle"]].concat()), DvfForm::Geo);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::columns::{DvfColumns, DvfField, DvfForm, commune_code, parcel_code};
 use super::place::{department, parcel_today, row_place};
 use crate::report::{ConversionFindings, DATE_UNREADABLE};
-use crate::source::cell::{code, day, decimal, euros, square_metres};
+use crate::source::cell::{code, day, decimal, euros, square_metres, whole};
 use crate::source::{Block, SourceLocation, geometry};
 use toise_geo::projection::{in_france, to_degrees};
 
@@ -287,7 +287,7 @@ impl RowReader<'_> {
                 continue;
             }
             // A spreadsheet adds decimals to codes; a word processor makes apostrophes curly.
-            let plain = value.strip_suffix(".0").unwrap_or(value).replace('’', "'");
+            let plain = whole(value).replace('’', "'");
             if !list.contains(&&*plain) {
                 findings.count_unlisted(self.columns.name(field), value);
             }
@@ -365,7 +365,7 @@ impl RowReader<'_> {
 /// Removes leading zeros: lot numbers with and without them mean the same lot.
 fn without_zeros(lot: &str) -> &str {
     let trimmed = lot.trim_start_matches('0');
-    let trimmed = trimmed.strip_suffix(".0").unwrap_or(trimmed);
+    let trimmed = whole(trimmed);
     if trimmed.is_empty() && !lot.is_empty() {
         "0"
     } else {

@@ -167,7 +167,8 @@ impl<'c> BlockConsumer<'c> {
             grouper.push(rest, &columns, &mut emit)?;
             let mut emit = |mutations| self.convert_dvf(mutations, Arc::clone(&columns));
             let findings = grouper.finish(&columns, &mut emit)?;
-            self.report.add(findings);
+            let dropped = self.report.add(findings);
+            self.reading.left_out.append(dropped);
         }
         while !self.converting.is_empty() {
             self.take_oldest()?;
@@ -343,7 +344,7 @@ impl<'c> BlockConsumer<'c> {
             let place = SourceLocation::file(&self.context.file);
             Error::malformed(place, "the conversion of its rows stopped unexpectedly")
         })??;
-        if let Some((place, reason)) = converted.findings.month_first(&self.context.file) {
+        if let Some((place, reason)) = converted.findings.month_first {
             return Err(Error::malformed(place, reason));
         }
         self.report.rows_kept += converted.rows_kept;
@@ -353,10 +354,8 @@ impl<'c> BlockConsumer<'c> {
         if self.table == Dataset::Dvf.into() {
             self.report.add_without_position(&converted.batch);
         }
-        let mut findings = converted.findings;
-        let dropped = std::mem::take(&mut findings.dropped);
+        let dropped = self.report.add(converted.findings);
         self.reading.left_out.append(dropped);
-        self.report.add(findings);
         self.places.extend(converted.places);
         if converted.batch.num_rows() > 0 {
             self.sink.push(converted.batch)?;

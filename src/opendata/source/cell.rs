@@ -109,7 +109,8 @@ fn is_json_number(text: &str) -> bool {
     at == bytes.len()
 }
 
-/// Parses a day, as days since 1970-01-01; a time of day after it is ignored.
+/// Parses a day, as days since 1970-01-01. A time of day after it is ignored, unless it is the instant in UTC at which a day
+/// begins in France: `2023-01-04T23:00:00Z` is 5 January.
 pub fn day(cell: &str) -> Option<i32> {
     official_day(cell).or_else(|| {
         let day = toise_input::day::read(cell)?;
@@ -139,7 +140,21 @@ fn official_day(cell: &str) -> Option<i32> {
         _ => return None,
     };
     let (year, month, day) = (number(year)?, number(month)?, number(day)?);
-    days_from_civil(year, month as u32, day as u32)
+    let days = days_from_civil(year, month as u32, day as u32)?;
+    Some(days + i32::from(is_french_midnight(rest)))
+}
+
+/// Returns whether a time after a day is 22:00 or 23:00 in UTC: midnight of the next day in France, in summer or winter.
+/// Programs write so the days that they hold as instants.
+fn is_french_midnight(time: &[u8]) -> bool {
+    let Some((hour, rest)) = time.get(1..).and_then(|time| time.split_at_checked(2)) else {
+        return false;
+    };
+    let offset = [&b"Z"[..], b"+00:00", b"+0000", b" UTC"]
+        .iter()
+        .find_map(|offset| rest.strip_suffix(*offset));
+    let is_whole = |time: &[u8]| time.iter().all(|sign| matches!(sign, b'0' | b':' | b'.'));
+    matches!(hour, b"22" | b"23") && offset.is_some_and(is_whole)
 }
 
 fn days_from_civil(year: i32, month: u32, day: u32) -> Option<i32> {
@@ -162,6 +177,9 @@ pub fn published_day(cell: &str) -> Option<(i32, Cow<'_, str>)> {
         return Some((days, Cow::Owned(date_of(days).to_string())));
     };
     let (date, time) = cell.split_at(10);
+    if is_french_midnight(time.as_bytes()) {
+        return Some((days, Cow::Owned(date_of(days).to_string())));
+    }
     let is_midnight = !time.contains(|sign: char| matches!(sign, '1'..='9'));
     let is_iso = date.as_bytes()[4] == b'-';
     let text = match (is_iso, is_midnight) {
@@ -202,7 +220,7 @@ pub fn padded(cell: &str, width: usize) -> Cow<'_, str> {
 }
 
 /// Returns the cell without the decimals that a spreadsheet adds to whole numbers.
-fn whole(cell: &str) -> &str {
+pub fn whole(cell: &str) -> &str {
     let cell = cell.trim();
     match cell.split_once(['.', ',']) {
         Some((whole, zeros))
@@ -293,6 +311,10 @@ mod tests {
         assert_eq!(day("1970-01-02"), Some(1));
         assert_eq!(day("05/01/2023"), day("2023-01-05"));
         assert_eq!(day("2023-01-05T10:00:00Z"), day("2023-01-05"));
+        assert_eq!(day("2023-01-04T23:00:00.000Z"), day("2023-01-05"));
+        assert_eq!(day("2023-06-30 22:00:00+00:00"), day("2023-07-01"));
+        assert_eq!(day("2023-01-04T23:00:00"), day("2023-01-04"));
+        assert_eq!(day("2023-01-04T23:30:00Z"), day("2023-01-04"));
         assert_eq!(day("5/1/2023"), day("2023-01-05"));
         assert_eq!(day("05-janv.-2023"), day("2023-01-05"));
         for wrong in ["", "2023-02-30", "31/13/2023", "2023-01-0x", "2023-01-051"] {
@@ -309,6 +331,7 @@ mod tests {
             ("2023-01-05T00:00:00", Some("2023-01-05")),
             ("2023-01-05 00:00:00.000+00:00", Some("2023-01-05")),
             ("2023-01-05T08:00:00Z", Some("2023-01-05T08:00:00Z")),
+            ("2023-01-04T23:00:00.000Z", Some("2023-01-05")),
             ("5.1.2023", Some("2023-01-05")),
             ("31/02/2023", None),
             ("", None),

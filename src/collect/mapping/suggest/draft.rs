@@ -109,7 +109,9 @@ impl Draft {
         };
         let own = OwnNames::of_columns(&self.columns);
         let value = |row| match rule.find(&NamedRow::new(row, &own), &Value::Null, &[]) {
-            RowFinding::Value(value) => Some(value).filter(|value| is_plausible(self.field, value)),
+            RowFinding::Value(value) | RowFinding::ZeroRestored(value) => {
+                Some(value).filter(|value| is_plausible(self.field, value))
+            }
             _ => None,
         };
         rows.iter().map(value).collect()

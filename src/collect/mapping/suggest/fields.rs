@@ -74,6 +74,15 @@ const SALE_EUR_MIN: f64 = 20_000.0;
 /// Median price up to which prices cannot be those of sales, EUR.
 const RENT_EUR_MAX: f64 = 8_000.0;
 
+/// Returns whether the name of a column says that its amounts are in thousands: `Prix (k€)`, `prix_keur`.
+fn is_in_thousands(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let words = name.split(|sign: char| !(sign.is_alphanumeric() || sign == '€'));
+    words
+        .into_iter()
+        .any(|word| matches!(word, "k€" | "keur" | "keuros"))
+}
+
 /// The columns and rows that rules are drafted for.
 pub(super) struct Sampled<'s> {
     pub(super) columns: &'s [ColumnProfile],
@@ -153,6 +162,9 @@ impl Sampled<'_> {
         }
         if reading == Some("floor") {
             draft = draft.with_line("map = { \"Ground floor\" = 0 }");
+        }
+        if reading == Some("amount") && is_in_thousands(&column.path) {
+            draft = draft.with_line("scale = 1000");
         }
         if reading == Some("amount")
             && let Some(sign) = decimal(&column.samples)

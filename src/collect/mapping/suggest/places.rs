@@ -11,7 +11,7 @@ use toise_contract::columns::{
 };
 
 /// Pattern of a town's name, without a postal code or department number after it.
-const TOWN: &str = r"^((?:Paris|Lyon|Marseille) \d+\S*|[^\d(,]+?)\s*(?:[\d(,].*)?$";
+const TOWN: &str = r"^(?:((?i:Paris|Lyon|Marseille) \d{1,2}[^\d(,]*?)(?:\s*[(,].*|\s+\d{5}.*)?|([^\d(,]+?)\s*(?:[\d(,].*)?)$";
 /// Pattern of a postal code in a location. In a title only a code in brackets counts, because prices have the same
 /// form.
 const POSTAL_CODE: &str = r"\b\d{5}\b";

@@ -12,7 +12,8 @@ const OFFERS: [(&[&str], &str); 5] = [
     (&["saisonniere", "saisonnier", "vacances"], "OFFER_HOLIDAYS"),
     (
         &[
-            "vente", "ventes", "vendre", "vend", "vends", "achat", "acheter", "achats",
+            "vente", "ventes", "vendre", "vend", "vends", "vendu", "vendue", "achat", "acheter",
+            "achats",
         ],
         "OFFER_BUY",
     ),
@@ -28,6 +29,26 @@ const OFFERS: [(&[&str], &str); 5] = [
         ],
         "OFFER_RENT",
     ),
+];
+
+/// Words that may stand before the class at the beginning of a text.
+const LEADING: [&str; 16] = [
+    "un",
+    "une",
+    "le",
+    "la",
+    "au",
+    "de",
+    "du",
+    "des",
+    "beau",
+    "belle",
+    "grand",
+    "grande",
+    "joli",
+    "place",
+    "places",
+    "emplacement",
 ];
 
 /// Words for amenities of a dwelling.
@@ -85,31 +106,65 @@ fn first_of(tokens: &[Token], table: &[(&str, AssetClass)]) -> Option<&'static s
     })
 }
 
-/// Returns the class that a text names. A dwelling takes precedence, whatever the order in the text. Otherwise the first of
+/// Returns the class that a text names. A text that begins with another class has that one: `Terrain pour maison`, `Place de
+/// parking près d'un appartement`. Else a dwelling takes precedence, whatever the order. Otherwise the first of
 /// a room count and the name of another class decides: `T3 avec garage` is a flat, `Garage près du T3` is not. `3 pièces
 /// avec garage` is a flat or a house, so it names no class.
 pub fn class(tokens: &[Token]) -> Option<&'static str> {
-    dwelling(tokens).or_else(|| {
-        tokens.iter().enumerate().find_map(|(place, token)| {
-            let word = token.word()?;
-            if is_room_count(word) {
-                return Some(Some(AssetClass::Flat.name()));
-            }
-            let counts = place.checked_sub(1).map(|before| &tokens[before]);
-            if is_any(Some(token), &["pieces", "piece"]) && counts?.whole().is_some() {
-                return Some(None);
-            }
-            let known = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == word);
-            known.map(|(_, class)| Some(class.name()))
-        })?
-    })
+    leading_class(tokens)
+        .or_else(|| dwelling(tokens))
+        .or_else(|| {
+            tokens.iter().enumerate().find_map(|(place, token)| {
+                let word = token.word()?;
+                if is_room_count(word) {
+                    return Some(Some(AssetClass::Flat.name()));
+                }
+                let counts = place.checked_sub(1).map(|before| &tokens[before]);
+                if is_any(Some(token), &["pieces", "piece"]) && counts?.whole().is_some() {
+                    return Some(None);
+                }
+                let known = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == word);
+                known.map(|(_, class)| Some(class.name()))
+            })?
+        })
+}
+
+/// Returns the class of other assets that the first word of a text names, apart from words such as `vente` and `beau`.
+fn leading_class(tokens: &[Token]) -> Option<&'static str> {
+    let is_filler = |word: &&str| {
+        let is_offer = OFFERS.iter().any(|(words, _)| words.contains(word));
+        is_offer || word.len() == 1 || LEADING.contains(word)
+    };
+    let first = tokens
+        .iter()
+        .take_while(|token| !matches!(token, Token::Number(..)))
+        .filter_map(Token::word)
+        .find(|word| !is_filler(word))?;
+    let known = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == first);
+    known.map(|(_, class)| class.name())
+}
+
+/// Returns whether `loue` at a place says that a home on sale has a tenant, as in `Appartement loué`: a class of home or
+/// `vendu` stands before it.
+fn is_let(tokens: &[Token], place: usize) -> bool {
+    let before = place
+        .checked_sub(1)
+        .and_then(|before| tokens[before].word());
+    tokens[place].is("loue")
+        && before.is_some_and(|word| {
+            matches!(word, "vendu" | "vendue" | "deja")
+                || is_room_count(word)
+                || DWELLING_WORDS.iter().any(|(name, _)| *name == word)
+        })
 }
 
 /// Returns the offer in a text: a rarer kind if it names one, else the first of sale and rental.
 pub fn offer(tokens: &[Token]) -> Option<&'static str> {
     let at = |words: &[&str]| {
-        let mut found = tokens.iter().filter_map(Token::word);
-        found.position(|word| words.contains(&word))
+        (0..tokens.len()).find(|place| {
+            let word = tokens[*place].word();
+            word.is_some_and(|word| words.contains(&word)) && !is_let(tokens, *place)
+        })
     };
     let [viager, auction, holidays, buy, rent] = OFFERS.map(|(words, _)| at(words));
     for (found, (_, offer)) in [viager, auction, holidays].into_iter().zip(OFFERS) {
@@ -216,6 +271,31 @@ mod tests {
                 ("CLASS_HOUSE", "OFFER_LIFE_ANNUITY_SALE"),
             ),
             ("Terrain à bâtir à vendre", ("CLASS_LAND", "OFFER_BUY")),
+            (
+                "Vente terrain pour maison individuelle",
+                ("CLASS_LAND", "OFFER_BUY"),
+            ),
+            (
+                "À vendre place de parking, quartier maison blanche",
+                ("CLASS_PARKING", "OFFER_BUY"),
+            ),
+            (
+                "Vends immeuble de 6 appartements",
+                ("CLASS_BUILDING", "OFFER_BUY"),
+            ),
+            (
+                "Sur terrain de 500 m², belle maison à vendre",
+                ("CLASS_HOUSE", "OFFER_BUY"),
+            ),
+            (
+                "T3 lumineux avec garage à vendre",
+                ("CLASS_FLAT", "OFFER_BUY"),
+            ),
+            (
+                "Appartement vendu loué, 650 €/mois",
+                ("CLASS_FLAT", "OFFER_BUY"),
+            ),
+            ("Loue appartement T2", ("CLASS_FLAT", "OFFER_RENT")),
             (
                 "vente idéal investissement locatif studio",
                 ("CLASS_FLAT", "OFFER_BUY"),
