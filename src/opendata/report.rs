@@ -432,8 +432,8 @@ mod tests {
         ]);
         report.add_without_position(&sales.unwrap());
         let text = report.to_text();
-        let note = "note: 0 of 5,149 sales have a position; import addresses of 06 \
-            (toise import ban --departments 06), which places them\n";
+        let note = "note: 0 of 5,149 sales have a position; to place the others, import the addresses of 06: toise import \
+                    ban --departments 06\n";
         assert!(text.contains(note), "{text}");
         report.without_position = BTreeMap::from([("06".into(), 20)]);
         assert!(
