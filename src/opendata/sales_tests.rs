@@ -436,6 +436,27 @@ fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
         names: rows.names.clone(),
         rows: shuffled(&rows.rows, 7),
     };
+    // R and pandas write so the numbers of a column with gaps.
+    let comma = |cell: &str| {
+        let is_number = !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
+        if is_number {
+            format!("{cell},0")
+        } else {
+            cell.to_owned()
+        }
+    };
+    let columns = [
+        "adresse_numero",
+        "lot1_numero",
+        "lot2_numero",
+        "code_type_local",
+        "nombre_lots",
+    ];
+    let with_commas = columns
+        .iter()
+        .fold(rows.map("surface_terrain", comma), |rows, name| {
+            rows.map(name, comma)
+        });
     for (form, text) in [
         ("float32", rows.map("valeur_fonciere", single).text()),
         (
@@ -444,6 +465,7 @@ fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
                 .text(),
         ),
         ("shuffled", in_any_order.text()),
+        ("decimal commas", with_commas.text()),
     ] {
         assert_eq!(read(&text).0.len(), records.len(), "{form}");
         assert_eq!(ids(&read(&text).0), known, "{form}");

@@ -18,7 +18,7 @@ use crate::request::address::{ADDRESS, PLACE_PATH, commune_column};
 use crate::request::bodies::{AREA, LAYER, bodies};
 use crate::request::parse_match;
 use crate::source::Block;
-use crate::source::cell::plain_name;
+use crate::source::cell::{code, plain_name};
 use crate::{Dataset, MatchRequest};
 use toise_contract::fields::FieldKind;
 use toise_geocode::resolve::PostalAddress;
@@ -26,9 +26,14 @@ use toise_input::day;
 use toise_input::number::{self, LoneSeparator};
 use toise_input::words;
 
+/// Digits of an INSEE code and of a postal code.
+const PLACE_CODE_DIGITS: usize = 5;
+
 /// How to parse a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CellKind {
+    /// An INSEE or postal code, which may have lost its zero or got decimals.
+    PlaceCode,
     Text,
     Number,
     Flag,
@@ -124,6 +129,14 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
             FieldKind::Flag => add(name.into(), BodySlot::Filter(name), CellKind::Flag, &[]),
             FieldKind::OneOf(allowed) | FieldKind::AnyOf(allowed) => {
                 add(name.into(), BodySlot::Filter(name), CellKind::Text, allowed);
+            }
+            _ if name.contains("insee") || name.contains("postal") => {
+                add(
+                    name.into(),
+                    BodySlot::Filter(name),
+                    CellKind::PlaceCode,
+                    &[],
+                );
             }
             _ => add(name.into(), BodySlot::Filter(name), CellKind::Text, &[]),
         }
@@ -299,6 +312,7 @@ fn value(cell: &str, kind: CellKind) -> Value {
     let text = || Value::String(cell.to_owned());
     match kind {
         CellKind::Text => text(),
+        CellKind::PlaceCode => Value::String(code(cell, PLACE_CODE_DIGITS).into_owned()),
         CellKind::Number => number::read(cell, LoneSeparator::Decimals)
             .and_then(Number::from_f64)
             .map_or_else(text, Value::Number),

@@ -361,7 +361,6 @@ fn sum(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// Formats house number, suffix and street as one line; `None` if all are empty.
 fn address(row: &DvfRow<'_>) -> Option<String> {
     let [number, suffix, kind, name] = row.street;
-    let number = number.strip_suffix(".0").unwrap_or(number);
     let mut line = format!("{number}{suffix}");
     for part in [kind, name] {
         if !part.is_empty() {

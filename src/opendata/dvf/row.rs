@@ -222,12 +222,11 @@ impl RowReader<'_> {
             nature: cell(DvfField::Nature),
             price_cents,
             street: [
-                DvfField::StreetNumber,
-                DvfField::StreetSuffix,
-                DvfField::StreetType,
-                DvfField::StreetName,
-            ]
-            .map(cell),
+                whole(cell(DvfField::StreetNumber)),
+                cell(DvfField::StreetSuffix),
+                cell(DvfField::StreetType),
+                cell(DvfField::StreetName),
+            ],
             postal_code: code(cell(DvfField::PostalCode), 5),
             city: match place.name {
                 "" => cell(DvfField::CommuneName),

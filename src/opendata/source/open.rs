@@ -15,6 +15,8 @@ use toise_input::{SharedForm, TextConversion};
 
 /// Bytes read to detect the format.
 const PROBE_BYTES: usize = 64 << 10;
+/// Length of the beginning of a file in which GeoJSON names its type, bytes.
+const GEOJSON_START_BYTES: usize = 400;
 
 /// Format of a source, apart from its containers, which are always detected from the first bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,6 +192,14 @@ fn detect(probe: &[u8], name: &str) -> Result<SourceFormat, Error> {
         return Err(Error::malformed(
             SourceLocation::line(name, line),
             "binary data: not a text, JSON or Parquet file",
+        ));
+    }
+    let is_object = probe.trim_ascii_start().starts_with(b"{");
+    let start = &probe[..probe.len().min(GEOJSON_START_BYTES)];
+    if is_object && memchr::memmem::find(start, b"\"FeatureCollection\"").is_some() {
+        return Err(Error::malformed(
+            SourceLocation::file(name),
+            "this is GeoJSON: write the table as CSV, Parquet or NDJSON, or import the file as a layer (toise import layer)",
         ));
     }
     Ok(match probe.trim_ascii_start() {

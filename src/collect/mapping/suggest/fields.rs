@@ -141,7 +141,14 @@ impl Sampled<'_> {
             let columns = self.columns.iter().filter(|column| {
                 column.meaning.is_none() && column.is_nameable && has_part(&column.path, field)
             });
-            let drafts = columns.map(|column| draft(column, PART_OF_NAME));
+            let worth = |column: &ColumnProfile| {
+                if is_in_thousands(&column.path) {
+                    1.0
+                } else {
+                    PART_OF_NAME
+                }
+            };
+            let drafts = columns.map(|column| draft(column, worth(column)));
             drafts.max_by(|one, other| one.confidence.total_cmp(&other.confidence))
         };
         let found = known.into_iter().next().or_else(by_part);

@@ -145,6 +145,55 @@ fn the_parts_of_an_address_are_joined_and_rents_stand_in_for_prices() {
 }
 
 #[test]
+fn prices_in_thousands_arrondissements_and_shortened_codes_are_read() {
+    let file = file(
+        "agence",
+        &[
+            "Réf;Transaction;Type de propriété;Prix (k€);Surface;Nb pièces;Code postal;Ville;Description",
+            "A1;V;Appartement;245;61;T3;;Paris 11e Arrondissement;Dans une villa",
+            "A2;V;Appartement;380,5;70;F3;;Lyon 3e Arrondissement;Cave et garage inclus",
+            "A3;V;Maison;1 250;120;5 pièces;6000;Nice;Proche d'un appartement",
+            "A4;V;Maison;310;95;4;1000;Bourg-en-Bresse;Terrain",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let adverts = adverts(&file, &suggestion);
+    let all = |pointer: &str| -> Vec<Value> {
+        let values = adverts.iter().map(|advert| advert.pointer(pointer));
+        values
+            .map(|value| value.cloned().unwrap_or_default())
+            .collect()
+    };
+    let text = &suggestion.text;
+    assert_eq!(
+        all("/currentPrice/value"),
+        [245_000.0, 380_500.0, 1_250_000.0, 310_000.0],
+        "{text}"
+    );
+    assert_eq!(
+        all("/location/city"),
+        [
+            "Paris 11e Arrondissement",
+            "Lyon 3e Arrondissement",
+            "Nice",
+            "Bourg-en-Bresse"
+        ],
+        "{text}"
+    );
+    assert_eq!(
+        all("/location/postalCode")[2..],
+        ["06000", "01000"],
+        "{text}"
+    );
+    assert_eq!(
+        all("/type"),
+        ["CLASS_FLAT", "CLASS_FLAT", "CLASS_HOUSE", "CLASS_HOUSE"],
+        "{text}"
+    );
+    assert_eq!(all("/habitation/roomCount"), [3.0, 3.0, 5.0, 4.0], "{text}");
+}
+
+#[test]
 fn a_file_of_prices_and_rents_without_offers_is_not_taken_for_one_of_sales() {
     let file = file(
         "agence",
