@@ -149,3 +149,89 @@ fn pages_of_bot_protection_are_refused() {
         );
     }
 }
+
+/// A page of a flat to rent in Le Havre, with further HTML.
+fn flat_to_rent(more: &str) -> String {
+    let heading = "<h1>Appartement à louer 2 pièces 42 m² Le Havre (76600)</h1><p>490 € / mois</p>";
+    let text = "Au calme, au deuxième étage d'une petite copropriété bien tenue, proche des commerces et de la plage, le séjour \
+        donne sur une cour arborée et la cuisine est équipée. Libre au premier janvier, visites sur rendez-vous.";
+    format!("<html lang=fr><body>{heading}<p>{text}</p>{more}</body></html>")
+}
+
+fn letters(current: &str, drawn: &str) -> String {
+    let scale = ["A", "B", "C", "D", "E", "F", "G"];
+    let draw = |letter: &str| {
+        if letter == current {
+            drawn.to_owned()
+        } else {
+            format!("<li><span class=text-transparent>{letter}</span></li>")
+        }
+    };
+    scale.map(draw).concat()
+}
+
+#[test]
+fn the_current_class_is_read_however_the_page_draws_it() {
+    let label = "<h3>Diagnostic de performance énergétique (DPE)</h3>";
+    let bold = letters("E", "<li><span class=font-bold>E</span></li>");
+    let scored = "<li class='dpe--active'>E <strong>303 <span>kWh/m2.an</span></strong></li>";
+    let scored = letters("E", scored).replace("class=text-transparent", "");
+    for more in [
+        format!("{label}<ul>{bold}</ul>"),
+        format!("{label}<ul>{scored}</ul>"),
+        "<div class='scale numberE'><span>303</span> <abbr>KWh/m².an</abbr></div>".to_owned(),
+        "<img src='/img/etiquette_DPE-Energie_E.svg?v=2'>".to_owned(),
+    ] {
+        let expected = (
+            "habitation.climate.epcEnergy",
+            json!("ENERGY_CLASSIFICATION_E"),
+        );
+        assert_listing(
+            &flat_to_rent(&more),
+            "https://agence.example/12",
+            &[expected],
+        );
+    }
+}
+
+#[test]
+fn a_home_marked_as_rented_is_offline() {
+    for mark in [
+        "<p class=status>Loué !</p>",
+        "<button>Dépôt de candidature : déjà loué</button>",
+    ] {
+        let html = flat_to_rent(mark);
+        let verdict = page(&html, "https://agence.example/12").verdict;
+        assert_eq!(verdict, PageVerdict::Offline, "{mark}");
+    }
+    let tenant = flat_to_rent("<p>Nous avons loué la cave à un voisin.</p>");
+    assert_listing(&tenant, "https://agence.example/12", &[]);
+}
+
+#[test]
+fn a_page_whose_subheading_counts_listings_is_a_list() {
+    let card = |area: &str, rent: &str| {
+        format!(
+            "<div><h3>{area} m², 2 pièces, Appartement F2 à louer, {rent} € par mois</h3></div>"
+        )
+    };
+    let cards = [card("26,89", "474"), card("23,78", "450")].concat();
+    let html = format!(
+        "<html lang=fr><body><h1>Appartement à louer Le Havre (76600)</h1><h2>4 annonces immobilières :</h2>{cards}</body></html>"
+    );
+    assert_eq!(
+        rejection(&html),
+        "not_a_listing: the page holds several listings"
+    );
+}
+
+#[test]
+fn the_rent_includes_charges_where_the_page_states_both() {
+    let more = "<p>Loyer : 490 euros + 25 euros de provisions pour charges</p>\
+        <p>Loyer : 515 € par mois charges comprises</p>";
+    assert_listing(
+        &flat_to_rent(more),
+        "https://agence.example/12",
+        &[("currentPrice.value", json!(515))],
+    );
+}

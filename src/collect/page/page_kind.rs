@@ -166,6 +166,10 @@ pub fn is_offline(document: &PageDocument) -> bool {
 
 /// Returns whether a page marks its home as rented or sold: `Loué !`, `Dépôt de candidature : déjà loué`.
 pub fn is_ended(document: &PageDocument, is_rent: bool) -> bool {
+    // On a list, it is one of the others.
+    if document.cards.count() > 1 || names_many(document) {
+        return false;
+    }
     let (phrases, last) = if is_rent {
         (&RENTED[..], "deja loue")
     } else {

@@ -49,6 +49,8 @@ const DETAILS: [&str; 18] = [
     "prestations",
     "carrez",
 ];
+/// Difference between two rents that rounding explains, EUR.
+const ROUNDING: f64 = 1.0;
 /// Maximum ratio of the rent with charges to the rent without.
 const WITH_CHARGES_MAX: f64 = 1.5;
 /// Months of a year.
@@ -304,7 +306,7 @@ pub fn include_charges(text: &str, findings: &mut PageFindings, origin: FieldOri
     };
     let tokens = tokens(text);
     let mut stated = money::rents_with_charges(&tokens)
-        .filter(|with| *with > rent && *with <= rent * WITH_CHARGES_MAX);
+        .filter(|with| *with > rent + ROUNDING && *with <= rent * WITH_CHARGES_MAX);
     let first = stated.next();
     if let Some(with) = first.filter(|first| stated.all(|other| other == *first)) {
         findings.remove(PRICE);
