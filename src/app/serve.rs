@@ -364,8 +364,8 @@ async fn listen(
     app: App,
     on_ready: impl FnOnce(&Addresses) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    // Signal handlers are installed before the address is reported, so that no signal sent afterwards is lost.
     features::check(config)?;
+    // Signal handlers are installed before the address is reported, so that no signal sent afterwards is lost.
     let stop = stop_signal()?;
     let supervisor = app.readiness.supervisor().clone();
     reload_tls_on_sighup(&supervisor, tls.clone())?;

@@ -32,6 +32,25 @@ const CARDS_OF_A_LONG_LIST: usize = 6;
 const DETAILS_OF_A_LISTING: usize = 3;
 /// Minimum number of such labels if the title of the page does not name a listing.
 const DETAILS_MIN: usize = 2;
+/// Words in titles for homes that are no flats, and for what belongs to such homes.
+const OTHER_HOMES: [&str; 14] = [
+    "chalet",
+    "ferme",
+    "fermette",
+    "mas",
+    "bastide",
+    "propriete",
+    "manoir",
+    "demeure",
+    "moulin",
+    "grange",
+    "corps de ferme",
+    "batisse",
+    "peniche",
+    "terrain",
+];
+/// Maximum number of words of a heading that names no more than the town.
+const TOWN_WORDS_MAX: usize = 2;
 /// Minimum price that means a sale for an asset other than a dwelling, EUR; parking spaces cost a few thousand.
 const OTHER_SALE_MIN: f64 = 1_500.0;
 
@@ -193,12 +212,12 @@ fn complete(document: &PageDocument, is_french: bool, findings: &mut PageFinding
     if is_french {
         let description = findings.get("description").and_then(Value::as_str);
         let description = description.unwrap_or_default().to_owned();
-        french::include_charges(&document.text, findings, FieldOrigin::Text);
+        let own = document.cards.outside(&document.text);
+        french::include_charges(&own, findings, FieldOrigin::Text);
         french::read_charges(&[&description, &document.text], findings, FieldOrigin::Text);
     }
     french::check_energy(findings);
-    // Adverts of houses say so.
-    if is_french && !findings.has("type") && findings.has("habitation.roomCount") {
+    if is_french && !findings.has("type") && names_only_rooms(document, findings) {
         findings.put("type", "CLASS_FLAT", FieldOrigin::Text);
     }
     let count = |path: &str| findings.get(path).and_then(Value::as_f64);
@@ -210,6 +229,15 @@ fn complete(document: &PageDocument, is_french: bool, findings: &mut PageFinding
     {
         findings.remove("habitation.bedroomCount");
     }
+}
+
+/// Returns whether nothing but the number of rooms tells what a listing is, which is then a flat: `Superbe 2 pièces avec
+/// parking`.
+fn names_only_rooms(document: &PageDocument, findings: &PageFindings) -> bool {
+    let headings = format!("{} {}", document.title, document.heading);
+    findings.has("habitation.roomCount")
+        && !findings.has("land.surface")
+        && !page_kind::says(&headings, &OTHER_HOMES)
 }
 
 /// Returns the media type of a response that cannot be a page; `None` if it can be one.
@@ -278,17 +306,24 @@ fn read_own_texts(
         let text = findings.get(path).and_then(Value::as_str);
         text.unwrap_or_default().to_owned()
     };
-    let headings = [document.heading.as_str(), document.title.as_str()];
-    let of_listing_title = of_listing("title", findings);
-    let names_listing = |text: &&&str| french::names_listing(text);
-    let own = headings.iter().find(names_listing);
+    let of_data = of_listing("title", findings);
+    let heading = document.heading.as_str();
     // Some sites give all their listings the same name in structured data.
-    let is_generic = !of_listing_title.is_empty() && !french::names_listing(&of_listing_title);
-    if is_generic && own.is_some() && !findings.is_of_portal("title") {
+    let is_generic = !of_data.is_empty() && !french::names_listing(&of_data);
+    if is_generic && french::names_listing(heading) && !findings.is_of_portal("title") {
         findings.remove("title");
     }
-    let heading = own.or_else(|| headings.iter().find(|text| !text.is_empty()));
-    findings.set_optional("title", heading.copied(), FieldOrigin::Text);
+    let is_town = heading.split_whitespace().count() <= TOWN_WORDS_MAX;
+    let title =
+        if is_town && french::names_listing(&document.title) && !french::names_listing(heading) {
+            &document.title
+        } else if heading.is_empty() {
+            &document.title
+        } else {
+            heading
+        };
+    let title = Some(title).filter(|title| !title.is_empty());
+    findings.set_optional("title", title, FieldOrigin::Text);
     for text in [
         of_listing("title", findings),
         document.heading.clone(),
@@ -355,7 +390,8 @@ fn is_measured(findings: &PageFindings) -> bool {
 /// structured data describe one listing. `is_detailed`: its text has the details of one.
 fn is_list(document: &PageDocument, url: &str, is_own: bool, is_detailed: bool) -> bool {
     let cards = document.cards.count();
-    let names_many = page_kind::names_many(document);
+    let names_many =
+        page_kind::names_many(document) || !is_own && page_kind::counts_listings(document);
     if names_many && cards >= CARDS_OF_A_LIST || !is_own && cards >= CARDS_OF_A_LONG_LIST {
         return true;
     }

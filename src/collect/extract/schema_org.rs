@@ -16,6 +16,8 @@ use toise_listings::adverts::identity::ListingUrl;
 
 /// Class of a room.
 const ROOM: &str = "CLASS_ROOM";
+/// Class of a parking space.
+const PARKING: &str = "CLASS_PARKING";
 /// Maximum number of properties, and of amenities, that are read from a node.
 const LABELLED_MAX: usize = 100;
 
@@ -31,7 +33,7 @@ const CLASSES: [(&str, &str); 12] = [
     ("GatedResidenceCommunity", ""),
     ("LodgingBusiness", ""),
     ("Landform", "CLASS_LAND"),
-    ("ParkingFacility", "CLASS_PARKING"),
+    ("ParkingFacility", PARKING),
 ];
 
 /// Facts about the nodes that are not fields of an advert.
@@ -261,7 +263,10 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         };
         let title = self.findings.get("title").and_then(Value::as_str);
         let class = match class {
-            Some(ROOM) => named().or_else(|| title.and_then(french::class)).or(class),
+            Some(ROOM) => {
+                let other = named().or_else(|| title.and_then(french::class));
+                other.filter(|other| *other == PARKING).or(class)
+            }
             other => other,
         };
         self.put("type", class);

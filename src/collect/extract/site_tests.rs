@@ -204,8 +204,13 @@ fn a_home_marked_as_rented_is_offline() {
         let verdict = page(&html, "https://agence.example/12").verdict;
         assert_eq!(verdict, PageVerdict::Offline, "{mark}");
     }
-    let tenant = flat_to_rent("<p>Nous avons loué la cave à un voisin.</p>");
-    assert_listing(&tenant, "https://agence.example/12", &[]);
+    for other in [
+        "<p>Nous avons loué la cave à un voisin.</p>",
+        "<ul><li>Acheter</li><li>Louer</li><li>Loué</li></ul>",
+        "<div><a href='/13'>Studio 20 m², 400 € par mois</a><p>Loué</p></div>",
+    ] {
+        assert_listing(&flat_to_rent(other), "https://agence.example/12", &[]);
+    }
 }
 
 #[test]
@@ -223,6 +228,8 @@ fn a_page_whose_subheading_counts_listings_is_a_list() {
         rejection(&html),
         "not_a_listing: the page holds several listings"
     );
+    let of_agency = flat_to_rent("<h2>Cette agence propose 12 biens</h2>");
+    assert_listing(&of_agency, "https://agence.example/12", &[]);
 }
 
 #[test]
@@ -234,4 +241,42 @@ fn the_rent_includes_charges_where_the_page_states_both() {
         "https://agence.example/12",
         &[("currentPrice.value", json!(515))],
     );
+    // The rent above the text is stated with charges, so another one is that of something else.
+    let more = "<p>Loyer : 490 € CC</p><p>Avec le parking : 540 € par mois charges comprises</p>";
+    assert_listing(
+        &flat_to_rent(more),
+        "https://agence.example/12",
+        &[("currentPrice.value", json!(490))],
+    );
+}
+
+#[test]
+fn what_is_drawn_elsewhere_is_no_class() {
+    let scale = ["0 - 70", "71 - 110", "111 - 180"]
+        .into_iter()
+        .zip(["a", "b", "c"]);
+    let scale =
+        scale.map(|(limits, letter)| format!("<li class='dpe-{letter}'>{limits} kWh/m²/an</li>"));
+    for more in [
+        scale.collect::<String>(),
+        "<div class=similar><img src='/dpe_f.svg'></div>".to_owned(),
+        "<footer><img src='/img/dpe-g.png'></footer>".to_owned(),
+    ] {
+        let none = ("habitation.climate.epcEnergy", Value::Null);
+        assert_listing(&flat_to_rent(&more), "https://agence.example/12", &[none]);
+    }
+}
+
+#[test]
+fn rooms_alone_are_a_flat_and_country_houses_are_not() {
+    let of = |heading: &str| {
+        let html = format!(
+            "<html lang=fr><body><h1>{heading} Chamonix-Mont-Blanc (74400)</h1><p>À vendre 250 000 €</p></body></html>"
+        );
+        let found = page(&html, "https://agence.example/12").findings;
+        found.get("type").cloned().unwrap_or_default()
+    };
+    assert_eq!(of("Superbe 2 pièces avec parking"), json!("CLASS_FLAT"));
+    assert_eq!(of("Chalet 5 pièces"), Value::Null);
+    assert_eq!(of("Ferme à rénover 4 pièces"), Value::Null);
 }

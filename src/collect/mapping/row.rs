@@ -144,6 +144,8 @@ fn own_text(value: &Value) -> &Value {
             .values()
             .all(|field| !field.is_object() && !field.is_array())
     });
+    // The text of a picture is its caption.
+    let of_element = of_element.filter(|fields| !fields.contains_key("url"));
     let text = of_element.and_then(|fields| fields.get(XML_TEXT));
     text.filter(|text| text.is_string()).unwrap_or(value)
 }

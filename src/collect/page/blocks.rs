@@ -235,9 +235,10 @@ pub fn letter_class(element: ElementRef<'_>) -> Option<(&'static str, char)> {
     let text = text_within(element, LETTER_BYTES_MAX)?;
     let tokens = tokens(&text);
     tokens.first()?.number()?;
+    // Two numbers are the limits of a class.
     let is_score = tokens[1..]
         .iter()
-        .all(|token| token.word().is_none_or(is_unit));
+        .all(|token| token.number().is_none() && token.word().is_none_or(is_unit));
     let unit = tokens[1..].iter().find_map(Token::word)?;
     match unit {
         _ if !is_score => None,

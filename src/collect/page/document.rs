@@ -35,8 +35,8 @@ const INLINE: [&str; 19] = [
 const FORMATTING: [&str; 11] = [
     "a", "b", "em", "font", "i", "mark", "small", "strong", "sub", "sup", "u",
 ];
-/// Maximum number of images of classes that are read.
-const LETTER_IMAGES_MAX: usize = 50;
+/// Maximum number of images and styles with a class that are read.
+const DRAWN_MAX: usize = 50;
 
 /// The content of a page.
 #[derive(Debug, Default)]
@@ -76,7 +76,7 @@ pub fn walk(html: &Html) -> PageDocument {
         in_main: false,
     };
     walker.element(html.root_element(), root);
-    walker.write_images();
+    walker.write_drawn();
     let mut document = walker.document;
     let declared = html.root_element().attr("lang");
     let declared = declared.filter(|language| !language.trim().is_empty());
@@ -125,8 +125,8 @@ struct Walker {
     headings: usize,
     items: usize,
     value_bytes: usize,
-    /// Labels and letters of images that show a class.
-    images: Vec<(&'static str, char)>,
+    /// Labels and letters of images and styles that show a class.
+    drawn: Vec<(&'static str, char)>,
 }
 
 impl Walker {
@@ -159,8 +159,13 @@ impl Walker {
             if blocks::is_active_letter(element) {
                 self.write(ACTIVE.encode_utf8(&mut [0; 4]), context);
             }
-            if let Some((label, letter)) = blocks::letter_class(element) {
-                self.write(&format!("{label} : {letter}\n"), context);
+            if self.drawn.len() < DRAWN_MAX {
+                let drawn = if name == "img" {
+                    blocks::letter_image(element)
+                } else {
+                    blocks::letter_class(element)
+                };
+                self.drawn.extend(drawn);
             }
         }
         let foreign = self.children(element, context);
@@ -210,9 +215,6 @@ impl Walker {
             }
             "h2" if self.document.subheading.is_empty() => {
                 self.document.subheading = text_of(element);
-            }
-            "img" if self.images.len() < LETTER_IMAGES_MAX => {
-                self.images.extend(blocks::letter_image(element));
             }
             "input" if content("type").eq_ignore_ascii_case("password") => {
                 self.document.asks_password = true;
@@ -295,16 +297,16 @@ impl Walker {
         context.is_read && is_word && is_label && first().is_some_and(|c| c.is_ascii_digit())
     }
 
-    /// Adds the classes that images show, where all images of a label show the same one.
-    fn write_images(&mut self) {
-        let images = std::mem::take(&mut self.images);
+    /// Adds the classes that images and styles show, where all of a label show the same one.
+    fn write_drawn(&mut self) {
+        let drawn = std::mem::take(&mut self.drawn);
         let context = BlockContext {
             is_read: true,
             is_similar: false,
             in_main: true,
         };
         for label in [blocks::ENERGY_LABEL, blocks::CLIMATE_LABEL] {
-            let mut letters = images.iter().filter(|(of, _)| *of == label);
+            let mut letters = drawn.iter().filter(|(of, _)| *of == label);
             if let Some((_, letter)) = letters.next()
                 && letters.all(|(_, other)| other == letter)
             {
@@ -402,11 +404,18 @@ pub fn text_of(element: ElementRef<'_>) -> String {
         } else if let Some(inner) = ElementRef::wrap(node)
             && inner != element
             && !FORMATTING.contains(&inner.value().name())
+            && !inner.text().next().is_some_and(continues_number)
         {
             append(&mut text, " ", VALUE_BYTES_MAX);
         }
     }
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns whether a text begins with decimals: `650<span>,50</span> €`.
+fn continues_number(text: &str) -> bool {
+    let rest = text.strip_prefix([',', '.']);
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns the text nodes of an element, one per line.

@@ -34,6 +34,14 @@ const SOLD: [&str; 5] = [
     "vendu par notre agence",
     "vendu par l agence",
 ];
+/// Words after `vendu` in the title of a home that is on sale.
+const SOLD_HOW: [&str; 8] = [
+    "loue", "louee", "occupe", "libre", "avec", "par", "meuble", "en",
+];
+/// Entries of menus, whose neighbours are entries too.
+const MENU: [&str; 8] = [
+    "acheter", "louer", "vendre", "a louer", "a vendre", "estimer", "vente", "location",
+];
 /// Maximum number of words of a line that ends with such words, as the label of a button does.
 const ENDED_LABEL_WORDS_MAX: usize = 6;
 /// Phrases in titles of login pages.
@@ -166,8 +174,8 @@ pub fn is_offline(document: &PageDocument) -> bool {
 
 /// Returns whether a page marks its home as rented or sold: `Loué !`, `Dépôt de candidature : déjà loué`.
 pub fn is_ended(document: &PageDocument, is_rent: bool) -> bool {
-    // On a list, it is one of the others.
-    if document.cards.count() > 1 || names_many(document) {
+    // It may be about one of the others.
+    if document.cards.count() > 0 || names_many(document) || counts_listings(document) {
         return false;
     }
     let (phrases, last) = if is_rent {
@@ -176,18 +184,27 @@ pub fn is_ended(document: &PageDocument, is_rent: bool) -> bool {
         (&SOLD[..], "deja vendu")
     };
     let head = |text: &str| text[..text.floor_char_boundary(HEAD_BYTES)].to_owned();
-    let own = head(&document.cards.outside(&document.text));
+    let own = head(&document.text);
     let whole = head(&document.whole_text);
     let is_label = |line: &str| {
         let line = phrase(line);
         line.ends_with(last) && line.split(' ').count() <= ENDED_LABEL_WORDS_MAX
     };
+    // `Vendu loué`, `Vendu occupé` and `Vendu par particulier` are on sale.
     let starts_sold = |heading: &String| {
         let heading = phrase(heading);
-        heading.starts_with("vendu ") && !heading.starts_with("vendu loue") && !is_rent
+        let mut words = heading.split(' ');
+        let is_sold = words.next() == Some("vendu") && !is_rent;
+        is_sold && words.next().is_some_and(|next| !SOLD_HOW.contains(&next))
     };
-    own.lines()
-        .any(|line| phrases.contains(&phrase(line).as_str()))
+    let lines: Vec<String> = own.lines().map(phrase).collect();
+    let is_menu = |line: Option<&String>| line.is_some_and(|line| MENU.contains(&line.as_str()));
+    let is_mark = |place: usize| {
+        let before = place.checked_sub(1).and_then(|before| lines.get(before));
+        let is_marked = phrases.contains(&lines[place].as_str());
+        is_marked && !is_menu(before) && !is_menu(lines.get(place + 1))
+    };
+    (0..lines.len()).any(is_mark)
         || whole.lines().any(is_label)
         || [&document.title, &document.heading]
             .into_iter()
@@ -197,17 +214,24 @@ pub fn is_ended(document: &PageDocument, is_rent: bool) -> bool {
 /// Returns whether the title or heading of a page names several listings, or an agency: `Appartements à louer`, `25
 /// annonces`.
 pub fn names_many(document: &PageDocument) -> bool {
-    let counts = |text: &str, words: &[&str]| {
-        tokens(text).windows(2).any(|pair| {
-            let is_count = pair[0].whole().is_some_and(|count| count > 1);
-            is_count && words.iter().any(|word| pair[1].is(word))
-        })
-    };
     let headings = [document.title.as_str(), document.heading.as_str()];
-    headings
-        .iter()
-        .any(|text| counts(text, &COUNTED) || says(text, &LISTS))
-        || counts(&document.subheading, &COUNTED_LISTINGS)
+    headings.iter().any(|text| {
+        let counts = tokens(text).windows(2).any(|pair| is_count(pair, &COUNTED));
+        counts || says(text, &LISTS)
+    })
+}
+
+/// Returns whether the first subheading of a page begins with a number of listings: `4 annonces immobilières`.
+pub fn counts_listings(document: &PageDocument) -> bool {
+    let tokens = tokens(&document.subheading);
+    tokens
+        .get(..2)
+        .is_some_and(|pair| is_count(pair, &COUNTED_LISTINGS))
+}
+
+/// Returns whether two words are a number above one and one of these words.
+fn is_count(pair: &[Token], words: &[&str]) -> bool {
+    pair[0].whole().is_some_and(|count| count > 1) && words.iter().any(|word| pair[1].is(word))
 }
 
 /// Returns the reason that a page gives for not showing a listing; `None` if it gives none.

@@ -173,6 +173,15 @@ const UNUSED: [&str; 13] = [
     "code_service_ch",
 ];
 
+/// Columns that only geo-dvf has.
+const GEO_ONLY: [&str; 6] = [
+    "id_parcelle",
+    "id_mutation",
+    "numero_disposition",
+    "adresse_numero",
+    "adresse_nom_voie",
+    "nom_commune",
+];
 /// Columns that only the tax office's format has.
 const RAW_ONLY: [&str; 7] = [
     "no_disposition",
@@ -208,9 +217,12 @@ fn column_name(name: &str) -> String {
     if let Some(rest) = plain.strip_prefix("n_") {
         plain = format!("no_{rest}");
     }
-    let without_unit = ["_m2", "_eur", "_euros"]
-        .iter()
-        .find_map(|unit| plain.strip_suffix(unit));
+    let units: &[&str] = match plain.as_str() {
+        surface if surface.starts_with("surface") => &["_m2"],
+        price if price.starts_with("valeur_fonciere") => &["_eur", "_euros"],
+        _ => &[],
+    };
+    let without_unit = units.iter().find_map(|unit| plain.strip_suffix(unit));
     let plain = without_unit.unwrap_or(&plain);
     let alias = ALIASES.iter().find(|(other, _)| *other == plain);
     alias.map_or(plain, |(_, name)| name).to_owned()
@@ -242,22 +254,23 @@ impl DvfColumns {
     ///
     /// A column that every sale needs is missing: date, nature, price, commune or type of building.
     pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
-        let plain: Vec<String> = header.names.iter().map(|name| column_name(name)).collect();
-        let has = |name: &str| plain.iter().any(|known| known == name);
-        let is_geo = has("id_parcelle") || has("id_mutation");
-        let form = if !is_geo && RAW_ONLY.iter().any(|name| has(name)) {
-            DvfForm::Raw
-        } else {
-            DvfForm::Geo
-        };
+        let plain: Vec<String> = header.names.iter().map(|name| plain_name(name)).collect();
+        let loose: Vec<String> = header.names.iter().map(|name| column_name(name)).collect();
+        let has = |name: &&str| loose.iter().any(|known| known == name);
+        let form =
+            if !GEO_ONLY.iter().any(|name| has(&name)) && RAW_ONLY.iter().any(|name| has(&name)) {
+                DvfForm::Raw
+            } else {
+                DvfForm::Geo
+            };
         let mut positions = [None; FIELD_COUNT];
         let mut used = vec![false; plain.len()];
         for (field, geo, raw) in FIELDS {
             let name = if form == DvfForm::Geo { geo } else { raw };
-            if let Some(at) = plain
-                .iter()
-                .position(|known| !name.is_empty() && known == name)
-            {
+            let of = |names: &[String]| names.iter().position(|known| known == name);
+            // Published names take precedence over those that people derive from them.
+            let at = of(&plain).or_else(|| of(&loose).filter(|at| !used[*at]));
+            if let Some(at) = at.filter(|_| !name.is_empty()) {
                 positions[field as usize] = Some(at);
                 used[at] = true;
             }
@@ -266,7 +279,7 @@ impl DvfColumns {
             form,
             positions,
             unknown: (0..plain.len())
-                .filter(|at| !used[*at] && !UNUSED.contains(&plain[*at].as_str()))
+                .filter(|at| !used[*at] && !UNUSED.contains(&loose[*at].as_str()))
                 .map(|at| header.names[at].clone())
                 .collect(),
         };
@@ -376,6 +389,7 @@ mod tests {
             ("Surface réelle bâtie (m²)", "surface_reelle_bati"),
             ("Nombre de pièces principales", "nombre_pieces_principales"),
             ("lon", "longitude"),
+            ("valeur_fonciere_m2", "valeur_fonciere_m2"),
         ] {
             assert_eq!(column_name(name), expected, "{name}");
         }
@@ -394,6 +408,10 @@ mod tests {
         ];
         assert_eq!(form(&[&raw[..], &["Section"]].concat()), DvfForm::Raw);
         assert_eq!(form(&[&raw[..], &["id_parcelle"]].concat()), DvfForm::Geo);
+        assert_eq!(
+            form(&[&raw[..], &["section", "adresse_numero"]].concat()),
+            DvfForm::Geo
+        );
     }
 
     #[test]

@@ -141,12 +141,12 @@ fn official_day(cell: &str) -> Option<i32> {
     };
     let (year, month, day) = (number(year)?, number(month)?, number(day)?);
     let days = days_from_civil(year, month as u32, day as u32)?;
-    Some(days + i32::from(is_french_midnight(rest)))
+    Some(days + i32::from(is_french_midnight(rest, month)))
 }
 
 /// Returns whether a time after a day is 22:00 or 23:00 in UTC: midnight of the next day in France, in summer or winter.
 /// Programs write so the days that they hold as instants.
-fn is_french_midnight(time: &[u8]) -> bool {
+fn is_french_midnight(time: &[u8], month: i32) -> bool {
     let Some((hour, rest)) = time.get(1..).and_then(|time| time.split_at_checked(2)) else {
         return false;
     };
@@ -154,7 +154,12 @@ fn is_french_midnight(time: &[u8]) -> bool {
         .iter()
         .find_map(|offset| rest.strip_suffix(*offset));
     let is_whole = |time: &[u8]| time.iter().all(|sign| matches!(sign, b'0' | b':' | b'.'));
-    matches!(hour, b"22" | b"23") && offset.is_some_and(is_whole)
+    let is_hour = match hour {
+        b"22" => (3..=10).contains(&month),
+        b"23" => !(4..=9).contains(&month),
+        _ => false,
+    };
+    is_hour && offset.is_some_and(is_whole)
 }
 
 fn days_from_civil(year: i32, month: u32, day: u32) -> Option<i32> {
@@ -177,7 +182,8 @@ pub fn published_day(cell: &str) -> Option<(i32, Cow<'_, str>)> {
         return Some((days, Cow::Owned(date_of(days).to_string())));
     };
     let (date, time) = cell.split_at(10);
-    if is_french_midnight(time.as_bytes()) {
+    // The day was read as the next one.
+    if official_day(date).is_some_and(|own| own != days) {
         return Some((days, Cow::Owned(date_of(days).to_string())));
     }
     let is_midnight = !time.contains(|sign: char| matches!(sign, '1'..='9'));

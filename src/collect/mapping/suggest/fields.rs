@@ -8,6 +8,7 @@ use super::super::row::Row;
 use super::draft::{Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
 use toise_contract::columns::{IDENTIFIER, folded};
+use toise_input::number::{self, LoneSeparator};
 
 /// The field of a price or rent.
 const PRICE: &str = "currentPrice.value";
@@ -74,9 +75,16 @@ const SALE_EUR_MIN: f64 = 20_000.0;
 /// Median price up to which prices cannot be those of sales, EUR.
 const RENT_EUR_MAX: f64 = 8_000.0;
 
-/// Returns whether the name of a column says that its amounts are in thousands: `Prix (k€)`, `prix_keur`.
-fn is_in_thousands(name: &str) -> bool {
-    let name = name.to_lowercase();
+/// Returns whether the name of a column says that its amounts are in thousands, `Prix (k€)`, and its cells are such numbers.
+fn is_in_thousands(column: &ColumnProfile) -> bool {
+    let is_small = |cell: &String| {
+        let number = number::read(cell, LoneSeparator::Decimals);
+        number.is_some_and(|number| number < SALE_EUR_MIN)
+    };
+    if !column.samples.iter().all(is_small) {
+        return false;
+    }
+    let name = column.path.to_lowercase();
     let words = name.split(|sign: char| !(sign.is_alphanumeric() || sign == '€'));
     words
         .into_iter()
@@ -142,7 +150,7 @@ impl Sampled<'_> {
                 column.meaning.is_none() && column.is_nameable && has_part(&column.path, field)
             });
             let worth = |column: &ColumnProfile| {
-                if is_in_thousands(&column.path) {
+                if is_in_thousands(column) {
                     1.0
                 } else {
                     PART_OF_NAME
@@ -170,7 +178,7 @@ impl Sampled<'_> {
         if reading == Some("floor") {
             draft = draft.with_line("map = { \"Ground floor\" = 0 }");
         }
-        if reading == Some("amount") && is_in_thousands(&column.path) {
+        if reading == Some("amount") && is_in_thousands(column) {
             draft = draft.with_line("scale = 1000");
         }
         if reading == Some("amount")

@@ -32,11 +32,9 @@ const OFFERS: [(&[&str], &str); 5] = [
 ];
 
 /// Words that may stand before the class at the beginning of a text.
-const LEADING: [&str; 16] = [
+const LEADING: [&str; 14] = [
     "un",
     "une",
-    "le",
-    "la",
     "au",
     "de",
     "du",
@@ -49,6 +47,25 @@ const LEADING: [&str; 16] = [
     "place",
     "places",
     "emplacement",
+];
+/// Words that may stand between a dwelling and the word that joins it to what stands before.
+const BETWEEN: [&str; 14] = [
+    "un", "une", "le", "la", "les", "l", "L", "ce", "cette", "bel", "beau", "belle", "grand",
+    "grande",
+];
+/// Words that join a dwelling to what is sold: `Immeuble de 6 appartements`, `Parking près de la maison de quartier`.
+const JOINING: [&str; 11] = [
+    "pour",
+    "de",
+    "d",
+    "D",
+    "du",
+    "des",
+    "dans",
+    "pres",
+    "quartier",
+    "projet",
+    "comprenant",
 ];
 
 /// Words for amenities of a dwelling.
@@ -129,19 +146,39 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
         })
 }
 
-/// Returns the class of other assets that the first word of a text names, apart from words such as `vente` and `beau`.
+/// Returns the class of other assets that the first word of a text names, apart from words such as `vente` and `beau`. If a
+/// dwelling is named too, the first word must be about it: `Terrain pour maison`, not `Terrain et maison`.
 fn leading_class(tokens: &[Token]) -> Option<&'static str> {
     let is_filler = |word: &&str| {
         let is_offer = OFFERS.iter().any(|(words, _)| words.contains(word));
-        is_offer || word.len() == 1 || LEADING.contains(word)
+        is_offer || matches!(*word, "a" | "A") || LEADING.contains(word)
     };
     let first = tokens
         .iter()
         .take_while(|token| !matches!(token, Token::Number(..)))
         .filter_map(Token::word)
         .find(|word| !is_filler(word))?;
-    let known = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == first);
-    known.map(|(_, class)| class.name())
+    let (_, class) = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == first)?;
+    let is_dwelling = |token: &Token| {
+        let word = token.word();
+        word.is_some_and(|word| DWELLING_WORDS.iter().any(|(name, _)| *name == word))
+    };
+    let is_between = |token: &&Token| match token {
+        Token::Number(..) | Token::Sign('\'' | '’' | '-') => true,
+        Token::Word(word) => BETWEEN.contains(&word.as_str()),
+        _ => false,
+    };
+    let Some(dwelling) = tokens.iter().position(is_dwelling) else {
+        return Some(class.name());
+    };
+    let mut before = tokens[..dwelling].iter().rev().skip_while(is_between);
+    let joins = before.next().and_then(Token::word);
+    let is_joined = joins.is_some_and(|word| JOINING.contains(&word));
+    let is_part = tokens[..dwelling]
+        .iter()
+        .filter_map(Token::word)
+        .any(|word| word.starts_with("inclus") || word.starts_with("compris"));
+    (is_joined && !is_part).then(|| class.name())
 }
 
 /// Returns whether `loue` at a place says that a home on sale has a tenant, as in `Appartement loué`: a class of home or
@@ -282,6 +319,22 @@ mod tests {
             (
                 "Vends immeuble de 6 appartements",
                 ("CLASS_BUILDING", "OFFER_BUY"),
+            ),
+            (
+                "À vendre : Immeuble récent avec ascenseur, appartement 3 pièces 62 m²",
+                ("CLASS_FLAT", "OFFER_BUY"),
+            ),
+            (
+                "Garage et cave inclus pour ce bel appartement à vendre",
+                ("CLASS_FLAT", "OFFER_BUY"),
+            ),
+            (
+                "Terrain arboré et maison 5 pièces à vendre",
+                ("CLASS_HOUSE", "OFFER_BUY"),
+            ),
+            (
+                "Local commercial à louer au rez-de-chaussée d'une maison",
+                ("CLASS_PREMISES", "OFFER_RENT"),
             ),
             (
                 "Sur terrain de 500 m², belle maison à vendre",

@@ -305,10 +305,13 @@ pub fn include_charges(text: &str, findings: &mut PageFindings, origin: FieldOri
         return;
     };
     let tokens = tokens(text);
-    let mut stated = money::rents_with_charges(&tokens)
-        .filter(|with| *with > rent + ROUNDING && *with <= rent * WITH_CHARGES_MAX);
-    let first = stated.next();
-    if let Some(with) = first.filter(|first| stated.all(|other| other == *first)) {
+    let stated: Vec<f64> = money::rents_with_charges(&tokens).collect();
+    let is_known = |with: &f64| (with - rent).abs() <= ROUNDING;
+    let is_plausible = |with: &f64| *with > rent && *with <= rent * WITH_CHARGES_MAX;
+    if let Some(with) = stated.first().copied().filter(is_plausible)
+        && !stated.iter().any(is_known)
+        && stated.iter().all(|other| *other == with)
+    {
         findings.remove(PRICE);
         findings.put(PRICE, with, origin);
     }

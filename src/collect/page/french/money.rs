@@ -196,6 +196,9 @@ fn includes_charges(tokens: &[Token], place: usize) -> bool {
     let words = after.take(CONTEXT_BEFORE).chain(before);
     let (mut names, mut includes) = (false, false);
     for word in words {
+        if ["non", "hors", "sans", "hc"].iter().any(|no| word.is(no)) {
+            return false;
+        }
         if word.is("cc") {
             return true;
         }
@@ -522,6 +525,7 @@ mod tests {
             ("482 € / mois CC", vec![482.0]),
             ("Loyer CC / mois : 1 980 €", vec![1_980.0]),
             ("820 € / mois hors charges", vec![]),
+            ("560 € par mois charges non comprises", vec![]),
             ("Loyer : 820 €, charges 60 €", vec![]),
         ] {
             let rents: Vec<f64> = rents_with_charges(&tokens(text)).collect();
