@@ -314,14 +314,12 @@ fn read_own_texts(
         findings.remove("title");
     }
     let is_town = heading.split_whitespace().count() <= TOWN_WORDS_MAX;
-    let title =
-        if is_town && french::names_listing(&document.title) && !french::names_listing(heading) {
-            &document.title
-        } else if heading.is_empty() {
-            &document.title
-        } else {
-            heading
-        };
+    let says_more = french::names_listing(&document.title) && !french::names_listing(heading);
+    let title = if heading.is_empty() || is_town && says_more {
+        &document.title
+    } else {
+        heading
+    };
     let title = Some(title).filter(|title| !title.is_empty());
     findings.set_optional("title", title, FieldOrigin::Text);
     for text in [

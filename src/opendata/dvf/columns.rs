@@ -256,13 +256,16 @@ impl DvfColumns {
     pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
         let plain: Vec<String> = header.names.iter().map(|name| plain_name(name)).collect();
         let loose: Vec<String> = header.names.iter().map(|name| column_name(name)).collect();
-        let has = |name: &&str| loose.iter().any(|known| known == name);
-        let form =
-            if !GEO_ONLY.iter().any(|name| has(&name)) && RAW_ONLY.iter().any(|name| has(&name)) {
-                DvfForm::Raw
-            } else {
-                DvfForm::Geo
-            };
+        let has_any = |names: &[&str]| {
+            names
+                .iter()
+                .any(|name| loose.iter().any(|known| known == name))
+        };
+        let form = if has_any(&RAW_ONLY) && !has_any(&GEO_ONLY) {
+            DvfForm::Raw
+        } else {
+            DvfForm::Geo
+        };
         let mut positions = [None; FIELD_COUNT];
         let mut used = vec![false; plain.len()];
         for (field, geo, raw) in FIELDS {
