@@ -1,9 +1,9 @@
 #!/bin/sh
 # Compares toise with addok on the same addresses: forward, while typing, by position, over HTTP, from a file; and their
 # share of right results. Usage: benches/versus/addok.sh DATA [--leave-out CODES] [...]
-# DATA is a data folder after `toise import ban`. Further arguments go to geocoders.py (--rounds N, --json FILE).
-# redis-server (Debian's package, or REDIS_SERVER) and addok (PyPI) run on loopback while the script runs. wrk (Debian's
-# package) sends the requests over HTTP.
+# DATA is a data folder after `toise import ban`. Further arguments go to geocoders.py (--rounds N, --json FILE). TOISE and
+# TOISE_LAB may name executables. redis-server (Debian's package, or REDIS_SERVER) and addok (PyPI) run on loopback while
+# the script runs. wrk (Debian's package) sends the requests over HTTP.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../support/setup.sh"

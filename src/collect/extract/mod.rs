@@ -231,8 +231,8 @@ fn complete(document: &PageDocument, is_french: bool, findings: &mut PageFinding
     }
 }
 
-/// Returns whether nothing but the number of rooms tells what a listing is, which is then a flat: `Superbe 2 pièces avec
-/// parking`.
+/// Returns whether a listing of unknown class is a flat: it states its rooms, has no land, and its title names no other
+/// kind of home. An example is `Superbe 2 pièces avec parking`.
 fn names_only_rooms(document: &PageDocument, findings: &PageFindings) -> bool {
     let headings = format!("{} {}", document.title, document.heading);
     findings.has("habitation.roomCount")

@@ -123,10 +123,13 @@ fn first_of(tokens: &[Token], table: &[(&str, AssetClass)]) -> Option<&'static s
     })
 }
 
-/// Returns the class that a text names. A text that begins with another class has that one: `Terrain pour maison`, `Place de
-/// parking près d'un appartement`. Else a dwelling takes precedence, whatever the order. Otherwise the first of
-/// a room count and the name of another class decides: `T3 avec garage` is a flat, `Garage près du T3` is not. `3 pièces
-/// avec garage` is a flat or a house, so it names no class.
+/// Returns the class that a text names:
+///
+/// 1. the class at its beginning, if a dwelling only completes it: `Terrain pour maison`;
+/// 2. else that of a dwelling, whatever the order: `Garage et appartement`;
+/// 3. else the first of a room count and another class: `T3 avec garage` is a flat, `Garage près du T3` is not.
+///
+/// `3 pièces avec garage` is a flat or a house, so it names no class.
 pub fn class(tokens: &[Token]) -> Option<&'static str> {
     leading_class(tokens)
         .or_else(|| dwelling(tokens))
