@@ -58,6 +58,7 @@ mod contract {
     mod server;
     mod sql;
     mod sql_hostile;
+    mod tested_receivers;
     mod tiles;
 }
 mod engine {

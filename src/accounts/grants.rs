@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 91] = [
+pub const ENDPOINTS: [&str; 92] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -37,6 +37,7 @@ pub const ENDPOINTS: [&str; 91] = [
     "alerts.activate",
     "alerts.history",
     "alerts.deliveries",
+    "alerts.test",
     "alerts.replay",
     "alerts.preview",
     "estimate.property.lite",

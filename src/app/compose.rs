@@ -42,7 +42,6 @@ use toise_market::Market;
 use toise_market::rents::Rents;
 use toise_market::table::{self, MarketTable};
 use toise_net::egress::EgressGuard;
-use toise_net::webhook_client::WebhookClient;
 use toise_opendata::{OpenData, address_functions};
 use toise_portfolios::Portfolios;
 use toise_report::Reporter;
@@ -199,8 +198,9 @@ pub fn app(
         gauges.set(QUERY_POOL_JOBS, &[], depth.depth() as f64);
     });
     let upstream = Upstream::new(&config.geocoding, store.clone(), clock.clone())?;
-    let receivers =
-        ReceiverChecker::new(EgressGuard::new(config.webhooks.allowed()).supervised_by(supervisor));
+    let receivers = ReceiverChecker::new(
+        EgressGuard::new(config.webhooks.allowed()).supervised_by(supervisor),
+    )?;
     let data = Data {
         collector: Collector::new(
             supervisor,
@@ -428,7 +428,7 @@ pub(crate) fn deliveries(
     Ok(dispatch::DispatcherContext {
         store: app.store.clone(),
         clock: app.clock.clone(),
-        poster: WebhookClient::new(app.data.receivers.gate().clone())?,
+        poster: app.data.receivers.client().clone(),
         prices: Arc::clone(&app.billing.prices),
         retention: Retention::from(&config.webhooks),
         metrics: app.metrics.clone(),

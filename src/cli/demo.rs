@@ -1,13 +1,15 @@
 //! `toise demo`: on its first run, fills a data folder with synthetic sales, diagnostics, their addresses and adverts, a
-//! layer and a portfolio, and trains a model on the sales. Then it serves the folder and prints a key and sample requests.
+//! layer, a portfolio and alerts with deliveries, and trains a model on the sales. Then it serves the folder and prints a key and sample requests.
 
 use clap::Args;
 
 use super::config::SettingArgs;
+use super::demo_alerts;
 use super::demo_extras;
 use super::train::train_lake;
 use super::welcome::{SamplePlaces, serve_with_welcome};
 use super::{CommandResult, Common};
+use toise_app::config::Config;
 use toise_app::contours;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -29,13 +31,13 @@ const DIAGNOSTICS: u64 = 150_000;
 /// Adverts in the demo, of about 20,000 properties.
 const ADVERTS: u64 = 30_000;
 /// Host that may receive webhooks over plain HTTP.
-const LOOPBACK: &str = "127.0.0.1";
+pub(super) const LOOPBACK: &str = "127.0.0.1";
 /// Divisor of these counts for a small demo.
 const SMALL: u64 = 100;
 /// Seed of the demo. Every demo of one day has the same data, except for the identifiers of adverts and properties.
 const SEED: u64 = 1;
 /// Seconds of a day.
-const DAY_S: i64 = 86_400;
+pub(super) const DAY_S: i64 = 86_400;
 
 /// Arguments of `demo`.
 #[derive(Args, Debug)]
@@ -66,9 +68,15 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
     }
     let adverts = arguments.adverts;
     if arguments.small {
-        generate_data(common, SALES / SMALL, DIAGNOSTICS / SMALL, ADVERTS / SMALL)?
+        generate_data(
+            common,
+            &config,
+            SALES / SMALL,
+            DIAGNOSTICS / SMALL,
+            ADVERTS / SMALL,
+        )?
     } else {
-        generate_data(common, SALES, DIAGNOSTICS, adverts)?
+        generate_data(common, &config, SALES, DIAGNOSTICS, adverts)?
     }
     if !arguments.no_model {
         train_model(common)?;
@@ -77,7 +85,13 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
 }
 
 /// Generates the demo's data if the data folder has no rows yet.
-fn generate_data(common: &Common, sales: u64, diagnostics: u64, adverts: u64) -> CommandResult {
+fn generate_data(
+    common: &Common,
+    config: &Config,
+    sales: u64,
+    diagnostics: u64,
+    adverts: u64,
+) -> CommandResult {
     let data = &common.data;
     let lake = Lake::open(data)?;
     let mut rows = 0;
@@ -117,6 +131,7 @@ fn generate_data(common: &Common, sales: u64, diagnostics: u64, adverts: u64) ->
     let (adverts, properties) = (filled.adverts, filled.properties);
     eprintln!("generated {adverts} synthetic adverts of {properties} properties");
     demo_extras::add(common)?;
+    demo_alerts::add(common, config, request)?;
     Ok(())
 }
 

@@ -14,6 +14,7 @@ mod compact;
 mod completions;
 mod config;
 pub mod demo;
+mod demo_alerts;
 mod demo_extras;
 mod doctor;
 mod erase;

@@ -93,10 +93,13 @@ fn found<'n>(
         .filter_map(|number| Places::get().place(*number))
 }
 
+/// Folded names of the cities in [`DIVIDED_CITIES`].
+const DIVIDED_NAMES: [&str; 3] = ["paris", "lyon", "marseille"];
+
 /// Returns the short name of an arrondissement, `paris 11`, from any usual folded spelling: `paris 11eme arrondissement`,
 /// `paris 01`, `paris xie`. `None` for any other name.
 fn arrondissement(folded: &str) -> Option<String> {
-    let city = ["paris", "lyon", "marseille"]
+    let city = DIVIDED_NAMES
         .into_iter()
         .find(|city| folded.starts_with(city))?;
     let rest = folded[city.len()..].trim();
@@ -131,7 +134,7 @@ const ROMAN: [&str; 20] = [
 
 /// Removes the arrondissement from a folded name of Paris, Lyon or Marseille; returns other names unchanged.
 pub(crate) fn city_of(folded: &str) -> &str {
-    ["paris", "lyon", "marseille"]
+    DIVIDED_NAMES
         .into_iter()
         .find(|city| {
             folded.strip_prefix(city).is_some_and(|rest| {

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use toise_net::egress::{EgressGuard, UrlRefusal};
 use toise_net::resolver::CHECKS_MAX;
+use toise_net::webhook_client::WebhookClient;
 
 /// Maximum concurrent look-ups of one call: half of the maximum of all calls together.
 const LOOKUPS_PER_CALL_MAX: usize = CHECKS_MAX / 2;
@@ -19,21 +20,26 @@ const LOOKUPS_PER_CALL_MAX: usize = CHECKS_MAX / 2;
 /// resolve.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Checks addresses of receivers. Cheap to clone.
+/// Checks addresses of receivers, with the client that calls them. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ReceiverChecker {
     gate: EgressGuard,
+    client: WebhookClient,
 }
 
 impl ReceiverChecker {
     /// Returns a checker that allows the same addresses as an egress guard.
-    pub fn new(gate: EgressGuard) -> Self {
-        Self { gate }
+    ///
+    /// # Errors
+    /// TLS is not available on this machine.
+    pub fn new(gate: EgressGuard) -> Result<Self, toise_net::Error> {
+        let client = WebhookClient::new(gate.clone())?;
+        Ok(Self { gate, client })
     }
 
-    /// Returns the egress guard, for code that calls the address.
-    pub fn gate(&self) -> &EgressGuard {
-        &self.gate
+    /// Returns the client that calls receivers.
+    pub fn client(&self) -> &WebhookClient {
+        &self.client
     }
 
     /// Returns the addresses that may not be called, with the reason.
@@ -84,7 +90,7 @@ mod tests {
             }
             Ok(vec![[93, 184, 216, 34].into()])
         });
-        let addresses = ReceiverChecker::new(gate);
+        let addresses = ReceiverChecker::new(gate).unwrap();
         let silent = (0..200).map(|number| format!("https://silent{number}.example/"));
         let deadline = Instant::now() + Duration::from_millis(100);
         let refused = addresses.refused_by(silent.collect(), deadline).await;

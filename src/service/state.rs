@@ -79,7 +79,7 @@ pub struct Data {
     pub properties: Arc<Projection>,
     /// The alerts of accounts.
     pub alerts: AlertRegistry,
-    /// Checks whether receivers of webhooks may be called.
+    /// Checks whether receivers of webhooks may be called, and calls them for tests.
     pub receivers: ReceiverChecker,
     /// Collects listings by URL.
     pub collector: Collector,

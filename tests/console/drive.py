@@ -408,6 +408,8 @@ with sync_playwright() as playwright:
     ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": [advert(1, 410_000, hostile)]})
     expect(alert).to_contain_text("delivered", timeout=WAIT_MS)
     look(page, "alerts", faults)
+    alert.get_by_role("button", name="Send a test").click()
+    expect(page.get_by_role("log")).to_contain_text("The receiver accepted the test", timeout=WAIT_MS)
     alert.get_by_role("button", name="Edit").click()
     alert.get_by_label("Webhook address").fill("ftp://example.com/")
     alert.get_by_role("button", name="Save").click()

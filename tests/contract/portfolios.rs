@@ -48,7 +48,7 @@ pub(super) async fn start(folder: &Path) -> (Service, PortfolioRunner, LiveModel
     let (used, started) = (models.clone(), &mut runner);
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         app.data.models = used.clone();
-        app.data.receivers = ReceiverChecker::new(gate());
+        app.data.receivers = ReceiverChecker::new(gate()).unwrap();
         let context = PortfolioContext {
             engine: app.data.properties.shared_engine(),
             models: used,

@@ -165,7 +165,7 @@ pub fn known_names(app: &mut App) {
         };
         Ok(Vec::from_iter(address))
     });
-    app.data.receivers = ReceiverChecker::new(gate);
+    app.data.receivers = ReceiverChecker::new(gate).unwrap();
 }
 
 /// The body that creates an alert.

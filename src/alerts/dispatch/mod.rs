@@ -20,6 +20,7 @@ mod plan;
 mod recorder;
 mod slots;
 mod state;
+pub mod test_delivery;
 mod transaction;
 mod verdict;
 mod worker;

@@ -1,7 +1,7 @@
 //! The outcome of an attempt: delivered, to be retried, dead, or the end of its alert.
 
 use crate::schedule::{RETRY_AFTER_MAX, wait};
-use toise_net::webhook_client::{PostFailure, PostOutcome};
+use toise_net::webhook_client::{PostFailure, PostOutcome, ReceiverResponse};
 use toise_telemetry::DeliveryOutcome;
 
 /// HTTP status of a receiver that is permanently gone.
@@ -34,33 +34,35 @@ pub(super) struct JudgedAttempt {
     pub outcome: DeliveryOutcome,
 }
 
+/// Returns why a receiver did not accept a request; `None` if it did.
+pub(super) fn failure_of(posted: &PostOutcome) -> Option<String> {
+    match &posted.outcome {
+        Ok(answer) if is_accepted(answer) => None,
+        Ok(answer) => Some(format!("the receiver answered {}", answer.status)),
+        Err(failure) => Some(failure.to_string()),
+    }
+}
+
+fn is_accepted(answer: &ReceiverResponse) -> bool {
+    (200..300).contains(&answer.status)
+}
+
 impl JudgedAttempt {
     /// Evaluates attempt number `attempts`, from 1, which ended at `now_ms`. `draw` is a random number between 0 and 1
     /// for the jitter.
     pub(super) fn from_post(posted: &PostOutcome, attempts: u32, now_ms: i64, draw: f64) -> Self {
         let answer = posted.outcome.as_ref().ok();
         let asked = answer.and_then(|answer| answer.retry_after);
-        let (outcome, error) = match &posted.outcome {
-            Ok(answer) if (200..300).contains(&answer.status) => (DeliveryOutcome::Delivered, None),
-            Ok(answer) => {
-                let outcome = match answer.status {
-                    GONE => DeliveryOutcome::Gone,
-                    _ => DeliveryOutcome::Refused,
-                };
-                (
-                    outcome,
-                    Some(format!("the receiver answered {}", answer.status)),
-                )
-            }
-            Err(failure) => {
-                let outcome = match failure {
-                    PostFailure::AnswerTimeout
-                    | PostFailure::ConnectTimeout
-                    | PostFailure::UploadTimeout => DeliveryOutcome::Timeout,
-                    _ => DeliveryOutcome::Unreachable,
-                };
-                (outcome, Some(failure.to_string()))
-            }
+        let outcome = match &posted.outcome {
+            Ok(answer) if is_accepted(answer) => DeliveryOutcome::Delivered,
+            Ok(answer) if answer.status == GONE => DeliveryOutcome::Gone,
+            Ok(_) => DeliveryOutcome::Refused,
+            Err(
+                PostFailure::AnswerTimeout
+                | PostFailure::ConnectTimeout
+                | PostFailure::UploadTimeout,
+            ) => DeliveryOutcome::Timeout,
+            Err(_) => DeliveryOutcome::Unreachable,
         };
         let verdict = match outcome {
             DeliveryOutcome::Delivered => AttemptVerdict::Delivered,
@@ -73,7 +75,7 @@ impl JudgedAttempt {
         Self {
             verdict,
             status: answer.map(|answer| answer.status),
-            error,
+            error: failure_of(posted),
             asked_ms: asked.unwrap_or_default().min(RETRY_AFTER_MAX).as_millis() as i64,
             outcome,
         }

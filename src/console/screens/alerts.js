@@ -74,11 +74,16 @@ function Followed({ alert, onChange }) {
     await call("POST", `${path}/replay`, { from: new Date(now - REPLAY_DAYS * DAY_MS).toISOString(), to: now.toISOString(), max_items: REPLAY_MAX });
     deliveries.again();
   }, word("isReplayed", { days: REPLAY_DAYS }));
+  const test = run(async () => {
+    const { delivered, duration_ms: ms, error } = (await call("POST", `${path}/test`)).data;
+    toast(delivered ? word("isTested", { ms }) : word("isTestRefused", { error }), !delivered);
+  });
   const sent = deliveries.value?.data ?? [];
   const matches = history.value?.data ?? [];
   return html`<section class="card" aria-label=${alert.search_name}>
     <div class="row spread"><h2>${alert.search_name}</h2><span class="row">
       <button type="button" aria-expanded=${String(isEdited)} onClick=${() => setEdited(!isEdited)}><${Icon} name="edit" />${word("edit")}</button>
+      <button type="button" disabled=${isBusy} onClick=${test}><${Icon} name="send" />${word("test")}</button>
       <button type="button" disabled=${isBusy} onClick=${replay}><${Icon} name="replay" />${word("replay", { days: REPLAY_DAYS })}</button>
       <button type="button" disabled=${isBusy} onClick=${toggle}><${Icon} name=${alert.activated ? "pause" : "play"} />${word(alert.activated ? "pause" : "resume")}</button></span></div>
     ${isEdited && html`<${EditAlert} path=${path} alert=${alert} onEnd=${(isChanged) => { setEdited(false); isChanged && onChange(); }} />`}

@@ -94,69 +94,52 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
     // An area or a layer does not fit into a cell.
     for filter in filters.filter(|filter| ![ADDRESS, AREA, LAYER].contains(&filter.name)) {
         let name = filter.name;
-        let bounds: &[&'static str] = match filter.kind {
-            FieldKind::Range => &["min", "max"],
-            FieldKind::Dates => &["from", "to"],
-            FieldKind::Place => &["lat", "lon", "distance"],
-            _ => &[],
-        };
+        let is_place_code = name.contains("insee") || name.contains("postal");
         match filter.kind {
             FieldKind::Place => {
-                for bound in bounds {
-                    let cell = if *bound == "distance" {
-                        CellKind::Text
-                    } else {
-                        CellKind::Number
-                    };
-                    add((*bound).into(), BodySlot::Bound(name, bound), cell, &[]);
+                for (bound, cell) in [
+                    ("lat", CellKind::Number),
+                    ("lon", CellKind::Number),
+                    ("distance", CellKind::Text),
+                ] {
+                    add(bound.into(), BodySlot::Bound(name, bound), cell, &[]);
                 }
             }
             FieldKind::Range | FieldKind::Dates => {
+                let (bounds, cell) = match filter.kind {
+                    FieldKind::Range => (["min", "max"], CellKind::Number),
+                    _ => (["from", "to"], CellKind::Day),
+                };
                 for bound in bounds {
-                    let cell = if matches!(filter.kind, FieldKind::Range) {
-                        CellKind::Number
-                    } else {
-                        CellKind::Day
-                    };
-                    add(
-                        format!("{name}_{bound}"),
-                        BodySlot::Bound(name, bound),
-                        cell,
-                        &[],
-                    );
+                    let column = format!("{name}_{bound}");
+                    add(column, BodySlot::Bound(name, bound), cell, &[]);
                 }
             }
             FieldKind::Flag => add(name.into(), BodySlot::Filter(name), CellKind::Flag, &[]),
             FieldKind::OneOf(allowed) | FieldKind::AnyOf(allowed) => {
                 add(name.into(), BodySlot::Filter(name), CellKind::Text, allowed);
             }
-            _ if name.contains("insee") || name.contains("postal") => {
-                add(
-                    name.into(),
-                    BodySlot::Filter(name),
-                    CellKind::PlaceCode,
-                    &[],
-                );
+            _ => {
+                let cell = if is_place_code {
+                    CellKind::PlaceCode
+                } else {
+                    CellKind::Text
+                };
+                add(name.into(), BodySlot::Filter(name), cell, &[]);
             }
-            _ => add(name.into(), BodySlot::Filter(name), CellKind::Text, &[]),
         }
     }
     for target in bodies.targets {
-        let cell = match target.kind {
-            FieldKind::Number | FieldKind::Between(..) | FieldKind::Integer(..) => CellKind::Number,
-            FieldKind::Flag => CellKind::Flag,
-            _ => CellKind::Text,
+        let (cell, allowed): (_, &'static [_]) = match target.kind {
+            FieldKind::Number | FieldKind::Between(..) | FieldKind::Integer(..) => {
+                (CellKind::Number, &[])
+            }
+            FieldKind::Flag => (CellKind::Flag, &[]),
+            FieldKind::OneOf(allowed) | FieldKind::AnyOf(allowed) => (CellKind::Text, allowed),
+            _ => (CellKind::Text, &[]),
         };
-        let allowed = match target.kind {
-            FieldKind::OneOf(allowed) | FieldKind::AnyOf(allowed) => allowed,
-            _ => &[],
-        };
-        add(
-            target.name.into(),
-            BodySlot::Target(target.name),
-            cell,
-            allowed,
-        );
+        let name = target.name;
+        add(name.into(), BodySlot::Target(name), cell, allowed);
     }
     add("size".into(), BodySlot::Size, CellKind::Number, &[]);
     // The postal code of a sale is a filter, and also part of the address.

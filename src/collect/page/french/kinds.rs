@@ -144,9 +144,16 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
                     return Some(None);
                 }
                 let known = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == word);
+                let known = known.filter(|_| !is_inside(&tokens[..place]));
                 known.map(|(_, class)| Some(class.name()))
             })?
         })
+}
+
+/// Returns whether the words before a class make it the place of what is offered: `Cave dans un immeuble`.
+fn is_inside(before: &[Token]) -> bool {
+    let mut words = before.iter().rev().map_while(Token::word);
+    words.find(|word| !BETWEEN.contains(word)) == Some("dans")
 }
 
 /// Returns the class of other assets that the first word of a text names, apart from words such as `vente` and `beau`. If a
@@ -368,6 +375,8 @@ mod tests {
             (class(&tokens("Bienvenue")), offer(&tokens("Bienvenue"))),
             (None, None)
         );
+        let cellar = tokens("Cave à vendre dans un bel immeuble");
+        assert_eq!(class(&cellar), None);
     }
 
     #[test]

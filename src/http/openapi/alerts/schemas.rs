@@ -48,6 +48,7 @@ pub fn schemas() -> Map<String, Value> {
     schemas.insert("RetriedDelivery".into(), retried_delivery());
     schemas.insert("ReplayRequest".into(), replay_request());
     schemas.insert("Replay".into(), replay());
+    schemas.insert("TestedReceiver".into(), tested_receiver());
     schemas
 }
 
@@ -284,6 +285,21 @@ fn replay() -> Value {
         "properties": {
             "replay_id": id("Identifier of the replay"),
             "items": {"type": "integer", "minimum": 0, "description": "Number of items it sends"},
+        },
+    })
+}
+
+fn tested_receiver() -> Value {
+    json!({
+        "type": "object",
+        "required": ["delivered", "status", "error", "duration_ms"],
+        "properties": {
+            "delivered": {"type": "boolean", "description": "Whether the receiver accepted the delivery"},
+            "status": {"type": ["integer", "null"], "minimum": 100, "maximum": 999,
+                "description": "HTTP status of the response; null without a response"},
+            "error": {"type": ["string", "null"], "description": "Why the receiver did not accept it"},
+            "duration_ms": {"type": ["integer", "null"], "minimum": 0,
+                "description": "Time from the first byte sent to the response, in milliseconds; null if nothing was sent"},
         },
     })
 }

@@ -16,6 +16,7 @@ use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_alerts::alert::AlertSubject;
 use toise_alerts::deliveries;
+use toise_alerts::dispatch::test_delivery::TestDelivery;
 use toise_alerts::replay::{ReplayWindow, replay};
 use toise_alerts::request::queries::{
     parse_deliveries, parse_open_data_preview, parse_page, parse_preview, parse_replay,
@@ -72,6 +73,17 @@ macro_rules! endpoints {
                 time: Time::Request,
                 handler: |call| begin_replay(call, $subject.into()).boxed(),
                 operation: Some(|| operations::replay($subject.into())),
+            },
+            Endpoint {
+                method: Method::POST,
+                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/test"),
+                access: Access::scoped(Scope::Alerts, "alerts.test"),
+                counting: Counting::Free,
+                effect: Effect::ReadsOnWriter,
+                body: BodyRule::None,
+                time: Time::Request,
+                handler: |call| test_receiver(call, $subject.into()).boxed(),
+                operation: Some(|| operations::test($subject.into())),
             },
             Endpoint {
                 method: Method::POST,
@@ -149,6 +161,24 @@ async fn begin_replay(call: &Call<'_>, subject: AlertSubject) -> Result<ApiRespo
         Ok(ApiResponse::data(data).with_status(StatusCode::ACCEPTED))
     })
     .await
+}
+
+/// Posts an empty delivery to the receiver and returns what it answered.
+async fn test_receiver(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
+    let address = address(call, subject)?;
+    let test = call.blocking(move |app| {
+        app.data.alerts.get(address)?;
+        let prepared = TestDelivery::prepare(&app.store, app.clock.now(), address.id);
+        prepared
+            .map_err(ApiError::internal)?
+            .ok_or(ApiError::NotFound("alert"))
+    });
+    let app = call.app;
+    let tested = test
+        .await?
+        .send(app.data.receivers.client(), &app.clock)
+        .await;
+    Ok(ApiResponse::data(json!(tested)))
 }
 
 async fn preview(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {

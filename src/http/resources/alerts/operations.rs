@@ -137,6 +137,17 @@ pub(super) fn deliveries(subject: AlertSubject) -> Operation {
     .with_answer(data_list_of("Delivery"))
 }
 
+pub(super) fn test(subject: AlertSubject) -> Operation {
+    let names = names(subject);
+    let plural = names.plural;
+    operation(names.prefix, "Test", format!("Test the receiver of an alert on {plural}"))
+        .with_description(
+            "Posts one signed delivery without items to the webhook_url and returns what the receiver answered. It is \
+             not retried, costs nothing, and does not appear among the deliveries",
+        )
+        .with_answer(data_of("TestedReceiver"))
+}
+
 pub(super) fn replay(subject: AlertSubject) -> Operation {
     let names = names(subject);
     let plural = names.plural;

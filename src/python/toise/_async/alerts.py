@@ -120,6 +120,11 @@ class AsyncAlerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT])
         """Returns the deliveries of an alert with their status, newest first."""
         return self._pages(f"{self._root}/{alert_id}/deliveries", limit, status=status)
 
+    async def test(self, alert_id: str) -> types.TestedReceiver:
+        """Posts one delivery without items to the receiver of an alert and returns what it answered."""
+        answer = await self._transport.data(Request.change("POST", f"{self._root}/{alert_id}/test"))
+        return cast(types.TestedReceiver, answer)
+
     async def replay(
         self, alert_id: str, start: date | str, end: date | str, *, items_max: int | None = None
     ) -> types.Replay:
