@@ -90,6 +90,11 @@ fn print(report: &StoreReport) {
         counts.contradicting_pairs.to_string(),
         percent(counts.contradicting_pairs),
     ]);
+    table.add_row([
+        "forgiven: pictures, reference or text agree".to_owned(),
+        counts.forgiven_pairs.to_string(),
+        percent(counts.forgiven_pairs),
+    ]);
     println!("{table}");
     println!(
         "{} adverts, {} properties, {} merged pairs; {} pairs wait for a decision (`toise properties candidates`).",

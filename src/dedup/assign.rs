@@ -204,7 +204,7 @@ fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) -> b
     match (found.next(), found.next()) {
         (None, _) => true,
         (Some(Contradiction::Commune | Contradiction::Energy | Contradiction::Price), None) => {
-            comparison.is_identified() || comparison.shares_pictures() || comparison.is_one_text()
+            comparison.is_identified() || comparison.shares_pictures() || comparison.is_one_text
         }
         (Some(_), None) => comparison.is_identified(),
         (Some(_), Some(_)) => false,

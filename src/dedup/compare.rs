@@ -17,6 +17,9 @@ use super::thresholds::{DedupVerdict, Thresholds};
 use super::weights::{ComparedField, FIELDS, WEIGHED_BITS, WEIGHTS};
 use toise_contract::enums::EnumPropertyClass as Class;
 
+/// Minimum number of shingles of a text that describes only one home.
+const LONG_TEXT_SHINGLES: u16 = 30;
+
 /// A rule that keeps two adverts apart, whatever else agrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -85,6 +88,9 @@ pub struct Comparison {
     pub one_seller: bool,
     /// Whether both are of new-build programmes; evidence that all flats of a programme share then adds no bits.
     pub programme: bool,
+    /// Whether both have the same text and price, so that a mistake in the commune or energy class of one advert is more
+    /// likely than a second home. The text must be long or have figures, and not be that of a programme.
+    pub is_one_text: bool,
     /// The evidence of each field in the order of the table, without fields that are missing in either advert.
     pub evidence: InlineVec<FieldEvidence, FIELDS>,
 }
@@ -113,10 +119,16 @@ impl Comparison {
 
     /// Returns whether the home is identified by something other than its features: pictures shown by two sellers, a
     /// shared reference of one seller, or the same number in both URLs. This outweighs a single contradiction. Pictures
-    /// of one seller do not count, because a seller may show the same pictures for several flats of a building.
+    /// of one seller do not count, because a seller may show the same pictures for several flats of a building; on one
+    /// portal, sellers that are not known may be one.
     pub fn is_identified(&self) -> bool {
+        let seller = self.level(ComparedField::Seller);
+        let are_two_sellers = match seller {
+            Some(_) => !self.one_seller,
+            None => self.is_at_most(ComparedField::Portal, 0),
+        };
         !self.programme
-            && ((!self.one_seller && self.shares_pictures())
+            && ((are_two_sellers && self.shares_pictures())
                 || self.is_at_most(ComparedField::Identifier, 0)
                 || (self.one_seller && self.is_at_most(ComparedField::Reference, 0)))
     }
@@ -124,15 +136,6 @@ impl Comparison {
     /// Returns whether several pictures are the same, outside programmes.
     pub fn shares_pictures(&self) -> bool {
         !self.programme && self.is_at_most(ComparedField::Photos, 1)
-    }
-
-    /// Returns whether both have the same text, figures and price. A mistake in the commune or energy class of one
-    /// advert is then more likely than a second home.
-    pub fn is_one_text(&self) -> bool {
-        !self.programme
-            && self.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
-            && self.is_at_most(ComparedField::Figures, 0)
-            && self.is_at_most(ComparedField::Price, 0)
     }
 
     fn is_at_most(&self, field: ComparedField, level: u8) -> bool {
@@ -178,6 +181,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         veto: None,
         one_seller: false,
         programme: of_programme(one, other),
+        is_one_text: false,
         evidence: InlineVec::default(),
     };
     if !compatible(one, other) {
@@ -229,8 +233,20 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
             });
         }
     }
+    comparison.is_one_text = is_one_text(&comparison, one);
     comparison.veto = veto(&comparison);
     comparison
+}
+
+/// Decides [`Comparison::is_one_text`]; `one` is either of both adverts.
+fn is_one_text(comparison: &Comparison, one: &Fingerprint) -> bool {
+    let is_long = one
+        .text
+        .is_some_and(|text| text.shingles >= LONG_TEXT_SHINGLES);
+    let is_same = is_long && comparison.is_at_most(ComparedField::Text, 0)
+        || comparison.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
+            && comparison.is_at_most(ComparedField::Figures, 0);
+    is_same && !comparison.programme && comparison.is_at_most(ComparedField::Price, 0)
 }
 
 /// Returns whether two adverts could be the same asset, however common their values are in their surroundings.

@@ -171,7 +171,9 @@ impl Fingerprint {
         let amenities = habitation.characteristics.as_ref();
         let (amenities_known, amenities) = amenities.map(amenity_bits).unwrap_or_default();
         let description = FoldedText::from_text(advert.description.as_deref().unwrap_or_default());
+        let own_text = description.without_boilerplate();
         let (seller_kind, seller) = seller(advert);
+        let is_flat = advert.class == Some(EnumPropertyClass::Flat);
         Self {
             class: advert.class.unwrap_or(EnumPropertyClass::Unknown),
             offer: offer.unwrap_or(EnumPropertyOfferType::Unknown),
@@ -191,7 +193,8 @@ impl Fingerprint {
             floor: habitation
                 .floor
                 .or(features.and_then(|features| features.property_floor))
-                .map(|floor| floor.get() as i16),
+                .map(|floor| floor.get() as i16)
+                .or_else(|| description.storey().filter(|_| is_flat)),
             floors: features
                 .and_then(|features| features.property_total_floor)
                 .map(|floors| floors.get() as i16),
@@ -222,8 +225,8 @@ impl Fingerprint {
                 .and_then(|score| score_of(score.get())),
             amenities_known,
             amenities,
-            text: Sketch::from_text(&description),
-            figures: description.figures(),
+            text: Sketch::from_text(&own_text),
+            figures: own_text.figures(),
             photos: advert
                 .medias
                 .as_ref()

@@ -165,10 +165,15 @@ pub fn floor(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Compares bedrooms. They follow from the rooms: if the rooms are known, equal bedrooms add no evidence.
+/// Compares bedrooms. They follow from the rooms: if the rooms are known, equal bedrooms add no evidence, nor do
+/// bedrooms that differ as the rooms do.
 pub fn bedrooms(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let has_rooms = one.rooms.is_some() && other.rooms.is_some();
     let apart = count_difference(one.bedrooms, other.bedrooms)?;
+    let gap = |first: Option<u8>, second: Option<u8>| Some(i16::from(first?) - i16::from(second?));
+    if apart > 0 && gap(one.rooms, other.rooms) == gap(one.bedrooms, other.bedrooms) {
+        return None;
+    }
     Some(if apart == 0 && has_rooms {
         1
     } else {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
+use crate::weights::ComparedField;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::read::read;
@@ -510,4 +511,67 @@ fn damaged_bytes_are_refused() {
     longer.push(0);
     assert!(Fingerprint::decode(&longer).is_err());
     assert_eq!(Fingerprint::decode(&[9, 0]), Err(DecodeError::Version(9)));
+}
+
+#[test]
+fn flats_of_different_storeys_stay_apart_although_only_their_texts_name_them() {
+    let text = flat()["description"].as_str().unwrap().to_owned();
+    let on = |storey: &str| {
+        let other = elsewhere(&[
+            ("/habitation/floor", Value::Null),
+            ("/description", json!(text.replace("3e étage", storey))),
+        ]);
+        fingerprint(&other)
+    };
+    let (second, third) = (on("2ème étage"), on("troisième étage"));
+    assert_eq!((second.floor, third.floor), (Some(2), Some(3)));
+    let found: Vec<_> = contradictions(&second, &third).collect();
+    assert_eq!(found, [Contradiction::Floor]);
+}
+
+#[test]
+fn one_long_text_and_price_outweigh_a_wrong_commune() {
+    let text = "Bel appartement familial dans un immeuble ancien de bon standing, proche des commerces et des \
+        transports, comprenant une entrée, un vaste séjour lumineux, une cuisine séparée et équipée, quatre chambres, \
+        deux salles de bains et de nombreux rangements, avec une cave et un local pour les vélos.";
+    let is_one_text = |text: &str| {
+        let moved = [
+            ("/location/inseeCode", json!("75114")),
+            ("/location/postalCode", json!("75014")),
+        ];
+        let one = elsewhere(&[("/description", json!(text))]);
+        let other = with(one.clone(), &moved);
+        compare(&fingerprint(&one), &fingerprint(&other)).is_one_text
+    };
+    assert!(is_one_text(text));
+    assert!(
+        !is_one_text("Studio lumineux à vendre"),
+        "many adverts say so"
+    );
+}
+
+#[test]
+fn pictures_on_one_portal_identify_a_home_only_if_two_known_sellers_show_them() {
+    let nameless = [("/seller", Value::Null), ("/isPro", Value::Null)];
+    let one = with(flat(), &nameless);
+    let url = json!("https://toits-et-murs.example/annonce/77");
+    let on_one_portal = with(one.clone(), &[("/url", url)]);
+    let on_another = with(elsewhere(&[]), &nameless);
+    let compared = |other: &Value| compare(&fingerprint(&one), &fingerprint(other));
+    assert!(compared(&on_one_portal).shares_pictures());
+    assert_eq!(compared(&on_one_portal).level(ComparedField::Seller), None);
+    // They share the reference in the text, which does not count without a common seller.
+    assert!(!compared(&on_one_portal).is_identified());
+    assert!(compared(&on_another).is_identified());
+}
+
+#[test]
+fn bedrooms_that_differ_as_the_rooms_do_add_nothing() {
+    let smaller = elsewhere(&[
+        ("/habitation/roomCount", json!(2)),
+        ("/habitation/bedroomCount", json!(1)),
+    ]);
+    let compared = judged(&smaller);
+    assert_eq!(compared.level(ComparedField::Rooms), Some(1));
+    assert_eq!(compared.level(ComparedField::Bedrooms), None);
 }

@@ -103,6 +103,49 @@ fn fill(least: &[u64; LANES], lane: usize) -> u16 {
     0
 }
 
+/// Ends of words before `etage` that make a number an ordinal: `2e`, `1er`, `3eme`.
+const ORDINAL_ENDS: [&[u8]; 9] = [
+    b"", b"e", b"er", b"ere", b"eme", b"ieme", b"nd", b"nde", b"me",
+];
+/// Ordinals of storeys, from the first.
+const ORDINALS: [&[u8]; 12] = [
+    b"premier",
+    b"deuxieme",
+    b"troisieme",
+    b"quatrieme",
+    b"cinquieme",
+    b"sixieme",
+    b"septieme",
+    b"huitieme",
+    b"neuvieme",
+    b"dixieme",
+    b"onzieme",
+    b"douzieme",
+];
+/// Words that may stand between the number of a storey and the storey: `au 5e et dernier étage`.
+const STOREY_FILLERS: [&[u8]; 4] = [b"et", b"dernier", b"eme", b"bel"];
+/// Maximum fillers before a storey.
+const STOREY_FILLERS_MAX: usize = 3;
+/// Highest storey that a text is believed to name.
+const STOREY_MAX: i16 = 60;
+
+/// Words that only occur in sentences that sellers and portals put under all their adverts: fees, laws, menus.
+const BOILERPLATE: [&[u8]; 11] = [
+    b"georisques",
+    b"honoraires",
+    b"bareme",
+    b"rsac",
+    b"siret",
+    b"siren",
+    b"mediateur",
+    b"carte professionnelle",
+    b"depenses annuelles",
+    b"favoris",
+    b"annonce publiee",
+];
+/// First and last year that says when an advert was written rather than anything about the home.
+const YEARS_OF_ADVERTS: std::ops::RangeInclusive<u32> = 2019..=2039;
+
 /// A text in lower case without accents: ASCII letters and digits, and separators for everything else.
 #[derive(Debug)]
 pub struct FoldedText(Vec<u8>);
@@ -124,6 +167,57 @@ impl FoldedText {
             folded.truncate(last.unwrap_or_default());
         }
         Self(folded)
+    }
+
+    /// Returns the text without the sentences that sellers and portals put under all their adverts.
+    pub fn without_boilerplate(&self) -> Self {
+        let mut kept = Vec::with_capacity(self.0.len());
+        let mut rest = &self.0[..];
+        while !rest.is_empty() {
+            let is_end = |at: &usize| match rest[*at] {
+                b'\n' => true,
+                b'.' | b'!' | b'?' => rest.get(at + 1).is_none_or(u8::is_ascii_whitespace),
+                _ => false,
+            };
+            let end = (0..rest.len()).find(is_end).map_or(rest.len(), |at| at + 1);
+            let (sentence, after) = rest.split_at(end);
+            let has = |word: &&[u8]| memchr::memmem::find(sentence, word).is_some();
+            if !BOILERPLATE.iter().any(has) {
+                kept.extend_from_slice(sentence);
+            }
+            rest = after;
+        }
+        Self(kept)
+    }
+
+    /// Returns the storey of a flat that the text names: `au 2ème étage`, `cinquième étage`, `étage 3 sur 4`. `None` if
+    /// it names none or several.
+    pub fn storey(&self) -> Option<i16> {
+        let words: Vec<&[u8]> = self.words().collect();
+        let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<i16>().ok();
+        let ordinal = |word: &[u8]| {
+            let digits = word.iter().take_while(|byte| byte.is_ascii_digit());
+            let (digits, end) = word.split_at(digits.count());
+            let named = ORDINALS.iter().position(|ordinal| *ordinal == word);
+            let of_digits = number(digits).filter(|_| ORDINAL_ENDS.contains(&end));
+            of_digits.or(named.map(|place| place as i16 + 1))
+        };
+        let named = words.iter().enumerate().filter_map(|(place, word)| {
+            if *word != b"etage" {
+                return None;
+            }
+            let mut before = words[..place].iter().rev();
+            let is_filler = |word: &&&[u8]| STOREY_FILLERS.contains(*word);
+            let fillers = before.clone().take_while(is_filler).count();
+            let before = before.nth(fillers.min(STOREY_FILLERS_MAX));
+            // `à l'étage 2 chambres` names no storey.
+            let of = words.get(place + 2).is_some_and(|word| *word == b"sur");
+            let after = || number(words.get(place + 1)?).filter(|_| of);
+            before.and_then(|word| ordinal(word)).or_else(after)
+        });
+        let mut storeys = named.filter(|storey| (0..=STOREY_MAX).contains(storey));
+        let first = storeys.next()?;
+        storeys.all(|storey| storey == first).then_some(first)
     }
 
     /// Returns the words, in order.
@@ -174,7 +268,8 @@ impl FoldedText {
                 value.wrapping_mul(10).wrapping_add(u32::from(digit - b'0'))
             });
             let is_significant = value >= FIGURE_LEAST || !decimals.is_empty();
-            if !joined && is_significant && whole.len() <= FIGURE_DIGITS_MAX {
+            let is_year_of_advert = decimals.is_empty() && YEARS_OF_ADVERTS.contains(&value);
+            if !joined && is_significant && !is_year_of_advert && whole.len() <= FIGURE_DIGITS_MAX {
                 digests.push(digest::with(digest::hash(decimals), u64::from(value)) as u16);
             }
         }
@@ -352,6 +447,34 @@ mod tests {
         assert_eq!(figures(TEXT).len(), 3, "1932, 61,35 and 24");
         assert_eq!(figures("61,350 m² et 24,0 m²"), figures("24 m2, 61.35 m2"));
         assert!(figures("T3 au 3e étage, 2 chambres, tél. 0199004127").is_empty());
+    }
+
+    #[test]
+    fn figures_of_fees_and_the_years_of_adverts_do_not_count() {
+        let text = format!(
+            "{TEXT} Honoraires à la charge du vendeur : 4 900 €, barème sur demande.\nAnnonce publiée le 12 mai 2026\n\
+             Consultez www.georisques.gouv.fr"
+        );
+        let own = FoldedText::from_text(&text).without_boilerplate();
+        assert_eq!(own.figures(), FoldedText::from_text(TEXT).figures());
+        assert_eq!(Sketch::from_text(&own).unwrap(), sketch(TEXT));
+        assert!(FoldedText::from_text("livré en 2026").figures().is_empty());
+    }
+
+    #[test]
+    fn a_single_storey_is_read() {
+        let storey = |text: &str| FoldedText::from_text(text).storey();
+        for (text, expected) in [
+            (TEXT, Some(3)),
+            ("au cinquième et dernier étage", Some(5)),
+            ("Situé au 10 ème étage sur 12", Some(10)),
+            ("Étage 3 sur 4", Some(3)),
+            ("1er étage, chambre de service au 6e étage", None),
+            ("immeuble de 6 étages", None),
+            ("à l'étage, 4 chambres", None),
+        ] {
+            assert_eq!(storey(text), expected, "{text}");
+        }
     }
 
     #[test]

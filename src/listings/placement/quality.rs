@@ -16,7 +16,7 @@ use crate::{Listings, Result};
 pub use calibration::{CalibrationBin, CalibrationReport, FieldCalibration, HiddenField};
 use toise_base::progress::Progress;
 use toise_base::splitmix::mix_into;
-use toise_dedup::{Contradiction, Fingerprint, contradictions};
+use toise_dedup::{Contradiction, Fingerprint, contradictions, may_share};
 
 /// Properties by the number of their adverts: 1, 2, 3, 4, 5 to 9, 10 and more.
 pub const SIZES: [&str; 6] = ["1", "2", "3", "4", "5-9", "10+"];
@@ -39,9 +39,11 @@ pub struct MergeCounts {
     pub properties_by_size: [u64; SIZES.len()],
     /// Pairs of adverts in one property.
     pub merged_pairs: u64,
-    /// Merged pairs that contradict each other in at least one field.
+    /// Merged pairs that contradict each other in at least one field, without the forgiven ones.
     pub contradicting_pairs: u64,
-    /// Merged pairs that contradict each other in a field.
+    /// Merged pairs with one contradiction, which something else outweighs: pictures, a reference, or one text.
+    pub forgiven_pairs: u64,
+    /// Merged pairs that contradict each other in a field, without the forgiven ones.
     pub contradictions: Vec<ContradictionCount>,
     /// Pairs of adverts in two properties that wait for a person's decision.
     pub possible_pairs: u64,
@@ -147,12 +149,18 @@ impl MergeCounter {
         for (position, (_, one)) in members.iter().enumerate() {
             for (_, other) in &members[..position] {
                 self.counts.merged_pairs += 1;
-                let mut contradicts = false;
-                for found in contradictions(one, other) {
-                    contradicts = true;
-                    self.by_field[found as usize] += 1;
+                let mut found = contradictions(one, other).peekable();
+                if found.peek().is_none() {
+                    continue;
                 }
-                self.counts.contradicting_pairs += u64::from(contradicts);
+                if may_share(one, other) {
+                    self.counts.forgiven_pairs += 1;
+                    continue;
+                }
+                self.counts.contradicting_pairs += 1;
+                for field in found {
+                    self.by_field[field as usize] += 1;
+                }
             }
         }
     }
