@@ -2,7 +2,7 @@
 //!
 //! Unset values are omitted. A secret is written only if the caller passes it.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::account::Account;
@@ -11,6 +11,7 @@ use crate::key::KeyRecord;
 use crate::signing::SigningSecret;
 use crate::sql_limits::SqlLimits;
 use crate::usage::{DayUsage, TypeUsage};
+use toise_base::clock::iso;
 
 /// Returns an account as JSON, as of the time that the caller gave to [`Account::at`]. The caller passes `secret` only
 /// right after it was created or rotated.
@@ -107,5 +108,5 @@ pub fn account_usage_answer(account: &Account, parts: &[TypeUsage]) -> Value {
 
 /// Returns a time in the format of the contract: ISO 8601, UTC, milliseconds.
 pub fn moment(moment: DateTime<Utc>) -> Value {
-    Value::from(moment.to_rfc3339_opts(SecondsFormat::Millis, true))
+    Value::from(iso(moment))
 }

@@ -5,10 +5,11 @@
 //! changes (itself included) must also stay within its bounds: it must not expire later, nor be usable from other
 //! networks. Customers' keys have no such bounds.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 
 use super::grants::{Grant, Grants};
 use super::scopes::Scope;
+use toise_base::clock::iso;
 use toise_base::networks::Networks;
 
 /// The grants that a caller may hand out, change and revoke.
@@ -55,7 +56,7 @@ pub enum BeyondBounds {
     /// The operator's key expires, and the other key would expire later or never.
     #[error(
         "this key expires at {}, and so must every operator's key that it creates or changes: give expires_at",
-        .0.to_rfc3339_opts(SecondsFormat::Millis, true)
+        iso(*.0)
     )]
     Expiry(DateTime<Utc>),
     /// The operator's key is restricted to some networks, and the other key would be usable from more.

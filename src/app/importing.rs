@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::{Failure, contours};
+use toise_base::clock::iso;
 use toise_geocode::resolve::LazyGeocoder;
 use toise_lake::Lake;
-use toise_opendata::dpe;
+use toise_lake::import::TableImport;
 use toise_opendata::dvf::record::PlaceSources;
-use toise_opendata::dvf::stored::place_stored;
-use toise_opendata::import::{ImportOptions, group_by_columns, import_files, iso};
+use toise_opendata::import::{ImportOptions, group_by_columns, import_files};
 use toise_opendata::placing::PlacedCounts;
 use toise_opendata::report::ImportReport;
-use toise_opendata::{Dataset, ImportTable};
+use toise_opendata::{Dataset, ImportTable, dpe, dvf};
 use toise_sources::FetchedSources;
 
 /// Imports files and publishes them in the lake of a data folder, which keeps `keep_versions` versions of the table.
@@ -32,7 +32,7 @@ pub fn import(
     let lake = Lake::open(data)?.keeping(keep_versions);
     let mut report = ImportReport {
         table: table.name(),
-        started_at: iso(&options.clock),
+        started_at: iso(options.clock.now()),
         edition: options.edition.clone(),
         notes: fetched.notes.clone(),
         skipped_files: fetched.skipped.clone(),
@@ -83,59 +83,44 @@ pub fn place_records(
     keep_versions: usize,
     departments: &[String],
 ) -> Result<PlacedRecords, Failure> {
+    let lake = Lake::open(data)?.keeping(keep_versions);
+    let geocoder = LazyGeocoder::new(data.to_owned());
     Ok(PlacedRecords {
-        sales: place_sales(data, keep_versions, departments)?,
-        diagnostics: place_diagnostics(data, keep_versions, departments)?,
+        sales: place_stored(&lake, Dataset::Dvf, |sales| {
+            let iris = contours::open_or_keep(data, None)?;
+            let sources = PlaceSources {
+                iris: iris.as_deref(),
+                geocoder: &geocoder,
+            };
+            Ok(dvf::stored::place_stored(sales, departments, sources)?)
+        })?,
+        diagnostics: place_stored(&lake, Dataset::Dpe, |diagnostics| {
+            Ok(dpe::placing::place_stored(
+                diagnostics,
+                departments,
+                &geocoder,
+            )?)
+        })?,
     })
 }
 
-/// Gives positions to stored diagnostics.
+/// Gives positions to the stored records of a table; `place` does it in an open import.
 ///
 /// # Errors
-/// The table or the index of addresses cannot be read, or the table cannot be written.
-fn place_diagnostics(
-    data: &Path,
-    keep_versions: usize,
-    departments: &[String],
+/// The table cannot be read or written, or those of `place`.
+fn place_stored(
+    lake: &Lake,
+    dataset: Dataset,
+    place: impl FnOnce(&mut TableImport) -> Result<PlacedCounts, Failure>,
 ) -> Result<PlacedCounts, Failure> {
-    let lake = Lake::open(data)?.keeping(keep_versions);
-    let table = Dataset::Dpe.schema();
+    let table = dataset.schema();
     if lake.snapshot(table)?.rows() == 0 {
         return Ok(PlacedCounts::default());
     }
-    let geocoder = LazyGeocoder::new(data.to_owned());
-    let mut diagnostics = lake.import(table)?;
-    let counts = dpe::placing::place_stored(&mut diagnostics, departments, &geocoder)?;
+    let mut records = lake.import(table)?;
+    let counts = place(&mut records)?;
     if counts.placed > 0 {
-        diagnostics.publish(Vec::new(), Vec::new())?;
-    }
-    Ok(counts)
-}
-
-/// Gives positions to stored sales.
-///
-/// # Errors
-/// The table or the index of addresses cannot be read, or the table cannot be written.
-fn place_sales(
-    data: &Path,
-    keep_versions: usize,
-    departments: &[String],
-) -> Result<PlacedCounts, Failure> {
-    let lake = Lake::open(data)?.keeping(keep_versions);
-    let table = Dataset::Dvf.schema();
-    if lake.snapshot(table)?.rows() == 0 {
-        return Ok(PlacedCounts::default());
-    }
-    let iris = contours::open_or_keep(data, None)?;
-    let geocoder = LazyGeocoder::new(data.to_owned());
-    let sources = PlaceSources {
-        iris: iris.as_deref(),
-        geocoder: &geocoder,
-    };
-    let mut sales = lake.import(table)?;
-    let counts = place_stored(&mut sales, departments, sources)?;
-    if counts.placed > 0 {
-        sales.publish(Vec::new(), Vec::new())?;
+        records.publish(Vec::new(), Vec::new())?;
     }
     Ok(counts)
 }

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, NaiveDate, SecondsFormat, TimeDelta, Timelike, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Timelike, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso, parse_iso};
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 use toise_net::operator_webhook;
 use toise_service::Readiness;
@@ -208,7 +208,7 @@ impl Report {
         }
         json!({
             "event": "refresh",
-            "at": now.to_rfc3339_opts(SecondsFormat::Millis, true),
+            "at": iso(now),
             "text": format!("toise: {}", lines.join("; ")),
             "changes": self.changes().collect::<Vec<_>>(),
             "model": self.model_version(),
@@ -247,7 +247,7 @@ impl Schedule {
         }
         let last = Editions::load(&self.data).refreshed_at;
         let every = TimeDelta::hours(self.config.refresh.every_h.cast_signed());
-        last.and_then(|last| moment(&last))
+        last.and_then(|last| parse_iso(&last))
             .is_none_or(|last| now - last >= every)
     }
 
@@ -403,7 +403,7 @@ fn log_changes(report: &Report) {
 
 fn record(gauges: &Gauges<'_>, data: &Path, now: DateTime<Utc>) {
     let editions = Editions::load(data);
-    let seconds_since = |text: &str| Some((now - moment(text)?).num_seconds().max(0) as f64);
+    let seconds_since = |text: &str| Some((now - parse_iso(text)?).num_seconds().max(0) as f64);
     if let Some(age) = editions.refreshed_at.as_deref().and_then(seconds_since) {
         gauges.set(REFRESH_AGE, &[], age);
     }
@@ -428,11 +428,6 @@ fn record(gauges: &Gauges<'_>, data: &Path, now: DateTime<Utc>) {
             }
         }
     }
-}
-
-fn moment(text: &str) -> Option<DateTime<Utc>> {
-    let moment = DateTime::parse_from_rfc3339(text).ok()?;
-    Some(moment.to_utc())
 }
 
 /// Returns the first second of an edition, a month or a day, since 1970-01-01.

@@ -31,7 +31,6 @@ use toise_engine::{Budget, Engine};
 use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_geocode::service::GeocodingService;
-use toise_geocode::table::schema as addresses;
 use toise_http::endpoint::audience::Audience;
 use toise_http::server;
 use toise_lake::Lake;
@@ -39,7 +38,7 @@ use toise_listings::Listings;
 use toise_listings::search::projection::compaction::{rebuild, retry_while_locked};
 use toise_listings::search::projection::{self, Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
-use toise_opendata::{OpenData, dfi, dpe, dvf, rnb};
+use toise_opendata::{OpenData, imported};
 use toise_portfolios::PortfolioContext;
 use toise_publish::follow::follow;
 use toise_publish::replica::Replica;
@@ -115,14 +114,7 @@ fn open_tables(
         || -> projection::Result<Lake> { Ok(Lake::open(data)?.keeping(config.lake.keep_versions)) };
     let open = || -> projection::Result<_> {
         let budget = Budget::from(&config.engine);
-        let imported = [
-            dvf::schema(),
-            dpe::schema(),
-            addresses(),
-            rnb::schema(),
-            dfi::schema(),
-        ];
-        let engine = Engine::open_despite_damage(data, &verify::tables(), &imported, budget)?;
+        let engine = Engine::open_despite_damage(data, &verify::tables(), &imported(), budget)?;
         let engine = Arc::new(engine);
         if compaction == Compaction::OnWriter {
             // The tables, indexes and model of a replica change together, when a snapshot is installed.

@@ -10,14 +10,12 @@ use datafusion::logical_expr::ScalarUDF;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
-use crate::{Failure, dumps};
+use crate::{Failure, dumps, verify};
 use toise_engine::{Budget, Engine, priority};
 use toise_estimate::functions as estimates;
-use toise_geocode::table::schema as addresses;
 use toise_layers::{Layers, functions as layer_functions};
-use toise_listings::columns::{adverts, properties};
 use toise_market::table::{self, MarketTable};
-use toise_opendata::{address_functions, dfi, dpe, dvf, functions, rnb};
+use toise_opendata::{address_functions, functions};
 use toise_sql::process::SPILL_PREFIX;
 use toise_sql::process::calls::Calls;
 use toise_sql::process::child::{QueryRunner, ServerLink};
@@ -56,17 +54,8 @@ pub fn run(data: &Path) -> Result<(), Failure> {
         .init();
     // Threads started from here on inherit the priority of this one.
     priority::lower();
-    let known = [
-        dvf::schema(),
-        dpe::schema(),
-        addresses(),
-        rnb::schema(),
-        dfi::schema(),
-        properties(),
-        adverts(),
-    ];
     let is_wanted = |name: &str| tables.iter().any(|wanted| wanted == name);
-    let mut schemas = known.to_vec();
+    let mut schemas = verify::tables().to_vec();
     schemas.retain(|schema| is_wanted(schema.name));
     // The server decides how to answer a query on a damaged table.
     let budget = Budget::from(&config.engine);

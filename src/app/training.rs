@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use chrono::{NaiveDate, SecondsFormat};
+use chrono::NaiveDate;
 
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso};
 use toise_base::progress::Progress;
 use toise_estimate::clean::Funnel;
 use toise_estimate::{Model, join, model, read_sales, train};
@@ -32,7 +32,7 @@ pub fn train_lake(
     join::join(data, &mut sales, &mut funnel)?;
     let sales = sales.into_iter().map(|one| one.sale).collect();
     let bar = progress.rows("training", train::STEPS);
-    let trained_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);
+    let trained_at = iso(clock.now());
     let model = train::train(sales, end, trained_at, &mut funnel, &|| bar.inc(1))?;
     bar.finish_and_clear();
     Ok((model, funnel))

@@ -8,14 +8,13 @@ use std::path::Path;
 
 use toise_estimate::{Model, model, store};
 use toise_geocode::folder as addresses;
-use toise_geocode::table::schema as address_table;
 use toise_lake::check::{Damage, TableCheck};
 use toise_lake::schema::TableSchema;
 use toise_lake::{self as lake, Lake};
 use toise_layers::folder as layers;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::texts;
-use toise_opendata::{dfi, dpe, dvf, rnb};
+use toise_opendata::imported;
 
 /// Maximum items of damage that an error names; it counts the others.
 const NAMED_MAX: usize = 5;
@@ -49,15 +48,8 @@ impl From<Vec<Damage>> for DamagedFiles {
 
 /// Returns the schemas of the tables of a data folder.
 pub fn tables() -> [&'static TableSchema; 7] {
-    [
-        dvf::schema(),
-        dpe::schema(),
-        address_table(),
-        rnb::schema(),
-        dfi::schema(),
-        properties(),
-        adverts(),
-    ]
+    let [dvf, dpe, addresses, rnb, dfi] = imported();
+    [dvf, dpe, addresses, rnb, dfi, properties(), adverts()]
 }
 
 /// Verifies everything that a copy of a data folder holds except its store, which is verified while it is copied.

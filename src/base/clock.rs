@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 
 static PROCESS_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -22,6 +22,16 @@ struct SteeredTime {
     now_ms: AtomicI64,
     /// Milliseconds that have passed; unlike `now_ms`, not changed by jumps.
     passed_ms: AtomicI64,
+}
+
+/// Returns a time as the contract writes it: ISO 8601, UTC, milliseconds.
+pub fn iso(moment: DateTime<Utc>) -> String {
+    moment.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// Reads a time in ISO 8601.
+pub fn parse_iso(text: &str) -> Option<DateTime<Utc>> {
+    Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc())
 }
 
 impl Clock {

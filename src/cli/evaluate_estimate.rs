@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::PathBuf;
 
-use chrono::{Datelike, NaiveDate, SecondsFormat};
+use chrono::{Datelike, NaiveDate};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{CommandResult, Common};
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso};
 use toise_base::progress::Progress;
 use toise_estimate::clean::Funnel;
 use toise_estimate::sale::SaleWithCommune;
@@ -145,7 +145,7 @@ fn evaluate_later(
         Some(rolling::run(&recorded, &origins, &|| bar.inc(1))?)
     };
     let now = Clock::system().now();
-    let trained_at = now.to_rfc3339_opts(SecondsFormat::Millis, true);
+    let trained_at = iso(now);
     let end = model::days(train_until) + 1;
     let (mut report, _) =
         evaluate::evaluate(recorded, funnel, end, test, trained_at, &|| bar.inc(1))?;

@@ -35,7 +35,7 @@ use report::IngestReport;
 use snapshot::SnapshotRows;
 use source::{IngestFormat, OpenSource, Rows, name_of, sources};
 use toise_app::contours;
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso};
 use toise_base::progress::Progress;
 use toise_collect::mapping::copies::CopyCounts;
 use toise_collect::mapping::{Mapping, Mappings};
@@ -45,7 +45,6 @@ use toise_input::SharedForm;
 use toise_listings::Listings;
 use toise_listings::load::ingest::GROUP_MAX;
 use toise_listings::placement::quality::MergeCounter;
-use toise_opendata::import::iso;
 use toise_store::Store;
 use unread::MissingFields;
 
@@ -148,7 +147,7 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     }
     let plan = ReadingPlan::new(common, arguments, &portals)?;
     let sources = sources(&arguments.files)?;
-    let mut report = IngestReport::begin(iso(&clock));
+    let mut report = IngestReport::begin(iso(clock.now()));
     let progress = Progress::new(common.json);
     if arguments.dry_run {
         let mut shown = DryRun::default();

@@ -15,12 +15,11 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 use toise_engine::session::TableVersion;
 use toise_estimate::store as models;
-use toise_geocode::{folder as addresses, table as ban};
+use toise_geocode::folder as addresses;
 use toise_lake::Lake;
-use toise_lake::schema::TableSchema;
 use toise_lake::snapshot::Snapshot;
 use toise_layers::Layers;
-use toise_opendata::{Dataset, dfi, dpe, dvf, rnb};
+use toise_opendata::{Dataset, imported};
 
 /// Value of a part that is missing.
 const NONE: &str = "none";
@@ -66,20 +65,9 @@ fn digest(named: Option<&[u8]>) -> String {
     }
 }
 
-/// Returns the schemas of the tables that workers have.
-pub(crate) fn schemas() -> [&'static TableSchema; 5] {
-    [
-        dvf::schema(),
-        dpe::schema(),
-        ban::schema(),
-        rnb::schema(),
-        dfi::schema(),
-    ]
-}
-
 /// Returns the tables that workers have.
 fn tables() -> [&'static str; 5] {
-    schemas().map(|schema| schema.name)
+    imported().map(|schema| schema.name)
 }
 
 /// Returns whether workers have a table.
@@ -95,7 +83,7 @@ impl Identity {
     pub fn of(data: &Path) -> Result<Self> {
         let lake = Lake::open(data)?;
         let mut parts = BTreeMap::from([(VERSION.to_owned(), version())]);
-        for schema in schemas() {
+        for schema in imported() {
             let snapshot = Snapshot::load(&lake.folder(schema))?;
             parts.insert(table(schema.name), part_of(&snapshot.checksum));
         }

@@ -60,11 +60,6 @@ pub fn filter_expr(schema: &TableSchema, filter: &Filter) -> Result<Expr, DataFu
     all_of(ColumnScope::Table(schema), filter)
 }
 
-/// Returns the expression of one clause over the table's columns.
-pub fn clause_expr(schema: &TableSchema, clause: &Clause) -> Result<Expr, DataFusionError> {
-    scoped_expr(ColumnScope::Table(schema), clause)
-}
-
 fn all_of(scope: ColumnScope<'_>, filter: &Filter) -> Result<Expr, DataFusionError> {
     let mut all: Option<Expr> = None;
     for clause in filter {

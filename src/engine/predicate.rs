@@ -25,8 +25,8 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
+pub use super::expression::filter_expr;
 use super::expression::{ColumnScope, one_of, scoped_expr};
-pub use super::expression::{clause_expr, filter_expr};
 use super::some_item::truth;
 use super::view::{ColumnStatistics, RowGroup};
 use toise_contract::filter::{Clause, ClauseTest, Filter, LayerTest, position_columns};

@@ -19,7 +19,7 @@ use url::Url;
 
 use super::data_file_store::{DataFileStore, data_file_table};
 pub use super::merge_on_read::MergeOnReadTable;
-use super::time_travel::{TimeTravel, without_versions};
+use super::time_travel::TimeTravel;
 use super::view::TableView;
 use super::{Engine, Error, functions};
 
@@ -195,16 +195,6 @@ impl Session {
         read_only.verify_plan(&plan).map_err(refusal)?;
         let frame = self.context.execute_logical_plan(plan).await;
         frame.map_err(refusal)
-    }
-
-    /// Returns the names of the tables that a query reads; empty if the query cannot be parsed.
-    pub fn tables_of(sql: &str) -> Vec<String> {
-        let state = SessionContext::new().state();
-        let dialect = state.config_options().sql_parser.dialect;
-        let statement = state.sql_to_statement(&without_versions(sql), &dialect);
-        let named = statement.and_then(|statement| state.resolve_table_references(&statement));
-        let named = named.unwrap_or_default().into_iter();
-        named.map(|name| name.table().to_owned()).collect()
     }
 
     /// Returns the underlying DataFusion context.

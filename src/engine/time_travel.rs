@@ -141,12 +141,6 @@ struct Clause {
     version: u64,
 }
 
-/// Returns a query without its clauses, for callers that only parse it; returns the query unchanged if a clause is
-/// malformed.
-pub(super) fn without_versions(sql: &str) -> String {
-    cut_clauses(sql).map_or_else(|_| sql.to_owned(), |(text, _)| text)
-}
-
 fn place(location: Location) -> Place {
     (location.line, location.column)
 }

@@ -63,12 +63,7 @@ pub fn is_missing(cell: &str) -> bool {
     position(cell).is_some()
 }
 
-/// Returns the cell, or an empty string if it is a marker for a missing value.
-pub fn or_empty(cell: &str) -> &str {
-    if is_missing(cell) { "" } else { cell }
-}
-
-/// Returns the cell like [`or_empty`], and counts markers.
+/// Returns the cell, or an empty string if it is a marker for a missing value, which is counted.
 pub fn counted_or_empty<'c>(cell: &'c str, counts: &mut MissingCounts) -> &'c str {
     match position(cell) {
         None => cell,
@@ -168,7 +163,6 @@ mod tests {
             "Non communiqué",
         ] {
             assert!(is_missing(text), "{text}");
-            assert_eq!(or_empty(text), "");
         }
         for text in [
             "",
@@ -181,7 +175,6 @@ mod tests {
             "0",
         ] {
             assert!(!is_missing(text), "{text}");
-            assert_eq!(or_empty(text), text);
         }
         assert!(TEXTS.iter().all(|text| text.len() <= BYTES_MAX));
     }

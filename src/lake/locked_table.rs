@@ -17,7 +17,7 @@ use super::shared_folder::{self, DeltaLog};
 use super::snapshot::{self, DataFileEntry, Snapshot};
 use super::write::RunWriter;
 use super::{Error, Provenance, versions};
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso};
 use toise_base::file_lock;
 
 /// Rows per batch passed to the file writer.
@@ -158,7 +158,7 @@ impl LockedTable {
         let mut next = Snapshot {
             format: snapshot::FORMAT,
             sequence,
-            published_at: now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+            published_at: iso(now),
             parts: kept,
             sources: former.sources.clone(),
             through: through.or(former.through),

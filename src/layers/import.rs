@@ -5,8 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use chrono::SecondsFormat;
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso};
 use toise_lake::Provenance;
 
 use crate::error::{Error, Result};
@@ -84,7 +83,7 @@ pub fn import(
             edition: None,
             checksum: source_checksum,
             licence: licence.unwrap_or_else(|| UNKNOWN_LICENCE.to_owned()),
-            read_at: clock.now().to_rfc3339_opts(SecondsFormat::Millis, true),
+            read_at: iso(clock.now()),
             bytes: source_bytes,
         },
         format: raw.format.to_owned(),

@@ -268,7 +268,8 @@ fn band(energy: Energy) -> Option<EnergyBand> {
     }
 }
 
-fn day(moments: &ArrayRef, row: usize) -> Option<i32> {
+/// Returns the day of a moment in a column.
+pub(crate) fn day(moments: &ArrayRef, row: usize) -> Option<i32> {
     let moments = moments.as_primitive_opt::<TimestampMillisecondType>()?;
     moments.is_valid(row).then(|| day_of(moments.value(row)))
 }

@@ -1,5 +1,7 @@
 //! Computes quantiles of samples, unless a sample is too small to be published.
 
+use toise_listings::search::analytics::quantile;
+
 /// Minimum number of values behind a published median. A smaller sample would reveal single transactions and tell
 /// little about the market.
 pub const SAMPLE_MIN: usize = 5;
@@ -17,13 +19,6 @@ pub fn quartiles(values: &mut [f64]) -> Option<[f64; 3]> {
 /// Sorts the values and returns their median; `None` for fewer than [`SAMPLE_MIN`] values.
 pub fn median(values: &mut [f64]) -> Option<f64> {
     quartiles(values).map(|[_, median, _]| median)
-}
-
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let position = share * sorted.len().saturating_sub(1) as f64;
-    let at = |index: usize| sorted.get(index).copied().unwrap_or_default();
-    let (low, high) = (at(position.floor() as usize), at(position.ceil() as usize));
-    low + (high - low) * position.fract()
 }
 
 #[cfg(test)]

@@ -51,6 +51,18 @@ impl ImportTable {
     }
 }
 
+/// Returns the schemas of all tables that official files are imported into.
+pub fn imported() -> [&'static TableSchema; 5] {
+    [
+        ImportTable::Dataset(Dataset::Dvf),
+        ImportTable::Dataset(Dataset::Dpe),
+        ImportTable::Ban,
+        ImportTable::Rnb,
+        ImportTable::Dfi,
+    ]
+    .map(ImportTable::schema)
+}
+
 impl Dataset {
     /// Every open-data table.
     pub const ALL: [Self; 2] = [Self::Dvf, Self::Dpe];

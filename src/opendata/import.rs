@@ -22,7 +22,7 @@ use super::dataset::{Dataset, ImportTable};
 use super::dvf;
 use super::report::{FileReport, ImportReport};
 use super::source::{ByteMeter, Error, SourceFormat, SourceLocation, open};
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso};
 use toise_base::progress::Progress;
 use toise_geo::iris::IrisIndex;
 use toise_geocode::resolve::LazyGeocoder;
@@ -269,16 +269,11 @@ pub fn import_reader(
             edition: options.edition.clone(),
             checksum: meter.checksum(),
             licence: LICENCE.to_owned(),
-            read_at: iso(&options.clock),
+            read_at: iso(options.clock.now()),
             bytes: meter.bytes(),
         },
         slices,
     })
-}
-
-/// Returns the current time as the contract writes it (ISO 8601).
-pub fn iso(clock: &Clock) -> String {
-    clock.now().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
 /// Returns the slices that a file of an edition covers: its commune if there is only one, else its departments, in each

@@ -46,7 +46,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-pub use dataset::{Dataset, ImportTable};
+pub use dataset::{Dataset, ImportTable, imported};
 use toise_contract::filter::Filter;
 pub use toise_contract::position::{CursorPosition, SortValue};
 use toise_engine::cancellation::Interrupt;

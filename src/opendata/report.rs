@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, AsArray, RecordBatch};
+use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::source::SourceLocation;
@@ -283,7 +284,7 @@ impl ImportReport {
         if missing * WITHOUT_POSITION_ONE_IN < self.records || missing == 0 {
             return None;
         }
-        let with = grouped(self.records.saturating_sub(missing));
+        let with = HumanCount(self.records.saturating_sub(missing));
         let departments: Vec<&str> = self.without_position.keys().map(String::as_str).collect();
         let (names, codes) = (departments.join(", "), departments.join(","));
         let what = match self.placed {
@@ -296,7 +297,7 @@ impl ImportReport {
         };
         Some(format!(
             "{with} of {} sales have a position; {what}",
-            grouped(self.records)
+            HumanCount(self.records)
         ))
     }
 
@@ -396,19 +397,6 @@ impl ImportReport {
         }
         text
     }
-}
-
-/// Formats a count with its thousands grouped: `5,149`.
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

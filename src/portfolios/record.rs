@@ -1,6 +1,6 @@
 //! Reads and writes the rows of portfolios in the store.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::limits::{MOVED_PERCENT, MOVED_PERCENT_DEFAULT, PORTFOLIOS_MAX};
 use toise_accounts::ledger::{self, LedgerEntry};
 use toise_alerts::portfolio as receivers;
+use toise_base::clock::iso;
 use toise_contract::Fault;
 use toise_store::{self as store, Store};
 
@@ -90,14 +91,13 @@ pub struct Portfolio {
 impl Portfolio {
     /// Returns the portfolio as JSON, without its homes.
     pub fn answer(&self) -> Value {
-        let text = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
         let mut answer = json!({
             "name": self.name,
             "home_count": self.homes,
             "status": if self.valuation == 0 { "waiting" } else { "valued" },
             "moved_percent": self.options.moved_percent,
-            "created_at": text(self.created_at),
-            "updated_at": text(self.updated_at),
+            "created_at": iso(self.created_at),
+            "updated_at": iso(self.updated_at),
         });
         if let Some(url) = &self.options.webhook_url {
             answer["webhook_url"] = json!(url);
@@ -106,7 +106,7 @@ impl Portfolio {
             answer["model"] = json!(model);
         }
         if let Some(at) = self.valued_at {
-            answer["valued_at"] = json!(text(at));
+            answer["valued_at"] = json!(iso(at));
         }
         answer
     }

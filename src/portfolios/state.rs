@@ -4,11 +4,12 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use chrono::{DateTime, SecondsFormat};
+use chrono::DateTime;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::Result;
+use toise_base::clock::iso;
 
 /// A home of a portfolio with its latest valuation. Prices are whole EUR, days `YYYY-MM-DD`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -141,10 +142,7 @@ impl ValuedHome {
         if let Some(fields) = answer.as_object_mut() {
             fields.retain(|name, value| !value.is_null() && !INTERNAL.contains(&name.as_str()));
         }
-        let moment = |ms: i64| {
-            DateTime::from_timestamp_millis(ms)
-                .map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true))
-        };
+        let moment = |ms: i64| DateTime::from_timestamp_millis(ms).map(iso);
         if let Some(at) = self.value_changed_at_ms.and_then(moment) {
             answer["value_changed_at"] = json!(at);
         }

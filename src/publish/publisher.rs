@@ -23,7 +23,7 @@ use super::manifest::{Content, FORMAT, Manifest, Pointer, to_json};
 use super::remote::{Exchange, ReadPointer, Remote, Upload};
 use super::settings::OBJECTS_AT_ONCE;
 use super::{Error, Result};
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso};
 use toise_lake::check::Damage;
 use toise_store::exchange::schema_version;
 
@@ -131,7 +131,7 @@ pub async fn publish(
     let manifest = Manifest {
         format: FORMAT,
         number: number + 1,
-        created_at: captured.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+        created_at: iso(captured),
         publisher: publisher.name.clone(),
         version: publisher.version.clone(),
         writer: publisher.writer.clone(),

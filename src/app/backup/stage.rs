@@ -5,14 +5,13 @@ use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use chrono::SecondsFormat;
 use indicatif::ProgressBar;
 
 use super::{
     COMPANIONS, Error, FORMAT, LAKE, MANIFEST_FILE, MODEL_IN_USE, MODELS, Manifest, ManifestEntry,
     REPORT_CARDS, Result, STAGE_PREFIX, copy_hashed, is_inside, parent_of, restore, sync_folder,
 };
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso};
 use toise_base::file_lock;
 use toise_base::staging::{self, Stage};
 use toise_lake::check::is_snapshot_lost;
@@ -70,7 +69,7 @@ impl StagedBackup {
             (BackupTarget::Folder(target.to_owned()), parent_of(target))
         };
         let folder = Stage::create(STAGE_PREFIX, &beside)?;
-        let created_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);
+        let created_at = iso(clock.now());
         let root = folder.path();
         copy_tables(&data.join(LAKE), &root.join(LAKE))?;
         copy_models(&data.join(MODELS), &root.join(MODELS))?;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{Examination, Fault, FaultyPart, TableState};
 use crate::DEFAULT_DATA;
 use crate::config::Config;
+use toise_base::clock::parse_iso;
 
 /// Age after which a table that was never refreshed counts as old: sales are published twice a year, addresses and
 /// diagnostics every week.
@@ -182,7 +183,7 @@ fn open_data(findings: &mut Findings<'_>, examined: &Examination, now: DateTime<
         }
     }
     let addresses = examined.table("ban").filter(|table| table.rows > 0);
-    let read_at = addresses.and_then(|table| moment(table.read_at.as_deref()?));
+    let read_at = addresses.and_then(|table| parse_iso(table.read_at.as_deref()?));
     let is_stale = match (examined.addresses.built_at, read_at) {
         (None, _) => addresses.is_some(),
         (Some(built), Some(read)) => built < read,
@@ -221,7 +222,7 @@ fn age(findings: &mut Findings<'_>, table: &TableState, holds: &str, now: DateTi
         _ => {}
     }
     let limit = OLD_AFTER_DAYS.iter().find(|(name, _)| *name == table.table);
-    let read_at = moment(table.read_at.as_deref().unwrap_or(&table.changed_at));
+    let read_at = parse_iso(table.read_at.as_deref().unwrap_or(&table.changed_at));
     if let (Some((_, days_max)), Some(read_at)) = (limit, read_at) {
         let days = (now - read_at).num_days();
         if days > *days_max {
@@ -239,8 +240,8 @@ fn model(findings: &mut Findings<'_>, examined: &Examination) {
         None if examined.faults.iter().any(is_faulty) => {}
         None => findings.advice("no model is trained: no home can be valued", "train"),
         Some(model) => {
-            let read = moment(sales.read_at.as_deref().unwrap_or_default());
-            let trained = moment(&model.trained_at);
+            let read = parse_iso(sales.read_at.as_deref().unwrap_or_default());
+            let trained = parse_iso(&model.trained_at);
             if read > trained && trained.is_some() {
                 findings.advice("sales were imported after the model was trained", "train");
             }
@@ -266,8 +267,8 @@ fn store(findings: &mut Findings<'_>, examined: &Examination, now: DateTime<Utc>
     if store.own_keys == 0 {
         return;
     }
-    let backed_up_at = store.backed_up_at.as_deref().and_then(moment);
-    let published_at = examined.published_at.as_deref().and_then(moment);
+    let backed_up_at = store.backed_up_at.as_deref().and_then(parse_iso);
+    let published_at = examined.published_at.as_deref().and_then(parse_iso);
     let saved_at = backed_up_at.max(published_at);
     let day = now.date_naive();
     match saved_at {
@@ -279,12 +280,6 @@ fn store(findings: &mut Findings<'_>, examined: &Examination, now: DateTime<Utc>
         }
         Some(_) => {}
     }
-}
-
-/// Parses a time in ISO 8601.
-fn moment(text: &str) -> Option<DateTime<Utc>> {
-    let moment = DateTime::parse_from_rfc3339(text).ok()?;
-    Some(moment.to_utc())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 pub use findings::{Finding, Severity};
@@ -22,7 +22,7 @@ use crate::refresh::editions::{Editions, SourceState};
 use crate::verify;
 use toise_accounts::audit::{self, AuditEntry};
 use toise_accounts::keys::{self, DEMO_NAME};
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso};
 use toise_base::disk::free_bytes;
 use toise_estimate::model::ModelMetadata;
 use toise_estimate::{model, store as models};
@@ -326,8 +326,4 @@ fn store_state(
 fn modified_at(path: &Path) -> Option<DateTime<Utc>> {
     let modified: SystemTime = fs::metadata(path).ok()?.modified().ok()?;
     Some(modified.into())
-}
-
-fn iso(moment: DateTime<Utc>) -> String {
-    moment.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

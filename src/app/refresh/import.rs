@@ -10,12 +10,13 @@ use super::editions::Editions;
 use super::plan::{DiagnosticsBatch, Plan, SourcePlan};
 use super::{Action, Refresher, Training, held_departments, stored};
 use crate::{Failure, contours, importing, training};
+use toise_base::clock::iso;
 use toise_estimate::{model, store};
 use toise_geocode::resolve::LazyGeocoder;
 use toise_geocode::{folder as index, table};
 use toise_lake::{ImportOutcome, Lake};
 use toise_net::discard;
-use toise_opendata::import::{ImportOptions, iso};
+use toise_opendata::import::ImportOptions;
 use toise_opendata::{Dataset, ImportTable, dpe, dvf};
 use toise_sources::{FetchedSources, FileVersion, addresses, diagnostics, sales};
 
@@ -368,7 +369,7 @@ impl Refresher<'_> {
         sources: &[SourceOutcome],
         editions: &mut Editions,
     ) -> Result<(), Failure> {
-        let now = iso(&self.clock);
+        let now = iso(self.clock.now());
         let held = held_departments(self.data)?;
         let is_whole = held.iter().all(|code| plan.departments.contains(code));
         for source in sources {

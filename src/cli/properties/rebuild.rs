@@ -5,12 +5,11 @@ use serde_json::Value;
 use crate::result::Failure;
 use crate::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited_with_subject};
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso};
 use toise_base::progress::Progress;
 use toise_base::reports;
 use toise_listings::Listings;
 use toise_listings::placement::rebuild::{PropertyAdverts, RebuildChange, RebuildReport};
-use toise_opendata::import::iso;
 use toise_store::Store;
 
 /// Maximum changes that are printed; the report has all of them.
@@ -24,7 +23,7 @@ pub(super) fn run(
     is_dry_run: bool,
 ) -> CommandResult {
     let clock = Clock::system();
-    let moment = iso(&clock);
+    let moment = iso(clock.now());
     let progress = Progress::new(common.json);
     let rebuild = || -> Result<RebuildReport, Failure> {
         Ok(listings.rebuild_properties(is_dry_run, progress)?)

@@ -20,20 +20,18 @@ use super::{Failure, SqlArgs};
 use crate::Common;
 use crate::indicators::market_over;
 use toise_app::config::Config;
+use toise_app::verify::tables;
 use toise_base::clock::Clock;
 use toise_contract::listings::filters::ListingKind;
 use toise_engine::session::Session;
 use toise_engine::{Budget, Engine};
 use toise_estimate as estimate;
-use toise_geocode::table::schema as addresses;
 use toise_lake::Lake;
-use toise_lake::schema::TableSchema;
 use toise_layers::{Layers, functions as layer_functions};
 use toise_listings::Listings;
-use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::sql_tables;
 use toise_market::table::{self, MarketTable};
-use toise_opendata::{address_functions, dfi, dpe, dvf, functions, rnb};
+use toise_opendata::{address_functions, functions};
 use toise_sql::SqlError;
 use toise_sql::files::ReadyFile;
 use toise_sql::limits::QueryLimits;
@@ -124,7 +122,7 @@ impl SqlFolder {
         let Self::Empty(_, missing) = self else {
             return Ok(());
         };
-        let mut names: Vec<&str> = schemas().iter().map(|schema| schema.name).collect();
+        let mut names: Vec<&str> = tables().iter().map(|schema| schema.name).collect();
         names.push(table::NAME);
         let mut reads_one = false;
         frame.logical_plan().apply_with_subqueries(|node| {
@@ -136,19 +134,6 @@ impl SqlFolder {
         }
         Ok(())
     }
-}
-
-/// Returns the tables of a data folder.
-fn schemas() -> [&'static TableSchema; 7] {
-    [
-        dvf::schema(),
-        dpe::schema(),
-        addresses(),
-        rnb::schema(),
-        dfi::schema(),
-        properties(),
-        adverts(),
-    ]
 }
 
 impl LocalSource {
@@ -218,7 +203,7 @@ impl LocalSource {
                 );
             })?;
         }
-        let engine = Engine::open(data, &schemas(), Budget::from(&self.config.engine))?;
+        let engine = Engine::open(data, &tables(), Budget::from(&self.config.engine))?;
         let engine = Arc::new(engine);
         let counted = listings.as_ref().filter(|_| has_market);
         let market = market_over(data, &self.config, &engine, counted, clock.clone())?;

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::parts::OpenJob;
-use crate::identity::{Identity, schemas};
+use crate::identity::Identity;
 use crate::protocol::{Introduction, Job};
 use crate::{Error, Result};
 use toise_engine::{Budget, Engine};
 use toise_estimate::valuer::Valuer;
 use toise_estimate::{Model, store as models};
-use toise_opendata::OpenData;
+use toise_opendata::{OpenData, imported};
 use toise_sql::limits::QueryLimits;
 
 /// Maximum jobs that stay open: enough for a few commands at once.
@@ -41,7 +41,7 @@ impl Held {
     /// # Errors
     /// A table cannot be opened.
     pub fn open(data: &Path, budget: Budget, limits: QueryLimits, threads: usize) -> Result<Self> {
-        let engine = Engine::open(data, &schemas(), budget)?;
+        let engine = Engine::open(data, &imported(), budget)?;
         Ok(Self {
             data: data.to_owned(),
             engine: Arc::new(engine),

@@ -17,8 +17,6 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
-use datafusion::physical_plan::SendableRecordBatchStream;
-use futures::StreamExt;
 
 use self::flatgeobuf::FlatGeobufWriter;
 use geojson::GeoJsonWriter;
@@ -137,27 +135,6 @@ impl<W: Write + Send> SpatialWriter<W> {
             Self::FlatGeobuf(writer) => writer.finish(),
         }
     }
-}
-
-/// Writes all rows of a stream as geodata and returns their number. Memory: one batch, a row group of GeoParquet, or
-/// about 140 bytes per row of FlatGeobuf. Encodes on the thread that polls it.
-///
-/// # Errors
-/// The query fails, its rows have no position, or the output cannot be written.
-pub async fn write_stream<W: Write + Send>(
-    mut rows: SendableRecordBatchStream,
-    out: W,
-    format: SpatialFormat,
-) -> Result<usize, Error> {
-    let mut writer = SpatialWriter::start(out, &rows.schema(), format)?;
-    let mut count = 0;
-    while let Some(batch) = rows.next().await {
-        let batch = batch?;
-        count += batch.num_rows();
-        writer.write(&batch)?;
-    }
-    writer.finish()?;
-    Ok(count)
 }
 
 #[cfg(test)]

@@ -172,11 +172,6 @@ impl Segment {
         &self.department
     }
 
-    /// Returns the number of mapped bytes.
-    pub fn mapped_bytes(&self) -> usize {
-        self.map.len()
-    }
-
     /// Returns the number of distinct words.
     pub fn words(&self) -> usize {
         self.u32s(Section::WordSound).len()

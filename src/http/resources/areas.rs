@@ -1,6 +1,5 @@
 //! Stored areas: polygons that an account keeps under a name, for the `area` of its filters.
 
-use chrono::{DateTime, SecondsFormat, Utc};
 use futures::FutureExt;
 use serde_json::{Value, json};
 use warp::http::Method;
@@ -11,6 +10,7 @@ use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, T
 use crate::openapi::{Operation, enveloped, reference};
 use toise_accounts::areas::{self, AREAS_MAX, StoredArea};
 use toise_accounts::scopes::Scope;
+use toise_base::clock::iso;
 use toise_contract::fields::area;
 use toise_contract::fields::schema::POLYGONS;
 use toise_contract::walk::JsonPath;
@@ -171,13 +171,9 @@ async fn delete(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 fn about(area: &StoredArea) -> Value {
     json!({
         "name": area.name,
-        "createdAt": moment(area.created_at),
-        "updatedAt": moment(area.updated_at),
+        "createdAt": iso(area.created_at),
+        "updatedAt": iso(area.updated_at),
     })
-}
-
-fn moment(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 fn answer(area: &StoredArea) -> Result<ApiResponse, ApiError> {

@@ -19,6 +19,7 @@ use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::input::credentials;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::scopes::Scope;
+use toise_base::clock::iso;
 use toise_contract::fault::Fault;
 use toise_service::App;
 use toise_service::admission::{CallRules, Caller, admit};
@@ -280,7 +281,7 @@ fn about(app: &App, key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chro
     json!({
         "base_map": base_map,
         "token": token,
-        "ends_at": ends_at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+        "ends_at": iso(ends_at),
         "key_id": key.key_id,
         "account_id": key.account_id,
         "scopes": key.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),

@@ -20,6 +20,7 @@ use crate::openapi::geocoding::{asked, file_fields};
 use crate::openapi::{Failure, Operation as Documented, enveloped};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
+use toise_base::clock::iso;
 use toise_contract::Fault;
 use toise_geocode::file::request::FileRequest;
 use toise_geocode::projects::{self, INPUT_BYTES_MAX, Project, ProjectStatus};
@@ -378,8 +379,8 @@ fn project_json(project: &Project) -> Value {
             "skipped": project.counts.skipped,
             "error": project.counts.error,
         },
-        "created_at": moment(project.created_at),
-        "expires_at": moment(project.expires_at()),
+        "created_at": iso(project.created_at),
+        "expires_at": iso(project.expires_at()),
     });
     let optional = [
         (
@@ -395,7 +396,7 @@ fn project_json(project: &Project) -> Value {
             "warning",
             project.counts.town_warning().map(|text| json!(text)),
         ),
-        ("ended_at", project.ended_at.map(|at| json!(moment(at)))),
+        ("ended_at", project.ended_at.map(|at| json!(iso(at)))),
         ("error", project.error.as_ref().map(|error| json!(error))),
     ];
     for (name, value) in optional {
@@ -404,8 +405,4 @@ fn project_json(project: &Project) -> Value {
         }
     }
     data
-}
-
-fn moment(at: chrono::DateTime<chrono::Utc>) -> String {
-    at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }

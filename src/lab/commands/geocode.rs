@@ -3,13 +3,12 @@
 
 use std::path::PathBuf;
 
-use chrono::SecondsFormat;
 use clap::Args;
 use serde_json::json;
 
 use super::align;
 use crate::geocode::{self, GeocodeOptions, GeocodeReport};
-use toise_base::clock::Clock;
+use toise_base::clock::{Clock, iso};
 use toise_base::reports::FOLDER;
 use toise_cli::{CommandResult, Common, FittedTable};
 use toise_geocode::folder;
@@ -73,9 +72,7 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
         failures: arguments.failures,
     };
     let report = geocode::evaluate(&geocoder, &options)?;
-    let moment = Clock::system()
-        .now()
-        .to_rfc3339_opts(SecondsFormat::Millis, true);
+    let moment = iso(Clock::system().now());
     let stamp: String = moment.chars().filter(char::is_ascii_alphanumeric).collect();
     let name = format!("geocode-{stamp}");
     let files = report.write(&common.data.join(FOLDER), &name)?;

@@ -2,9 +2,10 @@
 //! on, minimum, maximum and number of nulls. Readers skip files by them, so a bound that is not certain is omitted.
 
 use std::cmp::Ordering;
+use toise_base::clock::iso;
 
 use arrow::datatypes::{DataType, Schema};
-use chrono::{DateTime, Duration, NaiveDate, SecondsFormat};
+use chrono::{DateTime, Duration, NaiveDate};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::statistics::Statistics;
 use serde_json::{Map, Value, json};
@@ -119,7 +120,7 @@ fn shown(bound: &Bound, kind: &DataType) -> Option<Value> {
         }
         (Bound::Integer(ms), DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, _)) => {
             let moment = DateTime::from_timestamp_millis(*ms)?;
-            Some(moment.to_rfc3339_opts(SecondsFormat::Millis, true).into())
+            Some(iso(moment).into())
         }
         (Bound::Integer(number), DataType::Int32 | DataType::Int64) => Some((*number).into()),
         (Bound::Number(number), DataType::Float64) => {

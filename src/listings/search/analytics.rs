@@ -140,7 +140,7 @@ fn hundredths(value: f64) -> f64 {
 }
 
 /// Returns the quantile of sorted values at `share`, interpolated between neighbours (Hyndman and Fan, type 7).
-fn quantile(values: &[f64], share: f64) -> f64 {
+pub fn quantile(values: &[f64], share: f64) -> f64 {
     let position = share * values.len().saturating_sub(1) as f64;
     let at = |index: usize| values.get(index).copied().unwrap_or_default();
     let (low, high) = (at(position.floor() as usize), at(position.ceil() as usize));

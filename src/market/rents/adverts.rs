@@ -4,10 +4,9 @@
 use std::ops::RangeInclusive;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{Int32Type, TimestampMillisecondType};
+use arrow::datatypes::Int32Type;
 
-use crate::asking::{RENT_PER_M2, class_of, column};
-use crate::period::day_of;
+use crate::asking::{RENT_PER_M2, class_of, column, day};
 use crate::sales::{Codes, Numbers};
 use toise_base::splitmix::mix_into;
 use toise_contract::enums::{EnumFurniture, EnumPropertyClass, EnumPropertyOfferType, WireEnum};
@@ -177,11 +176,6 @@ fn read_rows(rentals: &mut Rentals, rows: &SelectedRows<'_>, today: i32) -> Resu
         }
     });
     Ok(())
-}
-
-fn day(moments: &ArrayRef, row: usize) -> Option<i32> {
-    let moments = moments.as_primitive_opt::<TimestampMillisecondType>()?;
-    moments.is_valid(row).then(|| day_of(moments.value(row)))
 }
 
 fn whole(numbers: &ArrayRef, row: usize) -> Option<f64> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::adverts::Rental;
 use super::interval::{COVERAGE, ERRORS_MIN, Intervals};
 use super::map::RentMap;
-use super::model::{HeldOut, held_out};
+use super::model::{HeldOut, held_out, median};
 use toise_estimate::HomeClass;
 
 /// Maximum deviation at which a rent counts as well predicted.
@@ -133,9 +133,4 @@ fn errors(
         width_percent: median(widths).map(|width| percent(width.exp() - (-width).exp())),
         map_error_percent: median(on_map).map(percent),
     })
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }

@@ -221,7 +221,8 @@ fn only<T>(kept: &[bool], all: Vec<T>) -> Vec<T> {
         .collect()
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+/// Returns the upper median.
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
