@@ -169,7 +169,7 @@ pub struct UnknownGrant(pub String);
 pub fn grant_rule() -> String {
     format!(
         "must be one of the scopes: {}; or of the endpoints: {}",
-        Scope::ALL.map(Scope::as_str).join(", "),
+        Scope::NAMES.join(", "),
         ENDPOINTS.join(", ")
     )
 }

@@ -34,30 +34,18 @@ pub const NAME_RULE: &str = "must be 1 to 100 characters, without control charac
 /// SHA-256 of a key's text; the store holds only this.
 pub type KeyHash = [u8; 32];
 
-/// The two kinds of keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum KeyKind {
-    /// Free trial key, valid for 7 days.
-    Test,
-    /// Key that expires only if an expiry is requested.
-    Production,
+toise_base::named! {
+    /// The two kinds of keys, in the order of lists.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+    pub enum KeyKind {
+        /// Free trial key, valid for 7 days.
+        Test = "test",
+        /// Key that expires only if an expiry is requested.
+        Production = "production",
+    }
 }
 
 impl KeyKind {
-    /// Both kinds, in the order of lists.
-    pub const ALL: [KeyKind; 2] = [KeyKind::Test, KeyKind::Production];
-
-    /// Their names, in the same order.
-    pub const NAMES: [&str; 2] = [KeyKind::Test.as_str(), KeyKind::Production.as_str()];
-
-    /// Returns the name in the store and in responses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            KeyKind::Test => "test",
-            KeyKind::Production => "production",
-        }
-    }
-
     /// Returns the default scopes of a new key; never includes `sql` or `admin`.
     pub fn default_scopes(self) -> Scopes {
         let withheld: &[Scope] = match self {

@@ -3,156 +3,82 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The consumption type of a call or delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Consumption {
-    /// A property read by id, including `_many`.
-    PropertiesGetById,
-    /// The property that contains an advert.
-    PropertiesGetByAdvertId,
-    /// An advert read by its URL on the portal.
-    AdvertsGetByUrl,
-    /// A property read by the URL of one of its adverts.
-    PropertiesGetByUrl,
-    /// A check of an advert.
-    AdvertsCheck,
-    /// A check of a property's adverts.
-    PropertiesCheck,
-    /// An estimate.
-    EstimatePropertyLite,
-    /// An estimate of a rent.
-    EstimateRent,
-    /// The report of a home.
-    ReportsHome,
-    /// A property search.
-    PropertiesSearch,
-    /// A lite property search.
-    PropertiesSearchLite,
-    /// An advert read by id.
-    AdvertsGetById,
-    /// A search of diagnostics.
-    OpendataDpeSearch,
-    /// A call that matches homes with diagnostics.
-    OpendataDpeMatch,
-    /// A search of sales.
-    OpendataDvfSearch,
-    /// A call that matches homes with sales.
-    OpendataDvfMatch,
-    /// The history of a parcel.
-    ParcelsGetById,
-    /// The history of a building.
-    BuildingsGetById,
-    /// Geocoding of an address.
-    GeocodingSearch,
-    /// Reverse geocoding of a position.
-    GeocodingReverse,
-    /// Geocoding of a file.
-    GeocodingCsv,
-    /// Statistics.
-    Analytics,
-    /// A SQL query.
-    Sql,
-    /// The history of an advert alert.
-    AdvertsGetAlertHistory,
-    /// The history of a property alert.
-    PropertiesGetAlertHistory,
-    /// A delivery of an advert alert.
-    WebhookAlertAdverts,
-    /// A delivery of properties that match for the first time.
-    WebhookAlertPropertiesMatchCreated,
-    /// A delivery of properties that match and were joined by an advert.
-    WebhookAlertPropertiesMatchMerged,
-    /// The history of an alert on sales.
-    OpendataDvfGetAlertHistory,
-    /// The history of an alert on diagnostics.
-    OpendataDpeGetAlertHistory,
-    /// A delivery of an alert on sales.
-    WebhookAlertDvf,
-    /// A delivery of an alert on diagnostics.
-    WebhookAlertDpe,
-    /// A delivery of changes in a portfolio.
-    WebhookPortfolios,
+toise_base::named! {
+    /// The consumption type of a call or delivery, in the order of the price list.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Consumption {
+        /// A property read by id, including `_many`.
+        PropertiesGetById = "API_PROPERTIES_GET_BY_ID",
+        /// The property that contains an advert.
+        PropertiesGetByAdvertId = "API_PROPERTIES_GET_BY_ADVERT_ID",
+        /// An advert read by its URL on the portal.
+        AdvertsGetByUrl = "API_ADVERTS_GET_BY_URL",
+        /// A property read by the URL of one of its adverts.
+        PropertiesGetByUrl = "API_PROPERTIES_GET_BY_URL",
+        /// A check of an advert.
+        AdvertsCheck = "API_ADVERTS_CHECK",
+        /// A check of a property's adverts.
+        PropertiesCheck = "API_PROPERTIES_CHECK",
+        /// An estimate.
+        EstimatePropertyLite = "API_ESTIMATE_PROPERTY_LITE",
+        /// An estimate of a rent.
+        EstimateRent = "API_ESTIMATE_RENT",
+        /// The report of a home.
+        ReportsHome = "API_REPORTS_HOME",
+        /// A property search.
+        PropertiesSearch = "API_PROPERTIES_SEARCH",
+        /// A lite property search.
+        PropertiesSearchLite = "API_PROPERTIES_SEARCH_LITE",
+        /// An advert read by id.
+        AdvertsGetById = "API_ADVERTS_GET_BY_ID",
+        /// A search of diagnostics.
+        OpendataDpeSearch = "API_OPENDATA_DPE_SEARCH",
+        /// A call that matches homes with diagnostics.
+        OpendataDpeMatch = "API_OPENDATA_DPE_MATCH",
+        /// A search of sales.
+        OpendataDvfSearch = "API_OPENDATA_DVF_SEARCH",
+        /// A call that matches homes with sales.
+        OpendataDvfMatch = "API_OPENDATA_DVF_MATCH",
+        /// The history of a parcel.
+        ParcelsGetById = "API_PARCELS_GET_BY_ID",
+        /// The history of a building.
+        BuildingsGetById = "API_BUILDINGS_GET_BY_ID",
+        /// Geocoding of an address.
+        GeocodingSearch = "API_GEOCODING_SEARCH",
+        /// Reverse geocoding of a position.
+        GeocodingReverse = "API_GEOCODING_REVERSE",
+        /// Geocoding of a file.
+        GeocodingCsv = "API_GEOCODING_CSV",
+        /// Statistics.
+        Analytics = "API_ANALYTICS",
+        /// A SQL query.
+        Sql = "API_SQL",
+        /// The history of an advert alert.
+        AdvertsGetAlertHistory = "API_ADVERTS_GET_ALERT_HISTORY",
+        /// The history of a property alert.
+        PropertiesGetAlertHistory = "API_PROPERTIES_GET_ALERT_HISTORY",
+        /// A delivery of an advert alert.
+        WebhookAlertAdverts = "WEBHOOK_ALERT_ADVERTS",
+        /// A delivery of properties that match for the first time.
+        WebhookAlertPropertiesMatchCreated = "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED",
+        /// A delivery of properties that match and were joined by an advert.
+        WebhookAlertPropertiesMatchMerged = "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED",
+        /// The history of an alert on sales.
+        OpendataDvfGetAlertHistory = "API_OPENDATA_DVF_GET_ALERT_HISTORY",
+        /// The history of an alert on diagnostics.
+        OpendataDpeGetAlertHistory = "API_OPENDATA_DPE_GET_ALERT_HISTORY",
+        /// A delivery of an alert on sales.
+        WebhookAlertDvf = "WEBHOOK_ALERT_DVF",
+        /// A delivery of an alert on diagnostics.
+        WebhookAlertDpe = "WEBHOOK_ALERT_DPE",
+        /// A delivery of changes in a portfolio.
+        WebhookPortfolios = "WEBHOOK_PORTFOLIOS",
+    }
 }
 
 use Consumption::*;
 
 impl Consumption {
-    /// All types, in the order of the price list.
-    pub const ALL: [Consumption; 33] = [
-        PropertiesGetById,
-        PropertiesGetByAdvertId,
-        AdvertsGetByUrl,
-        PropertiesGetByUrl,
-        AdvertsCheck,
-        PropertiesCheck,
-        EstimatePropertyLite,
-        EstimateRent,
-        ReportsHome,
-        PropertiesSearch,
-        PropertiesSearchLite,
-        AdvertsGetById,
-        OpendataDpeSearch,
-        OpendataDpeMatch,
-        OpendataDvfSearch,
-        OpendataDvfMatch,
-        ParcelsGetById,
-        BuildingsGetById,
-        GeocodingSearch,
-        GeocodingReverse,
-        GeocodingCsv,
-        Analytics,
-        Sql,
-        AdvertsGetAlertHistory,
-        PropertiesGetAlertHistory,
-        WebhookAlertAdverts,
-        WebhookAlertPropertiesMatchCreated,
-        WebhookAlertPropertiesMatchMerged,
-        OpendataDvfGetAlertHistory,
-        OpendataDpeGetAlertHistory,
-        WebhookAlertDvf,
-        WebhookAlertDpe,
-        WebhookPortfolios,
-    ];
-
-    /// Returns the name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PropertiesGetById => "API_PROPERTIES_GET_BY_ID",
-            PropertiesGetByAdvertId => "API_PROPERTIES_GET_BY_ADVERT_ID",
-            AdvertsGetByUrl => "API_ADVERTS_GET_BY_URL",
-            PropertiesGetByUrl => "API_PROPERTIES_GET_BY_URL",
-            AdvertsCheck => "API_ADVERTS_CHECK",
-            PropertiesCheck => "API_PROPERTIES_CHECK",
-            EstimatePropertyLite => "API_ESTIMATE_PROPERTY_LITE",
-            EstimateRent => "API_ESTIMATE_RENT",
-            ReportsHome => "API_REPORTS_HOME",
-            PropertiesSearch => "API_PROPERTIES_SEARCH",
-            PropertiesSearchLite => "API_PROPERTIES_SEARCH_LITE",
-            AdvertsGetById => "API_ADVERTS_GET_BY_ID",
-            OpendataDpeSearch => "API_OPENDATA_DPE_SEARCH",
-            OpendataDpeMatch => "API_OPENDATA_DPE_MATCH",
-            OpendataDvfSearch => "API_OPENDATA_DVF_SEARCH",
-            OpendataDvfMatch => "API_OPENDATA_DVF_MATCH",
-            ParcelsGetById => "API_PARCELS_GET_BY_ID",
-            BuildingsGetById => "API_BUILDINGS_GET_BY_ID",
-            GeocodingSearch => "API_GEOCODING_SEARCH",
-            GeocodingReverse => "API_GEOCODING_REVERSE",
-            GeocodingCsv => "API_GEOCODING_CSV",
-            Analytics => "API_ANALYTICS",
-            Sql => "API_SQL",
-            AdvertsGetAlertHistory => "API_ADVERTS_GET_ALERT_HISTORY",
-            PropertiesGetAlertHistory => "API_PROPERTIES_GET_ALERT_HISTORY",
-            WebhookAlertAdverts => "WEBHOOK_ALERT_ADVERTS",
-            WebhookAlertPropertiesMatchCreated => "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED",
-            WebhookAlertPropertiesMatchMerged => "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED",
-            OpendataDvfGetAlertHistory => "API_OPENDATA_DVF_GET_ALERT_HISTORY",
-            OpendataDpeGetAlertHistory => "API_OPENDATA_DPE_GET_ALERT_HISTORY",
-            WebhookAlertDvf => "WEBHOOK_ALERT_DVF",
-            WebhookAlertDpe => "WEBHOOK_ALERT_DPE",
-            WebhookPortfolios => "WEBHOOK_PORTFOLIOS",
-        }
-    }
-
     /// Returns the description of one unit.
     pub fn unit(self) -> &'static str {
         match self {
@@ -160,34 +86,32 @@ impl Consumption {
             PropertiesGetByAdvertId => "record returned",
             AdvertsGetByUrl => "advert returned; pending and rejected ones are free",
             PropertiesGetByUrl => "property returned; pending and rejected ones are free",
-            AdvertsCheck => "check, also when there is nothing to check",
-            PropertiesCheck => "check, also when there is nothing to check",
+            AdvertsCheck | PropertiesCheck => "check, also when there is nothing to check",
             EstimatePropertyLite => "estimate",
             EstimateRent => "rent estimated",
             ReportsHome => "report",
-            PropertiesSearch => "call",
-            PropertiesSearchLite => "call",
-            AdvertsGetById => "call",
-            OpendataDpeSearch => "call",
-            OpendataDpeMatch => "call",
-            OpendataDvfSearch => "call",
-            OpendataDvfMatch => "call",
-            ParcelsGetById => "page returned",
-            BuildingsGetById => "page returned",
-            GeocodingSearch => "call",
-            GeocodingReverse => "call",
-            GeocodingCsv => "call",
-            Analytics => "call",
+            PropertiesSearch
+            | PropertiesSearchLite
+            | AdvertsGetById
+            | OpendataDpeSearch
+            | OpendataDpeMatch
+            | OpendataDvfSearch
+            | OpendataDvfMatch
+            | GeocodingSearch
+            | GeocodingReverse
+            | GeocodingCsv
+            | Analytics
+            | AdvertsGetAlertHistory
+            | PropertiesGetAlertHistory
+            | OpendataDvfGetAlertHistory
+            | OpendataDpeGetAlertHistory => "call",
+            ParcelsGetById | BuildingsGetById => "page returned",
             Sql => "query that was answered",
-            AdvertsGetAlertHistory => "call",
-            PropertiesGetAlertHistory => "call",
-            WebhookAlertAdverts => "item delivered",
-            WebhookAlertPropertiesMatchCreated => "item delivered",
-            WebhookAlertPropertiesMatchMerged => "item delivered",
-            OpendataDvfGetAlertHistory => "call",
-            OpendataDpeGetAlertHistory => "call",
-            WebhookAlertDvf => "item delivered",
-            WebhookAlertDpe => "item delivered",
+            WebhookAlertAdverts
+            | WebhookAlertPropertiesMatchCreated
+            | WebhookAlertPropertiesMatchMerged
+            | WebhookAlertDvf
+            | WebhookAlertDpe => "item delivered",
             WebhookPortfolios => "home delivered",
         }
     }
@@ -218,21 +142,14 @@ impl fmt::Display for Consumption {
 
 /// The error for a text that is not a consumption type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown consumption type {0:?}; the types are: {types}", types = all_names())]
+#[error("unknown consumption type {0:?}; the types are: {types}", types = Consumption::NAMES.join(", "))]
 pub struct UnknownConsumption(pub String);
-
-fn all_names() -> String {
-    Consumption::ALL.map(Consumption::as_str).join(", ")
-}
 
 impl std::str::FromStr for Consumption {
     type Err = UnknownConsumption;
 
     fn from_str(text: &str) -> Result<Self, UnknownConsumption> {
-        Consumption::ALL
-            .into_iter()
-            .find(|consumption| consumption.as_str() == text)
-            .ok_or_else(|| UnknownConsumption(text.to_owned()))
+        Self::parse(text).ok_or_else(|| UnknownConsumption(text.to_owned()))
     }
 }
 

@@ -113,11 +113,8 @@ fn networks(values: &mut Values<'_>) -> Result<Option<Option<Networks>>, Fault> 
 }
 
 fn kind_of(values: &mut Values<'_>) -> Result<KeyKind, Fault> {
-    let name = values.word("kind");
-    let mut known = KeyKind::ALL.into_iter();
-    known
-        .find(|kind| Some(kind.as_str()) == name)
-        .ok_or_else(|| Fault::new("kind", "is required"))
+    let kind = values.word("kind").and_then(KeyKind::parse);
+    kind.ok_or_else(|| Fault::new("kind", "is required"))
 }
 
 fn grants(values: &mut Values<'_>) -> Option<Vec<Grant>> {

@@ -2,70 +2,39 @@
 
 use std::fmt;
 
-/// A part of the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scope {
-    /// Reading properties and adverts, searches, open data.
-    Search,
-    /// Collecting, checking and reporting on demand.
-    Refetch,
-    /// Statistics.
-    Analytics,
-    /// Estimates.
-    Ai,
-    /// Geocoding.
-    Geocoding,
-    /// Alerts.
-    Alerts,
-    /// SQL over the tables; no key has it by default.
-    Sql,
-    /// Administration of accounts, keys and data.
-    Admin,
-}
-
-impl Scope {
-    /// All scopes, in the order in which lists show them.
-    pub const ALL: [Scope; 8] = [
-        Scope::Search,
-        Scope::Refetch,
-        Scope::Analytics,
-        Scope::Ai,
-        Scope::Geocoding,
-        Scope::Alerts,
-        Scope::Sql,
-        Scope::Admin,
-    ];
-
-    /// Returns the name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Scope::Search => "search",
-            Scope::Refetch => "refetch",
-            Scope::Analytics => "analytics",
-            Scope::Ai => "ai",
-            Scope::Geocoding => "geocoding",
-            Scope::Alerts => "alerts",
-            Scope::Sql => "sql",
-            Scope::Admin => "admin",
-        }
+toise_base::named! {
+    /// A part of the service, in the order in which lists show them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Scope {
+        /// Reading properties and adverts, searches, open data.
+        Search = "search",
+        /// Collecting, checking and reporting on demand.
+        Refetch = "refetch",
+        /// Statistics.
+        Analytics = "analytics",
+        /// Estimates.
+        Ai = "ai",
+        /// Geocoding.
+        Geocoding = "geocoding",
+        /// Alerts.
+        Alerts = "alerts",
+        /// SQL over the tables; no key has it by default.
+        Sql = "sql",
+        /// Administration of accounts, keys and data.
+        Admin = "admin",
     }
 }
 
 /// The error for a text that is not a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown scope {0:?}; must be one of: search, refetch, analytics, ai, geocoding, alerts, sql, admin"
-)]
+#[error("unknown scope {0:?}; must be one of: {scopes}", scopes = Scope::NAMES.join(", "))]
 pub struct UnknownScope(pub String);
 
 impl std::str::FromStr for Scope {
     type Err = UnknownScope;
 
     fn from_str(text: &str) -> Result<Self, UnknownScope> {
-        Scope::ALL
-            .into_iter()
-            .find(|scope| scope.as_str() == text)
-            .ok_or_else(|| UnknownScope(text.to_owned()))
+        Self::parse(text).ok_or_else(|| UnknownScope(text.to_owned()))
     }
 }
 

@@ -46,15 +46,17 @@ pub struct Alert {
     pub updated_at: Timestamp,
 }
 
-/// Why an alert is inactive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeactivationReason {
-    /// Its owner deleted it.
-    Deleted,
-    /// Its receiver responded with 410.
-    Gone,
-    /// All attempts at its receiver failed for days.
-    Failing,
+toise_base::named! {
+    /// Why an alert is inactive.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum DeactivationReason {
+        /// Its owner deleted it.
+        Deleted = "deleted",
+        /// Its receiver responded with 410.
+        Gone = "gone",
+        /// All attempts at its receiver failed for days.
+        Failing = "failing",
+    }
 }
 
 /// The events that an alert wants to be notified of.
@@ -87,24 +89,6 @@ impl Alert {
     }
 }
 
-impl DeactivationReason {
-    /// All reasons.
-    pub const ALL: [DeactivationReason; 3] = [
-        DeactivationReason::Deleted,
-        DeactivationReason::Gone,
-        DeactivationReason::Failing,
-    ];
-
-    /// Returns the name in the store.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DeactivationReason::Deleted => "deleted",
-            DeactivationReason::Gone => "gone",
-            DeactivationReason::Failing => "failing",
-        }
-    }
-}
-
 /// Returns the sequence of the last change of any alert; 0 if there is none.
 pub(super) fn last_change(connection: &Connection) -> rusqlite::Result<i64> {
     connection
@@ -122,10 +106,7 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
     let account: String = row.get(2)?;
     let reason: Option<String> = row.get(4)?;
     let known = |reason: String| {
-        let found = DeactivationReason::ALL
-            .into_iter()
-            .find(|one| one.as_str() == reason);
-        found.ok_or_else(|| malformed(4, "unknown reason"))
+        DeactivationReason::parse(&reason).ok_or_else(|| malformed(4, "unknown reason"))
     };
     let context: Option<String> = row.get(9)?;
     let written = json(row, 8)?;

@@ -5,50 +5,19 @@ use utoipa::ToSchema;
 
 use toise_contract::listings::codes::{FlxId, Timestamp};
 
-/// Status of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum DeliveryStatus {
-    /// Not tried yet, or under way for the first time.
-    Pending,
-    /// Taken by the receiver.
-    Delivered,
-    /// Tried and not taken; it is tried again.
-    Failed,
-    /// Not taken, and not tried again unless someone asks for it.
-    Dead,
-}
-
-impl DeliveryStatus {
-    /// All statuses.
-    pub const ALL: [DeliveryStatus; 4] = [
-        DeliveryStatus::Pending,
-        DeliveryStatus::Delivered,
-        DeliveryStatus::Failed,
-        DeliveryStatus::Dead,
-    ];
-
-    /// The names of all statuses, in the same order.
-    pub const NAMES: [&str; 4] = [
-        DeliveryStatus::Pending.as_str(),
-        DeliveryStatus::Delivered.as_str(),
-        DeliveryStatus::Failed.as_str(),
-        DeliveryStatus::Dead.as_str(),
-    ];
-
-    /// Returns the name of the status.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            DeliveryStatus::Pending => "pending",
-            DeliveryStatus::Delivered => "delivered",
-            DeliveryStatus::Failed => "failed",
-            DeliveryStatus::Dead => "dead",
-        }
-    }
-
-    /// Returns the status with a name; `None` for an unknown name.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
+toise_base::named! {
+    /// Status of a delivery.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum DeliveryStatus {
+        /// Not tried yet, or under way for the first time.
+        Pending = "pending",
+        /// Taken by the receiver.
+        Delivered = "delivered",
+        /// Tried and not taken; it is tried again.
+        Failed = "failed",
+        /// Not taken, and not tried again unless someone asks for it.
+        Dead = "dead",
     }
 }
 

@@ -8,29 +8,14 @@ use rusqlite::{Connection, Transaction};
 
 use toise_contract::listings::codes::FlxId;
 
-/// The array of a delivery's body that an item belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Branch {
-    /// A first match.
-    Created,
-    /// An event on an item that the alert matched before.
-    Updated,
-}
-
-impl Branch {
-    /// Returns the name of the array.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Branch::Created => "created",
-            Branch::Updated => "updated",
-        }
-    }
-
-    /// Returns the branch with a name; `None` for an unknown name.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Branch::Created, Branch::Updated]
-            .into_iter()
-            .find(|branch| branch.as_str() == text)
+toise_base::named! {
+    /// The array of a delivery's body that an item belongs to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Branch {
+        /// A first match.
+        Created = "created",
+        /// An event on an item that the alert matched before.
+        Updated = "updated",
     }
 }
 

@@ -410,7 +410,7 @@ fn with_upstream(
         let health = observed.health();
         for state in BreakerState::ALL {
             let is_current = f64::from(u8::from(state == health.breaker));
-            gauges.set(UPSTREAM_BREAKER, &[("state", state.name())], is_current);
+            gauges.set(UPSTREAM_BREAKER, &[("state", state.as_str())], is_current);
         }
         gauges.set_count(UPSTREAM_BREAKER_OPENED, &[], health.opened);
         for (outcome, count) in health.questions {

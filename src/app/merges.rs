@@ -72,7 +72,7 @@ fn record(gauges: &Gauges<'_>, counts: &MergeCounts) {
     }
     gauges.set(MERGED_PAIRS, &[], counts.merged_pairs as f64);
     for count in &counts.contradictions {
-        let field = [("field", count.field.name())];
+        let field = [("field", count.field.as_str())];
         gauges.set(CONTRADICTING_PAIRS, &field, count.pairs as f64);
     }
 }

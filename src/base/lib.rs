@@ -1,5 +1,5 @@
 //! Basics that all crates share: clock, limits on input, delimiters of text, supervised workers, reproducible
-//! randomness, progress bars, reports, staging folders, files that are replaced at once.
+//! randomness, progress bars, reports, staging folders, files that are replaced at once, named values.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ pub mod durable;
 pub mod file_lock;
 pub mod formula;
 pub mod items;
+mod named;
 pub mod networks;
 pub mod parallel;
 pub mod progress;

@@ -82,7 +82,7 @@ fn print(report: &StoreReport) {
         )
     };
     for count in &counts.contradictions {
-        let name = count.field.name().to_owned();
+        let name = count.field.as_str().to_owned();
         table.add_row([name, count.pairs.to_string(), percent(count.pairs)]);
     }
     table.add_row([
@@ -141,7 +141,7 @@ fn print_calibration(field: &FieldCalibration) {
     }
     println!(
         "Checked by the {}, which the comparison did not see: {:.0} % of two homes agree in it, {:.0} % of one{}.\n{table}",
-        field.field.name(),
+        field.field.as_str(),
         100.0 * field.chance,
         100.0 * field.usual,
         if field.usual_is_measured {

@@ -74,7 +74,7 @@ pub(super) fn short(pair: &Explanation) -> String {
         .collect();
     lines.push(format!("  {}", shown.join("; ")));
     for contradiction in &pair.contradictions {
-        lines.push(format!("  contradiction: {}", contradiction.name()));
+        lines.push(format!("  contradiction: {}", contradiction.as_str()));
     }
     lines.extend(
         dissent(pair)
@@ -91,7 +91,7 @@ fn dissent(explanation: &Explanation) -> Vec<String> {
             [] => "it has too little in common".to_owned(),
             found => found
                 .iter()
-                .map(|one| one.name())
+                .map(|one| one.as_str())
                 .collect::<Vec<_>>()
                 .join(", "),
         };
@@ -153,7 +153,7 @@ fn print(explanation: &Explanation) {
         );
     }
     for contradiction in &explanation.contradictions {
-        println!("contradiction: {}", contradiction.name());
+        println!("contradiction: {}", contradiction.as_str());
     }
     for line in dissent(explanation) {
         println!("{line}");

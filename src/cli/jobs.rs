@@ -23,28 +23,25 @@ pub struct JobsArgs {
     take: usize,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum JobStatus {
-    /// Not started yet
-    Waiting,
-    /// In progress
-    Running,
-    /// The advert was ingested
-    Collected,
-    /// The page is not a listing
-    Rejected,
+toise_base::named! {
+    #[derive(Clone, Copy, Debug, ValueEnum)]
+    enum JobStatus {
+        /// Not started yet
+        Waiting = "waiting",
+        /// In progress
+        Running = "running",
+        /// The advert was ingested
+        Collected = "collected",
+        /// The page is not a listing
+        Rejected = "rejected",
+    }
 }
 
 /// Runs `jobs`.
 pub fn run(common: &Common, arguments: &JobsArgs) -> CommandResult {
     let store = Store::open(&common.data)?;
     let now_ms = Clock::system().now().timestamp_millis();
-    let status = arguments.status.map(|status| match status {
-        JobStatus::Waiting => "waiting",
-        JobStatus::Running => "running",
-        JobStatus::Collected => "collected",
-        JobStatus::Rejected => "rejected",
-    });
+    let status = arguments.status.map(JobStatus::as_str);
     let found = store.read(|connection| jobs::list(connection, status, now_ms, arguments.take))?;
     if common.json {
         println!("{}", serde_json::to_string(&found)?);

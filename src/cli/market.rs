@@ -86,30 +86,38 @@ pub struct MarketArgs {
     plot: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LevelArg {
-    Department,
-    Commune,
-    Iris,
-    Cell,
+toise_base::named! {
+    #[derive(Clone, Copy, Debug, ValueEnum)]
+    enum LevelArg {
+        Department = "department",
+        Commune = "commune",
+        Iris = "iris",
+        Cell = "cell",
+    }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ClassArg {
-    Flat,
-    House,
+toise_base::named! {
+    #[derive(Clone, Copy, Debug, ValueEnum)]
+    enum ClassArg {
+        Flat = "CLASS_FLAT",
+        House = "CLASS_HOUSE",
+    }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum OfferArg {
-    Buy,
-    Rent,
+toise_base::named! {
+    #[derive(Clone, Copy, Debug, ValueEnum)]
+    enum OfferArg {
+        Buy = "OFFER_BUY",
+        Rent = "OFFER_RENT",
+    }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum DivisionArg {
-    Month,
-    Quarter,
+toise_base::named! {
+    #[derive(Clone, Copy, Debug, ValueEnum)]
+    enum DivisionArg {
+        Month = "month",
+        Quarter = "quarter",
+    }
 }
 
 /// Parses `LAT,LON,METRES`.
@@ -154,29 +162,11 @@ impl MarketArgs {
     /// Returns the body of the same request over HTTP, so that one parser reads both.
     fn body(&self) -> Value {
         let mut body = Map::new();
-        let level = match self.level {
-            LevelArg::Department => "department",
-            LevelArg::Commune => "commune",
-            LevelArg::Iris => "iris",
-            LevelArg::Cell => "cell",
-        };
-        body.insert("level".into(), json!(level));
-        let class = self.class.map(|class| match class {
-            ClassArg::Flat => "CLASS_FLAT",
-            ClassArg::House => "CLASS_HOUSE",
-        });
-        let offer = self.offer.map(|offer| match offer {
-            OfferArg::Buy => "OFFER_BUY",
-            OfferArg::Rent => "OFFER_RENT",
-        });
-        let by = self.by.map(|by| match by {
-            DivisionArg::Month => "month",
-            DivisionArg::Quarter => "quarter",
-        });
+        body.insert("level".into(), json!(self.level.as_str()));
         let given = [
-            ("type", class),
-            ("offer", offer),
-            ("by", by),
+            ("type", self.class.map(ClassArg::as_str)),
+            ("offer", self.offer.map(OfferArg::as_str)),
+            ("by", self.by.map(DivisionArg::as_str)),
             ("from", self.from.as_deref()),
             ("to", self.to.as_deref()),
         ];

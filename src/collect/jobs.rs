@@ -24,23 +24,15 @@ const REMEMBERED_MAX: i64 = 1_000_000;
 const CLOCK_DIFFERENCE_MS: i64 = 60_000;
 const DAY_MS: i64 = 24 * 3_600_000;
 
-/// Reason why a page is collected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum JobKind {
-    /// A call requested the URL.
-    Url,
-    /// A known advert is checked.
-    Check,
-}
-
-impl JobKind {
-    /// Returns the spelling in the store.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            JobKind::Url => "url",
-            JobKind::Check => "check",
-        }
+toise_base::named! {
+    /// Reason why a page is collected.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum JobKind {
+        /// A call requested the URL.
+        Url = "url",
+        /// A known advert is checked.
+        Check = "check",
     }
 }
 

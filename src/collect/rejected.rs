@@ -4,66 +4,36 @@ use std::fmt;
 
 use super::extract::Rejection;
 
-/// Code of a rejection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RejectionCode {
-    /// The listing is offline.
-    Gone,
-    /// The page holds no listing, or several.
-    NotAListing,
-    /// `robots.txt` forbids the request.
-    Robots,
-    /// The address, or one it leads to, is not public.
-    NotPublic,
-    /// The portal is not one of those covered.
-    NotCovered,
-    /// The page requires a login.
-    LoginRequired,
-    /// The portal refuses the request or blocks programs.
-    Refused,
-    /// There is a redirect loop, or there are too many redirects.
-    Redirects,
-    /// The page is larger than any listing.
-    TooLarge,
-    /// The response is not a page.
-    Unparsable,
-    /// The portal could not be reached.
-    Unreachable,
+toise_base::named! {
+    /// Code of a rejection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RejectionCode {
+        /// The listing is offline.
+        Gone = "gone",
+        /// The page holds no listing, or several.
+        NotAListing = "not_a_listing",
+        /// `robots.txt` forbids the request.
+        Robots = "robots",
+        /// The address, or one it leads to, is not public.
+        NotPublic = "not_public",
+        /// The portal is not one of those covered.
+        NotCovered = "not_covered",
+        /// The page requires a login.
+        LoginRequired = "login_required",
+        /// The portal refuses the request or blocks programs.
+        Refused = "refused",
+        /// There is a redirect loop, or there are too many redirects.
+        Redirects = "redirects",
+        /// The page is larger than any listing.
+        TooLarge = "too_large",
+        /// The response is not a page.
+        Unparsable = "unparsable",
+        /// The portal could not be reached.
+        Unreachable = "unreachable",
+    }
 }
 
 impl RejectionCode {
-    /// Every code.
-    pub const ALL: [Self; 11] = [
-        Self::Gone,
-        Self::NotAListing,
-        Self::Robots,
-        Self::NotPublic,
-        Self::NotCovered,
-        Self::LoginRequired,
-        Self::Refused,
-        Self::Redirects,
-        Self::TooLarge,
-        Self::Unparsable,
-        Self::Unreachable,
-    ];
-
-    /// Returns the word that reasons start with.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Gone => "gone",
-            Self::NotAListing => "not_a_listing",
-            Self::Robots => "robots",
-            Self::NotPublic => "not_public",
-            Self::NotCovered => "not_covered",
-            Self::LoginRequired => "login_required",
-            Self::Refused => "refused",
-            Self::Redirects => "redirects",
-            Self::TooLarge => "too_large",
-            Self::Unparsable => "unparsable",
-            Self::Unreachable => "unreachable",
-        }
-    }
-
     /// Returns the meaning of the code, as the API's description states it.
     pub fn meaning(self) -> &'static str {
         match self {
@@ -101,9 +71,8 @@ impl Rejected {
     /// Reads a rejection from its text in the store.
     pub fn stored(text: String) -> Self {
         let word = text.split_once(": ").map(|(word, _)| word);
-        let mut codes = RejectionCode::ALL.into_iter();
         Self {
-            code: codes.find(|code| Some(code.as_str()) == word),
+            code: word.and_then(RejectionCode::parse),
             text,
         }
     }

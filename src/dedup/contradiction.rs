@@ -24,47 +24,27 @@ const LAND_GAP: f64 = 0.12;
 /// Different communes do not contradict if both positions are known and within this distance, metres.
 const BORDER_M: f64 = 350.0;
 
-/// A field in which two adverts contradict each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Contradiction {
-    /// They are in different communes.
-    Commune,
-    /// Their surfaces differ by more than 3 %.
-    Surface,
-    /// Their prices differ by more than 15 % while both are online.
-    Price,
-    /// They are on different storeys.
-    Floor,
-    /// Their energy classes are two or more apart, or their scores differ by more than 15 %.
-    Energy,
-    /// Their plots differ by more than 12 %.
-    Land,
+toise_base::named! {
+    /// A field in which two adverts contradict each other.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum Contradiction {
+        /// They are in different communes.
+        Commune = "commune",
+        /// Their surfaces differ by more than 3 %.
+        Surface = "surface",
+        /// Their prices differ by more than 15 % while both are online.
+        Price = "price",
+        /// They are on different storeys.
+        Floor = "floor",
+        /// Their energy classes are two or more apart, or their scores differ by more than 15 %.
+        Energy = "energy",
+        /// Their plots differ by more than 12 %.
+        Land = "land",
+    }
 }
 
 impl Contradiction {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Commune,
-        Self::Surface,
-        Self::Price,
-        Self::Floor,
-        Self::Energy,
-        Self::Land,
-    ];
-
-    /// Returns the field's name in tables and metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Commune => "commune",
-            Self::Surface => "surface",
-            Self::Price => "price",
-            Self::Floor => "floor",
-            Self::Energy => "energy",
-            Self::Land => "land",
-        }
-    }
-
     fn is_between(self, one: &Fingerprint, other: &Fingerprint) -> bool {
         let gap = |first: Option<u32>, second: Option<u32>| {
             first

@@ -11,73 +11,37 @@ use toise_listings::records::erasing::FoundAdvert;
 /// Maximum identifiers that are named per place; all are counted.
 pub const IDS_MAX: usize = 1_000;
 
-/// A kind of stored data that may contain contacts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Place {
-    /// Adverts, with their fingerprints and block keys.
-    Adverts,
-    /// Properties of these adverts.
-    Properties,
-    /// Previous records of listings that alerts are compared with.
-    FormerRecords,
-    /// Records that alerts deliver, waiting or kept after delivery.
-    Deliveries,
-    /// Errors of deliveries, with what receivers answered.
-    DeliveryErrors,
-    /// Jobs of collection.
-    Jobs,
-    /// Rejected pages.
-    Rejections,
-    /// Reports of accounts about wrong listings.
-    ListingReports,
-    /// Responses stored under idempotency keys.
-    Responses,
-    /// Texts of SQL queries in their audit log.
-    SqlQueries,
-    /// Stored pages.
-    Pages,
-    /// Reports of imports and ingestions.
-    ImportReports,
-    /// Data files of the tables of properties and adverts, previous versions included.
-    DataFiles,
-}
-
-impl Place {
-    /// Every place.
-    pub const ALL: [Self; 13] = [
-        Self::Adverts,
-        Self::Properties,
-        Self::FormerRecords,
-        Self::Deliveries,
-        Self::DeliveryErrors,
-        Self::Jobs,
-        Self::Rejections,
-        Self::ListingReports,
-        Self::Responses,
-        Self::SqlQueries,
-        Self::Pages,
-        Self::ImportReports,
-        Self::DataFiles,
-    ];
-
-    /// Returns the name of the place in responses.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Adverts => "adverts",
-            Self::Properties => "properties",
-            Self::FormerRecords => "former_records",
-            Self::Deliveries => "deliveries",
-            Self::DeliveryErrors => "delivery_errors",
-            Self::Jobs => "jobs",
-            Self::Rejections => "rejections",
-            Self::ListingReports => "listing_reports",
-            Self::Responses => "responses",
-            Self::SqlQueries => "sql_queries",
-            Self::Pages => "pages",
-            Self::ImportReports => "import_reports",
-            Self::DataFiles => "data_files",
-        }
+toise_base::named! {
+    /// A kind of stored data that may contain contacts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Place {
+        /// Adverts, with their fingerprints and block keys.
+        Adverts = "adverts",
+        /// Properties of these adverts.
+        Properties = "properties",
+        /// Previous records of listings that alerts are compared with.
+        FormerRecords = "former_records",
+        /// Records that alerts deliver, waiting or kept after delivery.
+        Deliveries = "deliveries",
+        /// Errors of deliveries, with what receivers answered.
+        DeliveryErrors = "delivery_errors",
+        /// Jobs of collection.
+        Jobs = "jobs",
+        /// Rejected pages.
+        Rejections = "rejections",
+        /// Reports of accounts about wrong listings.
+        ListingReports = "listing_reports",
+        /// Responses stored under idempotency keys.
+        Responses = "responses",
+        /// Texts of SQL queries in their audit log.
+        SqlQueries = "sql_queries",
+        /// Stored pages.
+        Pages = "pages",
+        /// Reports of imports and ingestions.
+        ImportReports = "import_reports",
+        /// Data files of the tables of properties and adverts, previous versions included.
+        DataFiles = "data_files",
     }
 }
 

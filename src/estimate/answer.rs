@@ -25,39 +25,45 @@ pub struct Estimate {
     pub contributions: Vec<Contribution>,
 }
 
-/// How narrow the interval is, in three classes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EstimateConfidence {
-    /// A narrow interval.
-    High,
-    /// An interval of usual width.
-    Medium,
-    /// A wide interval, or a warning.
-    Low,
+toise_base::named! {
+    /// How narrow the interval is, in three classes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum EstimateConfidence {
+        /// A narrow interval.
+        High = "HIGH",
+        /// An interval of usual width.
+        Medium = "MEDIUM",
+        /// A wide interval, or a warning.
+        Low = "LOW",
+    }
 }
 
-/// The sales an estimate is based on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fallback {
-    /// Sales near the home; no fallback was needed.
-    None,
-    /// Sales of the department, for lack of local ones.
-    Department,
-    /// Sales of the whole country, for lack of local ones.
-    National,
+toise_base::named! {
+    /// The sales an estimate is based on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Fallback {
+        /// Sales near the home; no fallback was needed.
+        None = "none",
+        /// Sales of the department, for lack of local ones.
+        Department = "department",
+        /// Sales of the whole country, for lack of local ones.
+        National = "national",
+    }
 }
 
-/// The reason why an estimate is less certain than usual.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EstimateWarning {
-    /// No sale of the class is known within reach: the price is that of an average place, and the interval covers how
-    /// much places differ.
-    NoSaleWithinReach,
-    /// Fewer sales are within reach than a local estimate needs.
-    FewSalesWithinReach,
-    /// The nearest sales are farther away than for nearly all homes the model was calibrated on: the price comes from
-    /// other towns or districts, and the interval is wider.
-    SalesFarAway,
+toise_base::named! {
+    /// The reason why an estimate is less certain than usual.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum EstimateWarning {
+        /// No sale of the class is known within reach: the price is that of an average place, and the interval covers
+        /// how much places differ.
+        NoSaleWithinReach = "no_sale_within_reach",
+        /// Fewer sales are within reach than a local estimate needs.
+        FewSalesWithinReach = "few_sales_within_reach",
+        /// The nearest sales are farther away than for nearly all homes the model was calibrated on: the price comes
+        /// from other towns or districts, and the interval is wider.
+        SalesFarAway = "sales_far_away",
+    }
 }
 
 /// A recorded sale similar to the home.

@@ -45,17 +45,19 @@ impl From<&Home> for OwnFeatures {
     }
 }
 
-/// The part of a price that a feature explains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Topic {
-    Location,
-    Comparables,
-    Surface,
-    Rooms,
-    Land,
-    Energy,
-    ConstructionYear,
-    Date,
+toise_base::named! {
+    /// The part of a price that a feature explains.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Topic {
+        Location = "location",
+        Comparables = "comparables",
+        Surface = "surface",
+        Rooms = "roomCount",
+        Land = "landSurface",
+        Energy = "epcEnergy",
+        ConstructionYear = "constructionYear",
+        Date = "date",
+    }
 }
 
 /// Topic and direction of a home's own features.

@@ -2,43 +2,10 @@
 
 use serde_json::{Map, Number, Value, json};
 
-use super::{Comparable, Contribution, EstimateConfidence, EstimateWarning, Fallback};
+use super::{Comparable, Contribution};
 
 /// Whole numbers below this are exact in a double.
 const WHOLE_MAX: f64 = 9e15;
-
-impl EstimateConfidence {
-    /// Returns the name of the confidence in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EstimateConfidence::High => "HIGH",
-            EstimateConfidence::Medium => "MEDIUM",
-            EstimateConfidence::Low => "LOW",
-        }
-    }
-}
-
-impl Fallback {
-    /// Returns the name of the fallback in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Fallback::None => "none",
-            Fallback::Department => "department",
-            Fallback::National => "national",
-        }
-    }
-}
-
-impl EstimateWarning {
-    /// Returns the name of the warning in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EstimateWarning::NoSaleWithinReach => "no_sale_within_reach",
-            EstimateWarning::FewSalesWithinReach => "few_sales_within_reach",
-            EstimateWarning::SalesFarAway => "sales_far_away",
-        }
-    }
-}
 
 /// Whole euros as a JSON integer.
 pub fn euros(eur: f64) -> Value {

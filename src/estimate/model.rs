@@ -11,7 +11,7 @@ use super::answer::{
 };
 use super::boosting::BoostedTrees;
 pub use super::error::Error;
-use super::features::{OwnFeatures, Topic};
+use super::features::OwnFeatures;
 use super::fit::{FittedEstimator, FittedTrees, RawValuation, Scratch};
 use super::grid::GridPosition;
 use super::home::{Home, HomeClass};
@@ -262,7 +262,7 @@ impl Model {
         let (typical, terms) = self.fitted.terms(own, valued);
         let mut logs: Vec<(&'static str, f64)> = Vec::with_capacity(terms.len());
         for (topic, term) in terms {
-            logs.push((name(topic), term));
+            logs.push((topic.as_str(), term));
         }
         logs.extend(adjustments::of(home));
         let base = typical.exp();
@@ -295,19 +295,6 @@ fn fallback(valued: &RawValuation) -> Fallback {
         0 => Fallback::National,
         _ if valued.around.is_local() => Fallback::None,
         _ => Fallback::Department,
-    }
-}
-
-fn name(topic: Topic) -> &'static str {
-    match topic {
-        Topic::Location => "location",
-        Topic::Comparables => "comparables",
-        Topic::Surface => "surface",
-        Topic::Rooms => "roomCount",
-        Topic::Land => "landSurface",
-        Topic::Energy => "epcEnergy",
-        Topic::ConstructionYear => "constructionYear",
-        Topic::Date => "date",
     }
 }
 

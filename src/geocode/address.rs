@@ -26,28 +26,21 @@ const MEDIUM_WITHIN_M: f64 = 100.0;
 /// Distance at which the score of a reverse search reaches 0, metres: as the public service computes it.
 const REVERSE_SCORE_M: f64 = 10_000.0;
 
-/// How far a result can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Confidence {
-    /// Use it.
-    High,
-    /// Probably right.
-    Medium,
-    /// A person should check it.
-    Low,
+toise_base::named! {
+    /// How far a result can be trusted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum Confidence {
+        /// Use it.
+        High = "HIGH",
+        /// Probably right.
+        Medium = "MEDIUM",
+        /// A person should check it.
+        Low = "LOW",
+    }
 }
 
 impl Confidence {
-    /// Returns its name in the contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            Confidence::High => "HIGH",
-            Confidence::Medium => "MEDIUM",
-            Confidence::Low => "LOW",
-        }
-    }
-
     fn of_probability(probability: f32) -> Self {
         match probability {
             p if p >= HIGH_FROM => Confidence::High,
@@ -66,23 +59,15 @@ impl Confidence {
     }
 }
 
-/// Source of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AddressSource {
-    /// The index of the imported address base.
-    Ban,
-    /// The upstream service, which is queried for addresses that the index does not hold.
-    Upstream,
-}
-
-impl AddressSource {
-    /// Returns its name in the contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            AddressSource::Ban => "ban",
-            AddressSource::Upstream => "upstream",
-        }
+toise_base::named! {
+    /// Source of an answer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum AddressSource {
+        /// The index of the imported address base.
+        Ban = "ban",
+        /// The upstream service, which is queried for addresses that the index does not hold.
+        Upstream = "upstream",
     }
 }
 
@@ -171,16 +156,16 @@ fn str_is_empty(text: &str) -> bool {
 }
 
 fn kind_name<S: Serializer>(kind: &ResultKind, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(kind.name())
+    serializer.serialize_str(kind.as_str())
 }
 
 impl Serialize for Matched {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut parts = serializer.serialize_struct("matched", 4)?;
-        parts.serialize_field("housenumber", self.house_number.name())?;
-        parts.serialize_field("street", self.street.name())?;
-        parts.serialize_field("postcode", self.postal_code.name())?;
-        parts.serialize_field("city", self.city.name())?;
+        parts.serialize_field("housenumber", self.house_number.as_str())?;
+        parts.serialize_field("street", self.street.as_str())?;
+        parts.serialize_field("postcode", self.postal_code.as_str())?;
+        parts.serialize_field("city", self.city.as_str())?;
         parts.end()
     }
 }

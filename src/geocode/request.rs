@@ -23,36 +23,26 @@ pub const REVERSE_LIMIT_DEFAULT: usize = 1;
 /// Maximum `maxdistance`, metres.
 pub const MAX_DISTANCE_MAX: f64 = 10_000.0;
 
-/// The direction of a query.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Operation {
-    /// Addresses to positions.
-    #[default]
-    Search,
-    /// Positions to addresses.
-    Reverse,
+toise_base::named! {
+    /// The direction of a query.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Operation {
+        /// Addresses to positions.
+        #[default]
+        Search = "search",
+        /// Positions to addresses.
+        Reverse = "reverse",
+    }
 }
 
 impl Operation {
-    /// All operations.
-    pub const ALL: [Self; 2] = [Operation::Search, Operation::Reverse];
-
-    /// Returns its name in the contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            Operation::Search => "search",
-            Operation::Reverse => "reverse",
-        }
-    }
-
-    /// Parses the `operation` of a body.
+    /// Reads the `operation` of a body.
     ///
     /// # Errors
     /// It is missing or unknown.
-    pub fn parse(value: Option<&Value>) -> Result<Self, Fault> {
-        let name = value.and_then(Value::as_str);
-        let found = Self::ALL.into_iter().find(|one| Some(one.name()) == name);
+    pub fn read(value: Option<&Value>) -> Result<Self, Fault> {
+        let found = value.and_then(Value::as_str).and_then(Self::parse);
         found.ok_or_else(|| Fault::new("operation", "must be one of: search, reverse"))
     }
 }
@@ -348,10 +338,9 @@ fn insee_code(parameters: &Parameters) -> Result<Option<String>, Fault> {
 /// # Errors
 /// The name is unknown.
 pub fn parse_kind(text: &str) -> Result<ResultKind, Fault> {
-    let found = ResultKind::ALL.into_iter().find(|kind| kind.name() == text);
-    found.ok_or_else(|| {
-        let names = ResultKind::ALL.map(ResultKind::name);
-        Fault::new("type", format!("must be one of: {}", names.join(", ")))
+    ResultKind::parse(text).ok_or_else(|| {
+        let names = ResultKind::NAMES.join(", ");
+        Fault::new("type", format!("must be one of: {names}"))
     })
 }
 

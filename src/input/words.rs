@@ -71,43 +71,28 @@ const CELL_WORDS: [(&str, AssetClass); 15] = [
 /// Maximum digits of a number of rooms: `T10`.
 const ROOM_DIGITS_MAX: usize = 2;
 
-/// Class of what is offered or owned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AssetClass {
-    /// A flat.
-    Flat,
-    /// A house.
-    House,
-    /// Land.
-    Land,
-    /// A parking space or a garage.
-    Parking,
-    /// An office.
-    Office,
-    /// A shop.
-    Shop,
-    /// Commercial premises.
-    Premises,
-    /// A whole building.
-    Building,
-    /// A room.
-    Room,
-}
-
-impl AssetClass {
-    /// Returns its name in the contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Flat => "CLASS_FLAT",
-            Self::House => "CLASS_HOUSE",
-            Self::Land => "CLASS_LAND",
-            Self::Parking => "CLASS_PARKING",
-            Self::Office => "CLASS_OFFICE",
-            Self::Shop => "CLASS_SHOP",
-            Self::Premises => "CLASS_PREMISES",
-            Self::Building => "CLASS_BUILDING",
-            Self::Room => "CLASS_ROOM",
-        }
+toise_base::named! {
+    /// Class of what is offered or owned.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum AssetClass {
+        /// A flat.
+        Flat = "CLASS_FLAT",
+        /// A house.
+        House = "CLASS_HOUSE",
+        /// Land.
+        Land = "CLASS_LAND",
+        /// A parking space or a garage.
+        Parking = "CLASS_PARKING",
+        /// An office.
+        Office = "CLASS_OFFICE",
+        /// A shop.
+        Shop = "CLASS_SHOP",
+        /// Commercial premises.
+        Premises = "CLASS_PREMISES",
+        /// A whole building.
+        Building = "CLASS_BUILDING",
+        /// A room.
+        Room = "CLASS_ROOM",
     }
 }
 

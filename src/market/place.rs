@@ -24,39 +24,18 @@ const PROJECTIONS: [(&str, u32); 6] = [
     ("976", 4471),
 ];
 
-/// Kind of place that a row of the report is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Level {
-    /// A department.
-    Department,
-    /// A commune; Paris, Lyon and Marseille by arrondissement.
-    Commune,
-    /// An IRIS.
-    Iris,
-    /// A square of one kilometre.
-    Cell,
-}
-
-impl Level {
-    /// Names of all levels.
-    pub const NAMES: [&'static str; 4] = ["department", "commune", "iris", "cell"];
-
-    /// Returns the level with a name.
-    pub fn named(name: &str) -> Option<Self> {
-        use Level::{Cell, Commune, Department, Iris};
-        let levels = [Department, Commune, Iris, Cell];
-        let known = Self::NAMES.iter().position(|known| *known == name)?;
-        levels.get(known).copied()
-    }
-
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Department => "department",
-            Level::Commune => "commune",
-            Level::Iris => "iris",
-            Level::Cell => "cell",
-        }
+toise_base::named! {
+    /// Kind of place that a row of the report is about.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Level {
+        /// A department.
+        Department = "department",
+        /// A commune; Paris, Lyon and Marseille by arrondissement.
+        Commune = "commune",
+        /// An IRIS.
+        Iris = "iris",
+        /// A square of one kilometre.
+        Cell = "cell",
     }
 }
 

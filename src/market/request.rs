@@ -206,7 +206,7 @@ impl MarketRequest {
 pub fn parse_market(body: &Value) -> Result<MarketRequest, Fault> {
     let at = JsonPath::Body;
     let mut values = fields::read(body, &BODY, at)?;
-    let level = values.word("level").and_then(Level::named);
+    let level = values.word("level").and_then(Level::parse);
     let mut request =
         MarketRequest::of_level(level.ok_or_else(|| Fault::new("level", "is required"))?);
     request.class = match values.word("type").and_then(EnumPropertyClass::parse) {

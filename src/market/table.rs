@@ -228,14 +228,9 @@ impl PushedFilters {
             .map(|(_, class)| class)
             .collect();
         let mut parts = Vec::new();
-        for level_name in Level::NAMES
-            .iter()
-            .filter(|name| self.allows("level", name))
-        {
+        let levels = Level::ALL.into_iter();
+        for level in levels.filter(|level| self.allows("level", level.as_str())) {
             for (period_type, by) in PERIOD_TYPES {
-                let Some(level) = Level::named(level_name) else {
-                    continue;
-                };
                 if !self.allows("period_type", period_type) || classes.is_empty() {
                     continue;
                 }
@@ -355,7 +350,7 @@ impl Part {
             _ => new_null_array(&DataType::Utf8, count),
         };
         let mut columns = vec![
-            same(self.level.name()),
+            same(self.level.as_str()),
             same(self.period_type()),
             department,
         ];

@@ -66,37 +66,19 @@ pub enum Place {
     Building(RnbId),
 }
 
-/// The reason why a record belongs to a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
-    /// The record names the parcel.
-    Parcel,
-    /// The record names a parcel that this one was made from.
-    FormerParcel,
-    /// The record names the building, or a building on the parcel.
-    Building,
-    /// The record names an address, or a parcel of an address, that the national address base or the register of
-    /// buildings locates there.
-    Address,
-}
-
-impl Link {
-    /// Every link.
-    pub const ALL: [Self; 4] = [
-        Self::Parcel,
-        Self::FormerParcel,
-        Self::Building,
-        Self::Address,
-    ];
-
-    /// Returns the contract's spelling.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Parcel => "PARCEL",
-            Self::FormerParcel => "FORMER_PARCEL",
-            Self::Building => "BUILDING",
-            Self::Address => "ADDRESS",
-        }
+toise_base::named! {
+    /// The reason why a record belongs to a place.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Link {
+        /// The record names the parcel.
+        Parcel = "PARCEL",
+        /// The record names a parcel that this one was made from.
+        FormerParcel = "FORMER_PARCEL",
+        /// The record names the building, or a building on the parcel.
+        Building = "BUILDING",
+        /// The record names an address, or a parcel of an address, that the national address base or the register of
+        /// buildings locates there.
+        Address = "ADDRESS",
     }
 }
 

@@ -152,28 +152,18 @@ pub enum TargetValue {
     Flag(bool),
 }
 
-/// Confidence that a candidate is the record sought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum MatchConfidence {
-    /// Not the record sought.
-    Reject,
-    /// Possible, but uncertain.
-    Low,
-    /// Probable, among a few.
-    Medium,
-    /// Correct in at least 95 of 100 cases.
-    High,
-}
-
-impl MatchConfidence {
-    /// Returns the contract's spelling.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            MatchConfidence::Reject => "REJECT",
-            MatchConfidence::Low => "LOW",
-            MatchConfidence::Medium => "MEDIUM",
-            MatchConfidence::High => "HIGH",
-        }
+toise_base::named! {
+    /// Confidence that a candidate is the record sought.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum MatchConfidence {
+        /// Not the record sought.
+        Reject = "REJECT",
+        /// Possible, but uncertain.
+        Low = "LOW",
+        /// Probable, among a few.
+        Medium = "MEDIUM",
+        /// Correct in at least 95 of 100 cases.
+        High = "HIGH",
     }
 }
 

@@ -112,25 +112,16 @@ pub(super) static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 });
 
-/// A kind of change of a home.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Its value, or an end of its interval, by more than the threshold.
-    Value,
-    /// Its diagnostic, or the diagnostic's class.
-    Diagnostic,
-    /// A comparable was sold nearby.
-    Comparable,
-}
-
-impl Change {
-    /// Returns its name in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Change::Value => "value",
-            Change::Diagnostic => "diagnostic",
-            Change::Comparable => "comparable",
-        }
+toise_base::named! {
+    /// A kind of change of a home.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Change {
+        /// Its value, or an end of its interval, by more than the threshold.
+        Value = "value",
+        /// Its diagnostic, or the diagnostic's class.
+        Diagnostic = "diagnostic",
+        /// A comparable was sold nearby.
+        Comparable = "comparable",
     }
 }
 

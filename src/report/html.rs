@@ -17,7 +17,7 @@ pub fn write(document: &Document, letterhead: &Letterhead, day: &str) -> String 
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"robots\" content=\"noindex\">\n<title>{title} – {subject}</title>\n<style>{STYLE}</style>\n\
          </head>\n<body>\n<main>\n",
-        document.language.code()
+        document.language.as_str()
     ));
     out.push_str("<header>\n<div class=\"letterhead\">");
     if let Some(logo) = &letterhead.logo {

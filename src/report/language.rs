@@ -2,14 +2,16 @@
 
 use chrono::{Datelike, NaiveDate};
 
-/// A language.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Language {
-    /// French.
-    #[default]
-    French,
-    /// English.
-    English,
+toise_base::named! {
+    /// A language.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Language {
+        /// French.
+        #[default]
+        French = "fr",
+        /// English.
+        English = "en",
+    }
 }
 
 /// Narrow no-break space, between groups of digits.
@@ -18,26 +20,6 @@ const GROUP_SPACE: char = '\u{202f}';
 const UNIT_SPACE: char = '\u{a0}';
 
 impl Language {
-    /// Codes of both languages.
-    pub const CODES: [&'static str; 2] = ["fr", "en"];
-
-    /// Returns the language with a code.
-    pub fn of_code(code: &str) -> Option<Self> {
-        match code {
-            "fr" => Some(Self::French),
-            "en" => Some(Self::English),
-            _ => None,
-        }
-    }
-
-    /// Returns its code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::French => "fr",
-            Self::English => "en",
-        }
-    }
-
     /// Returns the text of the language.
     pub fn say<T>(self, french: T, english: T) -> T {
         match self {

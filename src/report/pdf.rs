@@ -286,7 +286,7 @@ pub fn write(
     pdf.set_metadata(
         Metadata::new()
             .title(format!("{} – {}", document.title, document.subject))
-            .language(document.language.code().to_owned())
+            .language(document.language.as_str().to_owned())
             .creator("toise".to_owned())
             .creation_date(created),
     );

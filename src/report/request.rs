@@ -24,30 +24,17 @@ const FORMAT: &str = "format";
 /// Columns that give a position.
 const POSITION: [&str; 2] = ["longitude", "latitude"];
 
-/// Form of a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// JSON.
-    #[default]
-    Json,
-    /// A web page.
-    Html,
-    /// Two pages of A4.
-    Pdf,
-}
-
-impl Format {
-    /// Names of all forms.
-    pub const NAMES: [&'static str; 3] = ["json", "html", "pdf"];
-
-    /// Returns the form with a name.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "json" => Some(Self::Json),
-            "html" => Some(Self::Html),
-            "pdf" => Some(Self::Pdf),
-            _ => None,
-        }
+toise_base::named! {
+    /// Form of a report.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Format {
+        /// JSON.
+        #[default]
+        Json = "json",
+        /// A web page.
+        Html = "html",
+        /// Two pages of A4.
+        Pdf = "pdf",
     }
 }
 
@@ -77,7 +64,7 @@ pub fn parameters() -> &'static [Field] {
         fields.push(
             Field::optional(
                 LANGUAGE,
-                FieldKind::OneOf(&Language::CODES),
+                FieldKind::OneOf(&Language::NAMES),
                 "Language of HTML and PDF",
             )
             .or(DefaultValue::Word("fr")),
@@ -138,9 +125,9 @@ pub fn parse_home_report<N: AsRef<str>, V: AsRef<str>>(
         match name {
             ADDRESS => address = Some(value),
             LANGUAGE => {
-                language = Language::of_code(value).ok_or_else(|| one_of(&Language::CODES))?;
+                language = Language::parse(value).ok_or_else(|| one_of(&Language::NAMES))?;
             }
-            FORMAT => format = Format::named(value).ok_or_else(|| one_of(&Format::NAMES))?,
+            FORMAT => format = Format::parse(value).ok_or_else(|| one_of(&Format::NAMES))?,
             other => match inputs().find(|field| field.column == other) {
                 Some(field) => cells.push((field, value)),
                 None => {

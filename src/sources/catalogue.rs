@@ -48,22 +48,13 @@ pub struct Checksum {
     digest: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ChecksumKind {
-    Md5,
-    Sha1,
-    Sha256,
-    Sha512,
-}
-
-impl ChecksumKind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Md5 => "MD5",
-            Self::Sha1 => "SHA-1",
-            Self::Sha256 => "SHA-256",
-            Self::Sha512 => "SHA-512",
-        }
+toise_base::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum ChecksumKind {
+        Md5 = "MD5",
+        Sha1 = "SHA-1",
+        Sha256 = "SHA-256",
+        Sha512 = "SHA-512",
     }
 }
 
@@ -136,7 +127,7 @@ impl Checksum {
 
 impl std::fmt::Display for Checksum {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "the {} checksum {}", self.kind.name(), self.digest)
+        write!(out, "the {} checksum {}", self.kind.as_str(), self.digest)
     }
 }
 

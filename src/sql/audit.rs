@@ -18,25 +18,16 @@ const ERROR_CHARS_MAX: usize = 500;
 /// Maximum expired rows that are deleted when a row is added.
 const DELETED_AT_ONCE: usize = 100;
 
-/// The protocol through which a query arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// `POST /v2/protected/sql`.
-    Http,
-    /// Arrow Flight SQL.
-    Flight,
-    /// Model Context Protocol.
-    Mcp,
-}
-
-impl Protocol {
-    /// Returns its name in the log and in metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Protocol::Http => "http",
-            Protocol::Flight => "flight",
-            Protocol::Mcp => "mcp",
-        }
+toise_base::named! {
+    /// The protocol through which a query arrived.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Protocol {
+        /// `POST /v2/protected/sql`.
+        Http = "http",
+        /// Arrow Flight SQL.
+        Flight = "flight",
+        /// Model Context Protocol.
+        Mcp = "mcp",
     }
 }
 

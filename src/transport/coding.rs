@@ -39,23 +39,16 @@ static PACKED: LazyLock<Mutex<PackedBodies>> = LazyLock::new(Mutex::default);
 
 type PackedBodies = HashMap<(usize, Coding), Option<Bytes>>;
 
-/// A supported coding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Coding {
-    Zstd,
-    Gzip,
+toise_base::named! {
+    /// A supported coding.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    enum Coding {
+        Zstd = "zstd",
+        Gzip = "gzip",
+    }
 }
 
 impl Coding {
-    const ALL: [Self; 2] = [Self::Zstd, Self::Gzip];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Zstd => "zstd",
-            Self::Gzip => "gzip",
-        }
-    }
-
     fn compress(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
         match self {
             Self::Zstd => zstd::bulk::compress(body, ZSTD_LEVEL),
@@ -70,7 +63,7 @@ impl Coding {
 
     /// Returns the coding that a client prefers, zstd on a tie; `None` if it accepts neither.
     fn preferred(headers: &HeaderMap) -> Option<Self> {
-        let weights = Self::ALL.map(|coding| (coding, weight(headers, coding.name())));
+        let weights = Self::ALL.map(|coding| (coding, weight(headers, coding.as_str())));
         let [zstd, gzip] = weights;
         let best = if gzip.1 > zstd.1 { gzip } else { zstd };
         (best.1 > 0.0).then_some(best.0)
@@ -135,7 +128,7 @@ pub async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
     };
     *response.body_mut() = packed;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.as_str()));
     weaken(headers);
 }
 

@@ -332,7 +332,7 @@ fn what_a_comparison_finds_is_said_in_both_languages() {
         }
     }
     for contradiction in Contradiction::ALL {
-        let named = format!(" {}: \"", contradiction.name());
+        let named = format!(" {}: \"", contradiction.as_str());
         assert_eq!(words.matches(&named).count(), 2, "{named}");
     }
 }

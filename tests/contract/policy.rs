@@ -101,7 +101,7 @@ async fn every_endpoint_admits_the_right_keys_only() {
         known_names,
     )
     .await;
-    let every_scope = Scope::ALL.map(Scope::as_str).join(",");
+    let every_scope = Scope::NAMES.join(",");
     let trial_scopes = KeyKind::Test.default_scopes().to_string();
     let expired = service
         .new_key(KeyKind::Test, &trial_scopes, DEFAULT_ACCOUNT)

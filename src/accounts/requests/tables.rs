@@ -217,8 +217,7 @@ pub const AUDIT_TAKEN: usize = 100;
 
 /// Returns the schema of one grant, the component `Grant` of the OpenAPI document.
 pub fn grant_schema() -> Value {
-    let scopes = Scope::ALL.map(Scope::as_str).into_iter();
-    let names: Vec<&str> = scopes.chain(ENDPOINTS).collect();
+    let names: Vec<&str> = Scope::NAMES.into_iter().chain(ENDPOINTS).collect();
     json!({
         "type": "string",
         "enum": names,

@@ -13,35 +13,23 @@ use serde_json::{Map, Value, json};
 use toise_contract::listings::Advert;
 use toise_contract::read::{TEXT_BYTES_MAX, read};
 
-/// Where on a page a field was found, most trusted first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FieldOrigin {
-    /// A selector in the portal's file.
-    Portal,
-    /// A JSON-LD block.
-    JsonLd,
-    /// Microdata attributes.
-    Microdata,
-    /// OpenGraph and other `meta` elements.
-    OpenGraph,
-    /// A script or a `data-` attribute, such as those for a map.
-    Script,
-    /// Visible text.
-    Text,
-}
-
-impl FieldOrigin {
-    /// Returns the name of the origin.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            FieldOrigin::Portal => "portal",
-            FieldOrigin::JsonLd => "json-ld",
-            FieldOrigin::Microdata => "microdata",
-            FieldOrigin::OpenGraph => "open-graph",
-            FieldOrigin::Script => "script",
-            FieldOrigin::Text => "text",
-        }
+toise_base::named! {
+    /// Where on a page a field was found, most trusted first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum FieldOrigin {
+        /// A selector in the portal's file.
+        Portal = "portal",
+        /// A JSON-LD block.
+        JsonLd = "json-ld",
+        /// Microdata attributes.
+        Microdata = "microdata",
+        /// OpenGraph and other `meta` elements.
+        OpenGraph = "open-graph",
+        /// A script or a `data-` attribute, such as those for a map.
+        Script = "script",
+        /// Visible text.
+        Text = "text",
     }
 }
 

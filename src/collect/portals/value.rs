@@ -522,7 +522,7 @@ impl ValueRule {
                 findings
                     .get(&self.field.name)
                     .cloned()
-                    .or_else(|| class().map(|class| json!(class.name())))
+                    .or_else(|| class().map(|class| json!(class.as_str())))
                     .or_else(|| offer().map(|offer| json!(offer)))
             }
         }

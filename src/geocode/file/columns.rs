@@ -6,121 +6,85 @@ use crate::address::Address;
 use crate::request::Operation;
 use toise_contract::Fault;
 
-/// A column of results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultColumn {
-    /// Latitude in degrees.
-    Latitude,
-    /// Longitude in degrees.
-    Longitude,
-    /// Probability of the result.
-    Score,
-    /// Probability of the next result.
-    ScoreNext,
-    /// Distance in metres.
-    Distance,
-    /// Address in one line.
-    Label,
-    /// Kind of result.
-    Type,
-    /// Identifier.
-    Id,
-    /// House number.
-    HouseNumber,
-    /// Number and street, street, place or commune.
-    Name,
-    /// Street.
-    Street,
-    /// Postal code.
-    PostalCode,
-    /// Commune.
-    City,
-    /// Department and region.
-    Context,
-    /// INSEE code.
-    InseeCode,
-    /// INSEE code of the former commune.
-    FormerInseeCode,
-    /// Former commune.
-    FormerCity,
-    /// Arrondissement.
-    District,
-    /// Status of the row.
-    Status,
-    /// Level of trust in the result.
-    Confidence,
-    /// Source of the result.
-    Source,
-    /// How the house number agrees.
-    MatchedHouseNumber,
-    /// How the street agrees.
-    MatchedStreet,
-    /// How the postal code agrees.
-    MatchedPostalCode,
-    /// How the commune agrees.
-    MatchedCity,
-    /// How far away the intended address may be, metres.
-    Uncertainty,
+toise_base::named! {
+    /// A column of results, in the order of output. Columns after `Status` are written only if a request names them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ResultColumn {
+        /// Latitude in degrees.
+        Latitude = "latitude",
+        /// Longitude in degrees.
+        Longitude = "longitude",
+        /// Probability of the result.
+        Score = "result_score",
+        /// Probability of the next result.
+        ScoreNext = "result_score_next",
+        /// Distance in metres.
+        Distance = "result_distance",
+        /// Address in one line.
+        Label = "result_label",
+        /// Kind of result.
+        Type = "result_type",
+        /// Identifier.
+        Id = "result_id",
+        /// House number.
+        HouseNumber = "result_housenumber",
+        /// Number and street, street, place or commune.
+        Name = "result_name",
+        /// Street.
+        Street = "result_street",
+        /// Postal code.
+        PostalCode = "result_postcode",
+        /// Commune.
+        City = "result_city",
+        /// Department and region.
+        Context = "result_context",
+        /// INSEE code.
+        InseeCode = "result_citycode",
+        /// INSEE code of the former commune.
+        FormerInseeCode = "result_oldcitycode",
+        /// Former commune.
+        FormerCity = "result_oldcity",
+        /// Arrondissement.
+        District = "result_district",
+        /// Status of the row.
+        Status = "result_status",
+        /// Level of trust in the result.
+        Confidence = "result_confidence",
+        /// Source of the result.
+        Source = "result_source",
+        /// How the house number agrees.
+        MatchedHouseNumber = "result_matched_housenumber",
+        /// How the street agrees.
+        MatchedStreet = "result_matched_street",
+        /// How the postal code agrees.
+        MatchedPostalCode = "result_matched_postcode",
+        /// How the commune agrees.
+        MatchedCity = "result_matched_city",
+        /// How far away the intended address may be, metres.
+        Uncertainty = "result_uncertainty_m",
+    }
 }
 
 use ResultColumn::*;
 
-/// Every column with its name, in output order. Columns after [`Status`] are written only if a request names them.
-const COLUMNS: [(ResultColumn, &str); 26] = [
-    (Latitude, "latitude"),
-    (Longitude, "longitude"),
-    (Score, "result_score"),
-    (ScoreNext, "result_score_next"),
-    (Distance, "result_distance"),
-    (Label, "result_label"),
-    (Type, "result_type"),
-    (Id, "result_id"),
-    (HouseNumber, "result_housenumber"),
-    (Name, "result_name"),
-    (Street, "result_street"),
-    (PostalCode, "result_postcode"),
-    (City, "result_city"),
-    (Context, "result_context"),
-    (InseeCode, "result_citycode"),
-    (FormerInseeCode, "result_oldcitycode"),
-    (FormerCity, "result_oldcity"),
-    (District, "result_district"),
-    (Status, "result_status"),
-    (Confidence, "result_confidence"),
-    (Source, "result_source"),
-    (MatchedHouseNumber, "result_matched_housenumber"),
-    (MatchedStreet, "result_matched_street"),
-    (MatchedPostalCode, "result_matched_postcode"),
-    (MatchedCity, "result_matched_city"),
-    (Uncertainty, "result_uncertainty_m"),
-];
-
 impl ResultColumn {
-    /// Returns all columns.
-    pub fn all() -> impl Iterator<Item = Self> {
-        COLUMNS.iter().map(|(column, _)| *column)
-    }
-
     /// Returns the default columns to append, in order.
     pub fn usual(operation: Operation) -> Vec<Self> {
-        let status = COLUMNS.iter().position(|(column, _)| *column == Status);
         let asked = |column: &Self| match operation {
             Operation::Search => *column != Distance,
             Operation::Reverse => !matches!(column, Score | ScoreNext),
         };
-        let usual = Self::all().take(status.map_or(0, |last| last + 1));
+        let usual = Self::ALL.into_iter().take(Status as usize + 1);
         usual.filter(asked).collect()
     }
 
     /// Returns the name in the contract; the name of a position column depends on the operation.
     pub fn name(self, operation: Operation) -> &'static str {
         match (self, operation) {
-            (Latitude, Operation::Reverse) => return "result_latitude",
-            (Longitude, Operation::Reverse) => return "result_longitude",
-            _ => {}
+            (Latitude, Operation::Reverse) => "result_latitude",
+            (Longitude, Operation::Reverse) => "result_longitude",
+            _ => self.as_str(),
         }
-        let found = COLUMNS.iter().find(|(column, _)| *column == self);
-        found.map_or("", |(_, name)| *name)
     }
 
     /// Returns the name of the column in a file with these columns, numbered if its own name is taken.
@@ -148,11 +112,12 @@ impl ResultColumn {
     ///
     /// # Errors
     /// A name is not a result column.
-    pub fn parse(names: &[String], operation: Operation) -> Result<Vec<Self>, Fault> {
+    pub fn read(names: &[String], operation: Operation) -> Result<Vec<Self>, Fault> {
         let column = |(index, name): (usize, &String)| {
-            let found = Self::all().find(|column| column.name(operation) == name);
+            let mut columns = Self::ALL.into_iter();
+            let found = columns.find(|column| column.name(operation) == name);
             found.ok_or_else(|| {
-                let known: Vec<&str> = Self::all().map(|one| one.name(operation)).collect();
+                let known = Self::ALL.map(|one| one.name(operation));
                 let message = format!("must be one of: {}", known.join(", "));
                 Fault::new(format!("result_columns[{index}]"), message)
             })
@@ -169,7 +134,7 @@ impl ResultColumn {
         };
         let part = |part: fn(&crate::search::Matched) -> crate::search::PartMatch| {
             let matched = properties.matched.as_ref();
-            matched.map_or_else(String::new, |matched| part(matched).name().to_owned())
+            matched.map_or_else(String::new, |matched| part(matched).as_str().to_owned())
         };
         match self {
             Latitude => address.lat.to_string(),
@@ -180,7 +145,7 @@ impl ResultColumn {
                 .distance
                 .map_or_else(String::new, |metres| metres.to_string()),
             Label => properties.label.clone(),
-            Type => properties.kind.name().to_owned(),
+            Type => properties.kind.as_str().to_owned(),
             Id => properties.id.to_string(),
             HouseNumber => text(&properties.house_number),
             Name => properties.name.to_string(),
@@ -192,9 +157,9 @@ impl ResultColumn {
             FormerInseeCode => text(&properties.former_insee_code),
             FormerCity => text(&properties.former_city),
             District => text(&properties.district),
-            Status => RowStatus::Ok.name().to_owned(),
-            Confidence => properties.confidence.name().to_owned(),
-            Source => properties.source.name().to_owned(),
+            Status => RowStatus::Ok.as_str().to_owned(),
+            Confidence => properties.confidence.as_str().to_owned(),
+            Source => properties.source.as_str().to_owned(),
             MatchedHouseNumber => part(|matched| matched.house_number),
             MatchedStreet => part(|matched| matched.street),
             MatchedPostalCode => part(|matched| matched.postal_code),
@@ -206,27 +171,17 @@ impl ResultColumn {
     }
 }
 
-/// Status of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RowStatus {
-    /// It has a result.
-    Ok,
-    /// Nothing was found.
-    NotFound,
-    /// Its cells are empty, so nothing was looked up.
-    Skipped,
-    /// It cannot be read, or it is not a valid query.
-    Error,
-}
-
-impl RowStatus {
-    /// Returns its name in the contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            RowStatus::Ok => "ok",
-            RowStatus::NotFound => "not-found",
-            RowStatus::Skipped => "skipped",
-            RowStatus::Error => "error",
-        }
+toise_base::named! {
+    /// Status of a row.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum RowStatus {
+        /// It has a result.
+        Ok = "ok",
+        /// Nothing was found.
+        NotFound = "not-found",
+        /// Its cells are empty, so nothing was looked up.
+        Skipped = "skipped",
+        /// It cannot be read, or it is not a valid query.
+        Error = "error",
     }
 }

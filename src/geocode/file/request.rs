@@ -92,7 +92,7 @@ impl FileRequest {
         let at = JsonPath::Body;
         let fields = given(body, &Self::BODY_FIELDS, at)?;
         let mut request = Self {
-            operation: Operation::parse(body.get("operation"))?,
+            operation: Operation::read(body.get("operation"))?,
             ..Self::default()
         };
         for field in fields {
@@ -183,7 +183,7 @@ impl FileRequest {
     pub fn check(&self) -> Result<(), Fault> {
         self.check_counts()?;
         self.check_repeated()?;
-        ResultColumn::parse(&self.result_columns, self.operation)?;
+        ResultColumn::read(&self.result_columns, self.operation)?;
         self.encoding
             .as_deref()
             .map(TextEncoding::parse)
@@ -220,7 +220,7 @@ impl FileRequest {
         if self.result_columns.is_empty() {
             Ok(ResultColumn::usual(self.operation))
         } else {
-            ResultColumn::parse(&self.result_columns, self.operation)
+            ResultColumn::read(&self.result_columns, self.operation)
         }
     }
 }

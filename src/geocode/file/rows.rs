@@ -268,7 +268,7 @@ impl RowParameters {
 
     fn without_result(&self, status: RowStatus) -> RowAnswer {
         let value = |column: &ResultColumn| match column {
-            ResultColumn::Status => status.name().to_owned(),
+            ResultColumn::Status => status.as_str().to_owned(),
             _ => String::new(),
         };
         RowAnswer {

@@ -46,46 +46,20 @@ const INPUT: &str = "input.csv";
 /// Name of a project's result file.
 const OUTPUT: &str = "output.csv";
 
-/// The state of a project.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProjectStatus {
-    /// It is being prepared.
-    Idle,
-    /// It was started and is waiting in the queue.
-    Waiting,
-    /// Its rows are being geocoded.
-    Processing,
-    /// It cannot be finished.
-    Failed,
-    /// Its result is available.
-    Completed,
-}
-
-impl ProjectStatus {
-    /// All states.
-    pub const ALL: [Self; 5] = [
-        Self::Idle,
-        Self::Waiting,
-        Self::Processing,
-        Self::Failed,
-        Self::Completed,
-    ];
-
-    /// Returns its name in the contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Waiting => "waiting",
-            Self::Processing => "processing",
-            Self::Failed => "failed",
-            Self::Completed => "completed",
-        }
-    }
-
-    fn parse(name: &str) -> Self {
-        let found = Self::ALL.into_iter().find(|status| status.name() == name);
-        // The database table allows no other names.
-        found.unwrap_or(Self::Failed)
+toise_base::named! {
+    /// The state of a project.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ProjectStatus {
+        /// It is being prepared.
+        Idle = "idle",
+        /// It was started and is waiting in the queue.
+        Waiting = "waiting",
+        /// Its rows are being geocoded.
+        Processing = "processing",
+        /// It cannot be finished.
+        Failed = "failed",
+        /// Its result is available.
+        Completed = "completed",
     }
 }
 
@@ -311,7 +285,7 @@ impl Projects {
         if project.status != ProjectStatus::Completed {
             return Err(Error::WrongState(format!(
                 "the project is {}; its result is available once it is completed",
-                project.status.name()
+                project.status.as_str()
             )));
         }
         Ok((File::open(self.folder_of(id).join(OUTPUT))?, project))

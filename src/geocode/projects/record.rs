@@ -150,7 +150,8 @@ fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
     let form: Option<String> = row.get(13)?;
     Ok(Project {
         id: uuid(row, 0)?,
-        status: ProjectStatus::parse(&status),
+        // The database table allows no other names.
+        status: ProjectStatus::parse(&status).unwrap_or(ProjectStatus::Failed),
         // A request written by a later version may be unreadable; it then counts as absent.
         request: request.and_then(|text| serde_json::from_str(&text).ok()),
         input_name: row.get(3)?,
@@ -262,7 +263,12 @@ pub(super) fn end(
                      output_at = iif(?3 IS NULL, output_at, 0)
                  WHERE project_id = ?1",
             )?
-            .execute((id.to_string(), status.name(), error, now.timestamp_millis()))?;
+            .execute((
+                id.to_string(),
+                status.as_str(),
+                error,
+                now.timestamp_millis(),
+            ))?;
         Ok(())
     })
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::align::{Fit, StreetQuery};
 use super::likenesses::Likenesses;
-use super::query::{Agreement, Query, Reading, bit};
+use super::query::{Query, Reading, bit};
 use super::{Geocoder, Match, NumberMatch, SearchRequest, calibration};
 use toise_geo::places::Places;
 
@@ -178,11 +178,6 @@ fn place_reading(reading: &Reading) -> PlaceReading {
             .collect(),
         count: reading.places.len(),
         evidence: reading.evidence,
-        postcode: match reading.postal_code {
-            Agreement::Absent => "absent",
-            Agreement::Agrees => "agrees",
-            Agreement::Department => "department",
-            Agreement::Conflicts => "conflicts",
-        },
+        postcode: reading.postal_code.as_str(),
     }
 }

@@ -41,36 +41,18 @@ const UNSAID_FORMER: f32 = 0.97;
 /// Maximum difference from the best score at which a result still makes the best doubtful.
 const DOUBT: f32 = 0.12;
 
-/// Kind of result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultKind {
-    /// An address with a house number.
-    HouseNumber,
-    /// A street.
-    Street,
-    /// A named place.
-    Locality,
-    /// A commune.
-    Municipality,
-}
-
-impl ResultKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [
-        ResultKind::HouseNumber,
-        ResultKind::Street,
-        ResultKind::Locality,
-        ResultKind::Municipality,
-    ];
-
-    /// Returns its name in the contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            ResultKind::HouseNumber => "housenumber",
-            ResultKind::Street => "street",
-            ResultKind::Locality => "locality",
-            ResultKind::Municipality => "municipality",
-        }
+toise_base::named! {
+    /// Kind of result.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ResultKind {
+        /// An address with a house number.
+        HouseNumber = "housenumber",
+        /// A street.
+        Street = "street",
+        /// A named place.
+        Locality = "locality",
+        /// A commune.
+        Municipality = "municipality",
     }
 }
 

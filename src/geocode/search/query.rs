@@ -50,17 +50,19 @@ const CERTAIN: f32 = 1.0;
 /// Minimum length of a name prefix while it is being typed, in bytes.
 const BEGINNING_MIN: usize = 3;
 
-/// Agreement of a postal code with a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Agreement {
-    /// The query has no postal code.
-    Absent,
-    /// It is one of the place's postal codes.
-    Agrees,
-    /// It belongs to no commune, such as that of a CEDEX, but to the place's department.
-    Department,
-    /// It belongs to another place.
-    Conflicts,
+toise_base::named! {
+    /// Agreement of a postal code with a place.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Agreement {
+        /// The query has no postal code.
+        Absent = "absent",
+        /// It is one of the place's postal codes.
+        Agrees = "agrees",
+        /// It belongs to no commune, such as that of a CEDEX, but to the place's department.
+        Department = "department",
+        /// It belongs to another place.
+        Conflicts = "conflicts",
+    }
 }
 
 /// One reading of where an address is.

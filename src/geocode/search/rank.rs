@@ -61,28 +61,18 @@ const TIED: f32 = 0.012;
 /// Maximum margin to the next result that is taken into account.
 const MARGIN_MAX: f32 = 0.3;
 
-/// Agreement of a part of an address with the query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartMatch {
-    /// As written, or as usually abbreviated.
-    Exact,
-    /// Written differently.
-    Fuzzy,
-    /// Not in the query, or not in the base.
-    Missing,
-    /// The query says something else.
-    Conflict,
-}
-
-impl PartMatch {
-    /// Returns its name in the contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            PartMatch::Exact => "exact",
-            PartMatch::Fuzzy => "fuzzy",
-            PartMatch::Missing => "missing",
-            PartMatch::Conflict => "conflict",
-        }
+toise_base::named! {
+    /// Agreement of a part of an address with the query.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PartMatch {
+        /// As written, or as usually abbreviated.
+        Exact = "exact",
+        /// Written differently.
+        Fuzzy = "fuzzy",
+        /// Not in the query, or not in the base.
+        Missing = "missing",
+        /// The query says something else.
+        Conflict = "conflict",
     }
 }
 

@@ -15,32 +15,16 @@ pub const PAUSE_MAX: Duration = Duration::from_secs(300);
 /// Maximum `Retry-After` honoured.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
 
-/// State of a breaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BreakerState {
-    /// Admits all requests.
-    Closed,
-    /// Admits no request until its pause is over.
-    Open,
-    /// Its pause is over: admits one request, as a probe.
-    HalfOpen,
-}
-
-impl BreakerState {
-    /// All states.
-    pub const ALL: [Self; 3] = [
-        BreakerState::Closed,
-        BreakerState::Open,
-        BreakerState::HalfOpen,
-    ];
-
-    /// Returns its name in metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            BreakerState::Closed => "closed",
-            BreakerState::Open => "open",
-            BreakerState::HalfOpen => "half_open",
-        }
+toise_base::named! {
+    /// State of a breaker.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum BreakerState {
+        /// Admits all requests.
+        Closed = "closed",
+        /// Admits no request until its pause is over.
+        Open = "open",
+        /// Its pause is over: admits one request, as a probe.
+        HalfOpen = "half_open",
     }
 }
 

@@ -67,7 +67,7 @@ impl Question {
         let filters = [
             ("postcode", filter.postal_code),
             ("citycode", filter.insee_code),
-            ("type", filter.kind.map(|kind| kind.name().to_owned())),
+            ("type", filter.kind.map(|kind| kind.as_str().to_owned())),
         ];
         for (name, value) in filters {
             parameters.extend(value.map(|value| (name, value)));

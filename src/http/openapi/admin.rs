@@ -198,7 +198,7 @@ fn type_usage() -> Value {
         "type": "object",
         "required": ["type", "credits", "calls"],
         "properties": {
-            "type": {"type": "string", "enum": Consumption::ALL.map(Consumption::as_str).to_vec(),
+            "type": {"type": "string", "enum": Consumption::NAMES.to_vec(),
                 "description": "Type of consumption"},
             "credits": {"type": "integer", "minimum": 0, "description": "Credits charged"},
             "calls": {"type": "integer", "minimum": 0, "description": "Number of calls, including free ones"},

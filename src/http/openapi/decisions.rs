@@ -97,7 +97,7 @@ fn candidate_pair() -> Value {
 }
 
 fn contradictions(about: &str) -> Value {
-    let names = Contradiction::ALL.map(Contradiction::name);
+    let names = Contradiction::NAMES;
     list(json!({"type": "string", "enum": names}), about)
 }
 

@@ -46,12 +46,11 @@ fn erasure() -> Value {
 }
 
 fn place() -> Value {
-    let places: Vec<&str> = Place::ALL.into_iter().map(Place::as_str).collect();
     json!({
         "type": "object",
         "required": ["place", "found", "removed", "ids"],
         "properties": {
-            "place": {"type": "string", "enum": places, "description": "The place"},
+            "place": {"type": "string", "enum": Place::NAMES, "description": "The place"},
             "found": count("Number of records with a contact"),
             "removed": count("Number of records from which it was removed; 0 in a dry run"),
             "ids": {

@@ -59,7 +59,7 @@ fn flag(default: u8) -> Value {
 }
 
 fn kinds() -> Value {
-    json!({"type": TEXT, "enum": ResultKind::ALL.map(ResultKind::name)})
+    json!({"type": TEXT, "enum": ResultKind::NAMES})
 }
 
 fn filters() -> Vec<Parameter> {
@@ -152,7 +152,7 @@ fn reverse_table() -> Vec<Parameter> {
 
 /// Returns the schema of the requested operation.
 pub(crate) fn asked() -> Value {
-    json!({"type": TEXT, "enum": Operation::ALL.map(Operation::name), "description": "Search, or reverse search"})
+    json!({"type": TEXT, "enum": Operation::NAMES, "description": "Search, or reverse search"})
 }
 
 /// Returns the schemas of the fields of a file request, apart from its operation: [`FileRequest::FIELDS`].
@@ -274,13 +274,7 @@ fn number(about: &str) -> Value {
 }
 
 fn address() -> Value {
-    let agreements = [
-        PartMatch::Exact,
-        PartMatch::Fuzzy,
-        PartMatch::Missing,
-        PartMatch::Conflict,
-    ];
-    let part = |about: &str| json!({"type": TEXT, "enum": agreements.map(PartMatch::name), "description": about});
+    let part = |about: &str| json!({"type": TEXT, "enum": PartMatch::NAMES, "description": about});
     let probability =
         |about: &str| json!({"type": "number", "minimum": 0, "maximum": 1, "description": about});
     json!({
@@ -321,7 +315,7 @@ fn address() -> Value {
                     "context": text("Department code, department, region"),
                     "type": {
                         "type": TEXT,
-                        "enum": ResultKind::ALL.map(ResultKind::name),
+                        "enum": ResultKind::NAMES,
                         "description": "Kind of result",
                     },
                     "importance": probability("Importance of the street or commune"),

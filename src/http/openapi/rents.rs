@@ -61,7 +61,6 @@ fn estimate() -> Value {
 }
 
 fn metadata() -> Value {
-    let kinds = MapKind::ALL.map(MapKind::as_str);
     json!({
         "type": "object",
         "description": "What the estimate is based on",
@@ -103,7 +102,7 @@ fn metadata() -> Value {
                     "lower": number("Lower end of its interval, EUR per m2"),
                     "upper": number("Upper end of its interval, EUR per m2"),
                     "coverage": number("Share of rents in its interval"),
-                    "kind": {"type": "string", "enum": kinds, "description": "Kind of home"},
+                    "kind": {"type": "string", "enum": MapKind::NAMES, "description": "Kind of home"},
                     "year": {"type": "integer", "description": "Year of the rent"},
                     "adverts": count("Adverts of the commune behind it"),
                     "level": text("Places whose adverts it was computed from: `commune`, `epci` or `maille`"),

@@ -49,7 +49,7 @@ pub(super) fn history() -> Value {
             "date": {"type": "string", "format": "date-time",
                 "description": "Day of the sale, or day on which the diagnostic was established"},
             "kind": {"type": "string", "enum": [SALE, DIAGNOSTIC], "description": "Kind of the record"},
-            "link": {"type": "string", "enum": Link::ALL.map(Link::as_str),
+            "link": {"type": "string", "enum": Link::NAMES,
                 "description": "Why the record belongs to the place: it names the parcel (of the building), a parcel that \
                     this one was made from, or the building (on the parcel), or an address links it"},
             "score": {"type": "number", "minimum": 0, "maximum": 1,

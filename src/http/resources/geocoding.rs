@@ -386,7 +386,7 @@ fn batch_parameters(request: &Value) -> Result<(Operation, OwnedParameters), Fau
     let Some(fields) = request.as_object() else {
         return Err(Fault::new("", "must be an object"));
     };
-    let operation = Operation::parse(fields.get("operation"))?;
+    let operation = Operation::read(fields.get("operation"))?;
     let mut parameters = Vec::with_capacity(fields.len());
     for (name, value) in fields {
         let text = match value {

@@ -197,7 +197,7 @@ fn project_schema() -> Value {
         "required": ["id", "status", "rows_done", "created_at", "expires_at"],
         "properties": {
             "id": {"type": "string", "format": "uuid", "description": "Identifier of the project"},
-            "status": {"type": "string", "enum": ProjectStatus::ALL.map(ProjectStatus::name), "description": "State"},
+            "status": {"type": "string", "enum": ProjectStatus::NAMES, "description": "State"},
             "operation": asked(),
             "input_bytes": count("Size of the file, bytes"),
             "rows": count("Number of rows in the file, once the project was started"),
@@ -371,7 +371,7 @@ fn file_name(call: &Call<'_>) -> String {
 fn project_json(project: &Project) -> Value {
     let mut data = json!({
         "id": project.id,
-        "status": project.status.name(),
+        "status": project.status.as_str(),
         "rows_done": project.counts.rows(),
         "rows_by_status": {
             "ok": project.counts.ok,
@@ -388,7 +388,7 @@ fn project_json(project: &Project) -> Value {
             project
                 .request
                 .as_ref()
-                .map(|request| json!(request.operation.name())),
+                .map(|request| json!(request.operation.as_str())),
         ),
         ("input_bytes", project.input_bytes.map(|bytes| json!(bytes))),
         ("rows", project.rows.map(|rows| json!(rows))),

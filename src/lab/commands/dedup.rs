@@ -142,7 +142,7 @@ fn market(adverts: u64, seed: u64, level: DistortionLevel) -> (MarketGenerator, 
         spread: MarketDensity::Dense,
         ..AdvertsRequest::new(adverts, seed, level)
     });
-    let bar = ProgressBar::new(synth.blocks()).with_message(level.name());
+    let bar = ProgressBar::new(synth.blocks()).with_message(level.as_str());
     (synth, bar)
 }
 
@@ -209,7 +209,7 @@ fn table_of(report: &DedupReport) -> FittedTable {
         ]
     };
     for level in &report.levels {
-        let mut row = of_grouping(level.level.name().to_owned(), level.judged.grouping());
+        let mut row = of_grouping(level.level.as_str().to_owned(), level.judged.grouping());
         row.extend(match &level.judged {
             DedupMeasurement::Scorer { outcome, .. } => [
                 percent(outcome.blocking_recall),
@@ -222,7 +222,7 @@ fn table_of(report: &DedupReport) -> FittedTable {
         row.push(format!("{:.1}", level.seconds));
         table.add_row(row);
         if let DedupMeasurement::Ingestion(groupings) = &level.judged {
-            let name = format!("{}, rebuilt", level.level.name());
+            let name = format!("{}, rebuilt", level.level.as_str());
             table.add_row(of_grouping(name, &groupings.rebuilt));
         }
     }
@@ -250,7 +250,7 @@ fn print_missed(level: DistortionLevel, outcome: &DedupOutcome, mistakes: &[Mist
     println!(
         "{}: {} of {} adverts of known assets joined none of theirs ({} not among the candidates, {} vetoed, {} unsure, \
          {} outweighed); {} joined another asset.",
-        level.name(),
+        level.as_str(),
         missed.not_met + missed.vetoed + missed.unsure + missed.outweighed,
         outcome.returning,
         missed.not_met,

@@ -272,7 +272,7 @@ impl Case {
             && same(&self.expected_housenumber, &house_number(one))
             && same(&self.expected_street, name(geocoder, one))
             && same(&self.expected_citycode, commune(geocoder, one))
-            && same(&self.expected_type, one.kind.name())
+            && same(&self.expected_type, one.kind.as_str())
             && self.is_postal_code_met(geocoder, one)
             && self.is_city_met(geocoder, one)
             && self.coordinate().is_none_or(is_near)

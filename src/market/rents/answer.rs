@@ -12,22 +12,14 @@ const MONTHS: f64 = 12.0;
 /// Share of rents that the interval of the map should contain.
 const MAP_COVERAGE: f64 = 0.95;
 
-/// Where the price of a yield comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum YieldPrice {
-    /// From the request.
-    Request,
-    /// From the estimator.
-    Estimate,
-}
-
-impl YieldPrice {
-    /// All sources, as in answers.
-    pub const NAMES: [&'static str; 2] = ["request", "estimate"];
-
-    /// Returns its name in answers.
-    pub fn as_str(self) -> &'static str {
-        Self::NAMES[self as usize]
+toise_base::named! {
+    /// Where the price of a yield comes from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum YieldPrice {
+        /// From the request.
+        Request = "request",
+        /// From the estimator.
+        Estimate = "estimate",
     }
 }
 

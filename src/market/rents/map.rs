@@ -46,43 +46,23 @@ pub enum MapError {
     Json(#[from] serde_json::Error),
 }
 
-/// A kind of home that the map has a file for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MapKind {
-    /// All flats.
-    Flats,
-    /// Flats of one or two rooms.
-    SmallFlats,
-    /// Flats of three rooms or more.
-    LargeFlats,
-    /// Houses.
-    Houses,
+toise_base::named! {
+    /// A kind of home that the map has a file for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum MapKind {
+        /// All flats.
+        Flats = "flats",
+        /// Flats of one or two rooms.
+        SmallFlats = "small_flats",
+        /// Flats of three rooms or more.
+        LargeFlats = "large_flats",
+        /// Houses.
+        Houses = "houses",
+    }
 }
 
 impl MapKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [
-        Self::Flats,
-        Self::SmallFlats,
-        Self::LargeFlats,
-        Self::Houses,
-    ];
-
-    /// Returns its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Flats => "flats",
-            Self::SmallFlats => "small_flats",
-            Self::LargeFlats => "large_flats",
-            Self::Houses => "houses",
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
     /// Returns the kind of a file by its official name, such as `pred-app12-mef-dhup.csv`.
     pub fn of_file(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_lowercase();
@@ -317,7 +297,7 @@ pub fn descriptions(store: &Store) -> store::Result<Vec<MapDescription>> {
 
 /// Reads a description; `None` for a kind that this version does not know.
 fn description(row: &Row<'_>) -> rusqlite::Result<Option<MapDescription>> {
-    let Some(kind) = MapKind::named(&row.get::<_, String>(0)?) else {
+    let Some(kind) = MapKind::parse(&row.get::<_, String>(0)?) else {
         return Ok(None);
     };
     Ok(Some(MapDescription {

@@ -27,24 +27,16 @@ const WIDTH_OF_MAP: f64 = 1.281_551_6 / 1.959_964;
 /// A home is not learned from if its error exceeds the median error this many times.
 const OUTLIER_SIZES: f64 = 6.0;
 
-/// What a rent is estimated from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RentMethod {
-    /// Adverts alone.
-    Adverts,
-    /// Adverts, and the map of rents.
-    AdvertsAndMap,
-    /// The map of rents alone.
-    Map,
-}
-
-impl RentMethod {
-    /// Names of all methods in answers.
-    pub const NAMES: [&'static str; 3] = ["adverts", "adverts_and_rent_map", "rent_map"];
-
-    /// Returns its name in answers.
-    pub fn as_str(self) -> &'static str {
-        Self::NAMES[self as usize]
+toise_base::named! {
+    /// What a rent is estimated from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RentMethod {
+        /// Adverts alone.
+        Adverts = "adverts",
+        /// Adverts, and the map of rents.
+        AdvertsAndMap = "adverts_and_rent_map",
+        /// The map of rents alone.
+        Map = "rent_map",
     }
 }
 

@@ -45,7 +45,7 @@ pub fn convert(block: &Block, file: &str, wanted: &DfiSelection) -> Result<Conve
     for row in 0..block.len() {
         let cell = |field: DfiField| block.cell(row, field as usize);
         let place =
-            |field: DfiField| SourceLocation::line(file, block.line(row)).column(field.name());
+            |field: DfiField| SourceLocation::line(file, block.line(row)).column(field.as_str());
         // The third character of the department is the directorate, or the first digit of an overseas commune.
         let published = cell(DfiField::Department).get(..2).unwrap_or_default();
         let published = format!("{published}{}", cell(DfiField::Commune));

@@ -17,53 +17,29 @@ use crate::source::cell::without_accents;
 /// Shares of a sale are rounded to multiples of 1 / `SHARE_PARTS`.
 const SHARE_PARTS: f64 = 1e6;
 
-/// Kinds of record. The variants are in order of precedence, which differs from the order of [`super::PROPERTY_TYPES`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SaleKind {
-    /// Flats.
-    Flat,
-    /// Houses.
-    House,
-    /// Commercial and industrial premises.
-    Premises,
-    /// Outbuildings alone.
-    Outbuilding,
-    /// A volume number without any building.
-    Volume,
-    /// Land alone.
-    Land,
-    /// None of the kinds above.
-    Other,
+toise_base::named! {
+    /// Kinds of record, with the published values of `property_type`. The variants are in order of precedence, which
+    /// differs from the order of [`super::PROPERTY_TYPES`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SaleKind {
+        /// Flats.
+        Flat = "Appartement",
+        /// Houses.
+        House = "Maison",
+        /// Commercial and industrial premises.
+        Premises = "Tertiaire",
+        /// Outbuildings alone.
+        Outbuilding = "Dépendance",
+        /// A volume number without any building.
+        Volume = "Volume",
+        /// Land alone.
+        Land = "Terrain",
+        /// None of the kinds above.
+        Other = "Autre",
+    }
 }
 
 impl SaleKind {
-    /// Returns the published value of `property_type`.
-    pub fn name(self) -> &'static str {
-        match self {
-            SaleKind::Flat => "Appartement",
-            SaleKind::House => "Maison",
-            SaleKind::Premises => "Tertiaire",
-            SaleKind::Outbuilding => "Dépendance",
-            SaleKind::Volume => "Volume",
-            SaleKind::Land => "Terrain",
-            SaleKind::Other => "Autre",
-        }
-    }
-
-    /// Returns the kind with a published name.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        let kinds = [
-            Self::Flat,
-            Self::House,
-            Self::Premises,
-            Self::Outbuilding,
-            Self::Volume,
-            Self::Land,
-            Self::Other,
-        ];
-        kinds.into_iter().find(|kind| kind.name() == name)
-    }
-
     /// Returns the building type of the rows that make up a record of this kind; `None` means all rows.
     fn local(self) -> Option<Local> {
         match self {

@@ -53,7 +53,7 @@ pub fn digest(rows: &[DvfRow<'_>]) -> blake3::Hasher {
 /// Returns the identifier of a sale's record of one kind.
 pub fn id(digest: &blake3::Hasher, kind: SaleKind) -> String {
     let mut hasher = digest.clone();
-    hasher.update(kind.name().as_bytes());
+    hasher.update(kind.as_str().as_bytes());
     let mut hex = hasher.finalize().to_hex().to_string();
     hex.truncate(ID_CHARS);
     hex

@@ -231,7 +231,7 @@ impl Builders {
         for (name, number) in NUMBER_NAMES.iter().zip(numbers) {
             record.number(name, number);
         }
-        record.text("property_type", sale.kind.name());
+        record.text("property_type", sale.kind.as_str());
         record.flag("is_new_build", sale.is_new_build);
         record.flag("is_open_market", sale.is_open_market);
         for (name, text) in TEXT_NAMES.iter().zip(texts) {
@@ -254,7 +254,7 @@ impl Builders {
         for (builder, number) in self.numbers.iter_mut().zip(numbers) {
             builder.append_option(number);
         }
-        self.property_type.append_value(sale.kind.name());
+        self.property_type.append_value(sale.kind.as_str());
         self.is_new_build.append_value(sale.is_new_build);
         self.is_open_market.append_value(sale.is_open_market);
         for (builder, text) in self.texts.iter_mut().zip(texts) {

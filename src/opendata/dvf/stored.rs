@@ -85,7 +85,7 @@ fn read_sale(batch: &RecordBatch, row: usize) -> Option<SaleRecord> {
         carrez_surface_m2: number("carrez_surface_m2"),
         soil_surface_m2: number("soil_surface_m2"),
         garden_surface_m2: number("garden_surface_m2"),
-        kind: SaleKind::named(&text("property_type")?)?,
+        kind: SaleKind::parse(&text("property_type")?)?,
         is_new_build: flag("is_new_build")?,
         is_open_market: flag("is_open_market")?,
         address: text("address"),

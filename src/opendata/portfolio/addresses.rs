@@ -163,7 +163,7 @@ impl AddressAnswerBuilder {
         self.scores
             .append_option(found.map(|found| found.probability));
         self.confidences
-            .append_option(found.map(|found| found.confidence.name()));
+            .append_option(found.map(|found| found.confidence.as_str()));
         self.precisions
             .append_option(found.map(|found| found.precision.name()));
     }

@@ -3,48 +3,31 @@
 use crate::source::cell::plain_name;
 use crate::source::{Error, Header, SourceLocation};
 
-/// A published column that is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RnbField {
-    /// Identifier.
-    Id,
-    /// Position, as well-known text.
-    Point,
-    /// Outline, as well-known text.
-    Shape,
-    /// State of the building.
-    Status,
-    /// Identifiers in other registers, as JSON.
-    ExternalIds,
-    /// Addresses, as JSON.
-    Addresses,
-    /// Parcels, as JSON.
-    Parcels,
-}
-
-const FIELD_COUNT: usize = 7;
-/// Name of each field, in the order of [`RnbField`].
-const NAMES: [&str; FIELD_COUNT] = [
-    "rnb_id",
-    "point",
-    "shape",
-    "status",
-    "ext_ids",
-    "addresses",
-    "plots",
-];
-
-impl RnbField {
-    /// Returns the published name of the column.
-    pub fn name(self) -> &'static str {
-        NAMES[self as usize]
+toise_base::named! {
+    /// A published column that is read.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RnbField {
+        /// Identifier.
+        Id = "rnb_id",
+        /// Position, as well-known text.
+        Point = "point",
+        /// Outline, as well-known text.
+        Shape = "shape",
+        /// State of the building.
+        Status = "status",
+        /// Identifiers in other registers, as JSON.
+        ExternalIds = "ext_ids",
+        /// Addresses, as JSON.
+        Addresses = "addresses",
+        /// Parcels, as JSON.
+        Parcels = "plots",
     }
 }
 
 /// The columns of one file.
 #[derive(Clone, Debug)]
 pub struct RnbColumns {
-    positions: [Option<usize>; FIELD_COUNT],
+    positions: [Option<usize>; RnbField::ALL.len()],
     /// Columns that are not read: unknown ones, and `validated_by`, which names people.
     pub unknown: Vec<String>,
 }
@@ -56,17 +39,17 @@ impl RnbColumns {
     /// A column that every building needs is missing: identifier or position.
     pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
         let plain: Vec<String> = header.names.iter().map(|name| plain_name(name)).collect();
-        let positions = NAMES.map(|name| plain.iter().position(|known| known == name));
+        let positions = RnbField::NAMES.map(|name| plain.iter().position(|known| known == name));
         for needed in [RnbField::Id, RnbField::Point] {
             if positions[needed as usize].is_none() {
                 return Err(Error::MissingColumn {
-                    place: SourceLocation::line(file, 1).column(needed.name()),
+                    place: SourceLocation::line(file, 1).column(needed.as_str()),
                     found: header.names.join(", "),
                 });
             }
         }
         let named = header.names.iter().zip(&plain);
-        let unknown = named.filter(|(_, plain)| !NAMES.contains(&plain.as_str()));
+        let unknown = named.filter(|(_, plain)| !RnbField::NAMES.contains(&plain.as_str()));
         Ok(Self {
             unknown: unknown.map(|(name, _)| name.clone()).collect(),
             positions,

@@ -98,7 +98,7 @@ pub fn convert(
                 .map_or("", |at| block.cell(row, at).trim())
         };
         let place =
-            |field: RnbField| SourceLocation::line(file, block.line(row)).column(field.name());
+            |field: RnbField| SourceLocation::line(file, block.line(row)).column(field.as_str());
         let Some(building) = building(&cell, &place, &mut findings) else {
             continue;
         };

@@ -12,18 +12,6 @@ use std::sync::Arc;
 use super::{Block, BlockReader, Error, Header, SourceLocation};
 use toise_base::bounded::Lines;
 
-/// Columns of the rows, in the order of [`DfiField`].
-const NAMES: [&str; 9] = [
-    "departement",
-    "commune",
-    "prefixe",
-    "document",
-    "nature",
-    "date",
-    "lot",
-    "anciennes parcelles",
-    "nouvelles parcelles",
-];
 /// Maximum length of a line, bytes; published lines have at most 175 parcels.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 /// Number of cells before the name of the surveyor.
@@ -37,24 +25,19 @@ const AFTER: &str = "2";
 /// Cell content if the line with these parcels is missing.
 pub(crate) const MISSING: &str = "no line";
 
-/// A column of the rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DfiField {
-    Department,
-    Commune,
-    Prefix,
-    Document,
-    Nature,
-    Date,
-    Change,
-    Former,
-    Later,
-}
-
-impl DfiField {
-    /// Returns the name of the column in reports.
-    pub(crate) fn name(self) -> &'static str {
-        NAMES[self as usize]
+toise_base::named! {
+    /// A column of the rows.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum DfiField {
+        Department = "departement",
+        Commune = "commune",
+        Prefix = "prefixe",
+        Document = "document",
+        Nature = "nature",
+        Date = "date",
+        Change = "lot",
+        Former = "anciennes parcelles",
+        Later = "nouvelles parcelles",
     }
 }
 
@@ -72,7 +55,7 @@ pub(crate) fn is_file(probe: &[u8]) -> bool {
 
 /// Returns whether the columns are those of [`DfiReader`].
 pub(crate) fn is_header(header: &Header) -> bool {
-    header.names == NAMES
+    header.names == DfiField::NAMES
 }
 
 /// The parts of a line.
@@ -125,7 +108,7 @@ impl<R: Read> DfiReader<R> {
             lines: Lines::new(BufReader::new(source), LINE_BYTES_MAX),
             name: name.to_owned(),
             header: Arc::new(Header {
-                names: NAMES.map(str::to_owned).to_vec(),
+                names: DfiField::NAMES.map(str::to_owned).to_vec(),
             }),
             waiting: None,
         }

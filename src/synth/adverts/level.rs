@@ -2,51 +2,31 @@
 
 use serde::Serialize;
 
-/// How much adverts differ from the truth and from one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum DistortionLevel {
-    /// Every portal copies what the seller wrote.
-    Clean,
-    /// Portals round areas, blur some positions and omit little.
-    Light,
-    /// Texts are truncated or rewritten, pictures recompressed, price changes late, and a second agency sells the same
-    /// asset.
-    Middle,
-    /// Half of all values are missing or wrong.
-    Heavy,
-    /// As on real portals: several agencies show one home on one portal at the same time, many adverts are thin,
-    /// positions are town centres, texts are mostly the agency's boilerplate, pictures cannot be compared, and flats of
-    /// one building or programme look alike.
-    Market,
-    /// A dense city whose adverts show only price, surface, rooms, bedrooms, district and energy class, drawn from
-    /// measurements of real adverts; no noise is added.
-    Thin,
+toise_base::named! {
+    /// How much adverts differ from the truth and from one another, mildest first; thin adverts last.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum DistortionLevel {
+        /// Every portal copies what the seller wrote.
+        Clean = "clean",
+        /// Portals round areas, blur some positions and omit little.
+        Light = "light",
+        /// Texts are truncated or rewritten, pictures recompressed, price changes late, and a second agency sells the
+        /// same asset.
+        Middle = "middle",
+        /// Half of all values are missing or wrong.
+        Heavy = "heavy",
+        /// As on real portals: several agencies show one home on one portal at the same time, many adverts are thin,
+        /// positions are town centres, texts are mostly the agency's boilerplate, pictures cannot be compared, and flats
+        /// of one building or programme look alike.
+        Market = "market",
+        /// A dense city whose adverts show only price, surface, rooms, bedrooms, district and energy class, drawn from
+        /// measurements of real adverts; no noise is added.
+        Thin = "thin",
+    }
 }
 
 impl DistortionLevel {
-    /// All levels, mildest first; thin adverts last.
-    pub const ALL: [DistortionLevel; 6] = [
-        DistortionLevel::Clean,
-        DistortionLevel::Light,
-        DistortionLevel::Middle,
-        DistortionLevel::Heavy,
-        DistortionLevel::Market,
-        DistortionLevel::Thin,
-    ];
-
-    /// Returns the name of the level on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DistortionLevel::Clean => "clean",
-            DistortionLevel::Light => "light",
-            DistortionLevel::Middle => "middle",
-            DistortionLevel::Heavy => "heavy",
-            DistortionLevel::Market => "market",
-            DistortionLevel::Thin => "thin",
-        }
-    }
-
     /// Returns the noise parameters of the level.
     pub const fn noise(self) -> Noise {
         match self {

@@ -119,7 +119,7 @@ pub fn dwelling(tokens: &[Token]) -> Option<&'static str> {
 fn first_of(tokens: &[Token], table: &[(&str, AssetClass)]) -> Option<&'static str> {
     tokens.iter().filter_map(Token::word).find_map(|word| {
         let known = table.iter().find(|(name, _)| *name == word);
-        known.map(|(_, class)| class.name())
+        known.map(|(_, class)| class.as_str())
     })
 }
 
@@ -137,7 +137,7 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
             tokens.iter().enumerate().find_map(|(place, token)| {
                 let word = token.word()?;
                 if is_room_count(word) {
-                    return Some(Some(AssetClass::Flat.name()));
+                    return Some(Some(AssetClass::Flat.as_str()));
                 }
                 let counts = place.checked_sub(1).map(|before| &tokens[before]);
                 if is_any(Some(token), &["pieces", "piece"]) && counts?.whole().is_some() {
@@ -145,7 +145,7 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
                 }
                 let known = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == word);
                 let known = known.filter(|_| !is_inside(&tokens[..place]));
-                known.map(|(_, class)| Some(class.name()))
+                known.map(|(_, class)| Some(class.as_str()))
             })?
         })
 }
@@ -179,7 +179,7 @@ fn leading_class(tokens: &[Token]) -> Option<&'static str> {
         _ => false,
     };
     let Some(dwelling) = tokens.iter().position(is_dwelling) else {
-        return Some(class.name());
+        return Some(class.as_str());
     };
     let mut before = tokens[..dwelling].iter().rev().skip_while(is_between);
     let joins = before.next().and_then(Token::word);
@@ -188,7 +188,7 @@ fn leading_class(tokens: &[Token]) -> Option<&'static str> {
         .iter()
         .filter_map(Token::word)
         .any(|word| word.starts_with("inclus") || word.starts_with("compris"));
-    (is_joined && !is_part).then(|| class.name())
+    (is_joined && !is_part).then(|| class.as_str())
 }
 
 /// Returns whether `loue` at a place says that a home on sale has a tenant, as in `Appartement loué`: a class of home or

@@ -220,12 +220,11 @@ fn alert_overview() -> Value {
     let properties = &mut schema["properties"];
     properties["matches"] = count("Number of items it matched");
     properties["waiting"] = count("Number of notifications that are not in a delivery yet");
-    let statuses = DeliveryStatus::ALL.map(DeliveryStatus::as_str);
-    let by_status =
-        statuses.map(|status| (status.to_owned(), count("Deliveries with this status")));
+    let by_status = DeliveryStatus::NAMES
+        .map(|status| (status.to_owned(), count("Deliveries with this status")));
     properties["deliveries"] = json!({
         "type": "object",
-        "required": statuses,
+        "required": DeliveryStatus::NAMES,
         "properties": Map::from_iter(by_status),
         "description": "Deliveries by status",
     });

@@ -46,31 +46,21 @@ const SPREAD_MIN: f64 = 0.2;
 /// Minimum identified pairs for taking the share that agrees from the store.
 const IDENTIFIED_MIN: u64 = 100;
 
-/// A field that is hidden from the comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum HiddenField {
-    /// The energy class.
-    Energy,
-    /// The storey.
-    Floor,
-    /// The name of the district, between adverts of one portal.
-    District,
+toise_base::named! {
+    /// A field that is hidden from the comparison.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum HiddenField {
+        /// The energy class.
+        Energy = "energy class",
+        /// The storey.
+        Floor = "floor",
+        /// The name of the district, between adverts of one portal.
+        District = "district",
+    }
 }
 
 impl HiddenField {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Energy, Self::Floor, Self::District];
-
-    /// Returns the field's name in printed tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Energy => "energy class",
-            Self::Floor => "floor",
-            Self::District => "district",
-        }
-    }
-
     /// Returns the share of pairs of one home that agree, for a store with too few identified pairs to measure it: that
     /// of the labelled pairs of `benches/adverts`.
     fn usual_agreement(self) -> f64 {
