@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::config::SettingArgs;
-use super::demo_alerts;
+use super::demo_alerts::{self, DAY_S, LOOPBACK};
 use super::demo_extras;
 use super::train::train_lake;
 use super::welcome::{SamplePlaces, serve_with_welcome};
@@ -30,14 +30,10 @@ const SALES: u64 = 200_000;
 const DIAGNOSTICS: u64 = 150_000;
 /// Adverts in the demo, of about 20,000 properties.
 const ADVERTS: u64 = 30_000;
-/// Host that may receive webhooks over plain HTTP.
-pub(super) const LOOPBACK: &str = "127.0.0.1";
 /// Divisor of these counts for a small demo.
 const SMALL: u64 = 100;
 /// Seed of the demo. Every demo of one day has the same data, except for the identifiers of adverts and properties.
 const SEED: u64 = 1;
-/// Seconds of a day.
-pub(super) const DAY_S: i64 = 86_400;
 
 /// Arguments of `demo`.
 #[derive(Args, Debug)]

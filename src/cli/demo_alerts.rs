@@ -13,7 +13,6 @@ use tokio::net::TcpListener;
 use warp::Filter;
 
 use super::accounts::named_or_default;
-use super::demo::{DAY_S, LOOPBACK};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::prices::Prices;
@@ -38,6 +37,10 @@ use toise_store::new_id::NewId;
 use toise_synth::adverts::{AdvertsRequest, MarketGenerator};
 use toise_telemetry::Metrics;
 
+/// Host that may receive webhooks over plain HTTP.
+pub(super) const LOOPBACK: &str = "127.0.0.1";
+/// Seconds of a day.
+pub(super) const DAY_S: i64 = 86_400;
 /// Days of matches before the end of the market.
 const DAYS: i64 = 30;
 /// Adverts of two years that the new ones are taken from; about one in 24 is new.
