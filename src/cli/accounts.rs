@@ -225,8 +225,7 @@ fn print_list(common: &Common, accounts: &[Account]) {
         println!("none; the first key creates one: toise keys create");
         return;
     }
-    let mut table = crate::table();
-    table.set_header(["account id", "name", "created"]);
+    let mut table = crate::table_of("account id|name|created");
     for account in accounts {
         table.add_row([
             account.account_id.to_string(),

@@ -257,17 +257,8 @@ fn print(common: &Common, deliveries: &[Delivery]) -> CommandResult {
         println!("none");
         return Ok(());
     }
-    let mut table = crate::table();
-    table.set_header([
-        "delivery",
-        "alert",
-        "created",
-        "items",
-        "status",
-        "attempts",
-        "last response",
-        "next attempt",
-    ]);
+    let mut table =
+        crate::table_of("delivery|alert|created|items|status|attempts|last response|next attempt");
     for delivery in deliveries {
         let answer = delivery
             .last_error

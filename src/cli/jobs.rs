@@ -54,10 +54,7 @@ pub fn run(common: &Common, arguments: &JobsArgs) -> CommandResult {
         println!("none");
         return Ok(());
     }
-    let mut table = crate::table();
-    table.set_header([
-        "created", "address", "kind", "status", "attempts", "next", "reason",
-    ]);
+    let mut table = crate::table_of("created|address|kind|status|attempts|next|reason");
     for job in found {
         let due = job.due_at.filter(|_| job.status == "waiting");
         table.add_row([

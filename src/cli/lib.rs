@@ -70,7 +70,7 @@ use result::{PARTIAL_FAILURE, PartialFailure};
 
 pub use common::Common;
 pub use result::CommandResult;
-pub use table_style::{FittedTable, table};
+pub use table_style::{FittedTable, table, table_of};
 
 /// Open engine for French property data.
 #[derive(Parser, Debug)]

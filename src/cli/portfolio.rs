@@ -175,8 +175,7 @@ fn list(common: &Common, portfolios: &[Portfolio]) {
         println!("none");
         return;
     }
-    let mut table = crate::table();
-    table.set_header(["name", "homes", "stored", "valued", "receiver"]);
+    let mut table = crate::table_of("name|homes|stored|valued|receiver");
     for portfolio in portfolios {
         table.add_row([
             portfolio.name.clone(),
@@ -232,16 +231,7 @@ fn show(
             changes.homes, changes.values, changes.value_before, changes.value
         );
     }
-    let mut table = crate::table();
-    table.set_header([
-        "key",
-        "value",
-        "interval",
-        "before",
-        "diagnostic",
-        "sale",
-        "last change",
-    ]);
+    let mut table = crate::table_of("key|value|interval|before|diagnostic|sale|last change");
     for home in &page.homes {
         table.add_row(cells(home));
     }

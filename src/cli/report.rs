@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use comfy_table::CellAlignment;
 
 use super::indicators::market_over;
 use super::result::Failure;
-use super::{CommandResult, Common, table};
+use super::{CommandResult, Common, table_of};
 use toise_base::clock::Clock;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::{Budget, Engine};
@@ -212,13 +211,8 @@ fn print(report: &HomeReport, language: Language) {
         estimate.confidence
     );
     if !report.comparables.is_empty() {
-        let mut rows = table();
-        rows.set_header(["sale", "distance", "surface", "price", "address"]);
-        for column in 1..4 {
-            if let Some(column) = rows.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
+        let mut rows = table_of("sale|distance|surface|price|address");
+        rows.align_right(1..4);
         for sale in &report.comparables {
             rows.add_row([
                 sale.date.to_string(),

@@ -158,16 +158,7 @@ fn print(common: &Common, found: &[ListingReport]) -> CommandResult {
         println!("none");
         return Ok(());
     }
-    let mut table = crate::table();
-    table.set_header([
-        "report",
-        "created",
-        "kind",
-        "item",
-        "reason",
-        "comment",
-        "resolution",
-    ]);
+    let mut table = crate::table_of("report|created|kind|item|reason|comment|resolution");
     for report in found {
         table.add_row([
             report.report_id.to_string(),

@@ -37,10 +37,7 @@ pub(super) fn list(
         return Ok(());
     }
     let names = account::list(store)?;
-    let mut table = crate::table();
-    table.set_header([
-        "alert", "account", "name", "listings", "state", "events", "receiver", "updated",
-    ]);
+    let mut table = crate::table_of("alert|account|name|listings|state|events|receiver|updated");
     for alert in &alerts {
         let owner = names.iter().find(|known| known.account_id == alert.account);
         table.add_row([
