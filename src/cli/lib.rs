@@ -57,6 +57,7 @@ mod table_style;
 mod tables;
 pub mod train;
 mod usage;
+mod values;
 mod webhook;
 mod welcome;
 #[cfg(feature = "cluster")]

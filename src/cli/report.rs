@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::indicators::market_over;
 use super::result::Failure;
+use super::values::{characteristic, position};
 use super::{CommandResult, Common, table_of};
 use toise_base::clock::Clock;
 use toise_engine::cancellation::Interrupt;
@@ -83,19 +84,6 @@ enum Output {
     Pdf,
     Html,
     Json,
-}
-
-fn position(text: &str) -> Result<(f64, f64), String> {
-    let read = |text: &str| text.trim().parse::<f64>().ok();
-    let parts = text.split_once(',');
-    let position = parts.and_then(|(lat, lon)| Some((read(lat)?, read(lon)?)));
-    position.ok_or_else(|| "expected LAT,LON, such as 44.5176,3.5013".into())
-}
-
-fn characteristic(text: &str) -> Result<(String, String), String> {
-    let parts = text.split_once('=');
-    let parts = parts.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
-    parts.ok_or_else(|| "expected COLUMN=VALUE, such as has_lift=yes".into())
 }
 
 impl ReportArgs {

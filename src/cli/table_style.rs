@@ -5,7 +5,10 @@ use std::fmt;
 use std::ops::{Deref, DerefMut, RangeBounds};
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+use comfy_table::{CellAlignment, ContentArrangement, Row, Table, TableComponent};
+use serde::Serialize;
+
+use super::{CommandResult, Common};
 
 /// Characters that a column of a wrapped table has at least, with the space around it.
 const COLUMN_CHARS_MIN: usize = 10;
@@ -65,6 +68,26 @@ pub fn table_of(columns: &str) -> FittedTable {
     let mut table = table();
     table.set_header(columns.split('|'));
     table
+}
+
+/// Prints a list: as JSON the answers, and otherwise a table of the columns, or the text `none` if the list is empty.
+pub(crate) fn print_list<R: Into<Row>>(
+    common: &Common,
+    answers: &[impl Serialize],
+    none: &str,
+    columns: &str,
+    rows: impl Iterator<Item = R>,
+) -> CommandResult {
+    if common.json {
+        println!("{}", serde_json::to_string(answers)?);
+    } else if answers.is_empty() {
+        println!("{none}");
+    } else {
+        let mut table = table_of(columns);
+        table.add_rows(rows);
+        println!("{table}");
+    }
+    Ok(())
 }
 
 /// Formats a table for a terminal of so many characters.
