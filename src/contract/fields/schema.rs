@@ -34,8 +34,8 @@ pub fn closed(properties: Value, required: &[&str]) -> Value {
     schema
 }
 
-/// Returns the schema of an object with these properties, and maybe others. All are required, except those whose key ends
-/// in `?`, which is not part of their name.
+/// Returns the schema of an object with these properties, and maybe others. All are required, except those whose key
+/// ends in `?`, which is not part of their name.
 pub fn record(properties: Value) -> Value {
     record_about("", properties)
 }

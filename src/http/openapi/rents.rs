@@ -23,8 +23,8 @@ fn estimate() -> Value {
         "rentPerArea": number("Monthly rent, EUR per m2"),
         "rentRange": record_about("Range that contains four rents in five",
             json!({"lower": count("Lower end, EUR"), "upper": count("Upper end, EUR")})),
-        "grossYield?": record_about("The rent of a year over the price of the home; absent if the request has no `price` \
-            and no model values the home", json!({
+        "grossYield?": record_about("The rent of a year over the price of the home; absent if the request has no \
+            `price` and no model values the home", json!({
             "percent": number("Percent of the price"),
             "lower": number("With the lower end of the rent"),
             "upper": number("With the upper end of the rent"),

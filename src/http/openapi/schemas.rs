@@ -67,13 +67,13 @@ pub(super) fn history() -> Value {
         "buildings?": {"type": "array", "items": building,
             "description": "The building, or those on the parcel, as the register of buildings has them; absent \
                 if it was not imported or has none"},
-        "properties?": record_about("Properties whose adverts name an address of the place, the first seen first; absent if \
-            there are none", json!({
+        "properties?": record_about("Properties whose adverts name an address of the place, the first seen first; \
+            absent if there are none", json!({
             "items": {"type": "array", "items": reference("LiteProperty"), "description": "At most 20 of them"},
             "count": {"type": "integer", "minimum": 1, "description": "Number of all of them"},
         })),
-        "formerParcels?": ids("Parcels that it was made from, directly or not, by the documents of filiation; absent if \
-            there are none"),
+        "formerParcels?": ids("Parcels that it was made from, directly or not, by the documents of filiation; absent \
+            if there are none"),
         "laterParcels?": ids("Parcels that were made from it, directly or not; absent if there are none"),
         "events": {"type": "array", "items": event, "description": "Oldest event first; those without a date last"},
         "total": count("Number of events on all pages"),
