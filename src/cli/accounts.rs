@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::result::Failure;
+use super::table_style::print_list;
 use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
@@ -96,7 +97,7 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
         AccountsAction::List => {
             let accounts = account::list(&store)?.into_iter();
             let accounts: Vec<Account> = accounts.map(|one| one.at(clock.now())).collect();
-            print_list(common, &accounts);
+            print_all(common, &accounts)?;
         }
         AccountsAction::Show { account } => {
             let act = act_on(&store, "accounts show", account);
@@ -215,26 +216,18 @@ fn print_new(common: &Common, account: &Account, secret: &SigningSecret) {
     print_whole(common, account, &[signing]);
 }
 
-fn print_list(common: &Common, accounts: &[Account]) {
-    if common.json {
-        let answers = accounts.iter().map(|account| account_answer(account, None));
-        println!("{}", Value::from(answers.collect::<Vec<_>>()));
-        return;
-    }
-    if accounts.is_empty() {
-        println!("none; the first key creates one: toise keys create");
-        return;
-    }
-    let mut table = crate::table();
-    table.set_header(["account id", "name", "created"]);
-    for account in accounts {
-        table.add_row([
+fn print_all(common: &Common, accounts: &[Account]) -> CommandResult {
+    let answers = accounts.iter().map(|account| account_answer(account, None));
+    let answers: Vec<Value> = answers.collect();
+    let rows = accounts.iter().map(|account| {
+        [
             account.account_id.to_string(),
             account.name.clone(),
             account.created_at.date_naive().to_string(),
-        ]);
-    }
-    println!("{table}");
+        ]
+    });
+    let none = "none; the first key creates one: toise keys create";
+    print_list(common, &answers, none, "account id|name|created", rows)
 }
 
 fn print_whole(common: &Common, account: &Account, signing: &[ActiveSecret]) {

@@ -6,6 +6,8 @@ mod show;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
+use super::table_style::print_list;
+use super::values::{id, moment};
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited, audited_with_subject};
 use toise_alerts::deliveries::{self, PageParams};
@@ -13,7 +15,7 @@ use toise_alerts::delivery::{Delivery, DeliveryStatus};
 use toise_alerts::replay::{self, ITEMS_MAX, ReplayWindow, replay};
 use toise_alerts::request::queries::TAKE_MAX;
 use toise_base::clock::Clock;
-use toise_contract::dates::{DATE_RULE, DateOrInstant};
+use toise_contract::dates::DateOrInstant;
 use toise_contract::listings::codes::FlxId;
 use toise_store::Store;
 use toise_store::new_id::NewId;
@@ -115,14 +117,6 @@ impl PageArgs {
             take: self.take.min(TAKE_MAX),
         }
     }
-}
-
-fn id(text: &str) -> Result<FlxId, String> {
-    FlxId::parse(text).ok_or_else(|| "expected a UUID".into())
-}
-
-fn moment(text: &str) -> Result<DateOrInstant, String> {
-    DateOrInstant::parse(text).ok_or_else(|| DATE_RULE.into())
 }
 
 /// Runs `alerts`.
@@ -249,32 +243,13 @@ fn status_of(status: StatusArg) -> DeliveryStatus {
 }
 
 fn print(common: &Common, deliveries: &[Delivery]) -> CommandResult {
-    if common.json {
-        println!("{}", serde_json::to_string(deliveries)?);
-        return Ok(());
-    }
-    if deliveries.is_empty() {
-        println!("none");
-        return Ok(());
-    }
-    let mut table = crate::table();
-    table.set_header([
-        "delivery",
-        "alert",
-        "created",
-        "items",
-        "status",
-        "attempts",
-        "last response",
-        "next attempt",
-    ]);
-    for delivery in deliveries {
+    let rows = deliveries.iter().map(|delivery| {
         let answer = delivery
             .last_error
             .clone()
             .or(delivery.last_status.map(|status| status.to_string()));
         let next = delivery.next_attempt_at.map(|at| at.to_string());
-        table.add_row([
+        [
             delivery.delivery_id.to_string(),
             delivery.alert_id.to_string(),
             delivery.created_at.to_string(),
@@ -283,8 +258,8 @@ fn print(common: &Common, deliveries: &[Delivery]) -> CommandResult {
             delivery.attempts.to_string(),
             answer.unwrap_or_default(),
             next.unwrap_or_default(),
-        ]);
-    }
-    println!("{table}");
-    Ok(())
+        ]
+    });
+    let columns = "delivery|alert|created|items|status|attempts|last response|next attempt";
+    print_list(common, deliveries, "none", columns, rows)
 }

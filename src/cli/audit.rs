@@ -1,7 +1,6 @@
 //! `toise audit`: shows the log of administrative acts, and verifies that nothing in it was changed or removed.
 
 use clap::Args;
-use comfy_table::CellAlignment;
 use serde_json::{Value, json};
 
 use super::{CommandResult, Common};
@@ -61,10 +60,7 @@ pub fn run(common: &Common, arguments: &AuditArgs) -> CommandResult {
 }
 
 fn print(entries: &[AuditEntry]) {
-    let mut table = crate::table();
-    table.set_header([
-        "entry", "at", "actor", "from", "action", "subject", "outcome",
-    ]);
+    let mut table = crate::table_of("entry|at|actor|from|action|subject|outcome");
     for entry in entries {
         let act = &entry.act;
         table.add_row([
@@ -77,8 +73,6 @@ fn print(entries: &[AuditEntry]) {
             act.outcome.clone(),
         ]);
     }
-    if let Some(column) = table.column_mut(0) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    table.align_right(0..=0);
     println!("{table}");
 }

@@ -2,7 +2,6 @@
 //! verifies them against checksums.
 
 use clap::Args;
-use comfy_table::CellAlignment;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
@@ -197,16 +196,7 @@ fn print_merges(merges: &MergeCounts) {
 }
 
 fn print(tables: &[TableCheck]) {
-    let mut shown = crate::table();
-    shown.set_header([
-        "table",
-        "published",
-        "rows",
-        "files",
-        "runs",
-        "read",
-        "state",
-    ]);
+    let mut shown = crate::table_of("table|published|rows|files|runs|read|state");
     for table in tables {
         shown.add_row([
             table.table.to_owned(),
@@ -218,9 +208,7 @@ fn print(tables: &[TableCheck]) {
             state(table),
         ]);
     }
-    for column in shown.column_iter_mut().skip(2).take(4) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    shown.align_right(2..6);
     println!("{shown}");
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use clap::Args;
-use comfy_table::CellAlignment;
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use serde::Serialize;
 use serde_json::json;
@@ -237,16 +236,7 @@ fn report(common: &Common, tables: &[CompactionResult]) {
 }
 
 fn print(tables: &[CompactionResult]) {
-    let mut shown = crate::table();
-    shown.set_header([
-        "table",
-        "rows",
-        "compacted",
-        "runs",
-        "files",
-        "bytes",
-        "seconds",
-    ]);
+    let mut shown = crate::table_of("table|rows|compacted|runs|files|bytes|seconds");
     for table in tables {
         let change = |before: String, after: String| match table.rows_written + table.folded {
             0 => after,
@@ -266,8 +256,6 @@ fn print(tables: &[CompactionResult]) {
             format!("{:.1}", table.seconds),
         ]);
     }
-    for column in shown.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    shown.align_right(1..);
     println!("{shown}");
 }

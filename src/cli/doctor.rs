@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use comfy_table::CellAlignment;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::{CommandResult, Common};
@@ -51,14 +50,11 @@ fn print_contents(examined: &Examination, now: DateTime<Utc>) {
     if examined.is_replica {
         println!("This is a replica: its data comes from the folder that it follows.");
     }
-    let mut shown = crate::table();
-    shown.set_header(["table", "holds", "rows", "size", "changed", "edition"]);
+    let mut shown = crate::table_of("table|holds|rows|size|changed|edition");
     for table in &examined.tables {
         shown.add_row(row(table, now));
     }
-    for column in shown.column_iter_mut().skip(2).take(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    shown.align_right(2..4);
     println!("{shown}");
     let index = &examined.addresses;
     if index.departments > 0 {

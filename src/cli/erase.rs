@@ -1,7 +1,6 @@
 //! `toise erase`: removes the contacts of a person from everything that is stored. Works while a server is running.
 
 use clap::Args;
-use comfy_table::CellAlignment;
 
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited_with_subject};
@@ -81,8 +80,7 @@ pub fn run(common: &Common, arguments: &EraseArgs) -> CommandResult {
 }
 
 fn print(report: &ErasureReport) {
-    let mut table = crate::table();
-    table.set_header(["place", "found", "removed"]);
+    let mut table = crate::table_of("place|found|removed");
     for place in &report.places {
         table.add_row([
             place.place.as_str().to_owned(),
@@ -90,9 +88,7 @@ fn print(report: &ErasureReport) {
             place.removed.to_string(),
         ]);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    table.align_right(1..);
     println!("{table}");
     if report.damaged > 0 {
         println!(

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::common::{CsvArgs, MissingArgs};
-use super::matching::rename;
 use super::result::require_results;
+use super::values::rename;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;

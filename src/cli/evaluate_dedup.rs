@@ -1,7 +1,6 @@
 //! `toise evaluate dedup`: measures the merges of a data folder's own adverts, which have no labels.
 
 use clap::Args;
-use comfy_table::CellAlignment;
 use serde::Serialize;
 
 use crate::explain::short;
@@ -67,14 +66,12 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
 
 fn print(report: &StoreReport) {
     let counts = &report.counts;
-    let mut table = crate::table();
-    table.set_header(["adverts of a property", "properties"]);
+    let mut table = crate::table_of("adverts of a property|properties");
     for (size, properties) in SIZES.into_iter().zip(counts.properties_by_size) {
         table.add_row([size.to_owned(), properties.to_string()]);
     }
     println!("{table}");
-    let mut table = crate::table();
-    table.set_header(["merged pairs that contradict each other in", "pairs", "%"]);
+    let mut table = crate::table_of("merged pairs that contradict each other in|pairs|%");
     let percent = |pairs: u64| {
         format!(
             "{:.2}",
@@ -125,8 +122,7 @@ fn print(report: &StoreReport) {
 }
 
 fn print_calibration(field: &FieldCalibration) {
-    let mut table = crate::table();
-    table.set_header(["probability from", "pairs", "expected %", "right %", "±"]);
+    let mut table = crate::table_of("probability from|pairs|expected %|right %|±");
     for bin in &field.bins {
         table.add_row([
             format!("{}", bin.from),
@@ -136,9 +132,7 @@ fn print_calibration(field: &FieldCalibration) {
             format!("{:.1}", 100.0 * bin.error),
         ]);
     }
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    table.align_right(2..);
     println!(
         "Checked by the {}, which the comparison did not see: {:.0} % of two homes agree in it, {:.0} % of one{}.\n{table}",
         field.field.as_str(),

@@ -1,10 +1,9 @@
 //! `toise evaluate rent`: measures estimated rents on homes that the model does not know.
 
 use clap::Args;
-use comfy_table::CellAlignment;
 
 use super::rent::open;
-use super::{CommandResult, Common, table};
+use super::{CommandResult, Common, table_of};
 use toise_engine::cancellation::Interrupt;
 use toise_market::rents::evaluation::{RentReport, evaluate};
 use toise_market::rents::interval::ERRORS_MIN;
@@ -42,20 +41,9 @@ pub fn run(common: &Common, _: &EvaluateRentArgs) -> CommandResult {
 }
 
 fn print(report: &RentReport) {
-    let mut rows = table();
-    rows.set_header([
-        "homes to rent",
-        "number",
-        "error %",
-        "bias %",
-        "within 20 %",
-        "held %",
-        "width %",
-        "map error %",
-    ]);
-    for column in rows.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let mut rows =
+        table_of("homes to rent|number|error %|bias %|within 20 %|held %|width %|map error %");
+    rows.align_right(1..);
     let shown = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));
     for group in &report.groups {
         rows.add_row([

@@ -112,8 +112,7 @@ fn print(explanation: &Explanation) {
         );
     }
     let comparison = &explanation.comparison;
-    let mut table = crate::table();
-    table.set_header(["field", "found", "bits", "of which rarity"]);
+    let mut table = crate::table_of("field|found|bits|of which rarity");
     for evidence in comparison.evidence.iter() {
         let bits = format!("{:+.1}", evidence.bits);
         let rarity = evidence.rarity_bits.map(|bits| format!("{bits:+.1}"));

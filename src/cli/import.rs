@@ -13,7 +13,7 @@ use indicatif::{HumanBytes, HumanCount};
 use super::common::MissingArgs;
 use super::layers::{self, LAYER_HELP, LayerArgs};
 use super::rent::{self, ImportRentsArgs};
-use super::result::{listed, no_rows};
+use super::result::{listed, no_rows, show_report};
 use super::sources::{AddressesPlaceArgs, DiagnosticsPlaceArgs, SalesPlaceArgs};
 use super::{CommandResult, Common};
 use toise_app::{contours, importing};
@@ -219,39 +219,29 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
     match &arguments.dataset {
         ImportDataset::Dvf(arguments) => {
             let shared = &arguments.shared;
-            let fetched = if arguments.files.is_empty() {
-                fetch_dvf(common, arguments, &clock, progress)?
-            } else {
-                local(Dataset::Dvf, &arguments.files)?
-            };
+            let fetched = fetched(Dataset::Dvf, &arguments.files, shared, || {
+                fetch_dvf(common, arguments, &clock, progress)
+            })?;
             let options = ImportOptions {
-                departments: shared.departments.clone(),
                 years: arguments.years.clone(),
                 edition: arguments.edition.clone(),
                 iris: contours::open_or_keep(&common.data, arguments.iris.as_deref())?,
                 geocoder: LazyGeocoder::new(common.data.clone()),
-                progress,
-                clock,
-                ..ImportOptions::default()
+                ..options(shared, progress, clock)
             };
             let report = import(common, Dataset::Dvf, &fetched, &options, shared)?;
             verdict(&arguments.files, &report)
         }
         ImportDataset::Dpe(arguments) => {
             let shared = &arguments.shared;
-            let fetched = if arguments.files.is_empty() {
-                fetch_dpe(common, arguments, &clock, progress)?
-            } else {
-                local(Dataset::Dpe, &arguments.files)?
-            };
+            let fetched = fetched(Dataset::Dpe, &arguments.files, shared, || {
+                fetch_dpe(common, arguments, &clock, progress)
+            })?;
             let options = ImportOptions {
-                departments: shared.departments.clone(),
                 since: arguments.since.as_deref().and_then(cell::day),
                 allow_partial: arguments.allow_partial,
                 geocoder: LazyGeocoder::new(common.data.clone()),
-                progress,
-                clock,
-                ..ImportOptions::default()
+                ..options(shared, progress, clock)
             };
             let report = import(common, Dataset::Dpe, &fetched, &options, shared)?;
             verdict(&arguments.files, &report)
@@ -277,11 +267,8 @@ fn import_local(
     progress: Progress,
 ) -> CommandResult {
     let options = ImportOptions {
-        departments: arguments.shared.departments.clone(),
         edition: arguments.edition.clone(),
-        progress,
-        clock,
-        ..ImportOptions::default()
+        ..options(&arguments.shared, progress, clock)
     };
     let fetched = local(table, &arguments.files)?;
     let report = import(common, table, &fetched, &options, &arguments.shared)?;
@@ -296,20 +283,14 @@ fn import_ban(
     progress: Progress,
 ) -> CommandResult {
     let shared = &arguments.shared;
-    let fetched = if arguments.files.is_empty() {
-        require_departments(shared)?;
+    let fetched = fetched(ImportTable::Ban, &arguments.files, shared, || {
         download(common, progress, &clock, async |downloads| {
             addresses::fetch(downloads, &arguments.place.ban_base, &shared.departments).await
-        })?
-    } else {
-        local(ImportTable::Ban, &arguments.files)?
-    };
+        })
+    })?;
     let options = ImportOptions {
-        departments: shared.departments.clone(),
         edition: arguments.edition.clone(),
-        progress,
-        clock,
-        ..ImportOptions::default()
+        ..options(shared, progress, clock)
     };
     let report = import(common, ImportTable::Ban, &fetched, &options, shared)?;
     verdict(&arguments.files, &report)?;
@@ -367,7 +348,6 @@ fn fetch_dvf(
     progress: Progress,
 ) -> Result<FetchedSources, BoxedError> {
     let shared = &arguments.shared;
-    require_departments(shared)?;
     let this_year = clock.now().year();
     let years = arguments.years.clone().unwrap_or(this_year - 5..=this_year);
     let places = arguments.places.places();
@@ -384,7 +364,6 @@ fn fetch_dpe(
     progress: Progress,
 ) -> Result<FetchedSources, BoxedError> {
     let shared = &arguments.shared;
-    require_departments(shared)?;
     download(common, progress, clock, async |downloads| {
         let since = arguments.since.clone();
         let since = since.map_or(Since::Beginning, Since::Established);
@@ -393,14 +372,33 @@ fn fetch_dpe(
     })
 }
 
-fn require_departments(shared: &SharedArgs) -> CommandResult {
+/// Returns the options that every import has.
+fn options(shared: &SharedArgs, progress: Progress, clock: Clock) -> ImportOptions {
+    ImportOptions {
+        departments: shared.departments.clone(),
+        progress,
+        clock,
+        ..ImportOptions::default()
+    }
+}
+
+/// Returns the named files, or what `fetch` downloads for the named departments if there are none.
+fn fetched(
+    table: impl Into<ImportTable>,
+    files: &[PathBuf],
+    shared: &SharedArgs,
+    fetch: impl FnOnce() -> Result<FetchedSources, BoxedError>,
+) -> Result<FetchedSources, BoxedError> {
+    if !files.is_empty() {
+        return local(table, files);
+    }
     if shared.departments.is_empty() {
         return Err(
             "name files to import, or departments to fetch from the official source: --departments 48"
                 .into(),
         );
     }
-    Ok(())
+    fetch()
 }
 
 fn local(table: impl Into<ImportTable>, files: &[PathBuf]) -> Result<FetchedSources, BoxedError> {
@@ -442,15 +440,8 @@ fn import(
     let settings = common.configuration(Vec::new())?.config.lake;
     let kept = settings.keep_versions;
     let (report, path) = importing::import(&common.data, kept, table, fetched, options)?;
-    if let Some(copy) = &shared.report {
-        std::fs::copy(&path, copy)?;
-    }
-    if common.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{}", report.to_text());
-        println!("report: {}", path.display());
-    }
+    let shown = (&report, report.to_text());
+    show_report(common, shown, &path, shared.report.as_deref())?;
     Ok(report)
 }
 

@@ -26,7 +26,7 @@ use indicatif::ProgressBar;
 use serde_json::Value;
 
 use super::common::MissingArgs;
-use super::result::{listed, no_rows};
+use super::result::{listed, no_rows, show_report};
 use super::{CommandResult, Common};
 use convert::{ConvertedBatch, RowConverter, RowShape};
 use delimited::CsvDialect;
@@ -181,15 +181,8 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     report.merges(listings.merge_counts_since(counter)?, before);
     report.seconds = started.elapsed().as_secs_f64();
     let path = report.write(&common.data, &listings.erased_contacts()?.contacts)?;
-    if let Some(copy) = &arguments.report {
-        std::fs::copy(&path, copy)?;
-    }
-    if common.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{}", report.to_text());
-        println!("report: {}", path.display());
-    }
+    let shown = (&report, report.to_text());
+    show_report(common, shown, &path, arguments.report.as_deref())?;
     verdict(&report, arguments)
 }
 

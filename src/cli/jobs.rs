@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use super::table_style::print_list;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_collect::jobs;
@@ -43,30 +44,18 @@ pub fn run(common: &Common, arguments: &JobsArgs) -> CommandResult {
     let now_ms = Clock::system().now().timestamp_millis();
     let status = arguments.status.map(JobStatus::as_str);
     let found = store.read(|connection| jobs::list(connection, status, now_ms, arguments.take))?;
-    if common.json {
-        println!("{}", serde_json::to_string(&found)?);
-        return Ok(());
-    }
-    if found.is_empty() {
-        println!("none");
-        return Ok(());
-    }
-    let mut table = crate::table();
-    table.set_header([
-        "created", "address", "kind", "status", "attempts", "next", "reason",
-    ]);
-    for job in found {
+    let rows = found.iter().map(|job| {
         let due = job.due_at.filter(|_| job.status == "waiting");
-        table.add_row([
+        [
             job.created_at.to_string(),
-            job.url,
-            job.kind,
-            job.status,
+            job.url.clone(),
+            job.kind.clone(),
+            job.status.clone(),
             job.attempts.to_string(),
             due.map(|at| at.to_string()).unwrap_or_default(),
-            job.reason.unwrap_or_default(),
-        ]);
-    }
-    println!("{table}");
-    Ok(())
+            job.reason.clone().unwrap_or_default(),
+        ]
+    });
+    let columns = "created|address|kind|status|attempts|next|reason";
+    print_list(common, &found, "none", columns, rows)
 }

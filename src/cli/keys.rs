@@ -462,22 +462,9 @@ fn print_table(records: &[KeyRecord], clock: &Clock) {
         println!("none; create one: toise keys create");
         return;
     }
-    let mut table = crate::table();
-    table.set_header([
-        "key id",
-        "begins",
-        "account",
-        "name",
-        "kind",
-        "grants",
-        "rate/s",
-        "quota/month",
-        "estimates",
-        "created",
-        "last used",
-        "expires",
-        "state",
-    ]);
+    let mut table = crate::table_of(
+        "key id|begins|account|name|kind|grants|rate/s|quota/month|estimates|created|last used|expires|state",
+    );
     for record in records {
         let state = if record.revoked_at.is_some() {
             "revoked"

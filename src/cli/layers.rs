@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use comfy_table::CellAlignment;
 use indicatif::HumanCount;
 use serde_json::json;
 
 use super::common::MissingArgs;
-use super::{CommandResult, Common, table};
+use super::{CommandResult, Common, table_of};
 use toise_base::clock::Clock;
 use toise_layers::folder;
 use toise_layers::import::{ImportOptions, InvalidFeatures, import as import_layer};
@@ -150,10 +149,7 @@ fn list(common: &Common) -> CommandResult {
         println!("no layers; to import one: toise import layer NAME FILE");
         return Ok(());
     }
-    let mut shown = table();
-    shown.set_header([
-        "layer", "features", "types", "imported", "licence", "source",
-    ]);
+    let mut shown = table_of("layer|features|types|imported|licence|source");
     for layer in &layers {
         shown.add_row([
             layer.name.to_string(),
@@ -164,9 +160,7 @@ fn list(common: &Common) -> CommandResult {
             layer.provenance.name.clone(),
         ]);
     }
-    if let Some(column) = shown.column_mut(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    shown.align_right(1..=1);
     println!("{shown}");
     Ok(())
 }

@@ -57,6 +57,7 @@ mod table_style;
 mod tables;
 pub mod train;
 mod usage;
+mod values;
 mod webhook;
 mod welcome;
 #[cfg(feature = "cluster")]
@@ -70,7 +71,7 @@ use result::{PARTIAL_FAILURE, PartialFailure};
 
 pub use common::Common;
 pub use result::CommandResult;
-pub use table_style::{FittedTable, table};
+pub use table_style::{FittedTable, table, table_of};
 
 /// Open engine for French property data.
 #[derive(Parser, Debug)]

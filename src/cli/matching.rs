@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::common::{CsvArgs, MissingArgs};
 use super::result::require_results;
+use super::values::rename;
 use super::{CommandResult, Common};
 use toise_base::progress::Progress;
 use toise_geocode::resolve::LazyGeocoder;
@@ -79,14 +80,6 @@ impl From<MatchTable> for Dataset {
             MatchTable::Dvf => Dataset::Dvf,
         }
     }
-}
-
-/// Parses `OURS=THEIRS`.
-pub(super) fn rename(argument: &str) -> Result<(String, String), String> {
-    argument
-        .split_once('=')
-        .map(|(field, column)| (column.trim().to_owned(), field.trim().to_owned()))
-        .ok_or_else(|| "expected FIELD=COLUMN".to_owned())
 }
 
 /// Runs `match`.

@@ -130,8 +130,7 @@ fn list(common: &Common, portals: &Portals) -> CommandResult {
         println!("{}", Value::Array(all));
         return Ok(());
     }
-    let mut table = crate::table();
-    table.set_header(["portal", "hosts", "rules"]);
+    let mut table = crate::table_of("portal|hosts|rules");
     for portal in portals.all() {
         table.add_row([
             portal.name.clone(),
@@ -161,8 +160,7 @@ fn show(common: &Common, url: &str, portal: Option<String>, extraction: &Extract
         );
         return;
     }
-    let mut table = crate::table();
-    table.set_header(["field", "found in", "value"]);
+    let mut table = crate::table_of("field|found in|value");
     for (path, found) in extraction.findings.iter() {
         table.add_row([
             path.to_owned(),

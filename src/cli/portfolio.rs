@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 
 use super::accounts::named_or_default;
 use super::result::Failure;
+use super::table_style::print_list;
+use super::values::moment;
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_base::clock::Clock;
-use toise_contract::dates::{DATE_RULE, DateOrInstant};
+use toise_contract::dates::DateOrInstant;
 use toise_net::egress::EgressGuard;
 use toise_portfolios::page::{PageRequest, SIZE_DEFAULT, SIZE_MAX};
 use toise_portfolios::{
@@ -79,10 +81,6 @@ enum PortfolioAction {
     },
 }
 
-fn moment(text: &str) -> Result<DateOrInstant, String> {
-    DateOrInstant::parse(text).ok_or_else(|| DATE_RULE.into())
-}
-
 /// Runs `portfolio`.
 pub fn run(common: &Common, arguments: &PortfolioArgs) -> CommandResult {
     let store = Store::open(&common.data)?;
@@ -124,7 +122,7 @@ pub fn run(common: &Common, arguments: &PortfolioArgs) -> CommandResult {
             };
             show(common, &portfolios, (account, name), request)?;
         }
-        PortfolioAction::List => list(common, &portfolios.list(account)?),
+        PortfolioAction::List => list(common, &portfolios.list(account)?)?,
         PortfolioAction::Delete { name } => {
             portfolios
                 .delete(account, name)
@@ -163,22 +161,10 @@ fn print_stored(common: &Common, stored: &StoredPortfolio) {
     }
 }
 
-fn list(common: &Common, portfolios: &[Portfolio]) {
-    if common.json {
-        println!(
-            "{}",
-            portfolios.iter().map(Portfolio::answer).collect::<Value>()
-        );
-        return;
-    }
-    if portfolios.is_empty() {
-        println!("none");
-        return;
-    }
-    let mut table = crate::table();
-    table.set_header(["name", "homes", "stored", "valued", "receiver"]);
-    for portfolio in portfolios {
-        table.add_row([
+fn list(common: &Common, portfolios: &[Portfolio]) -> CommandResult {
+    let answers: Vec<Value> = portfolios.iter().map(Portfolio::answer).collect();
+    let rows = portfolios.iter().map(|portfolio| {
+        [
             portfolio.name.clone(),
             portfolio.homes.to_string(),
             portfolio.updated_at.format("%F %R").to_string(),
@@ -186,9 +172,10 @@ fn list(common: &Common, portfolios: &[Portfolio]) {
                 .valued_at
                 .map_or_else(|| "waiting".into(), |at| at.format("%F %R").to_string()),
             portfolio.options.webhook_url.clone().unwrap_or_default(),
-        ]);
-    }
-    println!("{table}");
+        ]
+    });
+    let columns = "name|homes|stored|valued|receiver";
+    print_list(common, &answers, "none", columns, rows)
 }
 
 fn show(
@@ -232,16 +219,7 @@ fn show(
             changes.homes, changes.values, changes.value_before, changes.value
         );
     }
-    let mut table = crate::table();
-    table.set_header([
-        "key",
-        "value",
-        "interval",
-        "before",
-        "diagnostic",
-        "sale",
-        "last change",
-    ]);
+    let mut table = crate::table_of("key|value|interval|before|diagnostic|sale|last change");
     for home in &page.homes {
         table.add_row(cells(home));
     }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::explain::short;
 use super::result::Failure;
+use super::values::id;
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited_with_subject};
 use toise_base::clock::Clock;
@@ -80,10 +81,6 @@ enum PropertiesAction {
         #[arg(required = true, value_parser = id)]
         adverts: Vec<FlxId>,
     },
-}
-
-fn id(text: &str) -> Result<FlxId, String> {
-    FlxId::parse(text).ok_or_else(|| "expected a UUID".into())
 }
 
 /// Runs `properties`.

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use clap::Args;
-use comfy_table::CellAlignment;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
@@ -170,8 +169,7 @@ fn verdict(failures: &[String], has_only_failures: bool) -> CommandResult {
 
 /// Formats what the sources have.
 pub(super) fn plan_table(plan: &Plan) -> FittedTable {
-    let mut table = crate::table();
-    table.set_header(["source", "held", "available", "new", "download", "action"]);
+    let mut table = crate::table_of("source|held|available|new|download|action");
     for source in &plan.sources {
         let unit = if source.table == "dpe" {
             "rows"
@@ -195,11 +193,7 @@ pub(super) fn plan_table(plan: &Plan) -> FittedTable {
             action(source.action()).to_owned(),
         ]);
     }
-    for column in [3, 4] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    table.align_right(3..=4);
     table
 }
 

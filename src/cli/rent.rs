@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::common::MissingArgs;
 use super::indicators::rents_over;
+use super::values::position;
 use super::{CommandResult, Common, table};
 use toise_base::clock::Clock;
 use toise_contract::listings::filters::ListingKind;
@@ -130,7 +131,7 @@ pub struct RentArgs {
     /// Position: latitude and longitude
     #[arg(long, value_name = "LAT,LON", value_parser = position, allow_hyphen_values = true,
         required_unless_present = "address", conflicts_with = "address")]
-    at: Option<[f64; 2]>,
+    at: Option<(f64, f64)>,
     /// Address in one line, or postal code and commune
     #[arg(long, value_name = "TEXT")]
     address: Option<String>,
@@ -157,13 +158,6 @@ enum ClassArg {
     House,
 }
 
-/// Parses `LAT,LON`.
-fn position(text: &str) -> Result<[f64; 2], String> {
-    let numbers: Result<Vec<f64>, _> = text.split(',').map(|part| part.trim().parse()).collect();
-    let numbers = numbers.ok().and_then(|numbers| numbers.try_into().ok());
-    numbers.ok_or_else(|| "expected LAT,LON, such as 48.8566,2.3522".into())
-}
-
 impl RentArgs {
     /// Returns the body of the same request over HTTP, so that one parser reads both.
     fn body(&self) -> Value {
@@ -185,7 +179,7 @@ impl RentArgs {
             habitation.insert("features".into(), json!({"furniture": furniture}));
         }
         let location = match (self.at, &self.address) {
-            (Some([lat, lon]), _) => json!({"locationCoordinate": {"location": [lon, lat]}}),
+            (Some((lat, lon)), _) => json!({"locationCoordinate": {"location": [lon, lat]}}),
             (None, address) => json!({"address": address}),
         };
         let mut body = json!({"location": location, "type": class, "habitation": habitation});

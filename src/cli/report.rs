@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use comfy_table::CellAlignment;
 
 use super::indicators::market_over;
 use super::result::Failure;
-use super::{CommandResult, Common, table};
+use super::values::{characteristic, position};
+use super::{CommandResult, Common, table_of};
 use toise_base::clock::Clock;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::{Budget, Engine};
@@ -84,19 +84,6 @@ enum Output {
     Pdf,
     Html,
     Json,
-}
-
-fn position(text: &str) -> Result<(f64, f64), String> {
-    let read = |text: &str| text.trim().parse::<f64>().ok();
-    let parts = text.split_once(',');
-    let position = parts.and_then(|(lat, lon)| Some((read(lat)?, read(lon)?)));
-    position.ok_or_else(|| "expected LAT,LON, such as 44.5176,3.5013".into())
-}
-
-fn characteristic(text: &str) -> Result<(String, String), String> {
-    let parts = text.split_once('=');
-    let parts = parts.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
-    parts.ok_or_else(|| "expected COLUMN=VALUE, such as has_lift=yes".into())
 }
 
 impl ReportArgs {
@@ -212,13 +199,8 @@ fn print(report: &HomeReport, language: Language) {
         estimate.confidence
     );
     if !report.comparables.is_empty() {
-        let mut rows = table();
-        rows.set_header(["sale", "distance", "surface", "price", "address"]);
-        for column in 1..4 {
-            if let Some(column) = rows.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
+        let mut rows = table_of("sale|distance|surface|price|address");
+        rows.align_right(1..4);
         for sale in &report.comparables {
             rows.add_row([
                 sale.date.to_string(),

@@ -6,6 +6,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::result::Failure;
+use super::table_style::print_list;
+use super::values::id;
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited_with_subject};
 use toise_base::clock::Clock;
@@ -56,10 +58,6 @@ enum ReportsAction {
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },
-}
-
-fn id(text: &str) -> Result<FlxId, String> {
-    FlxId::parse(text).ok_or_else(|| "expected a UUID".into())
 }
 
 /// Runs `reports`.
@@ -150,26 +148,8 @@ fn property_of(listings: &Listings, report: &ListingReport) -> Result<FlxId, Fai
 }
 
 fn print(common: &Common, found: &[ListingReport]) -> CommandResult {
-    if common.json {
-        println!("{}", serde_json::to_string(found)?);
-        return Ok(());
-    }
-    if found.is_empty() {
-        println!("none");
-        return Ok(());
-    }
-    let mut table = crate::table();
-    table.set_header([
-        "report",
-        "created",
-        "kind",
-        "item",
-        "reason",
-        "comment",
-        "resolution",
-    ]);
-    for report in found {
-        table.add_row([
+    let rows = found.iter().map(|report| {
+        [
             report.report_id.to_string(),
             report.created_at.to_string(),
             report.kind.clone(),
@@ -177,8 +157,8 @@ fn print(common: &Common, found: &[ListingReport]) -> CommandResult {
             report.reason.clone(),
             report.comment.clone().unwrap_or_default(),
             report.resolution.clone().unwrap_or_default(),
-        ]);
-    }
-    println!("{table}");
-    Ok(())
+        ]
+    });
+    let columns = "report|created|kind|item|reason|comment|resolution";
+    print_list(common, found, "none", columns, rows)
 }

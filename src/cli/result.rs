@@ -8,6 +8,10 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
+use super::Common;
+
 /// Any error that makes a command fail.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
@@ -51,6 +55,28 @@ pub(crate) fn require_results(file: &Path, rows: u64, results: u64, advice: &str
         (rows, 0) => Err(format!("{file}: none of its {rows} rows gave a result: {advice}").into()),
         _ => Ok(()),
     }
+}
+
+/// Prints a report that was written to a file: as JSON, or as a text with the path. Copies the file if asked.
+///
+/// # Errors
+/// The file cannot be copied.
+pub(crate) fn show_report(
+    common: &Common,
+    (report, text): (&impl Serialize, String),
+    path: &Path,
+    copy: Option<&Path>,
+) -> CommandResult {
+    if let Some(copy) = copy {
+        std::fs::copy(path, copy)?;
+    }
+    if common.json {
+        println!("{}", serde_json::to_string(report)?);
+    } else {
+        print!("{text}");
+        println!("report: {}", path.display());
+    }
+    Ok(())
 }
 
 /// Lists files for a message.

@@ -2,10 +2,13 @@
 //! too many columns for that is printed row by row.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, RangeBounds};
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{ContentArrangement, Table, TableComponent};
+use comfy_table::{CellAlignment, ContentArrangement, Row, Table, TableComponent};
+use serde::Serialize;
+
+use super::{CommandResult, Common};
 
 /// Characters that a column of a wrapped table has at least, with the space around it.
 const COLUMN_CHARS_MIN: usize = 10;
@@ -13,6 +16,17 @@ const COLUMN_CHARS_MIN: usize = 10;
 /// A table that fits the terminal it is printed to. Without a terminal it is as wide as its content.
 #[derive(Debug)]
 pub struct FittedTable(Table);
+
+impl FittedTable {
+    /// Aligns a range of columns to the right. Columns exist from the header or the first row on.
+    pub fn align_right(&mut self, columns: impl RangeBounds<usize>) {
+        for (place, column) in self.column_iter_mut().enumerate() {
+            if columns.contains(&place) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+    }
+}
 
 impl Deref for FittedTable {
     type Target = Table;
@@ -47,6 +61,33 @@ pub fn table() -> FittedTable {
         .remove_style(TableComponent::LeftBorderIntersections)
         .remove_style(TableComponent::RightBorderIntersections);
     FittedTable(table)
+}
+
+/// Creates a table whose header names these columns, which `|` separates.
+pub fn table_of(columns: &str) -> FittedTable {
+    let mut table = table();
+    table.set_header(columns.split('|'));
+    table
+}
+
+/// Prints a list: as JSON the answers, and otherwise a table of the columns, or the text `none` if the list is empty.
+pub(crate) fn print_list<R: Into<Row>>(
+    common: &Common,
+    answers: &[impl Serialize],
+    none: &str,
+    columns: &str,
+    rows: impl Iterator<Item = R>,
+) -> CommandResult {
+    if common.json {
+        println!("{}", serde_json::to_string(answers)?);
+    } else if answers.is_empty() {
+        println!("{none}");
+    } else {
+        let mut table = table_of(columns);
+        table.add_rows(rows);
+        println!("{table}");
+    }
+    Ok(())
 }
 
 /// Formats a table for a terminal of so many characters.

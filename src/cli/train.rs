@@ -2,7 +2,6 @@
 
 use chrono::NaiveDate;
 use clap::Args;
-use comfy_table::CellAlignment;
 use indicatif::HumanCount;
 use serde_json::json;
 
@@ -69,13 +68,10 @@ pub fn train_lake(
 
 /// Formats the funnel as a table.
 fn table(funnel: &Funnel) -> FittedTable {
-    let mut table = crate::table();
-    table.set_header(["rule", "sales left"]);
+    let mut table = crate::table_of("rule|sales left");
     for step in &funnel.steps {
         table.add_row([step.rule.to_owned(), HumanCount(step.left).to_string()]);
     }
-    if let Some(column) = table.column_mut(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    table.align_right(1..=1);
     table
 }

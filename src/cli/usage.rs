@@ -2,7 +2,6 @@
 
 use chrono::Utc;
 use clap::Args;
-use comfy_table::CellAlignment;
 use serde_json::{Value, json};
 
 use super::{CommandResult, Common};
@@ -73,8 +72,7 @@ pub fn print(
         );
         return Ok(());
     }
-    let mut table = crate::table();
-    table.set_header([consumer, "type", "credits", "calls"]);
+    let mut table = crate::table_of(&format!("{consumer}|type|credits|calls"));
     for part in parts {
         let types = by_type(part.usage.iter().copied());
         if types.is_empty() {
@@ -89,11 +87,7 @@ pub fn print(
             ]);
         }
     }
-    for column in [2, 3] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    table.align_right(2..=3);
     println!("from {} to {} (UTC days)\n{table}", period.from, period.to);
     Ok(())
 }

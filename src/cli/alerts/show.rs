@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::table_style::print_list;
 use super::super::{CommandResult, Common};
 use toise_accounts::account;
 use toise_alerts::alert::Alert;
@@ -27,23 +28,11 @@ pub(super) fn list(
         ),
     };
     let alerts = overview::list(store, account, page)?;
-    if common.json {
-        let answers: Vec<Value> = alerts.iter().map(answer).collect();
-        println!("{}", Value::from(answers));
-        return Ok(());
-    }
-    if alerts.is_empty() {
-        println!("none");
-        return Ok(());
-    }
     let names = account::list(store)?;
-    let mut table = crate::table();
-    table.set_header([
-        "alert", "account", "name", "listings", "state", "events", "receiver", "updated",
-    ]);
-    for alert in &alerts {
+    let answers: Vec<Value> = alerts.iter().map(answer).collect();
+    let rows = alerts.iter().map(|alert| {
         let owner = names.iter().find(|known| known.account_id == alert.account);
-        table.add_row([
+        [
             alert.id.to_string(),
             owner.map_or_else(|| alert.account.to_string(), |owner| owner.name.clone()),
             alert.search_name.clone(),
@@ -52,10 +41,10 @@ pub(super) fn list(
             alert.match_kinds.join("\n"),
             alert.webhook_url.clone(),
             alert.updated_at.to_string(),
-        ]);
-    }
-    println!("{table}");
-    Ok(())
+        ]
+    });
+    let columns = "alert|account|name|listings|state|events|receiver|updated";
+    print_list(common, &answers, "none", columns, rows)
 }
 
 /// Shows one alert of any account.

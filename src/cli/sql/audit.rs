@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{CommandResult, Common, table};
+use crate::{CommandResult, Common, table_of};
 use toise_sql::audit::{AuditEntry, latest};
 use toise_store::Store;
 
@@ -21,8 +21,7 @@ pub(super) fn list(common: &Common, count: usize) -> CommandResult {
         println!("{}", json!(entries));
         return Ok(());
     }
-    let mut printed = table();
-    printed.set_header(["when", "key", "protocol", "outcome", "rows", "ms", "query"]);
+    let mut printed = table_of("when|key|protocol|outcome|rows|ms|query");
     for entry in entries {
         let ending = entry.ending.as_ref();
         let number =

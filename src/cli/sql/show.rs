@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::ipc::writer::FileWriter;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use comfy_table::CellAlignment;
 use futures::StreamExt;
 
 use super::source::Rows;
@@ -92,10 +91,8 @@ impl Display {
         let mut printed = table();
         printed.set_header(schema.fields().iter().map(|field| field.name()));
         for (place, field) in schema.fields().iter().enumerate() {
-            if let Some(column) = printed.column_mut(place)
-                && field.data_type().is_numeric()
-            {
-                column.set_cell_alignment(CellAlignment::Right);
+            if field.data_type().is_numeric() {
+                printed.align_right(place..=place);
             }
         }
         let (mut count, mut kept) = (0, 0);

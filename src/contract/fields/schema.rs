@@ -34,6 +34,59 @@ pub fn closed(properties: Value, required: &[&str]) -> Value {
     schema
 }
 
+/// Returns the schema of an object with these properties, and maybe others. All are required, except those whose key
+/// ends in `?`, which is not part of their name.
+pub fn record(properties: Value) -> Value {
+    record_about("", properties)
+}
+
+/// Returns the schema of [`record`], with a description.
+pub fn record_about(about: &str, properties: Value) -> Value {
+    let (mut named, mut required) = (Map::new(), Vec::new());
+    if let Value::Object(properties) = properties {
+        for (key, schema) in properties {
+            match key.strip_suffix('?') {
+                Some(name) => named.insert(name.to_owned(), schema),
+                None => {
+                    required.push(key.clone());
+                    named.insert(key, schema)
+                }
+            };
+        }
+    }
+    let mut schema = described(json!({"type": "object"}), about);
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema["properties"] = Value::Object(named);
+    schema
+}
+
+/// Returns the schema of a text.
+pub fn text(about: &str) -> Value {
+    json!({"type": "string", "description": about})
+}
+
+/// Returns the schema of a number.
+pub fn number(about: &str) -> Value {
+    json!({"type": "number", "description": about})
+}
+
+/// Returns the schema of a whole number that is not negative.
+pub fn count(about: &str) -> Value {
+    json!({"type": "integer", "minimum": 0, "description": about})
+}
+
+/// Returns the schema of a UUID.
+pub fn id(about: &str) -> Value {
+    json!({"type": "string", "format": "uuid", "description": about})
+}
+
+/// Returns the schema of a moment in an answer. For [`moment`]s that requests may give, a day is enough.
+pub fn instant(about: &str) -> Value {
+    json!({"type": "string", "format": "date-time", "description": about})
+}
+
 /// Returns a reference to a component.
 pub fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})

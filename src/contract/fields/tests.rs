@@ -138,3 +138,17 @@ fn the_schema_describes_what_is_read() {
     assert!(schema::part(&TABLE, &mut Components::new())["required"].is_null());
     assert_eq!(schema::parameters(&TABLE)[0]["in"], "query");
 }
+
+#[test]
+fn a_record_requires_the_keys_without_a_question_mark() {
+    let properties = json!({"b": schema::count("B"), "a?": schema::text("A")});
+    let expected = json!({
+        "type": "object",
+        "description": "Both",
+        "required": ["b"],
+        "properties": {"b": schema::count("B"), "a": schema::text("A")},
+    });
+    assert_eq!(schema::record_about("Both", properties), expected);
+    let optional = schema::record(json!({"a?": schema::text("A")}));
+    assert!(optional["required"].is_null() && optional["description"].is_null());
+}

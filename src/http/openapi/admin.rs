@@ -6,7 +6,9 @@ use super::reference;
 use toise_accounts::prices::Consumption;
 use toise_accounts::{areas, requests};
 use toise_contract::fields::Field;
-use toise_contract::fields::schema::{self, Components, described};
+use toise_contract::fields::schema::{
+    self, Components, count, described, id, instant, number, record, text,
+};
 use toise_contract::listings::codes::{ParcelId, RnbId};
 use toise_opendata::request::history;
 
@@ -47,7 +49,7 @@ pub fn data_list_of(name: &str) -> Value {
 }
 
 fn envelope(data: Value) -> Value {
-    json!({"type": "object", "required": ["data"], "properties": {"data": data}})
+    record(json!({"data": data}))
 }
 
 /// Returns the parameter of an identifier in a path.
@@ -96,18 +98,16 @@ fn accepted(table: &'static [Field]) -> Value {
 }
 
 fn account(with_secret: bool) -> Value {
-    let mut required = vec!["account_id", "name", "created_at", "webhook_key"];
     let mut properties = json!({
         "account_id": id("Identifier of the account"),
-        "name": {"type": "string", "description": "Name of the account"},
+        "name": text("Name of the account"),
         "created_at": moment("When it was created"),
-        "webhook_key": {"type": "string", "description": "Key that its deliveries carry in x-webhook-key"},
-        "next_webhook_key": {"type": "string", "description": "The next webhook key, during a rotation; its \
-            deliveries carry it in x-webhook-key-next"},
-        "next_webhook_key_from": moment("When the next webhook key replaces the current one"),
+        "webhook_key": text("Key that its deliveries carry in x-webhook-key"),
+        "next_webhook_key?": text("The next webhook key, during a rotation; its \
+                                   deliveries carry it in x-webhook-key-next"),
+        "next_webhook_key_from?": moment("When the next webhook key replaces the current one"),
     });
     if with_secret {
-        required.push("signing_secret");
         properties["signing_secret"] = json!({
             "type": "string",
             "pattern": "^whsec_[A-Za-z0-9+/]+=*$",
@@ -115,7 +115,7 @@ fn account(with_secret: bool) -> Value {
                             rotation, both the old and the new secret sign for 24 hours",
         });
     }
-    json!({"type": "object", "required": required, "properties": properties})
+    record(properties)
 }
 
 fn key_change() -> Value {
@@ -126,16 +126,6 @@ fn key_change() -> Value {
 }
 
 fn key(with_text: bool) -> Value {
-    let mut required = vec![
-        "key_id",
-        "account_id",
-        "kind",
-        "prefix",
-        "grants",
-        "rate",
-        "max_concurrent_estimates",
-        "created_at",
-    ];
     let mut properties = json!({
         "key_id": id("Identifier of the key"),
         "account_id": id("Account that owns it"),
@@ -144,48 +134,39 @@ fn key(with_text: bool) -> Value {
         "rate": {"type": "integer", "minimum": 1, "description": "Requests per second"},
         "max_concurrent_estimates": {"type": "integer", "minimum": 1, "description": "Estimates that may run at once"},
         "created_at": moment("When it was created"),
-        "name": {"type": "string", "description": "Name given at creation; absent if none was given"},
-        "monthly_quota": {"type": "integer", "minimum": 0,
-            "description": "Counted calls per month (UTC); absent if unlimited"},
-        "sql_limits": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1},
+        "name?": text("Name given at creation; absent if none was given"),
+        "monthly_quota?": count("Counted calls per month (UTC); absent if unlimited"),
+        "sql_limits?": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1},
             "description": "Limits of its SQL queries that are lower than those of the service; absent if there are \
                             none"},
-        "prefix": {"type": "string", "description": "The first characters of the key, to recognise it"},
-        "allowed_from": {"type": "array", "items": {"type": "string"},
+        "prefix": text("The first characters of the key, to recognise it"),
+        "allowed_from?": {"type": "array", "items": {"type": "string"},
             "description": "Networks from which it may be used; absent if any may"},
-        "last_used_at": moment("When it was last used, to within half a minute; absent if never"),
-        "expires_at": moment("When it stops working; absent if never"),
-        "revoked_at": moment("When it was revoked; absent if it was not"),
+        "last_used_at?": moment("When it was last used, to within half a minute; absent if never"),
+        "expires_at?": moment("When it stops working; absent if never"),
+        "revoked_at?": moment("When it was revoked; absent if it was not"),
     });
     if with_text {
-        required.push("key");
         properties["key"] = json!({
             "type": "string",
             "pattern": "^toise_(live|test)_[A-Za-z0-9]{49}$",
             "description": "The key itself, to send in x-api-key; shown only in this answer",
         });
     }
-    json!({"type": "object", "required": required, "properties": properties})
+    record(properties)
 }
 
 fn audit_entry() -> Value {
-    json!({
-        "type": "object",
-        "required": ["entry", "at", "actor", "action", "outcome", "digest"],
-        "properties": {
-            "entry": {"type": "integer", "minimum": 1, "description": "Number of the entry"},
-            "at": moment("When the entry was appended"),
-            "actor": {"type": "string", "description": "Identifier of the key, or the person at the command line"},
-            "origin": {"type": "string", "description": "IP address of the caller; absent if on the machine itself"},
-            "action": {"type": "string", "description": "What was done"},
-            "subject": {"type": "string", "description": "The key or account that was acted on, if the action does \
-                not say"},
-            "outcome": {"type": "string", "description": "Outcome: a status, done or failed; begun in the entry \
-                written before the action"},
-            "digest": {"type": "string", "description": "BLAKE3 digest of the entry and of the digest before it, \
-                hexadecimal"},
-        },
-    })
+    record(json!({
+        "entry": {"type": "integer", "minimum": 1, "description": "Number of the entry"},
+        "at": moment("When the entry was appended"),
+        "actor": text("Identifier of the key, or the person at the command line"),
+        "origin?": text("IP address of the caller; absent if on the machine itself"),
+        "action": text("What was done"),
+        "subject?": text("The key or account that was acted on, if the action does not say"),
+        "outcome": text("Outcome: a status, done or failed; begun in the entry written before the action"),
+        "digest": text("BLAKE3 digest of the entry and of the digest before it, hexadecimal"),
+    }))
 }
 
 /// Returns the parameters of the audit log.
@@ -194,16 +175,12 @@ pub fn audit_parameters() -> Vec<Value> {
 }
 
 fn type_usage() -> Value {
-    json!({
-        "type": "object",
-        "required": ["type", "credits", "calls"],
-        "properties": {
-            "type": {"type": "string", "enum": Consumption::NAMES.to_vec(),
-                "description": "Type of consumption"},
-            "credits": {"type": "integer", "minimum": 0, "description": "Credits charged"},
-            "calls": {"type": "integer", "minimum": 0, "description": "Number of calls, including free ones"},
-        },
-    })
+    record(json!({
+        "type": {"type": "string", "enum": Consumption::NAMES,
+            "description": "Type of consumption"},
+        "credits": count("Credits charged"),
+        "calls": count("Number of calls, including free ones"),
+    }))
 }
 
 fn day_usage() -> Value {
@@ -215,86 +192,69 @@ fn day_usage() -> Value {
 }
 
 fn operation_report() -> Value {
-    json!({
-        "type": "object",
-        "required": ["name", "report"],
-        "properties": {
-            "name": {"type": "string", "description": "What wrote it, and when"},
-            "report": {"type": "object", "additionalProperties": true,
-                "description": "What was read, used, rejected and changed; for an import among others `table`, \
-                                `started_at`, `files`, `rows_read`, `rows_kept`, `records`, `rejected`, `outcome` \
-                                and `seconds`"},
-        },
-    })
+    record(json!({
+        "name": text("What wrote it, and when"),
+        "report": {"type": "object", "additionalProperties": true,
+            "description": "What was read, used, rejected and changed; for an import among others `table`, \
+                            `started_at`, `files`, `rows_read`, `rows_kept`, `records`, `rejected`, `outcome` \
+                            and `seconds`"},
+    }))
 }
 
 fn model_in_use() -> Value {
-    let text = |about: &str| json!({"type": "string", "description": about});
-    json!({
-        "type": "object",
-        "required": ["model", "report_card"],
-        "properties": {
-            "model": {
-                "type": ["object", "null"],
-                "description": "The valuation model; null if none has been trained",
-                "properties": {
-                    "version": text("Digest of the trained model"),
-                    "trained_at": moment("When it was trained"),
-                    "data_through": {"type": "string", "format": "date", "description": "Day of the latest known sale"},
-                    "coverage": {"type": "number", "description": "Target coverage of the interval, 0 to 1"},
-                    "sales": {"type": "integer", "minimum": 0, "description": "Sales it was trained on"},
-                    "learned_inputs": {"type": "array", "items": {"type": "string"},
-                        "description": "Inputs whose effect was learned from sales"},
-                },
-            },
-            "report_card": {
-                "type": ["object", "null"],
-                "description": "The latest evaluation; null if there is none",
-                "properties": {
-                    "name": text("What was evaluated"),
-                    "report": {"type": "object", "additionalProperties": true,
-                        "description": "Its figures, among them `all`, `baselines`, `segments`, `horizon` and \
-                                        `coverage`"},
-                },
+    record(json!({
+        "model": {
+            "type": ["object", "null"],
+            "description": "The valuation model; null if none has been trained",
+            "properties": {
+                "version": text("Digest of the trained model"),
+                "trained_at": moment("When it was trained"),
+                "data_through": {"type": "string", "format": "date", "description": "Day of the latest known sale"},
+                "coverage": number("Target coverage of the interval, 0 to 1"),
+                "sales": count("Sales it was trained on"),
+                "learned_inputs": {"type": "array", "items": {"type": "string"},
+                    "description": "Inputs whose effect was learned from sales"},
             },
         },
-    })
+        "report_card": {
+            "type": ["object", "null"],
+            "description": "The latest evaluation; null if there is none",
+            "properties": {
+                "name": text("What was evaluated"),
+                "report": {"type": "object", "additionalProperties": true,
+                    "description": "Its figures, among them `all`, `baselines`, `segments`, `horizon` and \
+                                    `coverage`"},
+            },
+        },
+    }))
 }
 
 fn job() -> Value {
     let optional = |kind: &str, about: &str| json!({"type": [kind, "null"], "description": about});
-    json!({
-        "type": "object",
-        "required": ["job_id", "account_id", "kind", "url", "status", "attempts", "created_at"],
-        "properties": {
-            "job_id": id("Identifier of the job"),
-            "account_id": id("Account that requested the page"),
-            "kind": {"type": "string", "enum": ["url", "check"], "description": "Whether the page is read or only checked"},
-            "url": {"type": "string", "description": "URL of the page"},
-            "status": {"type": "string", "enum": ["waiting", "running", "collected", "rejected"],
-                "description": "Status of the job"},
-            "attempts": {"type": "integer", "minimum": 0, "description": "Number of attempts so far"},
-            "created_at": moment("When it was requested"),
-            "due_at": optional("string", "When the next attempt is due; null if there is none"),
-            "ended_at": optional("string", "When it ended; null if it has not"),
-            "reason": optional("string", "Why it was rejected, or the last error"),
-            "origins": optional("object", "Where on the page each field was found"),
-        },
-    })
+    record(json!({
+        "job_id": id("Identifier of the job"),
+        "account_id": id("Account that requested the page"),
+        "kind": {"type": "string", "enum": ["url", "check"], "description": "Whether the page is read or only checked"},
+        "url": text("URL of the page"),
+        "status": {"type": "string", "enum": ["waiting", "running", "collected", "rejected"],
+            "description": "Status of the job"},
+        "attempts": count("Number of attempts so far"),
+        "created_at": moment("When it was requested"),
+        "due_at?": optional("string", "When the next attempt is due; null if there is none"),
+        "ended_at?": optional("string", "When it ended; null if it has not"),
+        "reason?": optional("string", "Why it was rejected, or the last error"),
+        "origins?": optional("object", "Where on the page each field was found"),
+    }))
 }
 
 fn account_usage() -> Value {
-    json!({
-        "type": "object",
-        "required": ["account_id", "name", "total_credits", "consumption_per_type"],
-        "properties": {
-            "account_id": id("Identifier of the account"),
-            "name": {"type": "string", "description": "Name of the account"},
-            "total_credits": {"type": "integer", "minimum": 0, "description": "Credits charged in the period"},
-            "consumption_per_type": {"type": "array", "items": reference("TypeUsage"),
-                "description": "By type, sorted by name; types without calls are left out"},
-        },
-    })
+    record(json!({
+        "account_id": id("Identifier of the account"),
+        "name": text("Name of the account"),
+        "total_credits": count("Credits charged in the period"),
+        "consumption_per_type": {"type": "array", "items": reference("TypeUsage"),
+            "description": "By type, sorted by name; types without calls are left out"},
+    }))
 }
 
 fn consumption() -> Value {
@@ -310,12 +270,9 @@ fn kind() -> Value {
     schema::property(&requests::KIND, &mut Components::new())
 }
 
-fn id(about: &str) -> Value {
-    json!({"type": "string", "format": "uuid", "description": about})
-}
-
-fn moment(about: &str) -> Value {
-    json!({"type": "string", "format": "date-time", "description": format!("{about}; UTC, milliseconds")})
+/// Returns the schema of a moment of the store.
+pub(super) fn moment(about: &str) -> Value {
+    instant(&format!("{about}; UTC, milliseconds"))
 }
 
 #[cfg(test)]

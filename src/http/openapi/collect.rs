@@ -7,7 +7,7 @@ use crate::endpoint::limits::CHECKED_MAX;
 use toise_collect::RETRY_AFTER_S;
 use toise_collect::rejected::RejectionCode;
 use toise_collect::request::{PAGE_URL, REASON, REPORT};
-use toise_contract::fields::schema::{self, Components};
+use toise_contract::fields::schema::{self, Components, id, record, text};
 
 /// Returns the query parameters with the URL of a page.
 pub fn url_parameters() -> Vec<Value> {
@@ -16,16 +16,12 @@ pub fn url_parameters() -> Vec<Value> {
 
 /// Returns the schema of the response to a check.
 pub fn check() -> Value {
-    json!({
-        "type": "object",
-        "required": ["result", "adverts"],
-        "properties": {
-            "result": {"type": "string", "enum": ["check_scheduled", "nothing_to_check"],
-                "description": "Whether there is a page to check"},
-            "adverts": {"type": "integer", "minimum": 0, "maximum": CHECKED_MAX,
-                "description": "Number of pages that will be checked"},
-        },
-    })
+    record(json!({
+        "result": {"type": "string", "enum": ["check_scheduled", "nothing_to_check"],
+            "description": "Whether there is a page to check"},
+        "adverts": {"type": "integer", "minimum": 0, "maximum": CHECKED_MAX,
+            "description": "Number of pages that will be checked"},
+    }))
 }
 
 /// Returns the schema of the body of a report.
@@ -35,14 +31,10 @@ pub fn report_request() -> Value {
 
 /// Returns the schema of the response to a report.
 pub fn report() -> Value {
-    json!({
-        "type": "object",
-        "required": ["report_id", "reason"],
-        "properties": {
-            "report_id": {"type": "string", "format": "uuid", "description": "Identifier of the report"},
-            "reason": reason(),
-        },
-    })
+    record(json!({
+        "report_id": id("Identifier of the report"),
+        "reason": reason(),
+    }))
 }
 
 fn reason() -> Value {
@@ -51,33 +43,22 @@ fn reason() -> Value {
 
 /// Returns the response to a call whose page is still being collected.
 pub fn pending() -> Value {
-    json!({
-        "description": "Still being collected; free",
-        "content": content(enveloped(json!({
-            "type": "object",
-            "required": ["status", "retry_after_s"],
-            "properties": {
-                "status": {"type": "string", "enum": ["pending"], "description": "Collection continues"},
-                "retry_after_s": {"type": "integer", "minimum": 1, "examples": [RETRY_AFTER_S],
-                    "description": "Seconds after which to ask again"},
-            },
-        }))),
-    })
+    let status = record(json!({
+        "status": {"type": "string", "enum": ["pending"], "description": "Collection continues"},
+        "retry_after_s": {"type": "integer", "minimum": 1, "examples": [RETRY_AFTER_S],
+            "description": "Seconds after which to ask again"},
+    }));
+    json!({"description": "Still being collected; free", "content": content(enveloped(status))})
 }
 
 /// Returns the response to a call whose page is not a listing, or the ordinary error.
 pub fn rejected(error: Value) -> Value {
     let reasons = RejectionCode::ALL.map(|code| format!("`{}` {}", code.as_str(), code.meaning()));
-    let mut rejected = enveloped(json!({
-        "type": "object",
-        "required": ["status", "reason"],
-        "properties": {
-            "status": {"type": "string", "enum": ["rejected"], "description": "Rejected: do not ask for this page \
-                again"},
-            "reason": {"type": "string", "description": format!(
-                "A code, a colon and an explanation: {}", reasons.join("; "))},
-        },
-    }));
+    let mut rejected = enveloped(record(json!({
+        "status": {"type": "string", "enum": ["rejected"], "description": "Rejected: do not ask for this page \
+            again"},
+        "reason": text(&format!("A code, a colon and an explanation: {}", reasons.join("; "))),
+    })));
     // Ensures that no answer matches both schemas.
     rejected["additionalProperties"] = false.into();
     json!({

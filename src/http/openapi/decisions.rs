@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::reference;
-use toise_contract::fields::schema;
+use toise_contract::fields::schema::{self, count, id};
 use toise_dedup::weights::WEIGHTS;
 use toise_dedup::{Contradiction, Veto};
 use toise_listings::placement::request::{OTHER, SPLIT};
@@ -34,14 +34,6 @@ fn typed(kind: &str, about: &str) -> Value {
 /// Describes a value that may be unknown.
 fn known(kind: &str, about: &str) -> Value {
     json!({"type": [kind, "null"], "description": format!("{about}; null if unknown")})
-}
-
-fn id(about: &str) -> Value {
-    json!({"type": "string", "format": "uuid", "description": about})
-}
-
-fn count(about: &str) -> Value {
-    json!({"type": "integer", "minimum": 0, "description": about})
 }
 
 fn list(items: Value, about: &str) -> Value {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::reference;
-use toise_contract::fields::schema;
+use toise_contract::fields::schema::{self, count, id, record};
 use toise_erasure::Place;
 use toise_erasure::request::ERASURE;
 
@@ -22,41 +22,26 @@ pub fn schemas() -> Map<String, Value> {
     named.collect()
 }
 
-fn count(about: &str) -> Value {
-    json!({"type": "integer", "minimum": 0, "description": about})
-}
-
 fn erasure() -> Value {
-    json!({
-        "type": "object",
-        "required": ["dryRun", "places", "damaged"],
-        "properties": {
-            "erasureId": {
-                "type": "string", "format": "uuid",
-                "description": "Identifier of the erasure, as in the audit log; absent in a dry run",
-            },
-            "dryRun": {"type": "boolean", "description": "Whether nothing was changed"},
-            "places": {
-                "type": "array", "items": reference("ErasurePlace"),
-                "description": "Every place in which contacts are stored",
-            },
-            "damaged": count("Damaged adverts, which could not be searched"),
+    record(json!({
+        "erasureId?": id("Identifier of the erasure, as in the audit log; absent in a dry run"),
+        "dryRun": {"type": "boolean", "description": "Whether nothing was changed"},
+        "places": {
+            "type": "array", "items": reference("ErasurePlace"),
+            "description": "Every place in which contacts are stored",
         },
-    })
+        "damaged": count("Damaged adverts, which could not be searched"),
+    }))
 }
 
 fn place() -> Value {
-    json!({
-        "type": "object",
-        "required": ["place", "found", "removed", "ids"],
-        "properties": {
-            "place": {"type": "string", "enum": Place::NAMES, "description": "The place"},
-            "found": count("Number of records with a contact"),
-            "removed": count("Number of records from which it was removed; 0 in a dry run"),
-            "ids": {
-                "type": "array", "items": {"type": "string"},
-                "description": "Identifiers of the records, or names of the files; the first 1,000",
-            },
+    record(json!({
+        "place": {"type": "string", "enum": Place::NAMES, "description": "The place"},
+        "found": count("Number of records with a contact"),
+        "removed": count("Number of records from which it was removed; 0 in a dry run"),
+        "ids": {
+            "type": "array", "items": {"type": "string"},
+            "description": "Identifiers of the records, or names of the files; the first 1,000",
         },
-    })
+    }))
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Operation as Documented, reference};
 use crate::endpoint::limits::BATCH_MAX;
+use toise_contract::fields::schema::{count, number, record, record_about, text};
 use toise_geocode::file::request::COLUMNS_MAX;
 use toise_geocode::request::{
     LIMIT_DEFAULT, LIMITS, MAX_DISTANCE_MAX, Operation, REVERSE_LIMIT_DEFAULT, TEXT_CHARS,
@@ -212,39 +213,32 @@ pub(super) fn schemas() -> Map<String, Value> {
 }
 
 fn collection() -> Value {
-    json!({
-        "type": "object",
-        "description": "A GeoJSON feature collection",
-        "required": ["type", "features", "limit"],
-        "properties": {
+    record_about(
+        "A GeoJSON feature collection",
+        json!({
             "type": {"const": "FeatureCollection", "description": "Fixed value required by GeoJSON"},
             "features": {"type": "array", "items": reference("Address"), "description": "Addresses, best first"},
-            "attribution": text("Attribution of the data"),
-            "licence": text("Licence of the data"),
-            "query": text("The text that was searched"),
+            "attribution?": text("Attribution of the data"),
+            "licence?": text("Licence of the data"),
+            "query?": text("The text that was searched"),
             "limit": {"type": "integer", "description": "Maximum results"},
-            "explain": {
-                "type": "object",
-                "description": "How the result was found, if requested: how each word was read, which places the \
-                                query may mean, and what the scores of the best results consist of",
-                "required": ["words", "readings", "results"],
-                "properties": {
-                    "words": {
-                        "type": "array", "items": {"type": "object"},
-                        "description": "Each word, and what it was read as",
-                    },
-                    "readings": {
-                        "type": "array", "items": {"type": "object"},
-                        "description": "The places that the query may mean, and how strongly it suggests each",
-                    },
-                    "results": {
-                        "type": "array", "items": {"type": "object"},
-                        "description": "The best results, with the parts of their scores",
-                    },
+            "explain?": record_about("How the result was found, if requested: how each word was read, which places the \
+                query may mean, and what the scores of the best results consist of", json!({
+                "words": {
+                    "type": "array", "items": {"type": "object"},
+                    "description": "Each word, and what it was read as",
                 },
-            },
-        },
-    })
+                "readings": {
+                    "type": "array", "items": {"type": "object"},
+                    "description": "The places that the query may mean, and how strongly it suggests each",
+                },
+                "results": {
+                    "type": "array", "items": {"type": "object"},
+                    "description": "The best results, with the parts of their scores",
+                },
+            })),
+        }),
+    )
 }
 
 /// Returns the schema of how an address was understood, outside geocoding.
@@ -259,95 +253,65 @@ pub(super) fn understood(about: &str) -> Value {
                 "description": "Probability that this is the intended address"},
             "confidence": {"type": TEXT, "enum": ["HIGH", "MEDIUM"], "description": "How far the result can be \
                 trusted"},
-            "precision": {"type": TEXT, "enum": Precision::ALL.map(Precision::name),
+            "precision": {"type": TEXT, "enum": Precision::NAMES,
                 "description": "A house number, a street or place, or only the town"},
         },
     })
-}
-
-fn text(about: &str) -> Value {
-    json!({"type": TEXT, "description": about})
-}
-
-fn number(about: &str) -> Value {
-    json!({"type": "number", "description": about})
 }
 
 fn address() -> Value {
     let part = |about: &str| json!({"type": TEXT, "enum": PartMatch::NAMES, "description": about});
     let probability =
         |about: &str| json!({"type": "number", "minimum": 0, "maximum": 1, "description": about});
-    json!({
-        "type": "object",
-        "required": ["type", "geometry", "properties"],
-        "properties": {
-            "type": {"const": "Feature", "description": "Fixed value required by GeoJSON"},
-            "geometry": {
-                "type": "object",
-                "description": "Position of the address",
-                "required": ["type", "coordinates"],
-                "properties": {
-                    "type": {"const": "Point", "description": "Fixed value required by GeoJSON"},
-                    "coordinates": {
-                        "type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2,
-                        "description": "Longitude, latitude",
-                    },
-                },
+    record(json!({
+        "type": {"const": "Feature", "description": "Fixed value required by GeoJSON"},
+        "geometry": record_about("Position of the address", json!({
+            "type": {"const": "Point", "description": "Fixed value required by GeoJSON"},
+            "coordinates": {
+                "type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2,
+                "description": "Longitude, latitude",
             },
-            "properties": {
-                "type": "object",
-                "description": "Details of the address",
-                "required": ["label", "score", "id", "name", "citycode", "city", "context", "type", "confidence", "source"],
-                "properties": {
-                    "label": text("The address in one line"),
-                    "score": probability("Search: probability that this is the intended address. Reverse: 1 at the \
-                                          position, 0 at 10 km"),
-                    "id": text("Identifier in the address base; for a commune, its INSEE code"),
-                    "name": text("House number and street, street, place or commune"),
-                    "housenumber": text("House number with its suffix"),
-                    "street": text("Street"),
-                    "postcode": text("Postal code"),
-                    "citycode": text("INSEE code of the commune or arrondissement"),
-                    "city": text("Commune"),
-                    "district": text("Arrondissement"),
-                    "oldcity": text("Former commune"),
-                    "oldcitycode": text("INSEE code of the former commune"),
-                    "context": text("Department code, department, region"),
-                    "type": {
-                        "type": TEXT,
-                        "enum": ResultKind::NAMES,
-                        "description": "Kind of result",
-                    },
-                    "importance": probability("Importance of the street or commune"),
-                    "x": number("Easting in the official projection, Lambert-93 in mainland France, metres"),
-                    "y": number("Northing, metres"),
-                    "distance": {"type": "integer", "minimum": 0, "description": "Distance from the position, \
-                        metres; reverse searches only"},
-                    "uncertainty_m": {
-                        "type": "integer", "minimum": 0,
-                        "description": "How far the intended address may be from the position, metres; given for a \
-                                        street or named place, and for a result far from the requested position",
-                    },
-                    "confidence": {"type": TEXT, "enum": ["HIGH", "MEDIUM", "LOW"], "description": "How far the \
-                        result can be trusted"},
-                    "matched": {
-                        "type": "object",
-                        "description": "How well each part agrees with the query; searches only",
-                        "properties": {
-                            "housenumber": part("The house number"),
-                            "street": part("The street or place"),
-                            "postcode": part("The postal code"),
-                            "city": part("The commune"),
-                        },
-                    },
-                    "source": {"type": TEXT, "enum": ["ban", "upstream"], "description": "Source of the result"},
-                    "iris": text("Code of the IRIS that contains the address, if requested"),
-                    "parcels": {
-                        "type": "array", "items": {"type": TEXT},
-                        "description": "Cadastral parcels, if requested and known",
-                    },
-                },
+        })),
+        "properties": record_about("Details of the address", json!({
+            "label": text("The address in one line"),
+            "score": probability("Search: probability that this is the intended address. Reverse: 1 at the \
+                                  position, 0 at 10 km"),
+            "id": text("Identifier in the address base; for a commune, its INSEE code"),
+            "name": text("House number and street, street, place or commune"),
+            "housenumber?": text("House number with its suffix"),
+            "street?": text("Street"),
+            "postcode?": text("Postal code"),
+            "citycode": text("INSEE code of the commune or arrondissement"),
+            "city": text("Commune"),
+            "district?": text("Arrondissement"),
+            "oldcity?": text("Former commune"),
+            "oldcitycode?": text("INSEE code of the former commune"),
+            "context": text("Department code, department, region"),
+            "type": {
+                "type": TEXT,
+                "enum": ResultKind::NAMES,
+                "description": "Kind of result",
             },
-        },
-    })
+            "importance?": probability("Importance of the street or commune"),
+            "x?": number("Easting in the official projection, Lambert-93 in mainland France, metres"),
+            "y?": number("Northing, metres"),
+            "distance?": count("Distance from the position, metres; reverse searches only"),
+            "uncertainty_m?": count("How far the intended address may be from the position, metres; given for a \
+                                     street or named place, and for a result far from the requested position"),
+            "confidence": {"type": TEXT, "enum": ["HIGH", "MEDIUM", "LOW"], "description": "How far the \
+                result can be trusted"},
+            "matched?": record_about("How well each part agrees with the query; searches only", json!({
+                "housenumber?": part("The house number"),
+                "street?": part("The street or place"),
+                "postcode?": part("The postal code"),
+                "city?": part("The commune"),
+            })),
+            "source": {"type": TEXT, "enum": ["ban", "upstream"], "description": "Source of the result"},
+            "iris?": text("Code of the IRIS that contains the address, if requested"),
+            "parcels?": {
+                "type": "array", "items": {"type": TEXT},
+                "description": "Cadastral parcels, if requested and known",
+            },
+        })),
+    }))
 }

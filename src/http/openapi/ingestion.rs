@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::listings;
 use super::reference;
-use toise_contract::fields::schema;
+use toise_contract::fields::schema::{self, id, record, record_about, text};
 use toise_listings::adverts::prepare::ContentChange;
 use toise_listings::load::request::ADVERTS;
 
@@ -42,27 +42,17 @@ fn advert_outcome() -> Value {
     ]
     .map(ContentChange::as_str);
     let outcomes: Vec<&str> = changes.into_iter().chain(["rejected"]).collect();
-    json!({
-        "type": "object",
-        "required": ["outcome", "events"],
-        "properties": {
-            "flxId": {"type": "string", "format": "uuid", "description": "The advert; absent if it was refused"},
-            "propertyFlxId": {"type": "string", "format": "uuid",
-                "description": "The property it belongs to; absent if it was refused"},
-            "outcome": {"type": "string", "enum": outcomes, "description": "How its content changed"},
-            "events": {"type": "array", "items": reference("AdvertEvent"), "description": "Events that happened to it"},
-            "warnings": {"type": "array", "items": {"type": "string"},
-                "description": "What could not be completed or was left out, and why hasAnomaly is set; absent if \
-                                there are no warnings"},
-            "error": {
-                "type": "object",
-                "required": ["message", "code"],
-                "properties": {
-                    "message": {"type": "string", "description": "JSON path of the fault and what is allowed there"},
-                    "code": {"type": "integer", "description": "Code of the fault"},
-                },
-                "description": "Why it was refused",
-            },
-        },
-    })
+    record(json!({
+        "flxId?": id("The advert; absent if it was refused"),
+        "propertyFlxId?": id("The property it belongs to; absent if it was refused"),
+        "outcome": {"type": "string", "enum": outcomes, "description": "How its content changed"},
+        "events": {"type": "array", "items": reference("AdvertEvent"), "description": "Events that happened to it"},
+        "warnings?": {"type": "array", "items": {"type": "string"},
+            "description": "What could not be completed or was left out, and why hasAnomaly is set; absent if \
+                            there are no warnings"},
+        "error?": record_about("Why it was refused", json!({
+            "message": text("JSON path of the fault and what is allowed there"),
+            "code": {"type": "integer", "description": "Code of the fault"},
+        })),
+    }))
 }

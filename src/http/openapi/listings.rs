@@ -10,6 +10,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::reference;
 use toise_alerts::delivery::Delivery;
+use toise_contract::fields::schema::record;
 use toise_contract::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use toise_contract::listings::{Advert, LiteProperty, Property};
 use toise_contract::read::read;
@@ -82,18 +83,14 @@ fn collect<T: ToSchema + PartialSchema>(found: &mut Vec<(String, RefOr<Schema>)>
     T::schemas(found);
 }
 
-fn sample_answer(record: &str) -> Value {
-    json!({
-        "type": "object",
-        "required": ["data"],
-        "properties": {"data": {
-            "type": "array",
-            "minItems": SAMPLE_RECORDS,
-            "maxItems": SAMPLE_RECORDS,
-            "items": reference(record),
-            "description": "Made-up records in the real format",
-        }},
-    })
+fn sample_answer(name: &str) -> Value {
+    record(json!({"data": {
+        "type": "array",
+        "minItems": SAMPLE_RECORDS,
+        "maxItems": SAMPLE_RECORDS,
+        "items": reference(name),
+        "description": "Made-up records in the real format",
+    }}))
 }
 
 /// Removes `null` from the types of a schema, because responses leave unset values out.

@@ -25,7 +25,8 @@ use crate::endpoint::operation::JSON;
 use crate::endpoint::{Access, Counting, Endpoint, GEOCODING_PREFIX};
 use parameters::{idempotency_parameter, path_parameters};
 use responses::responses;
-use schemas::{history, match_answer, match_request, record, search_answer, search_request};
+use schemas::{history, match_answer, match_request, record_of, search_answer, search_request};
+use toise_contract::fields::schema::{record, record_about, text};
 use toise_opendata::Dataset;
 
 pub use crate::endpoint::operation::{Failure, Operation};
@@ -76,7 +77,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
         schemas.insert(format!("{name}SearchAnswer"), search_answer(dataset));
         schemas.insert(format!("{name}MatchRequest"), match_request(dataset));
         schemas.insert(format!("{name}MatchAnswer"), match_answer(dataset));
-        schemas.insert(format!("{name}Record"), record(dataset));
+        schemas.insert(format!("{name}Record"), record_of(dataset));
     }
     schemas.insert("PlaceHistory".into(), history());
     schemas.extend(admin::component_schemas());
@@ -185,23 +186,16 @@ fn tag(path: &str) -> &str {
 
 /// Returns the schema of `{"data": …}`.
 pub(crate) fn enveloped(data: Value) -> Value {
-    json!({"type": "object", "required": ["data"], "properties": {"data": data}})
+    record(json!({"data": data}))
 }
 
 fn error_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["error"],
-        "properties": {"error": {
-            "type": "object",
-            "description": "Why the request failed",
-            "required": ["message", "code"],
-            "properties": {
-                "message": {"type": "string", "description": "JSON path of the fault and what is allowed there"},
-                "code": {"type": "integer", "description": "Stable code of the kind of fault"},
-            },
-        }},
-    })
+    record(
+        json!({"error": record_about("Why the request failed", json!({
+            "message": text("JSON path of the fault and what is allowed there"),
+            "code": {"type": "integer", "description": "Stable code of the kind of fault"},
+        }))}),
+    )
 }
 
 #[cfg(test)]

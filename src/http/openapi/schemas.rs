@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 use super::{reference, type_name};
 use toise_contract::fields::schema::about as about_field;
 pub(super) use toise_contract::fields::schema::closed;
-use toise_contract::fields::schema::{self, Components, degrees};
+use toise_contract::fields::schema::{
+    self, Components, count, degrees, instant, number, record, record_about, text,
+};
 use toise_geocode::resolve::Precision;
 use toise_lake::schema::{ColumnKind, LATITUDE, LONGITUDE, RECORD};
 use toise_opendata::history::{DIAGNOSTIC, Link, SALE};
@@ -27,121 +29,80 @@ pub(crate) fn match_many_request(dataset: Dataset) -> Value {
 }
 
 pub(super) fn search_answer(dataset: Dataset) -> Value {
-    json!({
-        "type": "object",
-        "required": ["data", "total", "size", "hasMore"],
-        "properties": {
-            "data": {"type": "array", "items": reference(&format!("{}Record", type_name(dataset)))},
-            "total": {"type": "integer", "minimum": 0, "description": "Number of all records that match"},
-            "size": {"type": "integer", "minimum": 1, "description": "Page size requested, or the default"},
-            "hasMore": {"type": "boolean", "description": "Whether more records follow this page"},
-            "cursor": {"type": "string", "description": "Cursor of the next page; present if hasMore is true"},
-        },
-    })
+    record(json!({
+        "data": {"type": "array", "items": reference(&format!("{}Record", type_name(dataset)))},
+        "total": count("Number of all records that match"),
+        "size": {"type": "integer", "minimum": 1, "description": "Page size requested, or the default"},
+        "hasMore": {"type": "boolean", "description": "Whether more records follow this page"},
+        "cursor?": text("Cursor of the next page; present if hasMore is true"),
+    }))
 }
 
 /// Returns the schema of a page of the history of a parcel or of a building.
 pub(super) fn history() -> Value {
-    let event = json!({
-        "type": "object",
-        "required": ["kind", "link", "record"],
-        "properties": {
-            "date": {"type": "string", "format": "date-time",
-                "description": "Day of the sale, or day on which the diagnostic was established"},
-            "kind": {"type": "string", "enum": [SALE, DIAGNOSTIC], "description": "Kind of the record"},
-            "link": {"type": "string", "enum": Link::NAMES,
-                "description": "Why the record belongs to the place: it names the parcel (of the building), a parcel that \
-                    this one was made from, or the building (on the parcel), or an address links it"},
-            "score": {"type": "number", "minimum": 0, "maximum": 1,
-                "description": "For a diagnostic that names no building: how likely it is of this one"},
-            "record": {"anyOf": [reference("DvfRecord"), reference("DpeRecord")],
-                "description": "The record, as a search returns it"},
-        },
-    });
+    let event = record(json!({
+        "date?": instant("Day of the sale, or day on which the diagnostic was established"),
+        "kind": {"type": "string", "enum": [SALE, DIAGNOSTIC], "description": "Kind of the record"},
+        "link": {"type": "string", "enum": Link::NAMES,
+            "description": "Why the record belongs to the place: it names the parcel (of the building), a parcel that \
+                this one was made from, or the building (on the parcel), or an address links it"},
+        "score?": {"type": "number", "minimum": 0, "maximum": 1,
+            "description": "For a diagnostic that names no building: how likely it is of this one"},
+        "record": {"anyOf": [reference("DvfRecord"), reference("DpeRecord")],
+            "description": "The record, as a search returns it"},
+    }));
     let ids =
         |about: &str| json!({"type": "array", "items": {"type": "string"}, "description": about});
-    let degrees = |about: &str| json!({"type": "number", "description": about});
-    let building = json!({
-        "type": "object",
-        "required": ["id_rnb", "location", "address_ids", "parcel_ids"],
-        "properties": {
-            "id_rnb": {"type": "string", "description": "Identifier of the building"},
-            "status": {"type": "string", "description": "State as published, such as `constructed` or `demolished`"},
-            "location": {
-                "type": "object",
-                "description": "Position of the building",
-                "required": ["lat", "lon"],
-                "properties": {"lat": degrees("Latitude, degrees"), "lon": degrees("Longitude, degrees")},
-            },
-            "ground_m2": {"type": "number", "minimum": 0, "description": "Ground surface, m2"},
-            "address_ids": ids("Identifiers of its addresses in the national address base"),
-            "parcel_ids": ids("Parcels that it stands on, the one with most of it first"),
-        },
-    });
-    json!({
-        "type": "object",
-        "required": ["id", "events", "total", "hasMore"],
-        "properties": {
-            "id": {"type": "string", "description": "Identifier of the place, as in the request"},
-            "buildings": {"type": "array", "items": building,
-                "description": "The building, or those on the parcel, as the register of buildings has them; absent \
-                    if it was not imported or has none"},
-            "properties": {
-                "type": "object",
-                "description": "Properties whose adverts name an address of the place, the first seen first; absent if \
-                    there are none",
-                "required": ["items", "count"],
-                "properties": {
-                    "items": {"type": "array", "items": reference("LiteProperty"), "description": "At most 20 of them"},
-                    "count": {"type": "integer", "minimum": 1, "description": "Number of all of them"},
-                },
-            },
-            "formerParcels": ids("Parcels that it was made from, directly or not, by the documents of filiation; absent if \
-                there are none"),
-            "laterParcels": ids("Parcels that were made from it, directly or not; absent if there are none"),
-            "events": {"type": "array", "items": event, "description": "Oldest event first; those without a date last"},
-            "total": {"type": "integer", "minimum": 0, "description": "Number of events on all pages"},
-            "hasMore": {"type": "boolean", "description": "Whether more events follow this page"},
-            "cursor": {"type": "string", "description": "Cursor of the next page; present if hasMore is true"},
-        },
-    })
+    let building = record(json!({
+        "id_rnb": text("Identifier of the building"),
+        "status?": text("State as published, such as `constructed` or `demolished`"),
+        "location": record_about("Position of the building",
+            json!({"lat": number("Latitude, degrees"), "lon": number("Longitude, degrees")})),
+        "ground_m2?": {"type": "number", "minimum": 0, "description": "Ground surface, m2"},
+        "address_ids": ids("Identifiers of its addresses in the national address base"),
+        "parcel_ids": ids("Parcels that it stands on, the one with most of it first"),
+    }));
+    record(json!({
+        "id": text("Identifier of the place, as in the request"),
+        "buildings?": {"type": "array", "items": building,
+            "description": "The building, or those on the parcel, as the register of buildings has them; absent \
+                if it was not imported or has none"},
+        "properties?": record_about("Properties whose adverts name an address of the place, the first seen first; \
+            absent if there are none", json!({
+            "items": {"type": "array", "items": reference("LiteProperty"), "description": "At most 20 of them"},
+            "count": {"type": "integer", "minimum": 1, "description": "Number of all of them"},
+        })),
+        "formerParcels?": ids("Parcels that it was made from, directly or not, by the documents of filiation; absent \
+            if there are none"),
+        "laterParcels?": ids("Parcels that were made from it, directly or not; absent if there are none"),
+        "events": {"type": "array", "items": event, "description": "Oldest event first; those without a date last"},
+        "total": count("Number of events on all pages"),
+        "hasMore": {"type": "boolean", "description": "Whether more events follow this page"},
+        "cursor?": text("Cursor of the next page; present if hasMore is true"),
+    }))
 }
 
 pub(super) fn match_answer(dataset: Dataset) -> Value {
-    let mut candidate = json!({
-        "type": "object",
-        "required": ["score", "confidence", dataset.name()],
-        "properties": {
-            "score": {"type": "number", "minimum": 0, "maximum": 100,
-                "description": "Weighted mean of the similarities to the targets, rounded to one decimal"},
-            "confidence": {"type": "string", "enum": ["HIGH", "MEDIUM", "LOW", "REJECT"],
-                "description": "How certain it is that the candidate is the record sought"},
-        },
-    });
-    candidate["properties"][dataset.name()] = reference(&format!("{}Record", type_name(dataset)));
-    json!({
-        "type": "object",
-        "required": ["data", "meta"],
-        "properties": {
-            "data": {"type": "array", "items": candidate, "description": "Candidates, best first"},
-            "meta": {
-                "type": "object",
-                "description": "About the whole ranking",
-                "required": ["ambiguous", "total"],
-                "properties": {
-                    "ambiguous": {"type": "boolean", "description": "Whether the two best scores are 5 or less apart"},
-                    "total": {"type": "integer", "minimum": 0, "description": "Number of candidates that passed the \
-                        filters"},
-                    "address": super::geocoding::understood("How `filters.address` was understood, if it was given"),
-                },
-            },
-        },
-    })
+    let candidate = record(json!({
+        "score": {"type": "number", "minimum": 0, "maximum": 100,
+            "description": "Weighted mean of the similarities to the targets, rounded to one decimal"},
+        "confidence": {"type": "string", "enum": ["HIGH", "MEDIUM", "LOW", "REJECT"],
+            "description": "How certain it is that the candidate is the record sought"},
+        (dataset.name()): reference(&format!("{}Record", type_name(dataset))),
+    }));
+    record(json!({
+        "data": {"type": "array", "items": candidate, "description": "Candidates, best first"},
+        "meta": record_about("About the whole ranking", json!({
+            "ambiguous": {"type": "boolean", "description": "Whether the two best scores are 5 or less apart"},
+            "total": count("Number of candidates that passed the filters"),
+            "address?": super::geocoding::understood("How `filters.address` was understood, if it was given"),
+        })),
+    }))
 }
 
 /// Returns the schema of the record of a table: its columns, the position as one object, and the other fields of the
 /// source.
-pub(super) fn record(dataset: Dataset) -> Value {
+pub(super) fn record_of(dataset: Dataset) -> Value {
     let mut properties = Map::new();
     for column in &dataset.schema().columns {
         if [LATITUDE, LONGITUDE, RECORD].contains(&column.name.as_str()) {
@@ -167,12 +128,10 @@ pub(super) fn record(dataset: Dataset) -> Value {
     }
     properties.insert(
         "location".into(),
-        json!({
-            "type": "object",
-            "required": ["lat", "lon"],
-            "properties": {"lat": degrees("Latitude", 90), "lon": degrees("Longitude", 180)},
-            "description": "Location",
-        }),
+        record_about(
+            "Location",
+            json!({"lat": degrees("Latitude", 90), "lon": degrees("Longitude", 180)}),
+        ),
     );
     properties.insert(
         LOCATION_PRECISION.into(),

@@ -12,7 +12,7 @@ use crate::openapi::{Operation, enveloped, reference};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::enums::{EnumStudiedData, WireEnum};
-use toise_contract::fields::schema::{Components, object};
+use toise_contract::fields::schema::{Components, count, number, object, record};
 use toise_contract::listings::filters::parse_analytics;
 use toise_engine::pool::Load;
 use toise_listings::search::analytics::BARS_MAX;
@@ -75,28 +75,20 @@ fn market_operation() -> Operation {
              {CELL_ROWS_MAX} rows"
         ))
         .with_request(object(&BODY, &mut Components::new()))
-        .with_answer(json!({
-            "type": "object",
-            "required": ["data", "meta"],
-            "properties": {
-                "data": {"type": "array", "items": row_schema(), "description": "One row for each place, class and \
-                    period"},
-                "meta": {
-                    "type": "object",
-                    "required": ["rows", "sample_min", "notes"],
-                    "properties": {
-                        "rows": {"type": "integer", "description": "Number of rows"},
-                        "sample_min": {"type": "integer", "description": "Minimum number of sales or properties \
-                            behind a figure"},
-                        "notes": {
-                            "type": "array",
-                            "items": {"type": "string"},
-                            "description": "Why a column has no values",
-                        },
-                    },
+        .with_answer(record(json!({
+            "data": {"type": "array", "items": row_schema(), "description": "One row for each place, class and \
+                period"},
+            "meta": record(json!({
+                "rows": {"type": "integer", "description": "Number of rows"},
+                "sample_min": {"type": "integer", "description": "Minimum number of sales or properties \
+                    behind a figure"},
+                "notes": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "Why a column has no values",
                 },
-            },
-        }))
+            })),
+        })))
 }
 
 async fn market(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
@@ -117,38 +109,28 @@ async fn market(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 /// Returns the schema of the statistics.
 fn figures() -> Value {
-    let number = |about: &str| json!({"type": "number", "description": about});
-    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
-    json!({
-        "type": "object",
-        "required": ["count", "studiedData", "valued", "histogram"],
-        "properties": {
-            "count": count("Properties that match"),
-            "studiedData": {"type": "string", "enum": EnumStudiedData::TABLE.values,
-                "description": "The values studied, in EUR, EUR/m2, m2, or days from the first sighting until the \
-                                property went offline"},
-            "valued": count("Properties among them that have a value; the statistics cover only these"),
-            "min": number("Lowest value"),
-            "max": number("Highest value"),
-            "mean": number("Arithmetic mean"),
-            "quartiles": {"type": "array", "minItems": 3, "maxItems": 3, "items": {"type": "number"},
-                "description": "Values below which 25, 50 and 75 % of the values lie, interpolated"},
-            "deviation": number("Standard deviation"),
-            "histogram": {
-                "type": "array",
-                "maxItems": BARS_MAX,
-                "items": {
-                    "type": "object",
-                    "required": ["from", "to", "count"],
-                    "properties": {
-                        "from": number("Lower bound of the bar, included"),
-                        "to": number("Upper bound of the bar, excluded except in the last bar"),
-                        "count": count("Number of values in the bar"),
-                    },
-                },
-                "description": "Bars of equal width, except that the first and the last extend to the lowest and the \
-                                highest value",
-            },
+    record(json!({
+        "count": count("Properties that match"),
+        "studiedData": {"type": "string", "enum": EnumStudiedData::TABLE.values,
+            "description": "The values studied, in EUR, EUR/m2, m2, or days from the first sighting until the \
+                            property went offline"},
+        "valued": count("Properties among them that have a value; the statistics cover only these"),
+        "min?": number("Lowest value"),
+        "max?": number("Highest value"),
+        "mean?": number("Arithmetic mean"),
+        "quartiles?": {"type": "array", "minItems": 3, "maxItems": 3, "items": {"type": "number"},
+            "description": "Values below which 25, 50 and 75 % of the values lie, interpolated"},
+        "deviation?": number("Standard deviation"),
+        "histogram": {
+            "type": "array",
+            "maxItems": BARS_MAX,
+            "items": record(json!({
+                "from": number("Lower bound of the bar, included"),
+                "to": number("Upper bound of the bar, excluded except in the last bar"),
+                "count": count("Number of values in the bar"),
+            })),
+            "description": "Bars of equal width, except that the first and the last extend to the lowest and the \
+                            highest value",
         },
-    })
+    }))
 }

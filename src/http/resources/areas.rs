@@ -12,7 +12,7 @@ use toise_accounts::areas::{self, AREAS_MAX, StoredArea};
 use toise_accounts::scopes::Scope;
 use toise_base::clock::iso;
 use toise_contract::fields::area;
-use toise_contract::fields::schema::POLYGONS;
+use toise_contract::fields::schema::{POLYGONS, instant, record, text};
 use toise_contract::walk::JsonPath;
 use toise_service::error::ApiError;
 
@@ -91,29 +91,20 @@ fn put_operation() -> Operation {
 }
 
 fn delete_operation() -> Operation {
-    Operation::new("areasDelete", "Delete a stored area").with_answer(enveloped(json!({
-        "type": "object",
-        "required": ["name"],
-        "properties": {"name": name_schema()},
-    })))
+    Operation::new("areasDelete", "Delete a stored area")
+        .with_answer(enveloped(record(json!({"name": name_schema()}))))
 }
 
 fn name_schema() -> Value {
-    json!({"type": "string", "description": "Name of the area"})
+    text("Name of the area")
 }
 
 fn about_schema() -> Value {
-    let moment =
-        |about: &str| json!({"type": "string", "format": "date-time", "description": about});
-    json!({
-        "type": "object",
-        "required": ["name", "createdAt", "updatedAt"],
-        "properties": {
-            "name": name_schema(),
-            "createdAt": moment("When it was first stored"),
-            "updatedAt": moment("When it was last replaced"),
-        },
-    })
+    record(json!({
+        "name": name_schema(),
+        "createdAt": instant("When it was first stored"),
+        "updatedAt": instant("When it was last replaced"),
+    }))
 }
 
 fn area_schema() -> Value {

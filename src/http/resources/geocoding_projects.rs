@@ -22,6 +22,7 @@ use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_base::clock::iso;
 use toise_contract::Fault;
+use toise_contract::fields::schema::{count, id, instant, record, record_about, text};
 use toise_geocode::file::request::FileRequest;
 use toise_geocode::projects::{self, INPUT_BYTES_MAX, Project, ProjectStatus};
 use toise_service::App;
@@ -121,14 +122,10 @@ fn create_operation() -> Documented {
              its output-file. A project survives restarts of the service and is kept for 14 days. An account may \
              have at most 50 projects, with 12 GiB of files and results",
         )
-        .with_answer(enveloped(json!({
-            "type": "object",
-            "required": ["id", "token"],
-            "properties": {
-                "id": {"type": "string", "format": "uuid", "description": "Identifier of the project"},
-                "token": {"type": "string", "description": "Token for reading the result; shown only here"},
-            },
-        })))
+        .with_answer(enveloped(record(json!({
+            "id": id("Identifier of the project"),
+            "token": text("Token for reading the result; shown only here"),
+        }))))
         .failing(Failure::WrongState)
 }
 
@@ -180,46 +177,31 @@ fn output_operation() -> Documented {
 }
 
 fn delete_operation() -> Documented {
-    Documented::new("geocodingProjectDelete", "Delete a project and its files")
-        .with_answer(enveloped(json!({
-            "type": "object",
-            "required": ["id"],
-            "properties": {"id": {"type": "string", "format": "uuid", "description": "Identifier of the project"}},
-        })))
+    Documented::new("geocodingProjectDelete", "Delete a project and its files").with_answer(
+        enveloped(record(json!({"id": id("Identifier of the project")}))),
+    )
 }
 
 fn project_schema() -> Value {
-    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
-    let moment =
-        |about: &str| json!({"type": "string", "format": "date-time", "description": about});
-    json!({
-        "type": "object",
-        "required": ["id", "status", "rows_done", "created_at", "expires_at"],
-        "properties": {
-            "id": {"type": "string", "format": "uuid", "description": "Identifier of the project"},
-            "status": {"type": "string", "enum": ProjectStatus::NAMES, "description": "State"},
-            "operation": asked(),
-            "input_bytes": count("Size of the file, bytes"),
-            "rows": count("Number of rows in the file, once the project was started"),
-            "rows_done": count("Rows answered so far"),
-            "rows_by_status": {
-                "type": "object",
-                "description": "Rows answered so far, by outcome",
-                "properties": {
-                    "ok": count("Rows with a result"),
-                    "not_found": count("Rows without a result"),
-                    "skipped": count("Empty rows"),
-                    "error": count("Unreadable rows"),
-                },
-            },
-            "created_at": moment("When it was created"),
-            "ended_at": moment("When it was completed or failed"),
-            "expires_at": moment("When it is deleted"),
-            "error": {"type": "string", "description": "Why it failed"},
-            "warning": {"type": "string", "description": "What is probably wrong with the rows answered so far, such \
-                as missing towns"},
-        },
-    })
+    record(json!({
+        "id": id("Identifier of the project"),
+        "status": {"type": "string", "enum": ProjectStatus::NAMES, "description": "State"},
+        "operation?": asked(),
+        "input_bytes?": count("Size of the file, bytes"),
+        "rows?": count("Number of rows in the file, once the project was started"),
+        "rows_done": count("Rows answered so far"),
+        "rows_by_status?": record_about("Rows answered so far, by outcome", json!({
+            "ok?": count("Rows with a result"),
+            "not_found?": count("Rows without a result"),
+            "skipped?": count("Empty rows"),
+            "error?": count("Unreadable rows"),
+        })),
+        "created_at": instant("When it was created"),
+        "ended_at?": instant("When it was completed or failed"),
+        "expires_at": instant("When it is deleted"),
+        "error?": text("Why it failed"),
+        "warning?": text("What is probably wrong with the rows answered so far, such as missing towns"),
+    }))
 }
 
 async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -17,7 +17,7 @@ use toise_accounts::letterheads::{self, StoredLetterhead};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
-use toise_contract::fields::schema::{Components, object, parameters};
+use toise_contract::fields::schema::{Components, object, parameters, record, text};
 use toise_contract::fields::{Field, FieldKind, read};
 use toise_contract::query::pairs;
 use toise_contract::walk::JsonPath;
@@ -129,14 +129,10 @@ fn home_operation() -> Operation {
 }
 
 fn answer_schema() -> Value {
-    enveloped(json!({
-        "type": "object",
-        "required": ["text", "logo"],
-        "properties": {
-            "text": {"type": "string", "description": "Text; empty for none"},
-            "logo": {"type": ["string", "null"], "description": "Logo as a data URL; null for none"},
-        },
-    }))
+    enveloped(record(json!({
+        "text": text("Text; empty for none"),
+        "logo": {"type": ["string", "null"], "description": "Logo as a data URL; null for none"},
+    })))
 }
 
 /// `GET /v2/protected/reports/home`: the report of a home.

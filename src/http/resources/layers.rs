@@ -9,6 +9,7 @@ use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
 use crate::openapi::{Operation, enveloped};
 use toise_accounts::scopes::Scope;
+use toise_contract::fields::schema::{instant, record, text};
 use toise_layers::LayerMetadata;
 use toise_service::error::ApiError;
 
@@ -35,44 +36,35 @@ fn operation() -> Operation {
 }
 
 fn schema() -> Value {
-    let text = |about: &str| json!({"type": "string", "description": about});
-    let column = json!({
-        "type": "object",
-        "required": ["name", "type"],
-        "properties": {
-            "name": text("Name of the column"),
-            "type": {
-                "type": "string",
-                "enum": ["text", "integer", "number", "flag", "day", "moment", "utc_moment"],
-                "description": "Type of its values",
-            },
+    let column = record(json!({
+        "name": text("Name of the column"),
+        "type": {
+            "type": "string",
+            "enum": ["text", "integer", "number", "flag", "day", "moment", "utc_moment"],
+            "description": "Type of its values",
         },
-    });
-    json!({
-        "type": "object",
-        "required": ["name", "table", "licence", "source", "importedAt", "count", "geometryTypes", "bbox", "columns"],
-        "properties": {
-            "name": text("Name of the layer"),
-            "table": text("Name of its table in SQL"),
-            "licence": text("Licence of the data"),
-            "source": text("Address or name of the file that was imported"),
-            "importedAt": {"type": "string", "format": "date-time", "description": "When it was imported"},
-            "count": {"type": "integer", "minimum": 1, "description": "Number of features"},
-            "geometryTypes": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "Types of the geometries, as in GeoJSON",
-            },
-            "bbox": {
-                "type": "array",
-                "items": {"type": "number"},
-                "minItems": 4,
-                "maxItems": 4,
-                "description": "Western, southern, eastern and northern edge of the box around all features, degrees",
-            },
-            "columns": {"type": "array", "items": column, "description": "Attributes of the features"},
+    }));
+    record(json!({
+        "name": text("Name of the layer"),
+        "table": text("Name of its table in SQL"),
+        "licence": text("Licence of the data"),
+        "source": text("Address or name of the file that was imported"),
+        "importedAt": instant("When it was imported"),
+        "count": {"type": "integer", "minimum": 1, "description": "Number of features"},
+        "geometryTypes": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Types of the geometries, as in GeoJSON",
         },
-    })
+        "bbox": {
+            "type": "array",
+            "items": {"type": "number"},
+            "minItems": 4,
+            "maxItems": 4,
+            "description": "Western, southern, eastern and northern edge of the box around all features, degrees",
+        },
+        "columns": {"type": "array", "items": column, "description": "Attributes of the features"},
+    }))
 }
 
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -17,7 +17,9 @@ use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_contract::cursor::query_digest;
 use toise_contract::dates::DateOrInstant;
-use toise_contract::fields::schema::parameters;
+use toise_contract::fields::schema::{
+    count, instant, number, parameters, record, record_about, text,
+};
 use toise_contract::fields::{DefaultValue, Field, FieldKind, read_query};
 use toise_contract::filter::{Clause, ClauseTest};
 use toise_contract::position::CursorPosition;
@@ -157,23 +159,16 @@ fn get_operation() -> Operation {
 
 fn put_operation() -> Operation {
     let mut schema = about_schema();
-    schema["properties"]["faulty"] = json!({
-        "type": "integer",
-        "minimum": 0,
-        "description": "Number of rows that cannot be valued as they were sent",
-    });
+    schema["properties"]["faulty"] =
+        count("Number of rows that cannot be valued as they were sent");
     schema["properties"]["faults"] = json!({
         "type": "array",
         "description": "The first 100 of them",
-        "items": {
-            "type": "object",
-            "required": ["row", "key", "message"],
-            "properties": {
-                "row": {"type": "integer", "minimum": 1, "description": "Number of the row"},
-                "key": {"type": "string", "description": "Key of the home"},
-                "message": {"type": "string", "description": "The field and what is wrong with it"},
-            },
-        },
+        "items": record(json!({
+            "row": {"type": "integer", "minimum": 1, "description": "Number of the row"},
+            "key": text("Key of the home"),
+            "message": text("The field and what is wrong with it"),
+        })),
     });
     Operation::new("portfoliosPut", "Store a portfolio of homes under a name")
         .with_description(format!(
@@ -195,118 +190,97 @@ fn put_operation() -> Operation {
 }
 
 fn delete_operation() -> Operation {
-    Operation::new("portfoliosDelete", "Delete a portfolio").with_answer(enveloped(json!({
-        "type": "object",
-        "required": ["name"],
-        "properties": {"name": name_schema()},
-    })))
+    Operation::new("portfoliosDelete", "Delete a portfolio")
+        .with_answer(enveloped(record(json!({"name": name_schema()}))))
 }
 
 fn name_schema() -> Value {
-    json!({"type": "string", "description": "Name of the portfolio"})
-}
-
-fn moment_schema(about: &str) -> Value {
-    json!({"type": "string", "format": "date-time", "description": about})
+    text("Name of the portfolio")
 }
 
 fn about_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["name", "home_count", "status", "moved_percent", "created_at", "updated_at"],
-        "properties": {
-            "name": name_schema(),
-            "home_count": {"type": "integer", "minimum": 1, "description": "Number of homes"},
-            "status": {"type": "string", "enum": ["waiting", "valued"], "description": "Whether it was valued already"},
-            "webhook_url": {"type": "string", "description": "Address to which changes are posted"},
-            "moved_percent": {"type": "number", "description": "Change of a value that counts, in percent"},
-            "model": {"type": "string", "description": "Version of the model that valued it"},
-            "created_at": moment_schema("When the name was first stored"),
-            "updated_at": moment_schema("When the homes were stored"),
-            "valued_at": moment_schema("When they were last valued or matched"),
-        },
-    })
+    record(json!({
+        "name": name_schema(),
+        "home_count": {"type": "integer", "minimum": 1, "description": "Number of homes"},
+        "status": {"type": "string", "enum": ["waiting", "valued"], "description": "Whether it was valued already"},
+        "webhook_url?": text("Address to which changes are posted"),
+        "moved_percent": number("Change of a value that counts, in percent"),
+        "model?": text("Version of the model that valued it"),
+        "created_at": instant("When the name was first stored"),
+        "updated_at": instant("When the homes were stored"),
+        "valued_at?": instant("When they were last valued or matched"),
+    }))
 }
 
 fn page_properties() -> Map<String, Value> {
     let sum = |about: &str| json!({"type": "integer", "description": about});
-    let totals = json!({
-        "type": "object",
-        "description": "Sums over all homes, EUR",
-        "required": ["valued", "errors", "value", "lower", "upper"],
-        "properties": {
+    let totals = record_about(
+        "Sums over all homes, EUR",
+        json!({
             "valued": sum("Homes with a value"),
             "errors": sum("Homes that cannot be valued"),
             "value": sum("Sum of the values"),
             "lower": sum("Sum of the lower ends of the intervals; the interval of the sum is narrower"),
             "upper": sum("Sum of the upper ends of the intervals"),
-        },
-    });
-    let changes = json!({
-        "type": "object",
-        "description": "Sums over the homes that changed since `changesSince`, EUR",
-        "required": ["homes", "values", "value_before", "value"],
-        "properties": {
+        }),
+    );
+    let changes = record_about(
+        "Sums over the homes that changed since `changesSince`, EUR",
+        json!({
             "homes": sum("Homes that changed"),
             "values": sum("Homes whose value changed"),
             "value_before": sum("Sum of their values before their last change"),
             "value": sum("Sum of their values"),
-        },
-    });
+        }),
+    );
     let page = json!({
         "totals": totals,
         "changes": changes,
         "homes": {"type": "array", "items": home_schema(), "description": "The homes, in the order of the file"},
         "hasMore": {"type": "boolean", "description": "Whether there are more homes"},
-        "cursor": {"type": "string", "description": "Where the next page begins"},
+        "cursor": text("Where the next page begins"),
     });
     page.as_object().cloned().unwrap_or_default()
 }
 
 fn home_schema() -> Value {
-    let text = |about: &str| json!({"type": "string", "description": about});
-    let number = |about: &str| json!({"type": "number", "description": about});
     let whole = |about: &str| json!({"type": "integer", "description": about});
     let day = |about: &str| json!({"type": "string", "format": "date", "description": about});
-    json!({
-        "type": "object",
-        "required": ["key"],
-        "properties": {
-            "key": text("Key of the home"),
-            "latitude": number("Latitude, degrees (WGS 84)"),
-            "longitude": number("Longitude, degrees (WGS 84)"),
-            "address_label": text("The address as it was understood"),
-            "address_precision": text("ADDRESS, STREET or TOWN"),
-            "price": whole("Value, EUR"),
-            "lower": whole("Lower end of its interval, EUR"),
-            "upper": whole("Upper end of its interval, EUR"),
-            "confidence": text("HIGH, MEDIUM or LOW"),
-            "warning": text("Why the value is less certain than usual"),
-            "error": text("Why the home cannot be valued"),
-            "previous_price": whole("Value before its last change, EUR"),
-            "previous_lower": whole("Lower end before its last change, EUR"),
-            "previous_upper": whole("Upper end before its last change, EUR"),
-            "dpe_id": text("Number of its energy diagnostic"),
-            "dpe_class": text("Energy class of the diagnostic"),
-            "dpe_date": day("Day of the diagnostic"),
-            "previous_dpe_id": text("Number of the diagnostic before its last change"),
-            "previous_dpe_class": text("Energy class before its last change"),
-            "sale_id": text("Identifier of its recorded sale"),
-            "sale_date": day("Day of the sale"),
-            "sale_price": whole("Price of the sale, EUR"),
-            "comparable_id": text("Identifier of the latest of its five comparables"),
-            "comparable_date": day("Day on which it was sold"),
-            "comparable_price": whole("Its price, EUR"),
-            "comparable_distance_m": whole("Its distance, metres"),
-            "value_changed_at": moment_schema("When the value last changed"),
-            "changed_at": moment_schema("When the home last changed"),
-            "changes": {
-                "type": "array",
-                "items": {"type": "string", "enum": ["value", "diagnostic", "comparable"]},
-                "description": "What changed then",
-            },
+    record(json!({
+        "key": text("Key of the home"),
+        "latitude?": number("Latitude, degrees (WGS 84)"),
+        "longitude?": number("Longitude, degrees (WGS 84)"),
+        "address_label?": text("The address as it was understood"),
+        "address_precision?": text("ADDRESS, STREET or TOWN"),
+        "price?": whole("Value, EUR"),
+        "lower?": whole("Lower end of its interval, EUR"),
+        "upper?": whole("Upper end of its interval, EUR"),
+        "confidence?": text("HIGH, MEDIUM or LOW"),
+        "warning?": text("Why the value is less certain than usual"),
+        "error?": text("Why the home cannot be valued"),
+        "previous_price?": whole("Value before its last change, EUR"),
+        "previous_lower?": whole("Lower end before its last change, EUR"),
+        "previous_upper?": whole("Upper end before its last change, EUR"),
+        "dpe_id?": text("Number of its energy diagnostic"),
+        "dpe_class?": text("Energy class of the diagnostic"),
+        "dpe_date?": day("Day of the diagnostic"),
+        "previous_dpe_id?": text("Number of the diagnostic before its last change"),
+        "previous_dpe_class?": text("Energy class before its last change"),
+        "sale_id?": text("Identifier of its recorded sale"),
+        "sale_date?": day("Day of the sale"),
+        "sale_price?": whole("Price of the sale, EUR"),
+        "comparable_id?": text("Identifier of the latest of its five comparables"),
+        "comparable_date?": day("Day on which it was sold"),
+        "comparable_price?": whole("Its price, EUR"),
+        "comparable_distance_m?": whole("Its distance, metres"),
+        "value_changed_at?": instant("When the value last changed"),
+        "changed_at?": instant("When the home last changed"),
+        "changes?": {
+            "type": "array",
+            "items": {"type": "string", "enum": ["value", "diagnostic", "comparable"]},
+            "description": "What changed then",
         },
-    })
+    }))
 }
 
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -12,6 +12,7 @@ use warp::http::{Method, Response};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
 use crate::openapi::{Operation, content, enveloped, reference};
+use toise_contract::fields::schema::record;
 use toise_service::App;
 use toise_service::error::ApiError;
 
@@ -81,11 +82,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |_| async { Ok(version()) }.boxed(),
         operation: Some(|| {
-            Operation::new("version", "Version of the service").with_answer(enveloped(json!({
-                "type": "object",
-                "required": ["version"],
-                "properties": {"version": {"type": "string"}},
-            })))
+            Operation::new("version", "Version of the service")
+                .with_answer(enveloped(record(json!({"version": {"type": "string"}}))))
         }),
     },
 ];

@@ -14,6 +14,7 @@ use crate::openapi::admin::data_list_of;
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
+use toise_contract::fields::schema::{self, record, text};
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::{
     FieldSubset, ListingKind, PropertySearchRequest, parse_count, parse_search, parse_similars,
@@ -77,13 +78,14 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| count(call).boxed(),
         operation: Some(|| {
-            Operation::new("propertiesCount", "Number of properties that match a search")
-                .with_request(reference("CountPropertiesPayload"))
-                .with_answer(enveloped(json!({
-                    "type": "object",
-                    "required": ["count"],
-                    "properties": {"count": {"type": "integer", "minimum": 0, "description": "Properties that match"}},
-                })))
+            Operation::new(
+                "propertiesCount",
+                "Number of properties that match a search",
+            )
+            .with_request(reference("CountPropertiesPayload"))
+            .with_answer(enveloped(record(
+                json!({"count": schema::count("Properties that match")}),
+            )))
         }),
     },
     Endpoint {
@@ -129,17 +131,12 @@ fn search_operation(id: &str, about: &str, payload: &str, record: &str) -> Opera
 }
 
 /// Returns the schema of a page of records with the total count.
-fn page_of(record: &str) -> Value {
-    json!({
-        "type": "object",
-        "required": ["items", "count"],
-        "properties": {
-            "items": {"type": "array", "items": reference(record), "description": "Records of the page, in sort order"},
-            "count": {"type": "integer", "minimum": 0, "description": "Number of all records that match"},
-            "searchAfterHash": {"type": "string",
-                "description": "Cursor of the next page; absent on the last page"},
-        },
-    })
+fn page_of(name: &str) -> Value {
+    record(json!({
+        "items": {"type": "array", "items": reference(name), "description": "Records of the page, in sort order"},
+        "count": schema::count("Number of all records that match"),
+        "searchAfterHash?": text("Cursor of the next page; absent on the last page"),
+    }))
 }
 
 /// `POST /v2/protected/properties/search` and `…/search/lite`: a page of properties, complete or lite.

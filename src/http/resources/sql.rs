@@ -20,7 +20,7 @@ use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_accounts::sql_limits::{SQL_LIMIT_MAX, SqlLimits};
 use toise_contract::Fault;
-use toise_contract::fields::schema::{Components, object};
+use toise_contract::fields::schema::{Components, object, record};
 use toise_contract::fields::{DefaultValue, Field, FieldKind, Own, Taken, Values, read};
 use toise_contract::walk::JsonPath;
 use toise_service::error::ApiError;
@@ -141,11 +141,7 @@ fn documented() -> Operation {
              in the query is reported with its line and column. Every query is written to an audit log",
         )
         .with_request(object(&BODY, &mut Components::new()))
-        .with_answer(json!({
-            "type": "object",
-            "required": ["data"],
-            "properties": {"data": {"type": "array", "items": rows}},
-        }))
+        .with_answer(record(json!({"data": {"type": "array", "items": rows}})))
 }
 
 async fn query(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -14,6 +14,7 @@ use crate::input::layers;
 use crate::openapi::Operation;
 use toise_accounts::scopes::Scope;
 use toise_contract::fault::Fault;
+use toise_contract::fields::schema::{record, text};
 use toise_contract::filter::Filter;
 use toise_contract::listings::filters::{ListingKind, parse_search_query};
 use toise_contract::query::pairs;
@@ -119,42 +120,33 @@ fn query_parameters() -> Vec<Value> {
 }
 
 fn tile_json_schema() -> Value {
-    let text = |about: &str| json!({"type": "string", "description": about});
     let zoom = |about: &str| json!({"type": "integer", "description": about});
-    json!({
-        "type": "object",
-        "required": ["tilejson", "name", "tiles", "minzoom", "maxzoom", "vector_layers"],
-        "properties": {
-            "tilejson": text("Version of TileJSON"),
-            "name": text("Name of the dataset"),
-            "attribution": text("Attribution of the data"),
-            "tiles": {
-                "type": "array",
-                "description": "Path of the tiles, with placeholders {z}, {x} and {y}",
-                "items": {"type": "string"},
-            },
-            "minzoom": zoom("Lowest zoom"),
-            "maxzoom": zoom("Highest zoom; beyond it maps enlarge these tiles"),
-            "vector_layers": {
-                "type": "array",
-                "description": "Layers with their fields",
-                "items": {
-                    "type": "object",
-                    "required": ["id", "fields", "minzoom", "maxzoom"],
-                    "properties": {
-                        "id": text("Name of the layer"),
-                        "fields": {
-                            "type": "object",
-                            "description": "Type of each field",
-                            "additionalProperties": {"type": "string"},
-                        },
-                        "minzoom": zoom("Lowest zoom with this layer"),
-                        "maxzoom": zoom("Highest zoom with this layer"),
-                    },
-                },
-            },
+    record(json!({
+        "tilejson": text("Version of TileJSON"),
+        "name": text("Name of the dataset"),
+        "attribution?": text("Attribution of the data"),
+        "tiles": {
+            "type": "array",
+            "description": "Path of the tiles, with placeholders {z}, {x} and {y}",
+            "items": {"type": "string"},
         },
-    })
+        "minzoom": zoom("Lowest zoom"),
+        "maxzoom": zoom("Highest zoom; beyond it maps enlarge these tiles"),
+        "vector_layers": {
+            "type": "array",
+            "description": "Layers with their fields",
+            "items": record(json!({
+                "id": text("Name of the layer"),
+                "fields": {
+                    "type": "object",
+                    "description": "Type of each field",
+                    "additionalProperties": {"type": "string"},
+                },
+                "minzoom": zoom("Lowest zoom with this layer"),
+                "maxzoom": zoom("Highest zoom with this layer"),
+            })),
+        },
+    }))
 }
 
 /// Returns the current source of a dataset.

@@ -8,7 +8,6 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::align;
 use super::ingestion::{self, IngestedGroupings};
 use crate::dedup::{self, DedupOutcome, Grouping, Mistake};
 use toise_cli::result::Failure;
@@ -179,22 +178,9 @@ fn complete(advert: &mut Advert) {
 
 /// Builds the table of a report, one row per noise level.
 fn table_of(report: &DedupReport) -> FittedTable {
-    let mut table = toise_cli::table();
-    table.set_header([
-        "level",
-        "adverts",
-        "assets",
-        "properties",
-        "precision",
-        "recall",
-        "purity",
-        "pure",
-        "blocking",
-        "candidates",
-        "most",
-        "bytes",
-        "s",
-    ]);
+    let mut table = toise_cli::table_of(
+        "level|adverts|assets|properties|precision|recall|purity|pure|blocking|candidates|most|bytes|s",
+    );
     let percent = |share: f64| format!("{:.2}", 100.0 * share);
     let of_grouping = |name: String, grouping: &Grouping| {
         vec![
@@ -226,7 +212,7 @@ fn table_of(report: &DedupReport) -> FittedTable {
             table.add_row(of_grouping(name, &groupings.rebuilt));
         }
     }
-    align(&mut table, 2);
+    table.align_right(2..);
     table
 }
 

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use comfy_table::CellAlignment;
 
 use toise_cli::{CommandResult, Common};
 use toise_collect::evaluation::{self, ExtractionOptions, ExtractionReport, FieldScore, SiteHalf};
@@ -64,25 +63,13 @@ pub fn run(common: &Common, arguments: &ExtractionArgs) -> CommandResult {
 }
 
 fn print(report: &ExtractionReport) {
-    let mut table = toise_cli::table();
-    table.set_header([
-        "field",
-        "stated",
-        "found",
-        "right",
-        "wrong",
-        "invented",
-        "recall",
-        "precision",
-        "recall by site",
-        "precision by site",
-    ]);
+    let mut table = toise_cli::table_of(
+        "field|stated|found|right|wrong|invented|recall|precision|recall by site|precision by site",
+    );
     for field in &report.fields {
         table.add_row(row(field));
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    table.align_right(1..);
     println!("{table}\n");
     println!(
         "{} pages of {} sites. Percentages; by site: the mean over sites, each counted once.",
@@ -94,8 +81,7 @@ fn print(report: &ExtractionReport) {
     if report.mistakes.is_empty() {
         return;
     }
-    let mut table = toise_cli::table();
-    table.set_header(["page", "field", "stated", "found", "in"]);
+    let mut table = toise_cli::table_of("page|field|stated|found|in");
     for mistake in &report.mistakes {
         table.add_row([
             mistake.file.clone(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{align, listings, pairs};
+use super::{listings, pairs};
 use crate::dedup::fit::{FittedWeights, WeightFitter};
 use toise_base::progress::Progress;
 use toise_cli::{CommandResult, Common};
@@ -42,17 +42,8 @@ pub fn run(common: &Common, arguments: &FitArgs) -> CommandResult {
 }
 
 fn print_fitted(fitted: &FittedWeights) {
-    let mut table = toise_cli::table();
-    table.set_header([
-        "field",
-        "seller",
-        "level",
-        "one asset",
-        "two assets",
-        "ratio",
-        "fitted",
-        "current",
-    ]);
+    let mut table =
+        toise_cli::table_of("field|seller|level|one asset|two assets|ratio|fitted|current");
     for field in &fitted.fields {
         for level in &field.levels {
             table.add_row([
@@ -67,7 +58,7 @@ fn print_fitted(fitted: &FittedWeights) {
             ]);
         }
     }
-    align(&mut table, 2);
+    table.align_right(2..);
     println!("{table}");
     println!(
         "{:.0} pairs of one asset are expected, {:.0} of two.\n\

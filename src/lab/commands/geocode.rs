@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::align;
 use crate::geocode::{self, GeocodeOptions, GeocodeReport};
 use toise_base::clock::{Clock, iso};
 use toise_base::reports::FOLDER;
@@ -92,22 +91,13 @@ fn percent(share: f64) -> String {
 }
 
 fn show(mut table: FittedTable, left: usize) {
-    align(&mut table, left);
+    table.align_right(left..);
     println!("{table}\n");
 }
 
 fn print(report: &GeocodeReport) {
-    let mut table = toise_cli::table();
-    table.set_header([
-        "class",
-        "changed",
-        "n",
-        "right %",
-        "in five %",
-        "score",
-        "other town %",
-        "if absent %",
-    ]);
+    let mut table =
+        toise_cli::table_of("class|changed|n|right %|in five %|score|other town %|if absent %");
     for one in &report.classes {
         table.add_row([
             one.class.to_owned(),
@@ -141,15 +131,7 @@ fn print(report: &GeocodeReport) {
         report.calibration.plot()
     );
     print_cases(report);
-    let mut table = toise_cli::table();
-    table.set_header([
-        "on one core",
-        "n",
-        "a second",
-        "a CPU second",
-        "p50 µs",
-        "p99 µs",
-    ]);
+    let mut table = toise_cli::table_of("on one core|n|a second|a CPU second|p50 µs|p99 µs");
     for one in &report.speed {
         table.add_row([
             one.kind.to_owned(),
@@ -164,17 +146,9 @@ fn print(report: &GeocodeReport) {
 }
 
 fn print_absent(report: &GeocodeReport) {
-    let mut table = toise_cli::table();
-    table.set_header([
-        "withheld",
-        "written",
-        "n",
-        "other town %",
-        "wrong street of the town %",
-        "town alone %",
-        "declined %",
-        "right %",
-    ]);
+    let mut table = toise_cli::table_of(
+        "withheld|written|n|other town %|wrong street of the town %|town alone %|declined %|right %",
+    );
     for one in &report.absent {
         table.add_row([
             one.withheld.to_owned(),
@@ -194,8 +168,7 @@ fn print_cases(report: &GeocodeReport) {
     if report.cases.is_empty() {
         return;
     }
-    let mut table = toise_cli::table();
-    table.set_header(["cases", "n", "right %", "not covered"]);
+    let mut table = toise_cli::table_of("cases|n|right %|not covered");
     for one in &report.cases {
         table.add_row([
             one.group.clone(),

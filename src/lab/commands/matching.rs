@@ -2,7 +2,6 @@
 
 use clap::Args;
 
-use super::align;
 use crate::matching::{self, ConfidenceStats, EvaluationOptions, EvaluationReport, LevelResult};
 use toise_cli::matching::MatchTable;
 use toise_cli::{CommandResult, Common};
@@ -39,31 +38,13 @@ pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
 }
 
 fn print(report: &EvaluationReport) {
-    let mut table = toise_cli::table();
-    table.set_header([
-        "level",
-        "n",
-        "top-1",
-        "ceiling",
-        "share",
-        "top-5",
-        "ceiling",
-        "share",
-        "HIGH",
-        "right",
-        "MEDIUM",
-        "right",
-        "LOW",
-        "right",
-        "REJECT",
-        "right",
-        "ambiguous",
-        "HIGH if absent",
-    ]);
+    let mut table = toise_cli::table_of(
+        "level|n|top-1|ceiling|share|top-5|ceiling|share|HIGH|right|MEDIUM|right|LOW|right|REJECT|right|ambiguous|HIGH if absent",
+    );
     for level in &report.levels {
         table.add_row(row(level));
     }
-    align(&mut table, 1);
+    table.align_right(1..);
     println!("{table}");
     for level in &report.levels {
         println!("{}: {}", level.level, level.about);

@@ -11,7 +11,6 @@ mod pairs;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use comfy_table::{CellAlignment, Table};
 
 use toise_base::clock::Clock;
 use toise_cli::Common;
@@ -84,11 +83,4 @@ pub fn main() -> ExitCode {
 /// Opens the adverts of the data folder.
 fn listings(common: &Common) -> Result<Listings, Failure> {
     Ok(common.listings(Store::open(&common.data)?, Clock::system())?)
-}
-
-/// Aligns all columns but the first `left` to the right.
-fn align(table: &mut Table, left: usize) {
-    for column in table.column_iter_mut().skip(left) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
 }

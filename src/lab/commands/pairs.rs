@@ -10,7 +10,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{align, listings};
+use super::listings;
 use crate::dedup::fit::WeightFitter;
 use toise_cli::result::Failure;
 use toise_cli::{CommandResult, Common, FittedTable};
@@ -259,16 +259,9 @@ pub(super) fn add_to_fit(
 impl PairReport {
     /// Formats the counts as a table.
     pub(super) fn table(&self) -> FittedTable {
-        let mut table = toise_cli::table();
-        table.set_header([
-            "pairs",
-            "same, together",
-            "same, apart",
-            "different, together",
-            "different, apart",
-            "precision",
-            "recall",
-        ]);
+        let mut table = toise_cli::table_of(
+            "pairs|same, together|same, apart|different, together|different, apart|precision|recall",
+        );
         for (group, counts) in &self.groups {
             table.add_row([
                 group.clone(),
@@ -280,7 +273,7 @@ impl PairReport {
                 format!("{:.2}", 100.0 * counts.recall()),
             ]);
         }
-        align(&mut table, 2);
+        table.align_right(2..);
         table
     }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::admin::moment;
 use super::super::listings::webhook;
 use super::super::{enveloped, reference};
 use super::names;
@@ -9,7 +10,7 @@ use toise_alerts::alert::{AlertSubject, DeactivationReason};
 use toise_alerts::delivery::DeliveryStatus;
 use toise_alerts::request::queries::{PREVIEW_DAYS_MAX, REPLAY, preview_table};
 use toise_alerts::request::{alert_table, alerts_table, match_kinds};
-use toise_contract::fields::schema::{self, described};
+use toise_contract::fields::schema::{self, count, described, id, record, record_about, text};
 use toise_contract::listings::filters::ListingKind;
 use toise_listings::search::preview;
 use toise_opendata::Dataset;
@@ -109,9 +110,10 @@ fn alert(fields: Value) -> Value {
     }
     properties["context"]["description"] =
         json!("Data that deliveries echo; absent if there is none");
-    properties["unmatched_because"] = json!({"type": "string",
-        "description": "Why the alert matches nothing at present although it is active: a layer of its search was \
-                        removed. Present only where one alert is read"});
+    properties["unmatched_because"] = text(
+        "Why the alert matches nothing at present although it is active: a layer of its search was \
+          removed. Present only where one alert is read",
+    );
     let required = [
         "alert_id",
         "flxId",
@@ -147,29 +149,23 @@ fn delivery_name(dataset: Dataset) -> &'static str {
 /// Returns the schema of a delivery of open data.
 fn delivery(dataset: Dataset) -> Value {
     let plural = names(dataset.into()).plural;
-    let record = reference(names(dataset.into()).record);
+    let item = reference(names(dataset.into()).record);
     let branch = |about: &str| {
-        let of_alert = json!({
-            "type": "object",
-            "required": ["alert_id", dataset.name()],
-            "properties": {
-                "alert_id": id("Identifier of the alert"),
-                "context": {"type": "object", "description": "Data given with the alert, echoed unchanged"},
-                (dataset.name()): {"type": "array", "items": record, "maxItems": 100,
-                    "description": format!("The {plural} in full, newest last")},
-            },
-        });
+        let of_alert = record(json!({
+            "alert_id": id("Identifier of the alert"),
+            "context?": {"type": "object", "description": "Data given with the alert, echoed unchanged"},
+            (dataset.name()): {"type": "array", "items": item, "maxItems": 100,
+                "description": format!("The {plural} in full, newest last")},
+        }));
         json!({"type": "array", "items": of_alert, "description": about})
     };
-    enveloped(json!({
-        "type": "object",
-        "required": ["created", "updated"],
-        "description": "What the alert matched",
-        "properties": {
+    enveloped(record_about(
+        "What the alert matched",
+        json!({
             "created": branch("New records that match"),
             "updated": branch("Corrected records that match"),
-        },
-    }))
+        }),
+    ))
 }
 
 /// Returns the requests that alerts on open data send.
@@ -215,7 +211,6 @@ fn operator_alert() -> Value {
 }
 
 fn alert_overview() -> Value {
-    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
     let mut schema = operator_alert();
     let properties = &mut schema["properties"];
     properties["matches"] = count("Number of items it matched");
@@ -237,38 +232,25 @@ fn alert_overview() -> Value {
 }
 
 fn retried_delivery() -> Value {
-    json!({
-        "type": "object",
-        "required": ["delivery_id"],
-        "properties": {"delivery_id": id("Identifier of the delivery")},
-    })
+    record(json!({"delivery_id": id("Identifier of the delivery")}))
 }
 
 fn alert_name() -> Value {
-    json!({
-        "type": "object",
-        "required": ["alert_id", "flxId"],
-        "properties": {"alert_id": id("Identifier of the alert"), "flxId": id("The same identifier")},
-    })
+    record(json!({"alert_id": id("Identifier of the alert"), "flxId": id("The same identifier")}))
 }
 
 fn alert_outcome() -> Value {
-    let failed = json!({
-        "type": "object",
-        "required": ["code", "message"],
-        "properties": {
+    let failed = record_about(
+        "Why it was refused; absent if it was accepted",
+        json!({
             "code": {"type": "integer", "description": "Code of the fault"},
-            "message": {"type": "string", "description": "JSON path of the fault and what is allowed there"},
-        },
-        "description": "Why it was refused; absent if it was accepted",
-    });
-    json!({
-        "type": "object",
-        "properties": {
-            "success": id("Identifier of the alert; absent if it was refused"),
-            "failed": failed,
-        },
-    })
+            "message": text("JSON path of the fault and what is allowed there"),
+        }),
+    );
+    record(json!({
+        "success?": id("Identifier of the alert; absent if it was refused"),
+        "failed?": failed,
+    }))
 }
 
 fn replay_request() -> Value {
@@ -278,63 +260,38 @@ fn replay_request() -> Value {
 }
 
 fn replay() -> Value {
-    json!({
-        "type": "object",
-        "required": ["replay_id", "items"],
-        "properties": {
-            "replay_id": id("Identifier of the replay"),
-            "items": {"type": "integer", "minimum": 0, "description": "Number of items it sends"},
-        },
-    })
+    record(json!({
+        "replay_id": id("Identifier of the replay"),
+        "items": count("Number of items it sends"),
+    }))
 }
 
 fn tested_receiver() -> Value {
-    json!({
-        "type": "object",
-        "required": ["delivered", "status", "error", "duration_ms"],
-        "properties": {
-            "delivered": {"type": "boolean", "description": "Whether the receiver accepted the delivery"},
-            "status": {"type": ["integer", "null"], "minimum": 100, "maximum": 999,
-                "description": "HTTP status of the response; null without a response"},
-            "error": {"type": ["string", "null"], "description": "Why the receiver did not accept it"},
-            "duration_ms": {"type": ["integer", "null"], "minimum": 0,
-                "description": "Time from the first byte sent to the response, in milliseconds; null if nothing was sent"},
-        },
-    })
+    record(json!({
+        "delivered": {"type": "boolean", "description": "Whether the receiver accepted the delivery"},
+        "status": {"type": ["integer", "null"], "minimum": 100, "maximum": 999,
+            "description": "HTTP status of the response; null without a response"},
+        "error": {"type": ["string", "null"], "description": "Why the receiver did not accept it"},
+        "duration_ms": {"type": ["integer", "null"], "minimum": 0,
+            "description": "Time from the first byte sent to the response, in milliseconds; null if nothing was sent"},
+    }))
 }
 
 /// Returns the schema of the response to a preview.
-pub(crate) fn preview_answer(subject: AlertSubject, record: &str) -> Value {
-    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
-    let day = json!({
-        "type": "object",
-        "required": ["date", "count"],
-        "properties": {
-            "date": {"type": "string", "format": "date", "description": "Day, UTC"},
-            "count": count("Number of matches first seen on that day"),
-        },
-    });
-    let mut answer = json!({
-        "type": "object",
-        "required": ["count", "items"],
-        "properties": {
-            "count": count("Number of all matches"),
-            "items": {"type": "array", "maxItems": preview::ITEMS_MAX, "items": reference(record),
-                "description": "The last matches, newest first"},
-        },
-    });
+pub(crate) fn preview_answer(subject: AlertSubject, name: &str) -> Value {
+    let day = record(json!({
+        "date": {"type": "string", "format": "date", "description": "Day, UTC"},
+        "count": count("Number of matches first seen on that day"),
+    }));
+    let mut answer = record(json!({
+        "count": count("Number of all matches"),
+        "items": {"type": "array", "maxItems": preview::ITEMS_MAX, "items": reference(name),
+            "description": "The last matches, newest first"},
+    }));
     if let AlertSubject::Listings(_) = subject {
         answer["required"] = json!(["count", "per_day", "items"]);
         answer["properties"]["per_day"] = json!({"type": "array", "maxItems": PREVIEW_DAYS_MAX, "items": day,
             "description": "Every day of the window, earliest first"});
     }
     answer
-}
-
-fn id(about: &str) -> Value {
-    json!({"type": "string", "format": "uuid", "description": about})
-}
-
-fn moment(about: &str) -> Value {
-    json!({"type": "string", "format": "date-time", "description": format!("{about}; UTC, milliseconds")})
 }

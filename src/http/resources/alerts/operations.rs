@@ -9,6 +9,7 @@ use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_alerts::alert::AlertSubject;
 use toise_alerts::registry::LIST_BYTES_MAX;
 use toise_alerts::request::SEARCH_QUERY_BYTES_MAX;
+use toise_contract::fields::schema::record;
 use toise_listings::search::preview;
 
 fn operation(prefix: &str, name: &str, summary: String) -> Operation {
@@ -40,12 +41,10 @@ pub(super) fn create_many(subject: AlertSubject) -> Operation {
         "Each alert is accepted or refused on its own; outcomes are in the order of the request",
     )
     .with_request(reference(names.create_many))
-    .with_answer(enveloped(json!({
-        "type": "object",
-        "required": ["alerts"],
-        "properties": {"alerts": {"type": "array", "items": reference("AlertOutcome"),
-            "description": "One outcome for each alert, in the order of the request"}},
-    })))
+    .with_answer(enveloped(record(
+        json!({"alerts": {"type": "array", "items": reference("AlertOutcome"),
+            "description": "One outcome for each alert, in the order of the request"}}),
+    )))
 }
 
 pub(super) fn list(subject: AlertSubject) -> Operation {
