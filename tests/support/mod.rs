@@ -3,7 +3,9 @@
 pub mod alerts;
 pub mod areas;
 pub mod cases;
+pub mod client;
 pub mod collecting;
+pub mod crashes;
 pub mod dispatching;
 pub mod draw;
 pub mod failing_disks;
