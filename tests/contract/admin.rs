@@ -43,8 +43,7 @@ impl AdminFixture {
 
     async fn ask(&self, method: Method, path: &str, body: impl Into<String>) -> Response {
         self.service
-            .ask(method, &format!("/v2/protected/admin/{path}"))
-            .header("x-api-key", &self.key)
+            .keyed(method, &format!("/v2/protected/admin/{path}"), &self.key)
             .body(body.into())
             .send()
             .await

@@ -30,10 +30,7 @@ impl IngestFixture {
     }
 
     async fn send(&self, body: impl Into<String>) -> Response {
-        let request = self
-            .service
-            .ask(Method::POST, ADVERTS)
-            .header("x-api-key", &self.operator);
+        let request = self.service.keyed(Method::POST, ADVERTS, &self.operator);
         request.body(body.into()).send().await.unwrap()
     }
 
@@ -219,10 +216,7 @@ async fn a_body_that_is_not_a_batch_is_rejected() {
     let long = format!(r#"{{"adverts": ["{}"]}}"#, "a".repeat(16 << 20));
     assert_eq!(error_of(desk.send(long).await).await.0, 413);
     let alone = desk.service.key_with("admin.adverts");
-    let request = desk
-        .service
-        .ask(Method::POST, ADVERTS)
-        .header("x-api-key", alone);
+    let request = desk.service.keyed(Method::POST, ADVERTS, &alone);
     assert_eq!(
         request.body("{}").send().await.unwrap().status(),
         422,
@@ -319,9 +313,7 @@ async fn a_call_whose_client_disconnected_holds_its_permit_until_its_adverts_are
     });
     let body = json!({"adverts": adverts.collect::<Vec<_>>()}).to_string();
     let operator = service.key_with("admin");
-    let request = service
-        .ask(Method::POST, ADVERTS)
-        .header("x-api-key", operator);
+    let request = service.keyed(Method::POST, ADVERTS, &operator);
     let call = tokio::spawn(request.body(body).send());
     let until = Instant::now() + Duration::from_secs(30);
     let is_over = || assert!(Instant::now() < until, "not taken in time");
