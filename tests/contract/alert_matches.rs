@@ -241,8 +241,9 @@ async fn operators_see_alerts_of_every_account_and_retry_dead_letters() {
     let alert = path.rsplit('/').next().unwrap();
     let admin = service.key_with("admin");
     let operate = async |method: Method, path: &str| {
-        let request = service.ask(method, &format!("/v2/protected/admin/alerts{path}"));
-        request.header("x-api-key", &admin).send().await.unwrap()
+        let path = format!("/v2/protected/admin/alerts{path}");
+        let request = service.keyed(method, &path, &admin);
+        request.send().await.unwrap()
     };
     let answer = async |path: &str| -> Value {
         let mut answer: Value = operate(Method::GET, path).await.json().await.unwrap();

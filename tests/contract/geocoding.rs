@@ -43,8 +43,7 @@ async fn send_file(service: &Service, path: &str, parts: &[(&str, &str)]) -> Res
 
 async fn send_bytes(service: &Service, path: &str, parts: &[(&str, &[u8])]) -> Response {
     let (media_type, body) = form(parts);
-    let request = service.ask(Method::POST, path).body(body);
-    let request = request.header("x-api-key", &service.key);
+    let request = service.keyed(Method::POST, path, &service.key).body(body);
     request
         .header("content-type", media_type)
         .send()

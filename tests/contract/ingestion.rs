@@ -43,14 +43,7 @@ impl IngestFixture {
     }
 
     async fn get(&self, path: &str) -> Response {
-        let request = self
-            .service
-            .ask(Method::GET, &format!("/v2/protected/{path}"));
-        request
-            .header("x-api-key", &self.service.key)
-            .send()
-            .await
-            .unwrap()
+        self.service.get(&format!("/v2/protected/{path}")).await
     }
 
     async fn data(&self, path: &str) -> Value {
@@ -160,8 +153,8 @@ async fn rows_of_another_shape_become_adverts_by_a_mapping() {
     let fixture = IngestFixture::open().await;
     let mapped = |name: &str, rows: Value| {
         let path = format!("{ADVERTS}?mapping={name}");
-        let request = fixture.service.ask(Method::POST, &path);
-        let request = request.header("x-api-key", &fixture.operator);
+        let (service, operator) = (&fixture.service, &fixture.operator);
+        let request = service.keyed(Method::POST, &path, operator);
         request.body(json!({"adverts": rows}).to_string()).send()
     };
     let row = json!({"url": "https://www.seloger.com/annonces/achat/appartement/toulon-83/1.htm?search=x&m=y",
