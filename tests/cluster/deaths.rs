@@ -7,18 +7,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::folders::{bytes, command, data, file, homes, list, outcome, report, worker};
-use crate::process::{errors, run};
+use crate::process::{errors, run, variable};
 
 /// Maximum wait for a step on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
 
 /// Number of kills, unless `TOISE_KILLS` overrides it.
 const KILLS: usize = 4;
-
-fn kills() -> usize {
-    let asked = std::env::var("TOISE_KILLS").ok();
-    asked.map_or(KILLS, |kills| kills.parse().unwrap())
-}
 
 /// Number of answers stored next to an output.
 fn kept(output: &str) -> usize {
@@ -160,7 +155,7 @@ fn no_row_is_missing_or_twice_when_workers_are_killed_at_random() {
     let job = Job::new(3_000);
     let mut seed = u64::from(std::process::id());
     let survivor = worker(data());
-    for _ in 0..kills() {
+    for _ in 0..variable("TOISE_KILLS", KILLS) {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let _ = std::fs::remove_file(&job.shared);
         let _ = std::fs::remove_dir_all(format!("{}.parts", job.shared));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::folders::{data, list, sorted, worker};
-use crate::process::{Server, errors, run, toise};
+use crate::process::{Server, errors, new_key, run, toise};
 
 /// Maximum rows of an answer of the server.
 const ROWS_MAX: &str = "1500";
@@ -57,8 +57,7 @@ impl Served {
         copy(data(), &path);
         run(&path, &["synth", "--lake", "--adverts", "60"]);
         run(&path, &["compact"]);
-        let key = run(&path, &["keys", "create", "--scopes", "sql"]);
-        let key = key["key"].as_str().unwrap().to_owned();
+        let key = new_key(&path, &["--scopes", "sql"]);
         let log = File::create(folder.path().join("log")).unwrap();
         let mut command = toise(&path, &["serve", "--listen", "127.0.0.1:0"]);
         command

@@ -57,8 +57,7 @@ async fn a_key_with_networks_is_taken_from_them_alone_also_behind_a_proxy() {
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
         let status = async |path: &str, body: &str| {
             let request = service
-                .ask(Method::POST, path)
-                .header("x-api-key", &key)
+                .keyed(Method::POST, path, &key)
                 .header("accept", "application/json, text/event-stream")
                 .header("content-type", "application/json")
                 .header("x-forwarded-for", client);
@@ -129,9 +128,7 @@ async fn answers_are_compressed_for_clients_that_accept_it() {
     assert_eq!(response.headers()["content-encoding"], "zstd");
     assert_eq!(response.headers()["vary"], "accept-encoding");
     // The client here decodes gzip by itself.
-    let request = service
-        .ask(Method::POST, SEARCH)
-        .header("x-api-key", &service.key);
+    let request = service.keyed(Method::POST, SEARCH, &service.key);
     let response = request.body(r#"{"size": 45}"#).send().await.unwrap();
     let body: Value = response.json().await.unwrap();
     assert_eq!(body["size"], 45);
@@ -209,7 +206,7 @@ async fn what_operators_do_is_in_a_log_that_shows_what_is_missing() {
     let service = Service::start().await;
     let operator = service.key_with("admin");
     let ask = async |method: Method, path: &str, body: Value| {
-        let request = service.ask(method, path).header("x-api-key", &operator);
+        let request = service.keyed(method, path, &operator);
         let request = if body.is_null() {
             request
         } else {
@@ -238,7 +235,7 @@ async fn what_operators_do_is_in_a_log_that_shows_what_is_missing() {
     assert_eq!(ask(Method::DELETE, &path, Value::Null).await.status(), 200);
     // A refused call of a valid key is recorded as an act; a call without a valid key is not.
     for (key, status) in [(service.key.as_str(), 403), ("nonsense", 401)] {
-        let refused = service.ask(Method::DELETE, &path).header("x-api-key", key);
+        let refused = service.keyed(Method::DELETE, &path, key);
         assert_eq!(refused.send().await.unwrap().status(), status);
     }
     let log = ask(Method::GET, "/v2/protected/admin/audit", Value::Null).await;
@@ -280,8 +277,7 @@ async fn an_idempotency_key_holds_for_administration_and_keeps_the_secret_for_it
     let other = service.key_with("admin");
     let make = async |key: &str| {
         let request = service
-            .ask(Method::POST, KEYS)
-            .header("x-api-key", key)
+            .keyed(Method::POST, KEYS, key)
             .header("idempotency-key", "once");
         request
             .json(&json!({"kind": "production"}))
@@ -313,15 +309,11 @@ async fn a_key_with_one_endpoint_of_administration_takes_nothing_from_a_mightier
     let mighty = service.new_key(KeyKind::Production, "admin", "operators");
     let revoker = service.key_with("admin.keys.revoke,search");
     let path = format!("{KEYS}/{}", mighty.key_id);
-    let request = service
-        .ask(Method::DELETE, &path)
-        .header("x-api-key", &revoker);
+    let request = service.keyed(Method::DELETE, &path, &revoker);
     assert_eq!(error_of(request.send().await.unwrap()).await.0, 403);
     let weak = service.new_key(KeyKind::Production, "search", "customers");
     let path = format!("{KEYS}/{}", weak.key_id);
-    let request = service
-        .ask(Method::DELETE, &path)
-        .header("x-api-key", &revoker);
+    let request = service.keyed(Method::DELETE, &path, &revoker);
     assert_eq!(request.send().await.unwrap().status(), 200);
 }
 
@@ -340,7 +332,7 @@ async fn an_operators_key_with_bounds_gives_operators_no_more_than_its_own() {
     // A server applies a change within a second.
     tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
     let ask = async |method: Method, path: &str, body: Value| {
-        let request = service.ask(method, path).header("x-api-key", &bounded.key);
+        let request = service.keyed(method, path, &bounded.key);
         request.json(&body).send().await.unwrap()
     };
     let own = format!("{KEYS}/{}", bounded.key_id);
@@ -403,17 +395,13 @@ async fn refused_attempts_of_a_key_do_not_flood_the_log() {
     for _ in 0..60 {
         // They count against the rate of the key.
         service.clock.advance_ms(100);
-        let refused = service
-            .ask(Method::GET, KEYS)
-            .header("x-api-key", &service.key);
+        let refused = service.keyed(Method::GET, KEYS, &service.key);
         assert_eq!(refused.send().await.unwrap().status(), 403);
     }
     let listed = audit::latest(&service.store, None, 100).unwrap().len();
     assert_eq!(listed, 20);
     service.clock.advance_ms(3_600_000);
-    let refused = service
-        .ask(Method::GET, KEYS)
-        .header("x-api-key", &service.key);
+    let refused = service.keyed(Method::GET, KEYS, &service.key);
     assert_eq!(refused.send().await.unwrap().status(), 403);
     let next = audit::latest(&service.store, None, 1).unwrap();
     let expected = "403, after 40 refusals that are not listed";

@@ -13,9 +13,8 @@ const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
 async fn status(service: &Service, key: &str) -> u16 {
-    let request = service.ask(reqwest::Method::POST, SEARCH);
-    let response = request.header("x-api-key", key).body("{}").send().await;
-    response.unwrap().status().as_u16()
+    let request = service.keyed(reqwest::Method::POST, SEARCH, key).body("{}");
+    request.send().await.unwrap().status().as_u16()
 }
 
 #[tokio::test]

@@ -43,8 +43,7 @@ impl AdminFixture {
 
     async fn ask(&self, method: Method, path: &str, body: impl Into<String>) -> Response {
         self.service
-            .ask(method, &format!("/v2/protected/admin/{path}"))
-            .header("x-api-key", &self.key)
+            .keyed(method, &format!("/v2/protected/admin/{path}"), &self.key)
             .body(body.into())
             .send()
             .await
@@ -186,8 +185,9 @@ async fn a_key_is_created_shown_once_changed_and_revoked() {
     assert_eq!(created["expires_at"], "2026-11-28T15:00:00.000Z");
     assert_eq!(created["monthly_quota"], 10_000);
     let text = created["key"].as_str().unwrap();
-    let own = desk.service.ask(Method::GET, "/v2/protected/consumption");
-    let answered = own.header("x-api-key", text).send().await.unwrap();
+    let path = "/v2/protected/consumption";
+    let own = desk.service.keyed(Method::GET, path, text);
+    let answered = own.send().await.unwrap();
     assert_eq!(answered.status(), 200);
 
     let id = created["key_id"].as_str().unwrap();
@@ -303,8 +303,11 @@ async fn a_production_key_ends_when_it_expires_and_its_end_can_be_moved() {
     assert_eq!(created["expires_at"], "2026-11-21T16:00:00.000Z");
     let id = created["key_id"].as_str().unwrap();
     let status = async || {
-        let own = desk.service.ask(Method::GET, "/v2/protected/consumption");
-        let own = own.header("x-api-key", created["key"].as_str().unwrap());
+        let (path, key) = (
+            "/v2/protected/consumption",
+            created["key"].as_str().unwrap(),
+        );
+        let own = desk.service.keyed(Method::GET, path, key);
         own.send().await.unwrap().status().as_u16()
     };
     assert_eq!(status().await, 200);

@@ -10,7 +10,7 @@ use toise::accounts::prices::{Consumption, Prices};
 use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
-use super::alerts::{KINDS, ask, data, ids, make, read, service, take};
+use super::alerts::{KINDS, ids, make, read, service, take};
 use crate::support::alerts::{flat, known_names, with};
 use crate::support::{InMemoryTables, Service, error_of};
 
@@ -39,7 +39,7 @@ async fn a_history_returns_current_records_newest_match_first_and_is_charged() {
     take(&service, json!([changed])).await;
     assert_eq!(later[0][1], first[0][1], "adverts of one asset");
 
-    let properties = ask(&service, Method::GET, &paths[0], &Value::Null).await;
+    let properties = service.call(Method::GET, &paths[0], &Value::Null).await;
     assert_eq!(properties.headers()["x-credits"], "3");
     let properties: Value = properties.json().await.unwrap();
     assert_eq!(ids(&properties["data"]), [&later[1][1], &first[0][1]]);
@@ -67,13 +67,9 @@ async fn a_history_returns_current_records_newest_match_first_and_is_charged() {
             "page: unknown parameter; must be one of: skip, take",
         ),
     ] {
-        let response = ask(
-            &service,
-            Method::GET,
-            &format!("{}?{query}", paths[1]),
-            &Value::Null,
-        )
-        .await;
+        let response = service
+            .call(Method::GET, &format!("{}?{query}", paths[1]), &Value::Null)
+            .await;
         assert_eq!(error_of(response).await, (422, 10002, message.into()));
     }
     let consumed = read(&service, "/v2/protected/consumption").await;
@@ -90,11 +86,11 @@ async fn a_history_survives_changes_of_its_alert() {
     let path = make(&service, listing, root, &json!({})).await;
     let history = path.replace("/alerts/", "/alerts/history/");
     let before = take(&service, json!([flat("a", 1, 1)])).await;
-    data(&service, Method::DELETE, &path, &Value::Null).await;
+    service.data(Method::DELETE, &path, &Value::Null).await;
     take(&service, json!([flat("a", 2, 2)])).await;
     assert_eq!(ids(&read(&service, &history).await), [&before[0][0]]);
     let other = json!({"search_query": {"filterAd": {"type": ["CLASS_HOUSE"]}}});
-    data(&service, Method::PATCH, &path, &other).await;
+    service.data(Method::PATCH, &path, &other).await;
     take(&service, json!([flat("a", 3, 3)])).await;
     assert_eq!(ids(&read(&service, &history).await), [&before[0][0]]);
 }
@@ -120,7 +116,7 @@ async fn a_preview_returns_recent_matches_and_their_number_per_day() {
         let started = Instant::now();
         // Properties are found within a second of their acknowledgement.
         let found = loop {
-            let found = data(&service, Method::POST, &path, &body).await;
+            let found = service.data(Method::POST, &path, &body).await;
             if found["count"] == 2 {
                 break found;
             }
@@ -142,19 +138,19 @@ async fn a_preview_returns_recent_matches_and_their_number_per_day() {
         )
         .await;
         assert_eq!(found["items"][0], record);
-        let houses = data(
-            &service,
-            Method::POST,
-            &path,
-            &query(json!({"type": ["CLASS_HOUSE"]})),
-        )
-        .await;
+        let houses = service
+            .data(
+                Method::POST,
+                &path,
+                &query(json!({"type": ["CLASS_HOUSE"]})),
+            )
+            .await;
         assert_eq!(
             (&houses["count"], &houses["items"]),
             (&json!(0), &json!([]))
         );
         let month = json!({"search_query": {(listing.filter_key()): {}}});
-        let month = data(&service, Method::POST, &path, &month).await;
+        let month = service.data(Method::POST, &path, &month).await;
         assert_eq!(month["count"], 3);
         assert_eq!(month["per_day"].as_array().unwrap().len(), 30);
         for (body, message) in [
@@ -164,7 +160,7 @@ async fn a_preview_returns_recent_matches_and_their_number_per_day() {
                 "days: must be an integer between 1 and 365",
             ),
         ] {
-            let response = ask(&service, Method::POST, &path, &body).await;
+            let response = service.call(Method::POST, &path, &body).await;
             assert_eq!(error_of(response).await, (422, 10002, message.into()));
         }
     }
@@ -180,10 +176,7 @@ async fn a_preview_returns_recent_matches_and_their_number_per_day() {
     .await;
     let online = json!({"search_query": {"filterAd": {"isOnline": true}}, "days": 1});
     let path = format!("{}/preview", KINDS[1].1);
-    assert_eq!(
-        data(&service, Method::POST, &path, &online).await["count"],
-        1
-    );
+    assert_eq!(service.data(Method::POST, &path, &online).await["count"], 1);
 }
 
 #[tokio::test]
@@ -193,14 +186,13 @@ async fn an_invalid_replay_is_rejected() {
     let path = make(&service, listing, root, &json!({})).await;
     let replay = format!("{path}/replay");
     let window = json!({"from": "2026-11-01", "to": "2026-11-21"});
-    let begun = ask(&service, Method::POST, &replay, &window).await;
+    let begun = service.call(Method::POST, &replay, &window).await;
     assert_eq!(begun.status(), 202);
     let begun: Value = begun.json().await.unwrap();
     assert_eq!(begun["data"]["items"], 0);
     assert!(Uuid::try_parse(begun["data"]["replay_id"].as_str().unwrap()).is_ok());
     let refused = async |body: Value, message: &str| {
-        let (status, code, told) =
-            error_of(ask(&service, Method::POST, &replay, &body).await).await;
+        let (status, code, told) = error_of(service.call(Method::POST, &replay, &body).await).await;
         assert_eq!((status, code), (422, 10002), "{told}");
         assert!(told.starts_with(message), "{told}");
     };
@@ -215,7 +207,7 @@ async fn an_invalid_replay_is_rejected() {
         "max_items: must be an integer",
     )
     .await;
-    data(&service, Method::DELETE, &path, &Value::Null).await;
+    service.data(Method::DELETE, &path, &Value::Null).await;
     refused(
         window,
         "alertId: the alert is not active: activate it first",
@@ -226,13 +218,13 @@ async fn an_invalid_replay_is_rejected() {
         read(&service, &format!("{deliveries}?status=dead&take=5")).await,
         json!([])
     );
-    let lost = ask(
-        &service,
-        Method::GET,
-        &format!("{deliveries}?status=lost"),
-        &Value::Null,
-    )
-    .await;
+    let lost = service
+        .call(
+            Method::GET,
+            &format!("{deliveries}?status=lost"),
+            &Value::Null,
+        )
+        .await;
     let (status, _, told) = error_of(lost).await;
     assert_eq!(status, 422);
     assert_eq!(
@@ -249,8 +241,9 @@ async fn operators_see_alerts_of_every_account_and_retry_dead_letters() {
     let alert = path.rsplit('/').next().unwrap();
     let admin = service.key_with("admin");
     let operate = async |method: Method, path: &str| {
-        let request = service.ask(method, &format!("/v2/protected/admin/alerts{path}"));
-        request.header("x-api-key", &admin).send().await.unwrap()
+        let path = format!("/v2/protected/admin/alerts{path}");
+        let request = service.keyed(method, &path, &admin);
+        request.send().await.unwrap()
     };
     let answer = async |path: &str| -> Value {
         let mut answer: Value = operate(Method::GET, path).await.json().await.unwrap();
@@ -267,7 +260,7 @@ async fn operators_see_alerts_of_every_account_and_retry_dead_letters() {
         answer(&format!("?account_id={}", Uuid::now_v7())).await,
         json!([])
     );
-    data(&service, Method::DELETE, &path, &Value::Null).await;
+    service.data(Method::DELETE, &path, &Value::Null).await;
     take(&service, json!([flat("a", 1, 1)])).await;
     let shown = answer(&format!("/{alert}")).await;
     let deliveries = json!({"pending": 0, "delivered": 0, "failed": 0, "dead": 0});

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use reqwest::{Method, Response};
+use reqwest::Method;
 use serde_json::{Value, json};
 use toise::accounts::keys::KeyKind;
 use toise::alerts::AlertRegistry;
@@ -32,22 +32,8 @@ pub(super) async fn service() -> Service {
     .await
 }
 
-pub(super) async fn ask(service: &Service, method: Method, path: &str, body: &Value) -> Response {
-    let request = service.ask(method, path).header("x-api-key", &service.key);
-    request.json(body).send().await.unwrap()
-}
-
-/// The `data` of a successful response.
-pub(super) async fn data(service: &Service, method: Method, path: &str, body: &Value) -> Value {
-    let response = ask(service, method, path, body).await;
-    let status = response.status();
-    let answer: Value = response.json().await.unwrap();
-    assert!(status.is_success(), "{path} {status} {answer}");
-    answer["data"].clone()
-}
-
 pub(super) async fn read(service: &Service, path: &str) -> Value {
-    data(service, Method::GET, path, &Value::Null).await
+    service.data(Method::GET, path, &Value::Null).await
 }
 
 /// Creates an alert and returns its path.
@@ -57,19 +43,19 @@ pub(super) async fn make(
     root: &str,
     filter: &Value,
 ) -> String {
-    let created = data(service, Method::PUT, root, &body(listing, filter, CREATED)).await;
+    let created = service
+        .data(Method::PUT, root, &body(listing, filter, CREATED))
+        .await;
     assert_eq!(created["alert_id"], created["flxId"]);
     format!("{root}/{}", created["flxId"].as_str().unwrap())
 }
 
 /// Ingests adverts as an operator; returns the identifiers of each advert and its property.
 pub(super) async fn take(service: &Service, adverts: Value) -> Vec<[String; 2]> {
-    let request = service.ask(Method::POST, "/v2/protected/admin/adverts");
-    let request = request.header("x-api-key", service.key_with("admin"));
-    let response = request.json(&json!({ "adverts": adverts })).send().await;
-    let answer: Value = response.unwrap().json().await.unwrap();
+    let operator = service.key_with("admin");
+    let taken = service.ingest(&operator, adverts.as_array().unwrap()).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let outcomes = answer["data"].as_array().unwrap().iter();
+    let outcomes = taken.as_array().unwrap().iter();
     outcomes
         .map(|outcome| [text(&outcome["flxId"]), text(&outcome["propertyFlxId"])])
         .collect()
@@ -89,7 +75,7 @@ async fn an_alert_is_active_until_deleted_and_after_a_patch_or_activation() {
         let filter = json!({"type": ["CLASS_FLAT"]});
         let mut sent = body(listing, &filter, CREATED);
         sent["context"] = json!({"metadata": {"customer": 7}});
-        let created = data(&service, Method::PUT, root, &sent).await;
+        let created = service.data(Method::PUT, root, &sent).await;
         let id = created["alert_id"].as_str().unwrap().to_owned();
         assert_eq!(created, json!({"alert_id": id, "flxId": id}));
         let path = format!("{root}/{id}");
@@ -115,25 +101,24 @@ async fn an_alert_is_active_until_deleted_and_after_a_patch_or_activation() {
             read(&service, &path).await
         };
         let nothing = Value::Null;
-        let ended = state(data(&service, Method::DELETE, &path, &nothing).await).await;
+        let ended = state(service.data(Method::DELETE, &path, &nothing).await).await;
         assert_eq!(ended, with(expected.clone(), json!({"activated": false})));
         let change = json!({"search_name": "autre", "webhook_url": "https://autre.example/"});
-        let patched = state(data(&service, Method::PATCH, &path, &change).await).await;
+        let patched = state(service.data(Method::PATCH, &path, &change).await).await;
         assert_eq!(patched, with(expected, change));
         let nulls = json!({
             "search_query": null, "webhook_url": null, "match": null, "search_name": null, "context": null,
         });
-        let unchanged = state(data(&service, Method::PATCH, &path, &nulls).await).await;
+        let unchanged = state(service.data(Method::PATCH, &path, &nulls).await).await;
         assert_eq!(unchanged, patched);
-        data(&service, Method::DELETE, &path, &nothing).await;
+        service.data(Method::DELETE, &path, &nothing).await;
         let activate = format!("{path}/activate");
         let active = state(read(&service, &activate).await).await;
         assert_eq!(active, patched);
         // It is a GET that changes something: if repeated under an idempotency key, it is not executed again.
         for replayed in [None, Some("true")] {
             let request = service
-                .ask(Method::GET, &activate)
-                .header("x-api-key", &service.key)
+                .keyed(Method::GET, &activate, &service.key)
                 .header("idempotency-key", id.as_str());
             let response = request.send().await.unwrap();
             let header = response.headers().get("idempotent-replayed");
@@ -141,7 +126,9 @@ async fn an_alert_is_active_until_deleted_and_after_a_patch_or_activation() {
         }
         // An alert on adverts cannot be read as one on properties.
         let (_, other) = KINDS[usize::from(listing == ListingKind::Property)];
-        let elsewhere = ask(&service, Method::GET, &format!("{other}/{id}"), &nothing).await;
+        let elsewhere = service
+            .call(Method::GET, &format!("{other}/{id}"), &nothing)
+            .await;
         assert_eq!(elsewhere.status(), 404);
     }
 }
@@ -203,21 +190,19 @@ async fn a_fault_in_an_alert_is_reported_with_its_path_and_nothing_is_created() 
                 (Method::PUT, root, wrong),
                 (Method::PATCH, path.as_str(), patch),
             ] {
-                let response = ask(&service, method, path, &body).await;
+                let response = service.call(method, path, &body).await;
                 assert_eq!(response.headers()["x-credits"], "0");
                 let (status, code, told) = error_of(response).await;
                 assert_eq!((status, code), (422, 10002), "{told}");
                 assert!(told.starts_with(message), "{told}");
             }
         }
-        let missing = ask(&service, Method::PUT, root, &json!({})).await;
+        let missing = service.call(Method::PUT, root, &json!({})).await;
         assert_eq!(
             error_of(missing).await,
             (422, 10002, "search_query: is required".into())
         );
-        let request = service
-            .ask(Method::PUT, root)
-            .header("x-api-key", &service.key);
+        let request = service.keyed(Method::PUT, root, &service.key);
         let (status, code, _) = error_of(request.body("{").send().await.unwrap()).await;
         assert_eq!((status, code), (400, 10002));
         assert_eq!(
@@ -250,8 +235,7 @@ async fn an_unknown_alert_is_404_and_a_literal_path_has_its_own_methods() {
                 (Method::GET, format!("{root}/{id}/deliveries"), json!(null)),
                 (Method::POST, format!("{root}/{id}/replay"), replay.clone()),
             ] {
-                let (status, code, told) =
-                    error_of(ask(&service, method, &path, &body).await).await;
+                let (status, code, told) = error_of(service.call(method, &path, &body).await).await;
                 assert_eq!(
                     (status, code, told.as_str()),
                     (404, 10003, "no such alert"),
@@ -264,7 +248,9 @@ async fn an_unknown_alert_is_404_and_a_literal_path_has_its_own_methods() {
             (Method::DELETE, "all"),
             (Method::GET, "preview"),
         ] {
-            let response = ask(&service, method, &format!("{root}/{path}"), &json!(null)).await;
+            let response = service
+                .call(method, &format!("{root}/{path}"), &json!(null))
+                .await;
             assert_eq!(response.status(), 405, "{path}");
         }
     }
@@ -292,7 +278,7 @@ async fn each_of_several_alerts_is_accepted_or_rejected_separately() {
     );
     let many = format!("{root}/many");
     let sent = json!({"alerts": [one, {"match": 1}, inside, wide, one, one]});
-    let answer = data(&service, Method::PUT, &many, &sent).await;
+    let answer = service.data(Method::PUT, &many, &sent).await;
     let outcomes = answer["alerts"].as_array().unwrap();
     assert_eq!(outcomes.len(), 6);
     for (place, message) in [
@@ -323,18 +309,18 @@ async fn each_of_several_alerts_is_accepted_or_rejected_separately() {
         ),
         (json!({}), "alerts: is required"),
     ] {
-        let (status, _, told) = error_of(ask(&service, Method::PUT, &many, &sent).await).await;
+        let (status, _, told) = error_of(service.call(Method::PUT, &many, &sent).await).await;
         assert_eq!((status, told.as_str()), (422, message));
     }
     // A third active alert is rejected, however it would become active.
     let path = format!("{root}/{}", ids(&all)[0]);
-    data(&service, Method::DELETE, &path, &Value::Null).await;
+    service.data(Method::DELETE, &path, &Value::Null).await;
     make(&service, listing, root, &json!({})).await;
     for (method, path) in [
         (Method::GET, format!("{path}/activate")),
         (Method::PATCH, path),
     ] {
-        let (status, code, told) = error_of(ask(&service, method, &path, &json!({})).await).await;
+        let (status, code, told) = error_of(service.call(method, &path, &json!({})).await).await;
         assert_eq!((status, code), (422, 10002));
         assert!(
             told.starts_with("alerts: the account has 2 active alerts"),
@@ -350,7 +336,7 @@ async fn a_single_grant_allows_its_operation_and_test_keys_have_no_alerts() {
     let grants = BTreeSet::from(["alerts.list", "alerts.get"]);
     let path = make(&service, listing, root, &json!({})).await;
     let status = async |key: &str, method: Method, path: &str| {
-        let request = service.ask(method, path).header("x-api-key", key);
+        let request = service.keyed(method, path, key);
         request
             .json(&json!({}))
             .send()

@@ -6,7 +6,7 @@ use toise::contract::listings::filters::ListingKind;
 use toise::service::isochrones::Isochrones;
 use toise::transport::server::ServerLimits;
 
-use super::alerts::{CREATED, ask};
+use super::alerts::CREATED;
 use super::searches::{shown, taken};
 use crate::support::alerts::{body, with};
 use crate::support::portal::{Act, Portal};
@@ -19,14 +19,18 @@ fn south() -> Value {
 
 async fn data(service: &Service, method: Method, path: &str, body: &Value) -> Value {
     service.clock.advance_ms(20);
-    let response = ask(service, method, &format!("/v2/protected/{path}"), body).await;
+    let response = service
+        .call(method, &format!("/v2/protected/{path}"), body)
+        .await;
     assert_eq!(response.status(), 200, "{path}");
     response.json::<Value>().await.unwrap()
 }
 
 async fn refused(service: &Service, method: Method, path: &str, body: &Value) -> (u16, String) {
     service.clock.advance_ms(20);
-    let response = ask(service, method, &format!("/v2/protected/{path}"), body).await;
+    let response = service
+        .call(method, &format!("/v2/protected/{path}"), body)
+        .await;
     let (status, _, message) = error_of(response).await;
     (status, message)
 }
@@ -78,10 +82,7 @@ async fn a_named_area_finds_what_its_polygon_finds() {
     let filters: String = url::form_urlencoded::byte_serialize(filters.as_bytes()).collect();
     let path = format!("/v2/protected/tiles/dvf/0/0/0?filters={filters}");
     service.clock.advance_ms(20);
-    let tile = service
-        .ask(Method::GET, &path)
-        .header("x-api-key", &service.key);
-    assert_eq!(tile.send().await.unwrap().status(), 200);
+    assert_eq!(service.get(&path).await.status(), 200);
 
     let (status, message) =
         refused(&service, Method::POST, count, &search(&json!("le nord"))).await;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use reqwest::Method;
 use serde_json::{Value, json};
 use toise::collect::reports::{NewReport, insert};
 use toise::contract::enums::EnumAdvertReportReason;
@@ -109,19 +108,9 @@ async fn a_check_of_a_property_covers_at_most_ten_adverts_each_once() {
         );
     }
     let admin = service.key_with("admin,search");
-    let request = service
-        .ask(Method::POST, "/v2/protected/admin/adverts")
-        .header("x-api-key", &admin);
     let adverts: Vec<Value> = (0..12).map(number).collect();
-    let taken: Value = request
-        .json(&json!({"adverts": adverts}))
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
-    let property = taken["data"][11]["propertyFlxId"].as_str().unwrap();
+    let taken = service.ingest(&admin, &adverts).await;
+    let property = taken[11]["propertyFlxId"].as_str().unwrap();
     let held = record(&service, "properties", &json!(property)).await;
     assert_eq!(held["adverts"].as_array().unwrap().len(), 12, "{taken}");
     let path = format!("/v2/protected/properties/{property}/check");

@@ -343,15 +343,8 @@ async fn a_malformed_call_gets_an_ordinary_error() {
         ),
         ("?uri=https://p.example/1", "uri: unknown parameter"),
     ] {
-        let request = service.ask(Method::GET, &format!("/v2/protected/adverts/url{query}"));
-        let (status, code, found) = error_of(
-            request
-                .header("x-api-key", &service.key)
-                .send()
-                .await
-                .unwrap(),
-        )
-        .await;
+        let path = format!("/v2/protected/adverts/url{query}");
+        let (status, code, found) = error_of(service.get(&path).await).await;
         assert_eq!((status, code), (422, 10002));
         assert!(found.starts_with(message), "{found}");
     }

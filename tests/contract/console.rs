@@ -136,8 +136,7 @@ async fn a_key_becomes_a_session_that_ends_with_it() {
     let operator = service.key_with("admin");
     let path = format!("/v2/protected/admin/keys/{key_id}");
     let revoked = service
-        .ask(Method::DELETE, &path)
-        .header("x-api-key", &operator)
+        .keyed(Method::DELETE, &path, &operator)
         .send()
         .await
         .unwrap();

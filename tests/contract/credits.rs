@@ -33,12 +33,7 @@ async fn priced() -> Service {
 }
 
 async fn report(service: &Service, key: &str, path: &str) -> Value {
-    let response = service
-        .ask(Method::GET, path)
-        .header("x-api-key", key)
-        .send()
-        .await
-        .unwrap();
+    let response = service.keyed(Method::GET, path, key).send().await.unwrap();
     assert_eq!(response.headers()["x-credits"], "0");
     response.json().await.unwrap()
 }
@@ -56,8 +51,7 @@ async fn credits_in_headers_ledger_and_reports_agree_under_concurrency_and_disco
                 "{}"
             };
             let request = service
-                .ask(Method::POST, PATHS[number % 2])
-                .header("x-api-key", key)
+                .keyed(Method::POST, PATHS[number % 2], key)
                 .body(body);
             if number % 7 == 0 {
                 // Disconnects at some moment of the call, possibly after the response was charged.
@@ -154,11 +148,10 @@ async fn accounts_do_not_see_each_others_consumption() {
         report(&service, &other, &format!("{path}/days")).await,
         nothing
     );
-    let long = service.ask(Method::GET, &format!("{path}/days?from_date=2020-01-01"));
-    let refused = long.header("x-api-key", &service.key).send().await.unwrap();
+    let long = format!("{path}/days?from_date=2020-01-01");
+    let refused = service.get(&long).await;
     assert_eq!(error_of(refused).await.0, 422);
-    let bad = service.ask(Method::GET, &format!("{path}?from_date=soon"));
-    let refused = bad.header("x-api-key", &service.key).send().await.unwrap();
+    let refused = service.get(&format!("{path}?from_date=soon")).await;
     let (status, code, message) = error_of(refused).await;
     assert_eq!((status, code), (422, 10002));
     assert!(

@@ -13,7 +13,7 @@ async fn an_erasure_answers_with_every_place_and_without_the_contact() {
     let service = Service::start().await;
     let key = service.key_with("admin");
     let ask = async |path: &str, body: &Value| {
-        let request = service.ask(Method::POST, path).header("x-api-key", &key);
+        let request = service.keyed(Method::POST, path, &key);
         let response = request.json(body).send().await.unwrap();
         (
             response.status().as_u16(),

@@ -61,16 +61,12 @@ async fn a_body_that_is_not_json_is_400() {
 async fn another_media_type_is_415() {
     let service = Service::start().await;
     for (name, value) in [("content-type", "text/plain"), ("content-encoding", "gzip")] {
-        let request = service
-            .ask(Method::POST, SEARCH)
-            .header("x-api-key", &service.key);
+        let request = service.keyed(Method::POST, SEARCH, &service.key);
         let response = request.header(name, value).body("{}").send().await.unwrap();
         let (status, code, _) = error_of(response).await;
         assert_eq!((status, code), (415, 10007), "{name}");
     }
-    let request = service
-        .ask(Method::POST, SEARCH)
-        .header("x-api-key", &service.key);
+    let request = service.keyed(Method::POST, SEARCH, &service.key);
     let with_charset = request.header("content-type", "Application/JSON; charset=utf-8");
     assert_eq!(with_charset.body("{}").send().await.unwrap().status(), 200);
 }
@@ -119,9 +115,7 @@ async fn a_chunked_body_over_the_limit_is_413_too() {
     let service = Service::start().await;
     let chunks = (0..40).map(|_| Ok::<_, std::io::Error>(vec![b' '; 64 * 1024]));
     let body = reqwest::Body::wrap_stream(futures::stream::iter(chunks));
-    let request = service
-        .ask(Method::POST, SEARCH)
-        .header("x-api-key", &service.key);
+    let request = service.keyed(Method::POST, SEARCH, &service.key);
     let response = request.body(body).send().await.unwrap();
     assert_eq!(error_of(response).await.0, 413);
 }

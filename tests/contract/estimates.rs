@@ -249,9 +249,7 @@ async fn a_key_runs_two_estimates_at_once_and_a_few_wait() {
     let home = body(IN_PARIS, "CLASS_FLAT", 50.0);
     let mut calls: FuturesUnordered<_> = (0..12)
         .map(|_| {
-            let request = service
-                .ask(Method::POST, LITE)
-                .header("x-api-key", &key.key);
+            let request = service.keyed(Method::POST, LITE, &key.key);
             request.json(&home).send()
         })
         .collect();

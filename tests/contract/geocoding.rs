@@ -9,17 +9,8 @@ use serde_json::{Value, json};
 use crate::support::{Service, error_of, workbooks};
 use toise::accounts::key::KeyKind;
 
-async fn get(service: &Service, path: &str) -> Response {
-    let request = service.ask(Method::GET, path);
-    request
-        .header("x-api-key", &service.key)
-        .send()
-        .await
-        .unwrap()
-}
-
 async fn found(service: &Service, path: &str) -> Value {
-    let response = get(service, path).await;
+    let response = service.get(path).await;
     assert_eq!(response.status(), 200, "{path}");
     response.json().await.unwrap()
 }
@@ -52,8 +43,7 @@ async fn send_file(service: &Service, path: &str, parts: &[(&str, &str)]) -> Res
 
 async fn send_bytes(service: &Service, path: &str, parts: &[(&str, &[u8])]) -> Response {
     let (media_type, body) = form(parts);
-    let request = service.ask(Method::POST, path).body(body);
-    let request = request.header("x-api-key", &service.key);
+    let request = service.keyed(Method::POST, path, &service.key).body(body);
     request
         .header("content-type", media_type)
         .send()
@@ -115,10 +105,10 @@ async fn hostile_queries_are_answered_or_refused_by_name() {
         ("q=Mende&lat=44".into(), 422),
         ("limit=5".into(), 422),
     ] {
-        let response = get(&service, &format!("/geocoding/search?{query}")).await;
+        let response = service.get(&format!("/geocoding/search?{query}")).await;
         assert_eq!(response.status(), status, "{query}");
     }
-    let refused = get(&service, "/geocoding/search?q=Mende&limit=99").await;
+    let refused = service.get("/geocoding/search?q=Mende&limit=99").await;
     let (status, code, message) = error_of(refused).await;
     assert_eq!((status, code), (422, 10002));
     assert_eq!(message, "limit: must be a whole number from 1 to 50");
@@ -149,8 +139,8 @@ async fn a_null_in_a_batch_is_an_absent_parameter() {
 async fn a_key_without_the_scope_is_refused_and_calls_are_counted() {
     let service = Service::start().await;
     let other = service.key_with("search");
-    let request = service.ask(Method::GET, "/geocoding/search?q=Mende");
-    let refused = request.header("x-api-key", other).send().await.unwrap();
+    let request = service.keyed(Method::GET, "/geocoding/search?q=Mende", &other);
+    let refused = request.send().await.unwrap();
     assert_eq!(error_of(refused).await.0, 403);
     let refused = service
         .ask(Method::GET, "/geocoding/nowhere")
@@ -335,8 +325,7 @@ async fn a_project_takes_a_file_in_every_form_that_people_have() {
         let id = created["data"]["id"].as_str().unwrap().to_owned();
         let path = format!("/geocoding/async/projects/{id}");
         let ask = async |method: Method, rest: &str, body: Vec<u8>| {
-            let request = service.ask(method, &format!("{path}{rest}"));
-            let request = request.header("x-api-key", &service.key);
+            let request = service.keyed(method, &format!("{path}{rest}"), &service.key);
             let response = request.body(body).send().await.unwrap();
             assert_eq!(response.status(), 200, "{form}: {rest}");
             response.json::<Value>().await.unwrap()
@@ -361,8 +350,7 @@ async fn a_project_belongs_to_its_account_and_follows_its_states() {
     );
     let path = format!("/geocoding/async/projects/{id}");
     let ask = async |method: Method, rest: &str, body: &str| {
-        let request = service.ask(method, &format!("{path}{rest}"));
-        let request = request.header("x-api-key", &service.key);
+        let request = service.keyed(method, &format!("{path}{rest}"), &service.key);
         request.body(body.to_owned()).send().await.unwrap()
     };
     let refused = ask(Method::POST, "/start", "").await;
@@ -424,9 +412,7 @@ async fn a_project_belongs_to_its_account_and_follows_its_states() {
     let stranger = service
         .new_key(KeyKind::Production, "geocoding", "other")
         .key;
-    let request = service
-        .ask(Method::GET, &path)
-        .header("x-api-key", stranger);
+    let request = service.keyed(Method::GET, &path, &stranger);
     assert_eq!(error_of(request.send().await.unwrap()).await.0, 404);
     assert_eq!(ask(Method::DELETE, "", "").await.status(), 200);
     assert_eq!(error_of(ask(Method::GET, "", "").await).await.0, 404);

@@ -20,9 +20,9 @@ const PART: &str =
     "--frontier\r\nContent-Disposition: form-data; name=\"data\"; filename=\"a.csv\"\r\n\r\n";
 
 async fn send(service: &Service, key: &str, body: Vec<u8>) -> Response {
-    let request = service.ask(Method::POST, PATH).body(body);
+    let request = service.keyed(Method::POST, PATH, key).body(body);
     let request = request.header("content-type", "multipart/form-data; boundary=frontier");
-    request.header("x-api-key", key).send().await.unwrap()
+    request.send().await.unwrap()
 }
 
 fn form(file: &str, columns: &[&str]) -> Vec<u8> {
@@ -110,10 +110,7 @@ async fn the_files_of_a_key_leave_places_to_others() {
     );
     // The call that starts a project reads its file.
     let start = format!("/geocoding/async/projects/{}/start", Uuid::now_v7());
-    let start = || {
-        let request = service.ask(Method::POST, &start);
-        request.header("x-api-key", &service.key).send()
-    };
+    let start = || service.keyed(Method::POST, &start, &service.key).send();
     assert_eq!(start().await.unwrap().status(), 429);
     let other = service.new_key(KeyKind::Production, "geocoding", DEFAULT_ACCOUNT);
     assert_eq!(send(&service, &other.key, file()).await.status(), 200);

@@ -1,6 +1,5 @@
 //! Geocoding with an upstream service, which is simulated by a portal on loopback.
 
-use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use toise::geocode::settings::{GeocodingSettings, UpstreamMode};
 use toise::geocode::upstream::Upstream;
@@ -29,14 +28,8 @@ async fn service(portal: &Portal, mode: UpstreamMode) -> Service {
     .await
 }
 
-async fn get(service: &Service, path: &str) -> Response {
-    let request = service.ask(Method::GET, path);
-    let sent = request.header("x-api-key", &service.key).send().await;
-    sent.unwrap()
-}
-
 async fn features(service: &Service, path: &str) -> Vec<Value> {
-    let answer = get(service, path).await;
+    let answer = service.get(path).await;
     assert_eq!(answer.status(), 200);
     let body: Value = answer.json().await.unwrap();
     assert_eq!(body["type"], "FeatureCollection");
@@ -114,7 +107,7 @@ async fn an_only_source_that_fails_is_told() {
     assert_eq!(found[0]["properties"]["source"], "upstream");
     let path = "/search?q=mende&limit=10&autocomplete=1";
     portal.set(path, Act::Status(429, "retry-after: 30\r\n"));
-    let failed = get(&service, "/geocoding/search?q=Mende").await;
+    let failed = service.get("/geocoding/search?q=Mende").await;
     assert_eq!(failed.headers()["retry-after"], "30");
     let (status, code, message) = error_of(failed).await;
     assert_eq!((status, code), (503, 10000));

@@ -29,8 +29,7 @@ async fn priced() -> Service {
 
 async fn ask(service: &Service, key: &str, name: &str, body: &str) -> Response {
     service
-        .ask(Method::POST, PATH)
-        .header("x-api-key", key)
+        .keyed(Method::POST, PATH, key)
         .header("idempotency-key", name)
         .body(body.to_owned())
         .send()
@@ -96,8 +95,7 @@ async fn a_repeated_query_is_charged_once_and_answered_anew() {
     .await;
     let key = service.key_with("sql");
     let ask = async |query: &str| {
-        let request = service.ask(Method::POST, "/v2/protected/sql");
-        let request = request.header("x-api-key", &key);
+        let request = service.keyed(Method::POST, "/v2/protected/sql", &key);
         let request = request.header("idempotency-key", "a");
         request.json(&json!({"query": query})).send().await.unwrap()
     };
@@ -176,8 +174,7 @@ async fn a_call_that_changed_something_is_not_made_again_when_its_answer_is_not_
     let operator = service.key_with("admin");
     let make = async || {
         let request = service
-            .ask(Method::POST, "/v2/protected/admin/accounts")
-            .header("x-api-key", &operator)
+            .keyed(Method::POST, "/v2/protected/admin/accounts", &operator)
             .header("idempotency-key", "once");
         let body = serde_json::json!({"name": "partner"});
         request.json(&body).send().await.unwrap()
@@ -213,8 +210,7 @@ fn forget_bodies(service: &Service) {
 async fn repeated(service: &Service, method: Method, path: &str, body: &Value) -> (Value, i64) {
     let make = async || {
         let request = service
-            .ask(method.clone(), path)
-            .header("x-api-key", &service.key)
+            .keyed(method.clone(), path, &service.key)
             .header("idempotency-key", format!("{method} {path}"));
         request.json(body).send().await.unwrap()
     };

@@ -30,10 +30,7 @@ impl IngestFixture {
     }
 
     async fn send(&self, body: impl Into<String>) -> Response {
-        let request = self
-            .service
-            .ask(Method::POST, ADVERTS)
-            .header("x-api-key", &self.operator);
+        let request = self.service.keyed(Method::POST, ADVERTS, &self.operator);
         request.body(body.into()).send().await.unwrap()
     }
 
@@ -46,14 +43,7 @@ impl IngestFixture {
     }
 
     async fn get(&self, path: &str) -> Response {
-        let request = self
-            .service
-            .ask(Method::GET, &format!("/v2/protected/{path}"));
-        request
-            .header("x-api-key", &self.service.key)
-            .send()
-            .await
-            .unwrap()
+        self.service.get(&format!("/v2/protected/{path}")).await
     }
 
     async fn data(&self, path: &str) -> Value {
@@ -163,8 +153,8 @@ async fn rows_of_another_shape_become_adverts_by_a_mapping() {
     let fixture = IngestFixture::open().await;
     let mapped = |name: &str, rows: Value| {
         let path = format!("{ADVERTS}?mapping={name}");
-        let request = fixture.service.ask(Method::POST, &path);
-        let request = request.header("x-api-key", &fixture.operator);
+        let (service, operator) = (&fixture.service, &fixture.operator);
+        let request = service.keyed(Method::POST, &path, operator);
         request.body(json!({"adverts": rows}).to_string()).send()
     };
     let row = json!({"url": "https://www.seloger.com/annonces/achat/appartement/toulon-83/1.htm?search=x&m=y",
@@ -219,10 +209,7 @@ async fn a_body_that_is_not_a_batch_is_rejected() {
     let long = format!(r#"{{"adverts": ["{}"]}}"#, "a".repeat(16 << 20));
     assert_eq!(error_of(desk.send(long).await).await.0, 413);
     let alone = desk.service.key_with("admin.adverts");
-    let request = desk
-        .service
-        .ask(Method::POST, ADVERTS)
-        .header("x-api-key", alone);
+    let request = desk.service.keyed(Method::POST, ADVERTS, &alone);
     assert_eq!(
         request.body("{}").send().await.unwrap().status(),
         422,
@@ -319,9 +306,7 @@ async fn a_call_whose_client_disconnected_holds_its_permit_until_its_adverts_are
     });
     let body = json!({"adverts": adverts.collect::<Vec<_>>()}).to_string();
     let operator = service.key_with("admin");
-    let request = service
-        .ask(Method::POST, ADVERTS)
-        .header("x-api-key", operator);
+    let request = service.keyed(Method::POST, ADVERTS, &operator);
     let call = tokio::spawn(request.body(body).send());
     let until = Instant::now() + Duration::from_secs(30);
     let is_over = || assert!(Instant::now() < until, "not taken in time");

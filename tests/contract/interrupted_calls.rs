@@ -23,8 +23,7 @@ async fn make(service: &Service, key: &str, path: &str, body: &Value) -> Value {
         Method::POST
     };
     let request = service
-        .ask(method, path)
-        .header("x-api-key", key)
+        .keyed(method, path, key)
         .header("idempotency-key", path);
     let answer = request.json(body).send().await.unwrap();
     let status = answer.status();
@@ -110,8 +109,7 @@ async fn a_key_and_an_account_made_again_have_the_secrets_that_were_given() {
     assert_eq!(lost["key_id"], given["key_id"]);
     assert_ne!(lost["key"], given["key"]);
     for (made, status) in [(&lost, 401), (&given, 200)] {
-        let list = service.ask(Method::GET, path);
-        let list = list.header("x-api-key", made["key"].as_str().unwrap());
+        let list = service.keyed(Method::GET, path, made["key"].as_str().unwrap());
         assert_eq!(list.send().await.unwrap().status(), status);
     }
     assert_eq!(
@@ -147,8 +145,7 @@ async fn a_call_cut_off_while_it_is_billed_is_not_made_again_before_that_has_end
     stood.recv().unwrap();
     let path = "/v2/protected/admin/keys";
     let ask = || {
-        let request = service.ask(Method::POST, path);
-        let request = request.header("x-api-key", &operator);
+        let request = service.keyed(Method::POST, path, &operator);
         let request = request.header("idempotency-key", "slow");
         request.json(&json!({"kind": "production", "grants": ["admin"]}))
     };
@@ -164,8 +161,7 @@ async fn a_call_cut_off_while_it_is_billed_is_not_made_again_before_that_has_end
     }
     assert_eq!(answer.headers()["idempotent-replayed"], "true");
     let made: Value = answer.json().await.unwrap();
-    let list = service.ask(Method::GET, path);
-    let list = list.header("x-api-key", made["data"]["key"].as_str().unwrap());
+    let list = service.keyed(Method::GET, path, made["data"]["key"].as_str().unwrap());
     assert_eq!(list.send().await.unwrap().status(), 200);
 }
 

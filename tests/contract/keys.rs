@@ -22,7 +22,7 @@ async fn rejected_keys_get_the_codes_of_the_contract() {
         )
     );
     let key = service.key_with("geocoding");
-    let request = service.ask(Method::POST, path).header("x-api-key", key);
+    let request = service.keyed(Method::POST, path, &key);
     let response = request.body("{}").send().await.unwrap();
     assert_eq!(response.headers()["x-credits"], "0");
     let (status, code, _) = error_of(response).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toise::contract::listings::filters::ListingKind;
 use toise::layers::folder;
 
-use super::alerts::{CREATED, ask};
+use super::alerts::CREATED;
 use super::searches::{shown, taken};
 use crate::support::alerts::body;
 use crate::support::{Service, error_of, layers};
@@ -18,16 +18,15 @@ fn south() -> Value {
 
 async fn data(service: &Service, method: Method, path: &str, body: &Value) -> Value {
     service.clock.advance_ms(20);
-    let response = ask(service, method, &format!("/v2/protected/{path}"), body).await;
-    let status = response.status();
-    let answer = response.json::<Value>().await.unwrap();
-    assert!(status.is_success(), "{path}: {answer}");
-    answer["data"].clone()
+    let path = format!("/v2/protected/{path}");
+    service.data(method, &path, body).await
 }
 
 async fn refused(service: &Service, method: Method, path: &str, body: &Value) -> String {
     service.clock.advance_ms(20);
-    let response = ask(service, method, &format!("/v2/protected/{path}"), body).await;
+    let response = service
+        .call(method, &format!("/v2/protected/{path}"), body)
+        .await;
     let (status, _, message) = error_of(response).await;
     assert_eq!(status, 422, "{path}: {message}");
     message
@@ -116,10 +115,7 @@ async fn a_layer_finds_what_its_polygon_finds() {
     let filters = json!({"filterProperty": {"location": [filters]}}).to_string();
     let filters: String = url::form_urlencoded::byte_serialize(filters.as_bytes()).collect();
     let path = format!("/v2/protected/tiles/properties/0/0/0?filters={filters}");
-    let tile = service
-        .ask(Method::GET, &path)
-        .header("x-api-key", &service.key);
-    assert_eq!(tile.send().await.unwrap().status(), 200);
+    assert_eq!(service.get(&path).await.status(), 200);
 }
 
 #[tokio::test]
@@ -234,9 +230,8 @@ async fn an_alert_whose_layer_was_removed_says_so() {
     let own = format!("properties/search/alerts/{id}");
     let shown = async || {
         let own = data(&service, Method::GET, &own, &Value::Null).await;
-        let request = service
-            .ask(Method::GET, &format!("/v2/protected/admin/alerts/{id}"))
-            .header("x-api-key", service.key_with("admin"));
+        let path = format!("/v2/protected/admin/alerts/{id}");
+        let request = service.keyed(Method::GET, &path, &service.key_with("admin"));
         let overview: Value = request.send().await.unwrap().json().await.unwrap();
         [own, overview["data"].clone()].map(|alert| alert["unmatched_because"].clone())
     };

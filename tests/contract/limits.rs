@@ -23,8 +23,7 @@ const PATH: &str = "/v2/protected/opendata/dvf/search";
 
 async fn ask(service: &Service, key: &str) -> Response {
     service
-        .ask(Method::POST, PATH)
-        .header("x-api-key", key)
+        .keyed(Method::POST, PATH, key)
         .body("{}")
         .send()
         .await
@@ -80,10 +79,7 @@ async fn a_disconnected_client_cancels_its_query() {
         ..InMemoryTables::default()
     };
     let service = Service::start_with(rows, ServerLimits::default(), |_| {}).await;
-    let request = service
-        .ask(Method::POST, PATH)
-        .header("x-api-key", &service.key)
-        .body("{}");
+    let request = service.keyed(Method::POST, PATH, &service.key).body("{}");
     let running = tokio::spawn(request.send());
     tokio::time::sleep(Duration::from_millis(300)).await;
     running.abort();
@@ -118,10 +114,8 @@ async fn a_quota_warns_at_three_quarters_rejects_when_exhausted_and_resets_with_
     assert_eq!(refused.status(), 429);
     let wait_s = number(&refused, "retry-after");
     // Free calls are not counted.
-    let free = service
-        .ask(Method::GET, "/v2/protected/consumption")
-        .header("x-api-key", &service.key);
-    assert_eq!(free.send().await.unwrap().status(), 200);
+    let free = service.get("/v2/protected/consumption").await;
+    assert_eq!(free.status(), 200);
     service.clock.advance_ms(wait_s as i64 * 1_000);
     assert_eq!(asked().await.status(), 200);
 }
@@ -423,7 +417,7 @@ async fn a_replica_says_what_is_left_of_the_rate_also_where_it_names_its_writer(
         (200, 0, Method::POST, PATH),
         (429, 0, Method::PUT, alerts),
     ] {
-        let request = service.ask(method, path).header("x-api-key", &key);
+        let request = service.keyed(method, path, &key);
         let response = request.body("{}").send().await.unwrap();
         assert_eq!(response.status(), status, "{path}");
         assert_eq!(number(&response, "ratelimit-limit"), 5);

@@ -140,7 +140,7 @@ async fn faults_are_named_and_a_key_needs_the_scope() {
         assert!(message.contains(fault), "{body}: {message}");
     }
     let key = service.key_with("search");
-    let request = service.ask(Method::POST, MARKET).header("x-api-key", key);
+    let request = service.keyed(Method::POST, MARKET, &key);
     let response = request
         .json(&json!({"level": "iris"}))
         .send()

@@ -208,9 +208,7 @@ async fn no_message_is_taken_without_a_key_too_long_or_from_a_web_page() {
         assert_eq!(error_of(response).await.0, 401);
     }
     let request = |method| {
-        let request = service
-            .ask(method, "/mcp")
-            .header("x-api-key", &service.key);
+        let request = service.keyed(method, "/mcp", &service.key);
         request.header("accept", "application/json, text/event-stream")
     };
     // There are no sessions, so there is no stream to open.

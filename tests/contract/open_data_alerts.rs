@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::alerts::{CREATED, ask, data, read, service};
+use super::alerts::{CREATED, read, service};
 use crate::support::alerts::with;
 use crate::support::{ROWS, error_of};
 
@@ -31,7 +31,7 @@ async fn an_alert_on_open_data_is_created_read_changed_ended_and_activated() {
     let service = service().await;
     for (root, column, value) in ROOTS {
         let sent = body(json!({ column: value }));
-        let created = data(&service, Method::PUT, root, &sent).await;
+        let created = service.data(Method::PUT, root, &sent).await;
         let id = created["alert_id"].as_str().unwrap().to_owned();
         assert_eq!(created, json!({"alert_id": id, "flxId": id}));
         let path = format!("{root}/{id}");
@@ -46,10 +46,10 @@ async fn an_alert_on_open_data_is_created_read_changed_ended_and_activated() {
             json!([expected])
         );
         let change = json!({"match": ["ALERT_MATCH_CHANGED"], "search_query": {}});
-        assert_eq!(data(&service, Method::PATCH, &path, &change).await, created);
+        assert_eq!(service.data(Method::PATCH, &path, &change).await, created);
         assert_eq!(read(&service, &path).await, with(expected, change));
         assert_eq!(
-            data(&service, Method::DELETE, &path, &Value::Null).await,
+            service.data(Method::DELETE, &path, &Value::Null).await,
             created
         );
         assert_eq!(read(&service, &path).await["activated"], false);
@@ -59,32 +59,35 @@ async fn an_alert_on_open_data_is_created_read_changed_ended_and_activated() {
             assert_eq!(read(&service, &list).await, json!([]));
         }
         let window = json!({"from": "2026-11-01", "to": "2026-11-21"});
-        let replay = data(&service, Method::POST, &format!("{path}/replay"), &window).await;
+        let replay = service
+            .data(Method::POST, &format!("{path}/replay"), &window)
+            .await;
         assert_eq!(replay["items"], 0);
         let many = json!({"alerts": [sent, {"match": 1}]});
-        let many = data(&service, Method::PUT, &format!("{root}/many"), &many).await;
+        let many = service
+            .data(Method::PUT, &format!("{root}/many"), &many)
+            .await;
         assert!(many["alerts"][0]["success"].is_string());
         assert!(many["alerts"][1]["failed"]["message"].is_string());
         // A preview is the first page of the search.
         let query = json!({"search_query": {"filters": {column: value}}});
-        let preview = data(&service, Method::POST, &format!("{root}/preview"), &query).await;
+        let preview = service
+            .data(Method::POST, &format!("{root}/preview"), &query)
+            .await;
         assert_eq!(preview["count"], ROWS);
         assert_eq!(preview["items"].as_array().unwrap().len(), 10);
         assert_eq!(preview["items"][0]["id"], "r000");
         // An alert on sales cannot be read as one on anything else.
         for (other, ..) in ROOTS.iter().filter(|(other, ..)| *other != root) {
-            let elsewhere = ask(
-                &service,
-                Method::GET,
-                &format!("{other}/{id}"),
-                &json!(null),
-            )
-            .await;
+            let elsewhere = service
+                .call(Method::GET, &format!("{other}/{id}"), &json!(null))
+                .await;
             assert_eq!(elsewhere.status(), 404);
         }
         let unknown = format!("{root}/{}", Uuid::now_v7());
         assert_eq!(
-            ask(&service, Method::GET, &unknown, &json!(null))
+            service
+                .call(Method::GET, &unknown, &json!(null))
                 .await
                 .status(),
             404
@@ -129,14 +132,18 @@ async fn a_fault_in_an_alert_on_open_data_is_reported_with_its_path() {
             ),
         ] {
             let wrong = with(body(json!({})), json!({ field: value }));
-            let response = ask(&service, Method::PUT, root, &wrong).await;
+            let response = service.call(Method::PUT, root, &wrong).await;
             let (status, code, told) = error_of(response).await;
             assert_eq!((status, code), (422, 10002), "{told}");
             assert!(told.starts_with(&message), "{told}, not {message}");
         }
         let days = json!({"search_query": {}, "days": 3});
-        let (status, _, told) =
-            error_of(ask(&service, Method::POST, &format!("{root}/preview"), &days).await).await;
+        let (status, _, told) = error_of(
+            service
+                .call(Method::POST, &format!("{root}/preview"), &days)
+                .await,
+        )
+        .await;
         assert_eq!(
             (status, told.starts_with("days: unknown field")),
             (422, true),

@@ -181,7 +181,7 @@ async fn every_operation_with_a_json_body_has_an_example_that_is_valid() {
                 .collect::<Vec<_>>()
                 .join("/");
             let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
-            let request = service.ask(method, &path).header("x-api-key", &operator);
+            let request = service.keyed(method, &path, &operator);
             let response = request.json(example).send().await.unwrap();
             let status = response.status().as_u16();
             let text = response.text().await.unwrap();
@@ -236,8 +236,8 @@ async fn the_examples_of_parameters_are_valid_together() {
                 continue;
             }
             service.clock.advance_ms(1_000);
-            let request = service.ask(Method::GET, &target);
-            let response = request.header("x-api-key", &operator).send().await.unwrap();
+            let request = service.keyed(Method::GET, &target, &operator);
+            let response = request.send().await.unwrap();
             let (status, text) = (response.status(), response.text().await.unwrap());
             assert!(status != 400 && status != 422, "{target}: {status} {text}");
             sent += 1;
@@ -313,9 +313,8 @@ async fn every_example_query_of_the_document_is_answered_over_all_tables() {
     example_queries(&document, false, &mut queries);
     assert!(!queries.is_empty());
     for query in queries {
-        let request = service.ask(Method::POST, "/v2/protected/sql");
-        let request = request.header("x-api-key", &key).json(&query);
-        let response = request.send().await.unwrap();
+        let request = service.keyed(Method::POST, "/v2/protected/sql", &key);
+        let response = request.json(&query).send().await.unwrap();
         let (status, text) = (response.status(), response.text().await.unwrap());
         assert_eq!(status, 200, "{query}: {text}");
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use toise::contract::listings::filters::ListingKind;
 
-use super::alerts::{self, ask};
+use super::alerts;
 use super::searches;
 use crate::support::alerts::{flat, with};
 use crate::support::process::{errors, toise};
@@ -19,7 +19,7 @@ const MENDE: &str = "; Mende is 48095 (postal code 48000)";
 async fn is_told(service: &Service, method: Method, path: &str, body: Value, at: &str, hint: &str) {
     // Fifty requests per second on the test's clock.
     service.clock.advance_ms(20);
-    let (status, code, told) = error_of(ask(service, method, path, &body).await).await;
+    let (status, code, told) = error_of(service.call(method, path, &body).await).await;
     assert_eq!((status, code), (422, 10002), "{path} {body}: {told}");
     assert!(
         told.starts_with(&format!("{at}: ")),
@@ -124,7 +124,7 @@ async fn a_place_given_only_by_the_name_of_a_town_is_refused_with_its_code() {
     let location = json!([{"city": "Lyon", "postalCode": "48000"}]);
     let body = json!({"search": {"filterProperty": {"location": location}}});
     let path = "/v2/protected/properties/search/count";
-    assert_eq!(ask(&service, Method::POST, path, &body).await.status(), 200);
+    assert_eq!(service.call(Method::POST, path, &body).await.status(), 200);
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn the_code_of_a_divided_city_finds_what_lies_in_its_arrondissements() {
             let search = json!({"filterProperty": {"location": [place]}});
             let body = json!({"size": 5, "sortBy": "PRICE", "orderBy": "ASC", "search": search});
             let path = "/v2/protected/properties/search";
-            let found = alerts::data(&service, Method::POST, path, &body).await;
+            let found = service.data(Method::POST, path, &body).await;
             assert_eq!(alerts::ids(&found["items"]), [property], "{place}");
         }
     }
@@ -248,12 +248,8 @@ async fn alerts_and_adverts_tell_the_code_of_a_place() {
     }
     let operator = service.key_with("admin");
     let advert = json!({"url": "https://p.example/1", "location": {"inseeCode": "Mende"}});
-    let response = service
-        .ask(Method::POST, "/v2/protected/admin/adverts")
-        .header("x-api-key", &operator)
-        .json(&json!({"adverts": [advert]}));
-    let answer: Value = response.send().await.unwrap().json().await.unwrap();
-    let told = answer["data"][0]["error"]["message"].as_str().unwrap();
+    let taken = service.ingest(&operator, &[advert]).await;
+    let told = taken[0]["error"]["message"].as_str().unwrap();
     assert!(
         told.starts_with("adverts[0].location.inseeCode: "),
         "{told}"

@@ -72,9 +72,7 @@ fn root_of_alert(path: &str) -> Option<&str> {
 
 /// Creates an alert of the account that owns the service's key.
 async fn alert_of(service: &Service, root: &str) -> Uuid {
-    let request = service
-        .ask(Method::PUT, root)
-        .header("x-api-key", &service.key);
+    let request = service.keyed(Method::PUT, root, &service.key);
     let filter = match root.split('/').nth(3) {
         Some("properties") => "filterProperty",
         Some("adverts") => "filterAd",

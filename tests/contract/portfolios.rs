@@ -90,9 +90,8 @@ async fn put(
     body: impl Into<reqwest::Body>,
 ) -> reqwest::Response {
     service.clock.advance_ms(20);
-    let request = service.ask(Method::PUT, &format!("{ROOT}/{path}"));
-    let request = request
-        .header("x-api-key", &service.key)
+    let request = service
+        .keyed(Method::PUT, &format!("{ROOT}/{path}"), &service.key)
         .header("content-type", kind);
     request.body(body).send().await.unwrap()
 }
@@ -112,12 +111,7 @@ pub(super) async fn stored(
 
 pub(super) async fn read(service: &Service, path: &str) -> Value {
     service.clock.advance_ms(20);
-    let request = service.ask(Method::GET, &format!("{ROOT}{path}"));
-    let response = request
-        .header("x-api-key", &service.key)
-        .send()
-        .await
-        .unwrap();
+    let response = service.get(&format!("{ROOT}{path}")).await;
     let status = response.status();
     let answer: Value = response.json().await.unwrap();
     assert_eq!(status, 200, "{path} {answer}");
@@ -245,9 +239,7 @@ async fn homes_are_stored_in_any_format_valued_and_read_page_by_page() {
         assert_eq!(refused.status(), 404);
     }
     service.clock.advance_ms(20);
-    let delete = service
-        .ask(Method::DELETE, &format!("{ROOT}/mine"))
-        .header("x-api-key", &service.key);
+    let delete = service.keyed(Method::DELETE, &format!("{ROOT}/mine"), &service.key);
     assert_eq!(delete.send().await.unwrap().status(), 200);
     assert_eq!(read(&service, "").await.as_array().unwrap().len(), 1);
 }

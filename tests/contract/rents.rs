@@ -106,13 +106,7 @@ async fn ingested(service: &Service, mut adverts: Vec<Value>) {
     let operator = service.key_with("admin");
     while !adverts.is_empty() {
         let rest = adverts.split_off(adverts.len().min(200));
-        let request = service
-            .ask(Method::POST, "/v2/protected/admin/adverts")
-            .header("x-api-key", &operator)
-            .body(json!({ "adverts": adverts }).to_string());
-        let response = request.send().await.unwrap();
-        let status = response.status();
-        assert_eq!(status, 200, "{}", response.text().await.unwrap());
+        service.ingest(&operator, &adverts).await;
         adverts = rest;
     }
     let properties = service.stored("SELECT count(*) FROM properties WHERE merged_into IS NULL");
@@ -247,7 +241,7 @@ async fn the_map_gives_rents_where_there_is_no_advert() {
         assert!(message.contains(fault), "{changed}: {message}");
     }
     let key = service.key_with("search");
-    let request = service.ask(Method::POST, RENT).header("x-api-key", key);
+    let request = service.keyed(Method::POST, RENT, &key);
     let response = request.json(&body(IN_CIVRAY, "CLASS_FLAT", 52.0)).send();
     assert_eq!(error_of(response.await.unwrap()).await.0, 403);
 }

@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
 use serde_json::{Value, json};
 use toise::contract::listings::{LiteProperty, Property};
 use toise::contract::read::read;
@@ -25,11 +24,7 @@ pub async fn taken(adverts: u64) -> (Service, u64) {
         .collect();
     while !documents.is_empty() {
         let rest = documents.split_off(documents.len().min(200));
-        let response = service
-            .ask(Method::POST, "/v2/protected/admin/adverts")
-            .header("x-api-key", &operator)
-            .body(json!({ "adverts": documents }).to_string());
-        assert_eq!(response.send().await.unwrap().status(), 200);
+        service.ingest(&operator, &documents).await;
         documents = rest;
     }
     let properties = service.stored("SELECT count(*) FROM properties WHERE merged_into IS NULL");
@@ -234,11 +229,7 @@ async fn a_property_is_found_by_its_new_price_and_not_by_its_old_one() {
         let mut advert = advert.clone();
         advert["currentPrice"]["value"] = json!(price);
         service.clock.advance_ms(1_000);
-        let taken = service
-            .ask(Method::POST, "/v2/protected/admin/adverts")
-            .header("x-api-key", &operator)
-            .body(json!({"adverts": [advert]}).to_string());
-        assert_eq!(taken.send().await.unwrap().status(), 200);
+        service.ingest(&operator, &[advert]).await;
         find(price, 1).await;
     }
     find(200_000, 0).await;
@@ -269,11 +260,7 @@ async fn texts_are_found_with_tolerance_and_sorted_by_relevance() {
         ),
         advert(3, "Ferme", "Grange à rénover."),
     ];
-    let taken = service
-        .ask(Method::POST, "/v2/protected/admin/adverts")
-        .header("x-api-key", &operator)
-        .body(json!({ "adverts": adverts }).to_string());
-    assert_eq!(taken.send().await.unwrap().status(), 200);
+    service.ingest(&operator, &adverts).await;
     shown(&service, 3).await;
     let find = async |texts: Value, size: usize| {
         let mut page = body(json!({}), size);
@@ -328,11 +315,8 @@ async fn take_houses(service: &Service, houses: &[(usize, u64)], found: u64) {
             })
         })
         .collect();
-    let taken = service
-        .ask(Method::POST, "/v2/protected/admin/adverts")
-        .header("x-api-key", service.key_with("admin"))
-        .body(json!({ "adverts": adverts }).to_string());
-    assert_eq!(taken.send().await.unwrap().status(), 200);
+    let operator = service.key_with("admin");
+    service.ingest(&operator, &adverts).await;
     shown(service, found).await;
 }
 

@@ -88,10 +88,8 @@ async fn stopping_finishes_running_requests_and_accepts_no_new_ones() {
         ..InMemoryTables::default()
     };
     let mut service = Service::start_with(rows, ServerLimits::default(), |_| {}).await;
-    let request = service
-        .ask(Method::POST, "/v2/protected/opendata/dvf/search")
-        .header("x-api-key", &service.key)
-        .body("{}");
+    let path = "/v2/protected/opendata/dvf/search";
+    let request = service.keyed(Method::POST, path, &service.key).body("{}");
     let running = tokio::spawn(request.send());
     tokio::time::sleep(Duration::from_millis(150)).await;
     let ended = service.stop();
@@ -111,10 +109,8 @@ async fn stopping_waits_no_longer_than_the_drain_timeout() {
         ..InMemoryTables::default()
     };
     let mut service = Service::start_with(rows, limits, |_| {}).await;
-    let request = service
-        .ask(Method::POST, "/v2/protected/opendata/dvf/search")
-        .header("x-api-key", &service.key)
-        .body("{}");
+    let path = "/v2/protected/opendata/dvf/search";
+    let request = service.keyed(Method::POST, path, &service.key).body("{}");
     let running = tokio::spawn(request.send());
     tokio::time::sleep(Duration::from_millis(150)).await;
     let asked = Instant::now();

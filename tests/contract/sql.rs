@@ -48,8 +48,7 @@ pub async fn service(settings: SqlSettings) -> (Service, String) {
 
 pub async fn ask(service: &Service, key: &str, body: Value) -> Response {
     let request = service
-        .ask(Method::POST, "/v2/protected/sql")
-        .header("x-api-key", key)
+        .keyed(Method::POST, "/v2/protected/sql", key)
         .json(&body);
     request.send().await.unwrap()
 }
@@ -103,8 +102,7 @@ async fn a_query_is_answered_in_every_format_and_charged_once() {
     for compression in ["none", "zstd"] {
         let body = json!({"query": "select * from range(1, 100001)", "compression": compression});
         let request = service
-            .ask(Method::POST, "/v2/protected/sql")
-            .header("x-api-key", &key)
+            .keyed(Method::POST, "/v2/protected/sql", &key)
             .header("accept", "application/vnd.apache.arrow.stream, */*")
             .json(&body);
         let bytes = request.send().await.unwrap().bytes().await.unwrap();

@@ -6,7 +6,7 @@ use toise::net::egress::{AllowedHosts, EgressGuard};
 use toise::service::receivers::ReceiverChecker;
 use toise::transport::server::ServerLimits;
 
-use super::alerts::{CREATED, KINDS, data, read};
+use super::alerts::{CREATED, KINDS, read};
 use crate::support::alerts::{body, with};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::{InMemoryTables, Service};
@@ -26,11 +26,11 @@ async fn a_test_posts_one_empty_signed_delivery_and_is_not_kept() {
         let receiver = Receiver::first(vec![Act::Status(204), Act::Status(500), Act::Close]).await;
         let to = json!({"webhook_url": receiver.url()});
         let alert = with(body(listing, &json!({}), CREATED), to);
-        let made = data(&service, Method::PUT, root, &alert).await;
+        let made = service.data(Method::PUT, root, &alert).await;
         let path = format!("{root}/{}", made["alert_id"].as_str().unwrap());
         let test = format!("{path}/test");
 
-        let tested = data(&service, Method::POST, &test, &Value::Null).await;
+        let tested = service.data(Method::POST, &test, &Value::Null).await;
         assert_eq!(
             (&tested["delivered"], &tested["status"], &tested["error"]),
             (&json!(true), &json!(204), &Value::Null)
@@ -44,11 +44,11 @@ async fn a_test_posts_one_empty_signed_delivery_and_is_not_kept() {
         assert!(!received[0].headers["x-webhook-key"].is_empty());
         assert!(received[0].headers["webhook-signature"].starts_with("v1,"));
 
-        let refused = data(&service, Method::POST, &test, &Value::Null).await;
+        let refused = service.data(Method::POST, &test, &Value::Null).await;
         assert_eq!(refused["delivered"], false);
         assert_eq!(refused["status"], 500);
         assert_eq!(refused["error"], "the receiver answered 500");
-        let lost = data(&service, Method::POST, &test, &Value::Null).await;
+        let lost = service.data(Method::POST, &test, &Value::Null).await;
         assert_eq!(lost["status"], Value::Null);
         assert!(
             lost["error"].as_str().unwrap().contains("connection"),
@@ -57,8 +57,8 @@ async fn a_test_posts_one_empty_signed_delivery_and_is_not_kept() {
         assert_eq!(receiver.count(), 3, "a failed test is not tried again");
 
         // An ended alert can be tested before it is activated again.
-        data(&service, Method::DELETE, &path, &Value::Null).await;
-        let tested = data(&service, Method::POST, &test, &Value::Null).await;
+        service.data(Method::DELETE, &path, &Value::Null).await;
+        let tested = service.data(Method::POST, &test, &Value::Null).await;
         assert_eq!(tested["delivered"], true);
         assert_eq!(
             read(&service, &format!("{path}/deliveries")).await,

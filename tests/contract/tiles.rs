@@ -20,10 +20,7 @@ async fn tile(service: &Service, id: TileId, query: &str) -> Vec<u8> {
 async fn tile_of(service: &Service, set: &str, id: TileId, query: &str) -> Vec<u8> {
     service.clock.advance_ms(20);
     let path = format!("{TILES}/{set}/{}/{}/{}{query}", id.z, id.x, id.y);
-    let request = service
-        .ask(Method::GET, &path)
-        .header("x-api-key", &service.key);
-    let response = request.send().await.unwrap();
+    let response = service.get(&path).await;
     assert_eq!(response.status(), 200, "{path}");
     assert_eq!(
         response.headers()["content-type"],
@@ -134,10 +131,8 @@ async fn areas_count_what_searches_find_in_departments_and_communes() {
 #[tokio::test]
 async fn outlines_are_a_tile_set_of_their_own() {
     let service = Service::start().await;
-    let request = service
-        .ask(Method::GET, &format!("{TILES}/outlines"))
-        .header("x-api-key", &service.key);
-    let set: Value = request.send().await.unwrap().json().await.unwrap();
+    let set = service.get(&format!("{TILES}/outlines")).await;
+    let set: Value = set.json().await.unwrap();
     let layers: Vec<&str> = set["vector_layers"]
         .as_array()
         .unwrap()
@@ -160,15 +155,8 @@ async fn outlines_are_a_tile_set_of_their_own() {
     assert!(values(&paris, "departments", "name").contains(&"Paris".to_owned()));
     assert!(values(&paris, "communes", "name").contains(&"Montreuil".to_owned()));
     assert!(values(&paris, "labels", "name").contains(&"Montreuil".to_owned()));
-    let refused = service
-        .ask(
-            Method::GET,
-            &format!("{TILES}/outlines/9/259/176?filters=%7B%7D"),
-        )
-        .header("x-api-key", &service.key)
-        .send()
-        .await
-        .unwrap();
+    let path = format!("{TILES}/outlines/9/259/176?filters=%7B%7D");
+    let refused = service.get(&path).await;
     assert_eq!(error_of(refused).await.0, 422);
 }
 
@@ -177,9 +165,7 @@ async fn the_tile_set_leads_to_tiles_and_faults_are_named() {
     let service = Service::start().await;
     let get = |path: String| {
         service.clock.advance_ms(20);
-        let request = service
-            .ask(Method::GET, &path)
-            .header("x-api-key", &service.key);
+        let request = service.keyed(Method::GET, &path, &service.key);
         request.send()
     };
     let set: Value = get(format!("{TILES}/properties"))

@@ -12,14 +12,15 @@ mod queries;
 
 use proptest::prelude::ProptestConfig;
 
+use crate::support::process::variable;
+
 /// Cases of a parser, unless `TOISE_FUZZ_CASES` overrides it.
 const CASES: u32 = 96;
 /// Divisor of the number of cases for parsers whose cases take tens of milliseconds.
 const SLOW: u32 = 8;
 
 fn cases() -> u32 {
-    let given = std::env::var("TOISE_FUZZ_CASES").ok();
-    given.map_or(CASES, |text| text.parse().unwrap())
+    variable("TOISE_FUZZ_CASES", CASES)
 }
 
 fn config(cases: u32) -> ProptestConfig {

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::support::client::Client;
 use crate::support::homes::{IN_PARIS, body};
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise};
 
 /// An address of the base, at [`IN_PARIS`].
 const ADDRESS: &str = "12 Rue des Ateliers Inventés";
@@ -197,21 +198,6 @@ fn place_sales(data: &Path) {
     assert!(placed[1]["lat"].is_null(), "{placed}");
 }
 
-struct Asked<'s> {
-    server: &'s Server,
-    key: String,
-}
-
-impl Asked<'_> {
-    async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        let address = format!("{}/v2/protected/{path}", self.server.address);
-        let request = crate::support::http_client().post(address).json(body);
-        let request = request.header("x-api-key", &self.key);
-        let response = request.send().await.unwrap();
-        (response.status().as_u16(), response.json().await.unwrap())
-    }
-}
-
 #[tokio::test]
 async fn calls_give_an_address_and_are_told_how_it_was_understood() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,15 +205,9 @@ async fn calls_give_an_address_and_are_told_how_it_was_understood() {
     run(data, &["synth", "--lake", "--dvf", "2000"]);
     run(data, &["train"]);
     import_addresses(data);
-    let key = run(data, &["keys", "create"])["key"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let key = new_key(data, &[]);
     let server = Server::start(data, "serve");
-    let asked = Asked {
-        server: &server,
-        key,
-    };
+    let asked = Client::new(&server, &key);
     let path = "estimate/property/lite";
     let by_position = body(IN_PARIS, "CLASS_FLAT", 45.0);
     let with = |location: Value| {
@@ -294,7 +274,7 @@ async fn calls_give_an_address_and_are_told_how_it_was_understood() {
     assert_eq!(server.terminate(), Some(0));
 }
 
-async fn matches_by_address(asked: &Asked<'_>) {
+async fn matches_by_address(asked: &Client) {
     let path = "opendata/dvf/match";
     let by = |filters: Value| json!({"filters": filters, "size": 3});
     let [lon, lat] = IN_PARIS;
@@ -385,18 +365,13 @@ async fn stored_places(data: &Path) -> Vec<Value> {
             .query_map([], |row| row.get(0))?
             .collect::<rusqlite::Result<Vec<String>>>()
     });
-    let key = run(data, &["keys", "create"])["key"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let key = new_key(data, &[]);
     let server = Server::start(data, "serve");
+    let client = Client::new(&server, &key);
     let mut places = Vec::new();
     for hex in ids.unwrap() {
         let id = uuid::Uuid::try_parse(&hex).unwrap();
-        let url = format!("{}/v2/protected/adverts/{id}", server.address);
-        let request = crate::support::http_client().get(url);
-        let answer = request.header("x-api-key", &key).send().await.unwrap();
-        let mut answer: Value = answer.json().await.unwrap();
+        let mut answer = client.get(&format!("adverts/{id}")).await;
         places.push(answer["data"]["location"].take());
     }
     assert_eq!(server.terminate(), Some(0));

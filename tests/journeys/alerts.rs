@@ -4,39 +4,13 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use toise::contract::listings::filters::ListingKind;
 
 use crate::support::alerts::{body, flat, with};
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::client::Client;
+use crate::support::process::{Server, errors, new_key, run, toise};
 use crate::support::receiver::{Act, Received, Receiver};
-
-struct Client {
-    http: reqwest::Client,
-    address: String,
-    key: String,
-}
-
-impl Client {
-    async fn ask(&self, method: Method, path: &str, body: Value) -> Value {
-        let url = format!("{}/v2/protected/{path}", self.address);
-        let request = self
-            .http
-            .request(method, url)
-            .header("x-api-key", &self.key);
-        let response = request.json(&body).send().await.unwrap();
-        assert!(
-            response.status().is_success(),
-            "{path}: {}",
-            response.status()
-        );
-        response.json::<Value>().await.unwrap()["data"].take()
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        self.ask(Method::GET, path, Value::Null).await
-    }
-}
 
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let started = Instant::now();
@@ -52,8 +26,7 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
     let data = folder.path();
     let receiver =
         Receiver::start(|number, _| Act::Status(if number < 4 { 200 } else { 410 })).await;
-    let scopes = "search,alerts,admin";
-    let key = run(data, &["keys", "create", "--scopes", scopes])["key"].clone();
+    let key = new_key(data, &["--scopes", "search,alerts,admin"]);
     let allow = [
         "--allow-webhook-hosts",
         "127.0.0.1",
@@ -61,11 +34,7 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
         "WEBHOOK_ALERT_ADVERTS=2",
     ];
     let server = Server::start_with(data, "serve", &allow, Stdio::null());
-    let client = Client {
-        http: crate::support::http_client(),
-        address: server.address.clone(),
-        key: key.as_str().unwrap().to_owned(),
-    };
+    let client = Client::new(&server, &key);
     let mut paths = Vec::new();
     for (listing, kind) in [
         (ListingKind::Advert, "adverts"),
@@ -75,13 +44,13 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
         let alert = body(listing, &filter, &["ALERT_MATCH_CREATED"]);
         let alert = with(alert, json!({"webhook_url": receiver.url()}));
         let root = format!("{kind}/search/alerts");
-        let created = client.ask(Method::PUT, &root, alert).await;
+        let created = client.data(Method::PUT, &root, alert).await;
         paths.push((root, created["alert_id"].as_str().unwrap().to_owned()));
     }
     let (root, alert) = &paths[0];
     let alert_path = format!("{root}/{alert}");
     let taken = client
-        .ask(
+        .data(
             Method::POST,
             "admin/adverts",
             json!({"adverts": [flat("a", 1, 1)]}),
@@ -98,11 +67,11 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
     }
     let deliveries = format!("{alert_path}/deliveries");
     until("the delivery is recorded", async || {
-        client.get(&deliveries).await[0]["status"] == "delivered"
+        client.get(&deliveries).await["data"][0]["status"] == "delivered"
     })
     .await;
     let history = client.get(&format!("{root}/history/{alert}")).await;
-    assert_eq!(history[0]["flxId"], taken[0]["flxId"]);
+    assert_eq!(history["data"][0]["flxId"], taken[0]["flxId"]);
 
     let shown = run(data, &["alerts", "show", alert]);
     assert_eq!(
@@ -125,8 +94,12 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
 
     let window = json!({"from": "2020-01-01", "to": "2100-01-01"});
     let replay = format!("{alert_path}/replay");
-    let begun = client.ask(Method::POST, &replay, window.clone()).await;
-    assert_eq!(begun["items"], 1);
+    let replayed = async || {
+        let (status, mut begun) = client.post(&replay, &window).await;
+        assert_eq!(status, 202, "{begun}");
+        begun["data"]["items"].take()
+    };
+    assert_eq!(replayed().await, 1);
     until("the replay is delivered", async || receiver.count() == 3).await;
     let received = receiver.received();
     let own: Vec<&Received> = received
@@ -138,7 +111,7 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
     // The receiver gets a delivery before its outcome and its cost are stored.
     until("both deliveries are charged", async || {
         let consumed = client.get("consumption").await;
-        let per_type = consumed["consumption_per_type"].as_array().unwrap();
+        let per_type = consumed["data"]["consumption_per_type"].as_array().unwrap();
         let of_webhooks = per_type
             .iter()
             .find(|one| one["type"] == "WEBHOOK_ALERT_ADVERTS");
@@ -146,14 +119,14 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
     })
     .await;
 
-    client.ask(Method::POST, &replay, window.clone()).await;
+    replayed().await;
     until("the second replay is delivered", async || {
         receiver.count() == 4
     })
     .await;
-    client.ask(Method::POST, &replay, window).await;
+    replayed().await;
     until("410 ends it", async || {
-        client.get(&alert_path).await["activated"] == false
+        client.get(&alert_path).await["data"]["activated"] == false
     })
     .await;
     let ended = run(data, &["alerts", "show", alert]);
@@ -184,7 +157,7 @@ async fn a_rebuild_that_takes_a_property_apart_tells_receivers_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let receiver = Receiver::start(|_, _| Act::Status(200)).await;
-    let made = run(data, &["keys", "create", "--scopes", "search,alerts,admin"]);
+    let key = new_key(data, &["--scopes", "search,alerts,admin"]);
     let lenient = [
         "--allow-webhook-hosts",
         "127.0.0.1",
@@ -192,11 +165,7 @@ async fn a_rebuild_that_takes_a_property_apart_tells_receivers_nothing() {
         "dedup.same_probability=0.5",
     ];
     let server = Server::start_with(data, "serve", &lenient, Stdio::null());
-    let client = Client {
-        http: crate::support::http_client(),
-        address: server.address.clone(),
-        key: made["key"].as_str().unwrap().to_owned(),
-    };
+    let client = Client::new(&server, &key);
     for (listing, kind, events) in [
         (
             ListingKind::Advert,
@@ -212,7 +181,7 @@ async fn a_rebuild_that_takes_a_property_apart_tells_receivers_nothing() {
         let alert = body(listing, &json!({"type": ["CLASS_FLAT"]}), &events);
         let alert = with(alert, json!({"webhook_url": receiver.url()}));
         client
-            .ask(Method::PUT, &format!("{kind}/search/alerts"), alert)
+            .data(Method::PUT, &format!("{kind}/search/alerts"), alert)
             .await;
     }
     let thin = |number: u32| {
@@ -224,7 +193,7 @@ async fn a_rebuild_that_takes_a_property_apart_tells_receivers_nothing() {
         })
     };
     let adverts = json!({"adverts": [thin(1), thin(2)]});
-    let taken = client.ask(Method::POST, "admin/adverts", adverts).await;
+    let taken = client.data(Method::POST, "admin/adverts", adverts).await;
     assert_eq!(taken[0]["propertyFlxId"], taken[1]["propertyFlxId"]);
     until("both kinds of alert are told", async || {
         receiver.count() >= 2
@@ -236,7 +205,7 @@ async fn a_rebuild_that_takes_a_property_apart_tells_receivers_nothing() {
     let rebuilt = run(data, &["properties", "rebuild"]);
     assert_eq!(rebuilt["propertiesSplit"], 1);
     let adverts = json!({"adverts": [flat("a", 1, 1)]});
-    let next = client.ask(Method::POST, "admin/adverts", adverts).await;
+    let next = client.data(Method::POST, "admin/adverts", adverts).await;
     let next = next[0]["propertyFlxId"].as_str().unwrap();
     until("the next advert is told", async || {
         receiver.count() >= before + 2

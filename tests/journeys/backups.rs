@@ -4,28 +4,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::process::{Server, errors, run, sql_number, toise};
+use crate::support::client::Client;
+use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
 
-fn key_of(data: &Path) -> String {
-    run(data, &["keys", "create"])["key"]
-        .as_str()
-        .unwrap()
-        .to_owned()
-}
-
-async fn search(server: &Server, key: &str, body: Value) -> (u16, Value) {
-    let path = "v2/protected/opendata/dvf/search";
-    let response = crate::support::http_client()
-        .post(format!("{}/{path}", server.address))
-        .header("x-api-key", key)
-        .json(&body)
-        .send()
-        .await
-        .unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
-}
+const SEARCH: &str = "opendata/dvf/search";
 
 /// Number of rows, and total bytes of their records.
 fn content(data: &Path) -> [i64; 2] {
@@ -64,10 +48,11 @@ async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
             .to_owned()
     };
     run(&data, &["import", "dvf", &file("1")]);
-    let key = key_of(&data);
+    let key = new_key(&data, &[]);
     let server = Server::start(&data, "serve");
     let query = json!({"sortBy": "price_eur", "sortOrder": "desc", "size": 50});
-    let before = search(&server, &key, query.clone()).await;
+    let client = Client::new(&server, &key);
+    let before = client.post(SEARCH, &query).await;
     assert_eq!(before.0, 200);
 
     // Imports and new keys continue while backups are taken.
@@ -76,7 +61,7 @@ async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
         let keys = scope.spawn(|| {
             let mut made = 0;
             while !stop.load(Ordering::Relaxed) {
-                key_of(&data);
+                new_key(&data, &[]);
                 made += 1;
             }
             made
@@ -100,7 +85,7 @@ async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
         assert!(keys.join().unwrap() > 0);
         taken
     });
-    let after = search(&server, &key, query.clone()).await;
+    let after = client.post(SEARCH, &query).await;
 
     // Content of the folder after each import, from separate folders.
     let mut published = Vec::new();
@@ -126,7 +111,7 @@ async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
     // are not in it.
     let backup = outer.path().join("last.tar");
     run(&data, &["backup", backup.to_str().unwrap()]);
-    let late = key_of(&data);
+    let late = new_key(&data, &[]);
     let restored = outer.path().join("restored");
     let report = run(&restored, &["restore", backup.to_str().unwrap()]);
     assert_eq!(report["data"], restored.to_str().unwrap());
@@ -135,14 +120,16 @@ async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
         assert_eq!(mode & 0o777, 0o600, "{file} can be read by others");
     }
     let other = Server::start(&restored, "serve");
-    assert_eq!(search(&other, &key, query.clone()).await, after);
-    assert_eq!(search(&other, &late, query.clone()).await.0, 401);
+    let restored = Client::new(&other, &key);
+    let stranger = Client::new(&other, &late);
+    assert_eq!(restored.post(SEARCH, &query).await, after);
+    assert_eq!(stranger.post(SEARCH, &query).await.0, 401);
     // Cursors are signed with a secret that is in the backup.
     let cursor = after.1["cursor"].clone();
     let mut next = query;
     next["cursor"] = cursor;
-    let page = search(&server, &key, next.clone()).await;
-    assert_eq!((page.0, search(&other, &key, next).await), (200, page));
+    let page = client.post(SEARCH, &next).await;
+    assert_eq!((page.0, restored.post(SEARCH, &next).await), (200, page));
     assert_eq!((server.terminate(), other.terminate()), (Some(0), Some(0)));
 }
 
@@ -150,7 +137,7 @@ async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
 fn restore_and_backup_never_overwrite_an_existing_folder() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    key_of(&data);
+    new_key(&data, &[]);
     let backup = folder.path().join("backup");
     let backup = backup.to_str().unwrap();
     run(&data, &["backup", backup]);

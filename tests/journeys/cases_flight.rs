@@ -1,6 +1,5 @@
 //! Flight SQL in public bug reports: values of placeholders, and what a query with parameters counts against the rate.
 
-use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,7 +26,7 @@ use tonic::transport::Channel;
 
 use crate::support::cases::import;
 use crate::support::http_client;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key};
 
 type Client = FlightSqlServiceClient<Channel>;
 
@@ -37,14 +36,6 @@ const FIRST_OF_2024: i32 = 19_723;
 const RATE: u32 = 10;
 /// Queries that are sent to find the rate.
 const QUERIES: usize = 40;
-
-fn new_key(data: &Path, arguments: &[&str]) -> String {
-    let made = run(
-        data,
-        &[&["keys", "create", "--scopes", "sql"][..], arguments].concat(),
-    );
-    made["key"].as_str().unwrap().to_owned()
-}
 
 async fn connected(server: &Server, key: &str) -> Client {
     let address = server.ready["flight"].as_str().unwrap();
@@ -131,9 +122,9 @@ async fn a_query_with_parameters_counts_once_and_takes_plain_values() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     import(data, "dvf", "41-dvf-float32-prices/edition-2025.csv");
-    let key = new_key(data, &[]);
+    let key = new_key(data, &["--scopes", "sql"]);
     let rate = RATE.to_string();
-    let slow = ["--rate", &rate];
+    let slow = ["--scopes", "sql", "--rate", &rate];
     let (slow_over_flight, slow_over_http) = (new_key(data, &slow), new_key(data, &slow));
     let listen = ["--set", "flight.listen=127.0.0.1:0"];
     let server = Server::start_with(data, "serve", &listen, Stdio::null());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::cases::{case, column, csv_rows, import, import_addresses};
 use crate::support::http_client;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key, run};
 
 /// Geocodes a file with these arguments and returns the rows of its output.
 fn geocoded(data: &Path, input: &str, arguments: &[&str], delimiter: u8) -> Vec<Vec<String>> {
@@ -90,7 +90,7 @@ async fn the_postal_code_tells_streets_of_a_merged_commune_apart() {
     assert_eq!(column(&rows, "result_oldcity")[5], "Pierre-Bénite");
     let score: f64 = column(&rows, "result_score")[6].parse().unwrap();
     assert!(score < 0.5, "{score}");
-    let key = run(data, &["keys", "create"]);
+    let key = new_key(data, &[]);
     let server = Server::start(data, "serve");
     let text = "2 boulevard de l'Europe 69310 Oullins-Pierre-Bénite";
     let structured = [
@@ -103,9 +103,7 @@ async fn the_postal_code_tells_streets_of_a_merged_commune_apart() {
         let mut url = url::Url::parse(&server.address).unwrap();
         url.set_path("geocoding/search");
         url.query_pairs_mut().extend_pairs(query);
-        let request = http_client()
-            .get(url)
-            .header("x-api-key", key["key"].as_str().unwrap());
+        let request = http_client().get(url).header("x-api-key", &key);
         let answer: Value = request.send().await.unwrap().json().await.unwrap();
         let (first, second) = (&answer["features"][0], &answer["features"][1]);
         assert_eq!(

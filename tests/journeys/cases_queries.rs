@@ -12,8 +12,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 
 use crate::support::cases::{case, fails, import};
-use crate::support::http_client;
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::client::Client;
+use crate::support::process::{Server, errors, new_key, run, toise};
 
 /// The statements of a file of `tests/cases/`, one a line.
 fn statements(name: &str) -> Vec<String> {
@@ -64,14 +64,11 @@ async fn dates_beyond_their_limits_are_errors() {
             "{query}: {said}"
         );
     }
-    let key = run(data, &["keys", "create", "--scopes", "sql"]);
+    let key = new_key(data, &["--scopes", "sql"]);
     let server = Server::start(data, "serve");
-    let url = format!("{}/v2/protected/sql", server.address);
-    let request = http_client().post(url).json(&json!({"query": queries[0]}));
-    let request = request.header("x-api-key", key["key"].as_str().unwrap());
-    let response = request.send().await.unwrap();
-    assert_eq!(response.status(), 422);
-    let body: Value = response.json().await.unwrap();
+    let client = Client::new(&server, &key);
+    let (status, body) = client.post("sql", json!({"query": queries[0]})).await;
+    assert_eq!(status, 422);
     let message = body["error"]["message"].as_str().unwrap();
     assert!(message.contains("overflow"), "{body}");
 }

@@ -4,11 +4,12 @@
 use std::fs;
 use std::path::Path;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::cases::{case, fails, import, import_counts};
-use crate::support::http_client;
-use crate::support::process::{Server, errors, run, sql_number};
+use crate::support::client::Client;
+use crate::support::process::{Server, errors, new_key, run, sql_number};
 
 #[test]
 fn the_order_of_rows_does_not_change_the_sales_of_raw_files() {
@@ -47,15 +48,14 @@ async fn a_sale_in_a_merged_commune_is_one_sale_under_both_codes() {
         let name = format!("16-dvf-merged-commune/{file}");
         assert_eq!(import_counts(data, "dvf", &name), counts, "{file}");
     }
-    let key = run(data, &["keys", "create", "--scopes", "search"]);
+    let key = new_key(data, &["--scopes", "search"]);
     let server = Server::start(data, "serve");
-    let url = format!("{}/v2/protected/opendata/dvf/search", server.address);
+    let client = Client::new(&server, &key);
     for code in ["85001", "85307"] {
-        let request = http_client()
-            .post(&url)
-            .json(&json!({"filters": {"insee_code": code}}));
-        let request = request.header("x-api-key", key["key"].as_str().unwrap());
-        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        let filters = json!({"filters": {"insee_code": code}});
+        let answer = client
+            .ask(Method::POST, "opendata/dvf/search", filters)
+            .await;
         assert_eq!(answer["total"], 1, "{code}: {answer}");
         let sale = &answer["data"][0];
         assert_eq!(sale["price_eur"], 189_000, "{code}: {answer}");

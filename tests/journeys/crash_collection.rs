@@ -11,7 +11,7 @@ use toise::store::Store;
 
 use crate::support::draw::Draw;
 use crate::support::portal::{Act, Portal, flat_page, query};
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key, variable};
 
 /// Number of kills, unless `TOISE_KILLS` overrides it.
 const KILLS: usize = 4;
@@ -53,16 +53,11 @@ async fn ask(server: String, key: String, url: String) -> Option<u16> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_requested_page_is_lost_and_none_is_charged_twice() {
-    let kills = std::env::var("TOISE_KILLS").ok();
-    let kills = kills.map_or(KILLS, |text| text.parse().unwrap());
+    let kills = variable("TOISE_KILLS", KILLS);
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let portal = Portal::start().await;
-    let key = run(
-        data,
-        &["keys", "create", "--scopes", "refetch", "--rate", "100000"],
-    );
-    let key = key["key"].as_str().unwrap().to_owned();
+    let key = new_key(data, &["--scopes", "refetch", "--rate", "100000"]);
     let mut draw = Draw::new(std::process::id().into());
     let (mut asked, mut paid) = (0, 0);
     for round in 0..kills {

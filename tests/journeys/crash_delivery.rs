@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::support::alerts::{body, flat, with};
 use crate::support::dispatching::until;
 use crate::support::draw::Draw;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key, variable};
 use crate::support::receiver::{Act, Receiver};
 
 /// Number of kills, unless `TOISE_KILLS` overrides it.
@@ -200,19 +200,10 @@ fn entries(stories: &Stories) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledged_changes_are_delivered_in_order_and_repeats_are_identical() {
-    let kills = std::env::var("TOISE_KILLS").ok();
-    let kills = kills.map_or(KILLS, |text| text.parse().unwrap());
+    let kills = variable("TOISE_KILLS", KILLS);
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let scopes = [
-        "keys",
-        "create",
-        "--scopes",
-        "alerts,admin",
-        "--rate",
-        "100000",
-    ];
-    let key = run(data, &scopes)["key"].as_str().unwrap().to_owned();
+    let key = new_key(data, &["--scopes", "alerts,admin", "--rate", "100000"]);
     let serve = || Server::start_with(data, "serve", &ALLOWED, Stdio::null());
     let mut server = serve();
     let (tell, address) = watch::channel(server.address.clone());

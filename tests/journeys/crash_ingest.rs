@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use reqwest::Method;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use toise::store::Store;
 
+use crate::support::client::Client;
+use crate::support::crashes::kill_under_load;
 use crate::support::draw::Draw;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key, variable};
 
 /// Number of kills, unless `TOISE_KILLS` overrides it.
 const KILLS: usize = 6;
-/// Maximum wait for the first responses of a server, milliseconds.
-const FIRST_ANSWER_TIMEOUT_MS: usize = 20_000;
 /// Clients, each with one call in flight.
 const CLIENTS: usize = 4;
 /// Adverts per call.
@@ -130,25 +131,22 @@ async fn assert_searched(data: &Path, key: &str) {
         "SELECT lower(hex(property_id)) FROM properties WHERE merged_into IS NULL",
     );
     stored.sort_unstable();
-    let client = crate::support::http_client();
+    let client = Client::new(&server, key);
     for (sort_by, keywords) in [("PRICE", json!([])), ("RELEVANCE", json!(["appartement"]))] {
         let mut body = json!({"size": 100, "sortBy": sort_by, "orderBy": "ASC",
             "search": {"filterProperty": {}, "keywords": keywords}});
         let mut found = Vec::new();
         loop {
-            let url = format!("{}/v2/protected/properties/search", server.address);
-            let request = client.post(url).header("x-api-key", key).json(&body);
-            let response = request.send().await.unwrap();
-            assert_eq!(response.status(), 200);
-            let mut answer: Value = response.json().await.unwrap();
-            assert_eq!(answer["data"]["count"], stored.len());
-            let items = answer["data"]["items"].as_array().unwrap();
+            let path = "properties/search";
+            let mut page = client.data(Method::POST, path, &body).await;
+            assert_eq!(page["count"], stored.len());
+            let items = page["items"].as_array().unwrap();
             found.extend(
                 items
                     .iter()
                     .map(|item| item["flxId"].as_str().unwrap().replace('-', "")),
             );
-            match answer["data"]["searchAfterHash"].take() {
+            match page["searchAfterHash"].take() {
                 Value::Null => break,
                 next => body["searchAfterHash"] = next,
             }
@@ -160,22 +158,10 @@ async fn assert_searched(data: &Path, key: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_acknowledged_advert_is_stored_exactly_once() {
-    let kills = std::env::var("TOISE_KILLS").ok();
-    let kills = kills.map_or(KILLS, |text| text.parse().unwrap());
+    let kills = variable("TOISE_KILLS", KILLS);
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let made = run(
-        data,
-        &[
-            "keys",
-            "create",
-            "--scopes",
-            "admin,search",
-            "--rate",
-            "100000",
-        ],
-    );
-    let key = made["key"].as_str().unwrap().to_owned();
+    let key = new_key(data, &["--scopes", "admin,search", "--rate", "100000"]);
     let acknowledged = Acknowledged::default();
     let next = Arc::new(AtomicU64::new(0));
     let mut draw = Draw::new(std::process::id().into());
@@ -183,7 +169,7 @@ async fn every_acknowledged_advert_is_stored_exactly_once() {
     for _ in 0..kills {
         let server = Server::start(data, "serve");
         let url = format!("{}{PATH}", server.address);
-        let clients: Vec<_> = (0..CLIENTS)
+        let clients = (0..CLIENTS)
             .map(|_| {
                 tokio::spawn(load(
                     url.clone(),
@@ -193,17 +179,8 @@ async fn every_acknowledged_advert_is_stored_exactly_once() {
                 ))
             })
             .collect();
-        for _ in 0..FIRST_ANSWER_TIMEOUT_MS {
-            if acknowledged.lock().unwrap().len() > before {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        tokio::time::sleep(Duration::from_micros(draw.below(100_000) as u64)).await;
-        drop(server);
-        for client in clients {
-            client.await.unwrap();
-        }
+        let is_answered = || acknowledged.lock().unwrap().len() > before;
+        kill_under_load(server, clients, &mut draw, is_answered).await;
         let acknowledged = acknowledged.lock().unwrap();
         assert!(acknowledged.len() > before, "nothing was acknowledged");
         before = acknowledged.len();

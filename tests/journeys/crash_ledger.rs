@@ -6,15 +6,12 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use toise::store::Store;
-
+use crate::support::crashes::{ids_in_ledger, kill_under_load};
 use crate::support::draw::Draw;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key, variable};
 
 /// Number of kills, unless `TOISE_KILLS` overrides it.
 const KILLS: usize = 8;
-/// Maximum wait for the first responses of a server, milliseconds.
-const FIRST_ANSWER_TIMEOUT_MS: usize = 20_000;
 /// Clients, each with one call in flight.
 const CLIENTS: usize = 8;
 const PATH: &str = "/v2/protected/opendata/dvf/search";
@@ -44,18 +41,8 @@ async fn load(url: String, key: String, received: Arc<Mutex<Vec<String>>>) {
 
 /// Number of ledger rows of each request id.
 fn rows(data: &Path) -> HashMap<String, usize> {
-    let ids: Vec<String> = Store::open(data)
-        .unwrap()
-        .ledger()
-        .read(|connection| {
-            connection
-                .prepare("SELECT lower(hex(request_id)) FROM ledger")?
-                .query_map([], |row| row.get(0))?
-                .collect()
-        })
-        .unwrap();
     let mut rows = HashMap::new();
-    for id in ids {
+    for id in ids_in_ledger(data) {
         *rows.entry(id).or_default() += 1;
     }
     rows
@@ -63,15 +50,11 @@ fn rows(data: &Path) -> HashMap<String, usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_response_received_has_one_row_and_few_rows_have_no_response() {
-    let kills = std::env::var("TOISE_KILLS").ok();
-    let kills = kills.map_or(KILLS, |text| text.parse().unwrap());
+    let kills = variable("TOISE_KILLS", KILLS);
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let keys: Vec<String> = (0..CLIENTS)
-        .map(|_| {
-            let made = run(data, &["keys", "create", "--scopes", "search"]);
-            made["key"].as_str().unwrap().to_owned()
-        })
+        .map(|_| new_key(data, &["--scopes", "search"]))
         .collect();
     let received: Arc<Mutex<Vec<String>>> = Arc::default();
     let mut draw = Draw::new(std::process::id().into());
@@ -84,22 +67,13 @@ async fn every_response_received_has_one_row_and_few_rows_have_no_response() {
         ];
         let server = Server::start_with(data, "serve", &price, Stdio::null());
         let url = format!("{}{PATH}", server.address);
-        let clients: Vec<_> = keys
+        let clients = keys
             .iter()
             .map(|key| tokio::spawn(load(url.clone(), key.clone(), Arc::clone(&received))))
             .collect();
         let enough = answers_before + CLIENTS;
-        for _ in 0..FIRST_ANSWER_TIMEOUT_MS {
-            if received.lock().unwrap().len() >= enough {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        tokio::time::sleep(Duration::from_micros(draw.below(100_000) as u64)).await;
-        drop(server);
-        for client in clients {
-            client.await.unwrap();
-        }
+        let is_answered = || received.lock().unwrap().len() >= enough;
+        kill_under_load(server, clients, &mut draw, is_answered).await;
         let rows = rows(data);
         let received = received.lock().unwrap();
         for request_id in received.iter() {

@@ -14,7 +14,7 @@ use toise::opendata::Dataset;
 
 use crate::support::homes::{IN_PARIS, trained};
 use crate::support::http_client;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::rows::{self, Record};
 
@@ -140,7 +140,7 @@ async fn a_valuation_that_is_killed_completes_without_lost_or_doubled_messages()
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     copy(trained().path(), data);
-    let key = run(data, &["keys", "create", "--scopes", "ai"]);
+    let key = new_key(data, &["--scopes", "ai"]);
     let allowed = ["--allow-webhook-hosts", "127.0.0.1"];
     let serve = || Server::start_with(data, "serve", &allowed, Stdio::null());
     let receiver = Receiver::always(Act::Status(200)).await;
@@ -157,7 +157,7 @@ async fn a_valuation_that_is_killed_completes_without_lost_or_doubled_messages()
     );
     let request = http_client()
         .put(format!("{}/v2/protected/{path}", server.address))
-        .header("x-api-key", key["key"].as_str().unwrap())
+        .header("x-api-key", &key)
         .header("content-type", "text/csv")
         .body(format!("key,type,surface_m2,longitude,latitude\n{rows}"));
     let answer: Value = request.send().await.unwrap().json().await.unwrap();

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::support::client::Client;
 use crate::support::draw::Draw;
 use crate::support::homes;
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise, variable};
 
 /// Maximum wait for the rebuild of an index.
 const REBUILT_WITHIN: Duration = Duration::from_secs(60);
@@ -188,30 +189,17 @@ fn drawn_damages_are_refused_by_backups_and_keep_no_server_from_starting() {
     }
 }
 
-fn variable(name: &str, otherwise: u64) -> u64 {
-    let given = std::env::var(name).ok();
-    given.map_or(otherwise, |text| text.parse().unwrap())
-}
-
-async fn ask(server: &Server, key: &str, path: &str, body: &Value) -> (u16, Value) {
-    let url = format!("{}/v2/protected/{path}", server.address);
-    let request = crate::support::http_client().post(url);
-    let response = request.header("x-api-key", key).json(body).send();
-    let response = response.await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
-}
-
 #[tokio::test]
 async fn a_server_starts_on_damaged_indexes_and_tables_of_listings_and_rebuilds_them() {
     let outer = tempfile::tempdir().unwrap();
     let outer = outer.path();
     let data = data_folder(outer);
-    let key = run(&data, &["keys", "create"])["key"].take();
-    let key = key.as_str().unwrap();
+    let key = new_key(&data, &[]);
     let plain = json!({"search": {"filterProperty": {}}});
     let words = json!({"search": {"filterProperty": {}, "keywords": ["cave"]}});
     let server = Server::start(&data, "serve");
-    let (_, expected) = ask(&server, key, "properties/search/count", &words).await;
+    let client = Client::new(&server, &key);
+    let (_, expected) = client.post("properties/search/count", &words).await;
     assert!(
         expected["data"]["count"].as_u64().unwrap() > 3,
         "{expected}"
@@ -231,11 +219,12 @@ async fn a_server_starts_on_damaged_indexes_and_tables_of_listings_and_rebuilds_
         copy(&data, &damaged);
         damage.apply(&damaged.join(name));
         let server = Server::start(&damaged, "serve");
+        let client = Client::new(&server, &key);
         let asked = Instant::now();
-        let (status, answer) = ask(&server, key, "properties/search/count", &plain).await;
+        let (status, answer) = client.post("properties/search/count", &plain).await;
         assert_eq!(status, 200, "{name} {damage:?}: {answer}");
         loop {
-            let (status, answer) = ask(&server, key, "properties/search/count", &words).await;
+            let (status, answer) = client.post("properties/search/count", &words).await;
             let is_intact = || {
                 let checked = toise(&damaged, &["check", "ban", "properties", "adverts"]).output();
                 checked.unwrap().status.success()
@@ -267,13 +256,13 @@ async fn a_server_starts_on_damaged_imported_tables_and_answers_again_once_they_
     let outer = tempfile::tempdir().unwrap();
     let outer = outer.path();
     let data = data_folder(outer);
-    let key = run(&data, &["keys", "create", "--scopes", "search,sql"])["key"].take();
-    let key = key.as_str().unwrap();
+    let key = new_key(&data, &["--scopes", "search,sql"]);
     let of_listings = json!({"search": {"filterProperty": {}}});
     let sales = json!({"size": 3});
     let of_sales = json!({"query": "select count(*) as sales from dvf"});
     let server = Server::start(&data, "serve");
-    let (status, expected) = ask(&server, key, "opendata/dvf/search", &sales).await;
+    let client = Client::new(&server, &key);
+    let (status, expected) = client.post("opendata/dvf/search", &sales).await;
     assert_eq!(status, 200, "{expected}");
     assert_eq!(server.terminate(), Some(0));
 
@@ -291,13 +280,14 @@ async fn a_server_starts_on_damaged_imported_tables_and_answers_again_once_they_
         damage.apply(&damaged.join(name));
         let is_of_sales = name.contains("_dvf");
         let server = Server::start(&damaged, "serve");
-        let (status, answer) = ask(&server, key, "properties/search/count", &of_listings).await;
+        let client = Client::new(&server, &key);
+        let (status, answer) = client.post("properties/search/count", &of_listings).await;
         assert_eq!(status, 200, "{name} {damage:?}: {answer}");
         let one = json!({"query": "select 1 as one"});
-        let (status, answer) = ask(&server, key, "sql", &one).await;
+        let (status, answer) = client.post("sql", &one).await;
         assert_eq!(status, 200, "{name} {damage:?}: {answer}");
         for (path, body) in [("opendata/dvf/search", &sales), ("sql", &of_sales)] {
-            let (status, answer) = ask(&server, key, path, body).await;
+            let (status, answer) = client.post(path, body).await;
             let expected = if is_of_sales { 503 } else { 200 };
             assert_eq!(status, expected, "{name} {damage:?} {path}: {answer}");
             let text = answer.to_string();
@@ -309,7 +299,7 @@ async fn a_server_starts_on_damaged_imported_tables_and_answers_again_once_they_
         fs::copy(data.join(name), damaged.join(name)).unwrap();
         let mended = Instant::now();
         loop {
-            let (status, answer) = ask(&server, key, "opendata/dvf/search", &sales).await;
+            let (status, answer) = client.post("opendata/dvf/search", &sales).await;
             if status == 200 {
                 assert_eq!(answer["data"], expected["data"], "{name} {damage:?}");
                 break;
@@ -320,7 +310,7 @@ async fn a_server_starts_on_damaged_imported_tables_and_answers_again_once_they_
             );
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        let (status, answer) = ask(&server, key, "sql", &of_sales).await;
+        let (status, answer) = client.post("sql", &of_sales).await;
         assert_eq!(status, 200, "{name} {damage:?}: {answer}");
         assert_eq!(server.terminate(), Some(0), "{name} {damage:?}");
         fs::remove_dir_all(&damaged).unwrap();

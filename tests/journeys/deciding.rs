@@ -7,7 +7,7 @@ use std::process::Stdio;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::process::{Server, errors, run, sql_number, toise};
+use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
 
 const ADMIN: &str = "/v2/protected/admin";
 const NOTHING: &str = "019bb126-cee2-7a45-a98c-3cba58e89b2d";
@@ -76,8 +76,7 @@ impl Desk<'_> {
 }
 
 fn key(data: &Path, scopes: &str) -> String {
-    let made = run(data, &["keys", "create", "--scopes", scopes]);
-    made["key"].as_str().unwrap().to_owned()
+    new_key(data, &["--scopes", scopes])
 }
 
 fn property(outcome: &Value) -> &str {

@@ -13,7 +13,7 @@ use toise::contract::listings::filters::ListingKind;
 
 use crate::support::alerts::body;
 use crate::support::http_client;
-use crate::support::process::{Server, run, toise};
+use crate::support::process::{Server, new_key, toise};
 
 /// Maximum time from readiness to the end of the process: a worker's turn, the drain, the stop of the others.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
@@ -113,8 +113,7 @@ fn a_dead_worker_ends_the_server_with_an_error_that_names_it() {
 fn a_name_lookup_that_panics_ends_the_server_too() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let made = run(data, &["keys", "create", "--scopes", "alerts"]);
-    let key = made["key"].as_str().unwrap().to_owned();
+    let key = new_key(data, &["--scopes", "alerts"]);
     let end = served_with(data, "lookup", |server| {
         let filter = json!({"type": ["CLASS_FLAT"]});
         let body = body(ListingKind::Advert, &filter, &["ALERT_MATCH_CREATED"]);

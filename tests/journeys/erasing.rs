@@ -16,8 +16,9 @@ use toise::listings::search::texts::TextSearch;
 use toise::store::document;
 
 use crate::support::alerts::{body, with};
+use crate::support::client::{Client, answer};
 use crate::support::portal::{Act, Portal, query};
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise};
 use crate::support::receiver::{Act as Answer, Receiver};
 
 const PHONE: &str = "06 12 34 56 78";
@@ -188,40 +189,25 @@ fn write_lines(path: &Path, adverts: &[Value]) {
     std::fs::write(path, lines).unwrap();
 }
 
-struct Client {
-    http: reqwest::Client,
-    address: String,
-    key: String,
-}
-
 impl Client {
-    async fn ask(&self, method: Method, path: &str, body: Value) -> Value {
-        let url = format!("{}/v2/protected/{path}", self.address);
-        let mut request = self
-            .http
-            .request(method.clone(), url)
-            .header("x-api-key", &self.key);
+    /// The `data` of a call. A POST has a name, so that its answer is stored.
+    async fn named_call(&self, method: Method, path: &str, body: Value) -> Value {
+        let mut request = self.request(method.clone(), path);
         if method == Method::POST {
-            request = request.header(
-                "idempotency-key",
-                format!("{path}{}", body.to_string().len()),
-            );
+            let name = format!("{path}{}", body.to_string().len());
+            request = request.header("idempotency-key", name);
         }
-        let request = if body.is_null() {
-            request
-        } else {
-            request.json(&body)
-        };
-        let response = request.send().await.unwrap();
-        let status = response.status();
-        let answer: Value = response.json().await.unwrap();
-        assert!(status.is_success(), "{path}: {status} {answer}");
-        answer["data"].clone()
+        if !body.is_null() {
+            request = request.json(&body);
+        }
+        let (status, mut answer) = answer(request).await;
+        assert!((200..300).contains(&status), "{path}: {status} {answer}");
+        answer["data"].take()
     }
 
     async fn advert(&self, id: &Value) -> Value {
         let path = format!("adverts/{}", id.as_str().unwrap());
-        self.ask(Method::GET, &path, Value::Null).await
+        self.get(&path).await["data"].take()
     }
 }
 
@@ -235,11 +221,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 
 fn serve(data: &Path, key: &str) -> (Server, Client) {
     let server = Server::start_with(data, "serve", &FLAGS, Stdio::null());
-    let client = Client {
-        http: crate::support::http_client(),
-        address: server.address.clone(),
-        key: key.to_owned(),
-    };
+    let client = Client::new(&server, key);
     (server, client)
 }
 
@@ -273,8 +255,7 @@ async fn erased_contacts_are_in_no_file_and_stay_out() {
     let receiver = Receiver::always(Answer::Status(200)).await;
     let portal = Portal::start().await;
     portal.set("/1", page());
-    let scopes = ["keys", "create", "--scopes", "search,alerts,refetch,admin"];
-    let key = run(data, &scopes)["key"].as_str().unwrap().to_owned();
+    let key = new_key(data, &["--scopes", "search,alerts,refetch,admin"]);
     let (server, client) = serve(data, &key);
     let alert = body(
         ListingKind::Advert,
@@ -283,11 +264,11 @@ async fn erased_contacts_are_in_no_file_and_stay_out() {
     );
     let alert = with(alert, json!({"webhook_url": receiver.url()}));
     client
-        .ask(Method::PUT, "adverts/search/alerts", alert)
+        .named_call(Method::PUT, "adverts/search/alerts", alert)
         .await;
 
     let taken = client
-        .ask(
+        .named_call(
             Method::POST,
             "admin/adverts",
             json!({"adverts": adverts(200_000)}),
@@ -296,7 +277,7 @@ async fn erased_contacts_are_in_no_file_and_stay_out() {
     let ids: Vec<&Value> = (0..3).map(|index| &taken[index]["flxId"]).collect();
     let url = portal.url("/1");
     let collected = client
-        .ask(
+        .named_call(
             Method::GET,
             &format!("adverts/url?{}", query(&url)),
             Value::Null,
@@ -308,14 +289,16 @@ async fn erased_contacts_are_in_no_file_and_stay_out() {
     );
     until("deliveries arrive", async || receiver.count() >= 2).await;
     let many = json!([ids[0]]);
-    let property = &client.ask(Method::POST, "properties/_many", many).await[0];
+    let property = &client
+        .named_call(Method::POST, "properties/_many", many)
+        .await[0];
     assert_eq!(
         property["adverts"][0]["contactInCharge"]["email"], EMAIL,
         "{property}"
     );
     let comment = json!({"reason": "OTHER", "comment": "M. Dupont Jean, 0612345678, ne vend plus"});
     let report = format!("adverts/{}/report", ids[0].as_str().unwrap());
-    client.ask(Method::POST, &report, comment).await;
+    client.named_call(Method::POST, &report, comment).await;
     // Two versions of each table: the former one too has the contacts.
     run(data, &["compact"]);
     write_lines(&file, &adverts(210_000));
@@ -371,7 +354,9 @@ async fn erased_contacts_are_in_no_file_and_stay_out() {
     assert_eq!(files_with(data).len(), everything.len());
 
     let request = json!({"phone": PHONE, "email": EMAIL, "name": NAME});
-    let erased = client.ask(Method::POST, "admin/erasures", request).await;
+    let erased = client
+        .named_call(Method::POST, "admin/erasures", request)
+        .await;
     for of_dry in dry["places"].as_array().unwrap() {
         let found = place(&erased, of_dry["place"].as_str().unwrap());
         assert_eq!(found["found"], of_dry["found"], "{found}");
@@ -410,7 +395,7 @@ async fn erased_contacts_are_in_no_file_and_stay_out() {
     portal.set("/2", page());
     let again = portal.url("/2");
     let again = client
-        .ask(
+        .named_call(
             Method::GET,
             &format!("adverts/url?{}", query(&again)),
             Value::Null,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::support::http_client;
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::process::{Server, errors, new_key, toise};
 
 /// Limit on open files; 256 of them are kept for tables, the store and other sockets.
 const DESCRIPTORS: &str = "320";
@@ -59,8 +59,7 @@ async fn a_server_raises_its_limit_and_does_not_start_below_the_minimum() {
 async fn connections_leave_descriptors_for_those_who_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let made = run(data, &["keys", "create", "--scopes", "search"]);
-    let key = made["key"].as_str().unwrap();
+    let key = &new_key(data, &["--scopes", "search"]);
     let server = Server::ready(&mut limited(data, &format!("ulimit -n {DESCRIPTORS}")));
     let client = http_client();
     let search = async || {

@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toise::store::Store;
 
-use crate::support::process::{Server, run};
+use crate::support::crashes::ids_in_ledger;
+use crate::support::process::{Server, new_key, run, variable};
 use crate::support::skip::skipped;
 
 /// Trials for each reader and signal, unless `TOISE_TRIALS` overrides it.
@@ -38,9 +38,7 @@ const LOCKED: [&str; 4] = [
 fn filled() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path(), &["synth", "--lake", "--dvf", "200"]);
-    let arguments = ["keys", "create", "--scopes", "admin,search"];
-    let made = run(folder.path(), &arguments);
-    let key = made["key"].as_str().unwrap().to_owned();
+    let key = new_key(folder.path(), &["--scopes", "admin,search"]);
     (folder, key)
 }
 
@@ -159,16 +157,7 @@ fn lost(data: &Path, written: &Written) -> usize {
     let keys = run(data, &["keys", "list"]);
     let keys = keys.as_array().unwrap().iter();
     let keys: HashSet<&str> = keys.map(|key| key["key_id"].as_str().unwrap()).collect();
-    let sql = "SELECT lower(hex(request_id)) FROM ledger";
-    let calls: HashSet<String> = Store::open(data)
-        .unwrap()
-        .ledger()
-        .read(|connection| {
-            let mut statement = connection.prepare(sql)?;
-            let ids = statement.query_map([], |row| row.get(0))?;
-            ids.collect()
-        })
-        .unwrap();
+    let calls = HashSet::<String>::from_iter(ids_in_ledger(data));
     let is_lost = |id: &&String| !keys.contains(id.as_str());
     let is_call_lost = |id: &&String| !calls.contains(*id);
     written.keys.iter().filter(is_lost).count() + written.calls.iter().filter(is_call_lost).count()
@@ -208,8 +197,7 @@ fn is_installed(program: &str) -> bool {
 
 #[tokio::test]
 async fn a_reader_from_outside_costs_no_acknowledged_write() {
-    let trials = std::env::var("TOISE_TRIALS").ok();
-    let trials = trials.map_or(TRIALS, |text| text.parse().unwrap());
+    let trials = variable("TOISE_TRIALS", TRIALS);
     let (folder, key) = filled();
     let data = folder.path();
     let mut acknowledged = Written::default();

@@ -9,11 +9,10 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use toise::store::Store;
-
+use crate::support::crashes::ids_in_ledger;
 use crate::support::failing_disks::NOTICED_WITHIN;
 use crate::support::http_client;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key, run};
 use crate::support::skip::skipped;
 
 const MIB: u64 = 1 << 20;
@@ -66,8 +65,7 @@ async fn a_full_disk_is_not_ready_by_name_and_ready_again_once_there_is_room() {
         return;
     };
     let data = folder.path().join("data");
-    let made = run(&data, &["keys", "create", "--scopes", "admin"]);
-    let key = made["key"].as_str().unwrap();
+    let key = &new_key(&data, &["--scopes", "admin"]);
     let more = ["--set", "server.disk_free_min_mib=8"];
     let server = Server::start_with(&data, "serve", &more, Stdio::null());
     server.becomes("/healthz", 200, "").await;
@@ -160,11 +158,7 @@ async fn free_calls_go_on_with_a_full_disk_and_their_rows_are_written_later() {
         return;
     };
     let data = folder.path().join("data");
-    let made = run(
-        &data,
-        &["keys", "create", "--scopes", "search", "--rate", "100000"],
-    );
-    let key = made["key"].as_str().unwrap();
+    let key = &new_key(&data, &["--scopes", "search", "--rate", "100000"]);
     let more = [
         "--price",
         "API_OPENDATA_DVF_SEARCH=0",
@@ -207,16 +201,7 @@ async fn free_calls_go_on_with_a_full_disk_and_their_rows_are_written_later() {
     fs::remove_file(&filler).unwrap();
     assert_eq!(server.terminate(), Some(0));
 
-    let mut rows: Vec<String> = Store::open(&data)
-        .unwrap()
-        .ledger()
-        .read(|connection| {
-            connection
-                .prepare("SELECT lower(hex(request_id)) FROM ledger")?
-                .query_map([], |row| row.get(0))?
-                .collect()
-        })
-        .unwrap();
+    let mut rows = ids_in_ledger(&data);
     println!("{} calls answered, {} rows", answered.len(), rows.len());
     rows.sort_unstable();
     answered.sort_unstable();

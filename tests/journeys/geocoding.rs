@@ -10,7 +10,7 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
 use crate::support::http_client;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key, run};
 
 /// Rows of the file: some blocks of the runner.
 const ROWS: usize = 30_000;
@@ -94,10 +94,10 @@ impl Door {
 async fn a_server_follows_an_import_and_finds_its_addresses() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let key = run(&data, &["keys", "create", "--scopes", "geocoding"]);
+    let key = new_key(&data, &["--scopes", "geocoding"]);
     let door = Door {
         client: http_client(),
-        key: key["key"].as_str().unwrap().to_owned(),
+        key,
     };
     let server = Server::start(&data, "serve");
     let lines = import(&data, folder.path());
@@ -170,13 +170,10 @@ async fn a_file_survives_kills_without_a_row_lost_or_written_twice() {
     }
     let input = folder.path().join("file.csv");
     fs::write(&input, &file).unwrap();
-    let key = run(
-        &data,
-        &["keys", "create", "--scopes", "geocoding", "--rate", "10000"],
-    );
+    let key = new_key(&data, &["--scopes", "geocoding", "--rate", "10000"]);
     let door = Door {
         client: http_client(),
-        key: key["key"].as_str().unwrap().to_owned(),
+        key,
     };
     let mut server = Server::start_with(&data, "serve", &[], Stdio::null());
     let project = door.json(&server, Method::POST, "async/projects", "").await;
@@ -240,10 +237,10 @@ async fn a_file_survives_kills_without_a_row_lost_or_written_twice() {
 async fn the_log_has_no_token_of_a_project() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let key = run(&data, &["keys", "create", "--scopes", "geocoding"]);
+    let key = new_key(&data, &["--scopes", "geocoding"]);
     let door = Door {
         client: http_client(),
-        key: key["key"].as_str().unwrap().to_owned(),
+        key,
     };
     let log = folder.path().join("log");
     let stderr = fs::File::create(&log).unwrap().into();

@@ -7,7 +7,7 @@
 use std::process::Stdio;
 use std::sync::Arc;
 
-use crate::support::process::{Server, run, toise};
+use crate::support::process::{Server, new_key, run, toise};
 use crate::torture::faults::{Faults, Word};
 
 /// Maximum time of a worker for one piece of work in this test.
@@ -15,14 +15,10 @@ const WORK_MAX_MS: &str = "1500";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_that_hangs_is_not_ready_by_name_and_ready_again_once_it_answers() {
-    let folder = tempfile::tempdir().unwrap();
-    let outer = folder.path().canonicalize().unwrap();
-    let data = outer.join("data");
-    let Some(faults) = Faults::compile(&outer, 1) else {
+    let Some((_folder, data, faults)) = Faults::in_new_folder() else {
         return;
     };
-    let made = run(&data, &["keys", "create", "--scopes", "admin"]);
-    let key = made["key"].as_str().unwrap().to_owned();
+    let key = new_key(&data, &["--scopes", "admin"]);
     let mut command = toise(&data, &["serve", "--listen", "127.0.0.1:0"]);
     command
         .env("TOISE_WORK_MAX_MS", WORK_MAX_MS)

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::homes::IN_PARIS;
 use crate::support::http_client;
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise};
 
 const ADDRESS: &str = "12 Rue des Ateliers Inventés 75011 Paris";
 const PARCEL: &str = "75111000AB0012";
@@ -88,8 +88,7 @@ async fn a_home_is_reported_over_http_and_on_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
     let data = &folder.path().join("data");
     prepare(data, folder.path());
-    let key = run(data, &["keys", "create"]);
-    let key = key["key"].as_str().unwrap();
+    let key = &new_key(data, &[]);
     let server = Server::start(data, "serve");
     let client = http_client();
     let url = |path: &str| format!("{}/v2/protected/reports/{path}", server.address);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::draw::Draw;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key, run, variable};
 use crate::support::{http_client, statements};
 
 /// Statements drawn, unless `TOISE_STATEMENTS` overrides it.
@@ -24,17 +24,8 @@ const QUERY_SECONDS: &str = "sql.time_s=2";
 /// Statuses that a statement may be answered with: rows, or a refusal that names the reason.
 const ANSWERS: [u16; 4] = [200, 400, 422, 429];
 
-fn variable(name: &str, otherwise: u64) -> u64 {
-    let given = std::env::var(name).ok();
-    given.map_or(otherwise, |text| text.parse().unwrap())
-}
-
 fn key(data: &Path) -> String {
-    let made = run(
-        data,
-        &["keys", "create", "--scopes", "sql", "--rate", "1000"],
-    );
-    made["key"].as_str().unwrap().to_owned()
+    new_key(data, &["--scopes", "sql", "--rate", "1000"])
 }
 
 /// Returns the anonymous memory of a process and its children, in bytes; 0 where the system does not tell.

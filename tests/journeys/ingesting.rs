@@ -6,9 +6,11 @@ use std::process::{Output, Stdio};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::client::Client;
+use crate::support::process::{Server, errors, new_key, run, toise};
 
 /// A flat in Mende as a portal shows it.
 fn flat(portal: &str) -> Value {
@@ -40,8 +42,9 @@ fn feed(data: &Path, arguments: &[&str], input: &[u8]) -> Output {
 async fn a_running_server_returns_what_a_command_ingested_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let key = run(data, &["keys", "create"]);
+    let key = new_key(data, &[]);
     let server = Server::start(data, "serve");
+    let client = Client::new(&server, &key);
     let file = data.join("adverts.ndjson");
     std::fs::write(
         &file,
@@ -67,13 +70,8 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
     });
     let id = |hex: &String| uuid::Uuid::try_parse(hex).unwrap().to_string();
     let ids: Vec<String> = ids.unwrap().iter().map(id).collect();
-    let url = format!("{}/v2/protected/properties/{}", server.address, ids[0]);
-    let read = || async {
-        let request = crate::support::http_client()
-            .get(&url)
-            .header("x-api-key", key["key"].as_str().unwrap());
-        request.send().await.unwrap().json::<Value>().await.unwrap()["data"].take()
-    };
+    let path = format!("properties/{}", ids[0]);
+    let read = || async { client.get(&path).await["data"].take() };
     let property = read().await;
     // Both were first seen at the same instant, so either may come first.
     let mut urls: Vec<&str> = property["adverts"]
@@ -127,11 +125,9 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
     assert_eq!(read().await["price"]["latest"]["value"], 95_500);
 
     let report = async || {
-        let request = crate::support::http_client()
-            .post(format!("{url}/report"))
-            .header("x-api-key", key["key"].as_str().unwrap())
-            .json(&json!({"reason": "DUPLICATE"}));
-        assert_eq!(request.send().await.unwrap().status(), 200);
+        let reason = json!({"reason": "DUPLICATE"});
+        let path = format!("{path}/report");
+        client.ask(Method::POST, &path, reason).await;
         let open = run(data, &["reports", "list"]);
         open[0]["report_id"].as_str().unwrap().to_owned()
     };
@@ -448,18 +444,15 @@ async fn the_pictures_of_a_portals_file_are_those_of_the_advert_over_http() {
         "{report}"
     );
 
-    let key = run(data, &["keys", "create"]);
+    let key = new_key(data, &[]);
     let sql = "select property_flx_id as id from adverts";
     let property = run(data, &["sql", sql])[0]["id"]
         .as_str()
         .unwrap()
         .to_owned();
     let server = Server::start(data, "serve");
-    let url = format!("{}/v2/protected/properties/{property}", server.address);
-    let request = crate::support::http_client()
-        .get(&url)
-        .header("x-api-key", key["key"].as_str().unwrap());
-    let answer: Value = request.send().await.unwrap().json().await.unwrap();
+    let client = Client::new(&server, &key);
+    let answer = client.get(&format!("properties/{property}")).await;
     let images = answer["data"]["adverts"][0]["medias"]["images"]
         .as_array()
         .unwrap()

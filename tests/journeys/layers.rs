@@ -7,10 +7,11 @@ use std::process::Stdio;
 
 use flatgeobuf::geozero::{ColumnValue, GeomProcessor, GeozeroGeometry, PropertyProcessor};
 use flatgeobuf::{ColumnType, FgbCrs, FgbWriter, FgbWriterOptions, GeometryType};
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::http_client;
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::client::Client;
+use crate::support::process::{Server, errors, new_key, run, toise};
 
 /// A zone: its name, its level, and its rings.
 type Zone = (&'static str, i64, &'static [&'static [(f64, f64)]]);
@@ -387,20 +388,14 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
         data,
         &["import", "layer", "zones", &zones, "--licence", "LO 2.0"],
     );
-    let key = run(data, &["keys", "create", "--scopes", "search,sql"]);
-    let key = key["key"].as_str().unwrap().to_owned();
+    let key = new_key(data, &["--scopes", "search,sql"]);
     let server = Server::start_with(data, "serve", &[], Stdio::null());
-    let answered = async |request: reqwest::RequestBuilder| {
-        let answer = request.header("x-api-key", &key).send().await.unwrap();
-        assert_eq!(answer.status(), 200);
-        answer.json::<Value>().await.unwrap()
-    };
-    let address = server.address.clone();
+    let client = Client::new(&server, &key);
     let ask = async |query: &str| {
-        let request = http_client().post(format!("{address}/v2/protected/sql"));
-        answered(request.json(&json!({"query": query}))).await
+        let body = json!({"query": query});
+        client.ask(Method::POST, "sql", body).await
     };
-    let listed = answered(http_client().get(format!("{address}/v2/protected/layers"))).await;
+    let listed = client.get("layers").await;
     let layer = &listed["data"][0];
     assert_eq!(
         (&layer["name"], &layer["licence"], &layer["count"]),

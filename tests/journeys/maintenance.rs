@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::process::{Server, errors, run, sql_number, toise};
+use crate::support::client::Client;
+use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
 
 /// A lake whose sales form several sorted runs: smaller and smaller imports are not merged with the larger ones
 /// before them.
@@ -43,26 +45,12 @@ async fn a_table_is_compacted_while_the_server_runs_and_responses_stay_the_same(
     let outer = tempfile::tempdir().unwrap();
     let data = several_runs(outer.path());
     let server = Server::start(&data, "serve");
-    let key = run(&data, &["keys", "create"])["key"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    let http = crate::support::http_client();
+    let client = Client::new(&server, &new_key(&data, &[]));
+    let search = json!({"size": 50, "sortBy": "price_eur", "filters": {"surface_m2": {"min": 20}}});
     let ask = async || {
-        let answer = http
-            .post(format!(
-                "{}/v2/protected/opendata/dvf/search",
-                server.address
-            ))
-            .header("x-api-key", &key)
-            .json(
-                &json!({"size": 50, "sortBy": "price_eur", "filters": {"surface_m2": {"min": 20}}}),
-            )
-            .send()
+        client
+            .ask(Method::POST, "opendata/dvf/search", &search)
             .await
-            .unwrap();
-        assert_eq!(answer.status(), 200);
-        answer.json::<Value>().await.unwrap()
     };
     let before = (
         ask().await,
@@ -172,8 +160,7 @@ async fn a_damaged_record_keeps_no_other_from_being_found() {
     let outer = tempfile::tempdir().unwrap();
     let data = outer.path().join("data");
     run(&data, &["synth", "--adverts", "30", "--lake"]);
-    let key = run(&data, &["keys", "create"])["key"].clone();
-    let key = key.as_str().unwrap();
+    let key = &new_key(&data, &[]);
     let store = rusqlite::Connection::open(data.join("store.sqlite")).unwrap();
     let sql = "SELECT record, hex(property_id), document, (SELECT count(*) FROM records)
         FROM properties JOIN records USING (record) ORDER BY sequence DESC LIMIT 1";
@@ -198,19 +185,13 @@ async fn a_damaged_record_keeps_no_other_from_being_found() {
     let id = uuid::Uuid::try_parse(&id).unwrap().to_string();
 
     let server = Server::start(&data, "serve");
-    let client = crate::support::http_client();
-    let searched = client
-        .post(format!("{}/v2/protected/properties/search", server.address))
-        .header("x-api-key", key)
-        .json(&serde_json::json!({
-            "search": {"filterProperty": {}}, "size": 50, "sortBy": "PRICE", "orderBy": "ASC",
-        }))
-        .send();
-    let searched: Value = searched.await.unwrap().json().await.unwrap();
+    let client = Client::new(&server, key);
+    let all =
+        json!({"search": {"filterProperty": {}}, "size": 50, "sortBy": "PRICE", "orderBy": "ASC"});
+    let (_, searched) = client.post("properties/search", all).await;
     assert_eq!(searched["data"]["count"], properties - 1, "{searched}");
-    let path = format!("{}/v2/protected/properties/{id}", server.address);
-    let read = client.get(path).header("x-api-key", key).send();
-    assert_eq!(read.await.unwrap().status(), 500);
+    let read = client.request(Method::GET, &format!("properties/{id}"));
+    assert_eq!(read.send().await.unwrap().status(), 500);
     assert_eq!(server.terminate(), Some(0));
 
     // SQL and compactions leave it out too, and name it.
@@ -235,7 +216,7 @@ async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_
     const COUNT: &str = "select count(*) from adverts";
     run(&data, &["compact"]);
     let whole = sql_number(&data, COUNT);
-    let key = run(&data, &["keys", "create"])["key"].clone();
+    let key = new_key(&data, &[]);
     assert!(toise(&data, &["check"]).output().unwrap().status.success());
     let store = rusqlite::Connection::open(data.join("store.sqlite")).unwrap();
     let sql = "SELECT advert, hex(advert_id), document FROM adverts ORDER BY advert LIMIT 1";
@@ -277,12 +258,8 @@ async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_
     assert_eq!(sql_number(&data, COUNT), whole);
 
     let server = Server::start(&data, "serve");
-    let read = crate::support::http_client()
-        .get(format!("{}/v2/protected/adverts/{id}", server.address))
-        .header("x-api-key", key.as_str().unwrap())
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(read.status(), 500);
+    let client = Client::new(&server, &key);
+    let read = client.request(Method::GET, &format!("adverts/{id}"));
+    assert_eq!(read.send().await.unwrap().status(), 500);
     assert_eq!(server.terminate(), Some(0));
 }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::client::Client;
 use crate::support::draw::Draw;
-use crate::support::http_client;
-use crate::support::process::{Server, run, sql_number, toise};
+use crate::support::process::{Server, new_key, run, sql_number, toise, variable};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::skip::skipped;
 
@@ -28,38 +28,13 @@ const KILLS: usize = 6;
 /// How often an alert was told of each record, by branch.
 type Told = BTreeMap<(String, String, String), usize>;
 
-struct Client {
-    http: reqwest::Client,
-    address: String,
-    key: String,
+/// A key of a client. All pages of a search are read one after the other, which a fast machine does within a second.
+fn key_of(data: &Path) -> String {
+    new_key(data, &["--scopes", "search,alerts", "--rate", "1000"])
 }
 
 impl Client {
-    fn new(data: &Path) -> Self {
-        // All pages of a search are read one after the other, which a fast machine does within a second.
-        let rate = ["--rate", "1000"];
-        let create = ["keys", "create", "--scopes", "search,alerts"];
-        let made = run(data, &[&create[..], &rate].concat());
-        Self {
-            http: http_client(),
-            address: String::new(),
-            key: made["key"].as_str().unwrap().to_owned(),
-        }
-    }
-
-    async fn ask(&self, method: Method, path: &str, body: Value) -> Value {
-        let url = format!("{}/v2/protected/{path}", self.address);
-        let request = self
-            .http
-            .request(method, url)
-            .header("x-api-key", &self.key);
-        let response = request.json(&body).send().await.unwrap();
-        let status = response.status();
-        let answer: Value = response.json().await.unwrap();
-        assert!(status.is_success(), "{path}: {answer}");
-        answer
-    }
-
+    /// Creates an alert on sales.
     async fn alert(&self, receiver: &Receiver, filters: &Value, kinds: &[&str]) -> String {
         let body = json!({"search_query": {"filters": filters}, "match": kinds, "search_name": "ventes",
             "webhook_url": receiver.url(), "context": {"metadata": {"of": "sales"}}});
@@ -72,9 +47,7 @@ impl Client {
         let mut body = json!({"filters": filters, "size": 100});
         let mut found = BTreeSet::new();
         loop {
-            let page = self
-                .ask(Method::POST, "opendata/dvf/search", body.clone())
-                .await;
+            let page = self.ask(Method::POST, "opendata/dvf/search", &body).await;
             let records = page["data"].as_array().unwrap().iter();
             found.extend(records.map(|record| record["id"].as_str().unwrap().to_owned()));
             if page["hasMore"] == false {
@@ -130,10 +103,10 @@ async fn receives(receiver: &Receiver, expected: &BTreeSet<(String, String, Stri
     assert!(told == *expected);
 }
 
-fn serve(data: &Path, client: &mut Client) -> Server {
+fn serve(data: &Path, key: &str) -> (Server, Client) {
     let server = Server::start_with(data, "serve", &ALLOWED, Stdio::null());
-    client.address.clone_from(&server.address);
-    server
+    let client = Client::new(&server, key);
+    (server, client)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,8 +120,7 @@ async fn a_second_edition_of_real_sales_is_sent_once_and_a_correction_as_a_chang
     let data = folder.path();
     let receiver = Receiver::always(Act::Status(200)).await;
     import(data, &sales("2023"));
-    let mut client = Client::new(data);
-    let server = serve(data, &mut client);
+    let (server, client) = serve(data, &key_of(data));
     let mut alerts = Vec::new();
     for filters in [
         json!({"property_type": ["Appartement"], "price_eur": {"max": 150_000}}),
@@ -190,13 +162,7 @@ async fn a_second_edition_of_real_sales_is_sent_once_and_a_correction_as_a_chang
 
     // One sale is corrected: a room more.
     let (all, _, _) = alerts.last().unwrap();
-    let history = client
-        .ask(
-            Method::GET,
-            &format!("{ROOT}/history/{all}?take=1"),
-            json!(null),
-        )
-        .await;
+    let history = client.get(&format!("{ROOT}/history/{all}?take=1")).await;
     assert!(history["data"][0]["id"].is_string(), "{history}");
     let corrected = folder.path().join("corrected.csv");
     std::fs::write(&corrected, with_a_room_more(&sales("2024"))).unwrap();
@@ -273,8 +239,8 @@ async fn an_edition_published_without_a_server_is_sent_once_however_often_the_se
     let (old, new) = (edition("1"), edition("2"));
     run(&data, &["import", "dvf", &old]);
     let receiver = Receiver::always(Act::Status(200)).await;
-    let mut client = Client::new(&data);
-    let server = serve(&data, &mut client);
+    let key = key_of(&data);
+    let (server, client) = serve(&data, &key);
     let everything = json!({});
     let before = client.found(&everything).await;
     let mut alerts = Vec::new();
@@ -301,19 +267,16 @@ async fn an_edition_published_without_a_server_is_sent_once_however_often_the_se
     import.wait().unwrap();
     assert!(sql_number(&data, count) > rows);
 
-    let kills = std::env::var("TOISE_KILLS")
-        .ok()
-        .and_then(|kills| kills.parse().ok());
     let mut draw = Draw::new(std::process::id().into());
     let mut told_before = Vec::new();
-    for _ in 0..kills.unwrap_or(KILLS) {
-        let server = serve(&data, &mut client);
+    for _ in 0..variable("TOISE_KILLS", KILLS) {
+        let (server, _) = serve(&data, &key);
         tokio::time::sleep(Duration::from_millis(draw.below(900) as u64)).await;
         drop(server);
         told_before.push(told(&receiver).len());
     }
     println!("told before each kill: {told_before:?}");
-    let server = serve(&data, &mut client);
+    let (server, client) = serve(&data, &key);
     let after = client.found(&everything).await;
     let new_sales: Vec<&String> = after.difference(&before).collect();
     let expected: BTreeSet<(String, String, String)> = alerts

@@ -12,7 +12,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 use serde_json::Value;
 
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise};
 use crate::support::{certificate, trusting};
 
 const ASK: &str = "GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
@@ -37,14 +37,13 @@ fn over_tls(host: &str, trusted: &str) -> std::io::Result<String> {
 #[test]
 fn a_stopped_server_finishes_running_requests_and_exits_successfully() {
     let folder = tempfile::tempdir().unwrap();
-    let key = run(folder.path(), &["keys", "create"])["key"].clone();
+    let key = new_key(folder.path(), &[]);
     let server = Server::start(folder.path(), "serve");
     let host = server.host().to_owned();
     let mut running = TcpStream::connect(&host).unwrap();
     let head = format!(
-        "POST /v2/protected/opendata/dvf/search HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n\
-         content-length: 2\r\n\r\n{{",
-        key.as_str().unwrap()
+        "POST /v2/protected/opendata/dvf/search HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\n\
+         content-length: 2\r\n\r\n{{"
     );
     running.write_all(head.as_bytes()).unwrap();
     std::thread::sleep(Duration::from_millis(300));
@@ -119,11 +118,11 @@ fn the_configuration_of_the_data_folder_applies_and_a_mistake_in_it_prevents_the
 
 fn log_of(data: &Path, format: &str) -> String {
     let path = data.join(format!("{format}.log"));
-    let key = run(data, &["keys", "create"])["key"].clone();
+    let key = new_key(data, &[]);
     let more = ["--set", &format!("log.format={format}")];
     let stderr = File::create(&path).unwrap().into();
     let server = Server::start_with(data, "serve", &more, stderr);
-    let key_header = format!("x-api-key: {}\r\n", key.as_str().unwrap());
+    let key_header = format!("x-api-key: {key}\r\n");
     for (head, body) in [
         ("POST /v2/protected/opendata/dvf/search", "{}"),
         ("GET /version?note=whisper", ""),
@@ -140,7 +139,7 @@ fn log_of(data: &Path, format: &str) -> String {
     }
     assert_eq!(server.terminate(), Some(0));
     let log = std::fs::read_to_string(path).unwrap();
-    for secret in [key.as_str().unwrap(), "whisper"] {
+    for secret in [key.as_str(), "whisper"] {
         assert!(!log.contains(secret), "{log}");
     }
     log
@@ -252,14 +251,13 @@ fn answered(host: &str, request: &str) -> String {
 #[test]
 fn a_log_that_cannot_be_written_fails_no_request() {
     let folder = tempfile::tempdir().unwrap();
-    let key = run(folder.path(), &["keys", "create"])["key"].clone();
+    let key = new_key(folder.path(), &[]);
     let full = File::options().write(true).open("/dev/full").unwrap();
     let server = Server::start_with(folder.path(), "serve", &[], Stdio::from(full));
     let body = r#"{"search": {"filterProperty": {}}}"#;
     let request = format!(
-        "POST /v2/protected/properties/search/count HTTP/1.1\r\nhost: a\r\nx-api-key: {}\r\n\
+        "POST /v2/protected/properties/search/count HTTP/1.1\r\nhost: a\r\nx-api-key: {key}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-        key.as_str().unwrap(),
         body.len()
     );
     for _ in 0..20 {
@@ -295,13 +293,12 @@ fn long_paths_of_strangers_are_cut_in_the_log_and_name_their_address() {
 #[test]
 fn operators_have_a_listener_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
-    let key = run(folder.path(), &["keys", "create", "--scopes", "admin"])["key"].clone();
+    let key = new_key(folder.path(), &["--scopes", "admin"]);
     let more = ["--set", "admin.listen=127.0.0.1:0"];
     let server = Server::start_with(folder.path(), "serve", &more, Stdio::null());
     let operators = server.ready["admin"].as_str().unwrap();
     let operators = operators.split("//").nth(1).unwrap();
     let status = |host: &str, path: &str| {
-        let key = key.as_str().unwrap();
         let head = format!("GET {path} HTTP/1.1\r\nhost: a\r\nx-api-key: {key}\r\n");
         let answer = answered(host, &format!("{head}connection: close\r\n\r\n"));
         answer[9..12].parse::<u16>().unwrap()

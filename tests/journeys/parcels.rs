@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::http_client;
-use crate::support::process::{Server, run, sql_number};
+use crate::support::client::Client;
+use crate::support::process::{Server, new_key, run, sql_number};
 
 /// A parcel of La Faute-sur-Mer, before and after its commune joined L'Aiguillon-la-Presqu'île.
 const FORMER: &str = "85307000AB0012";
@@ -88,13 +89,11 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
     std::fs::write(&adverts, ADVERTS).unwrap();
     let report = run(data, &["ingest", adverts.to_str().unwrap()]);
     assert_eq!(report["created"], 2, "{report}");
-    let key = run(data, &["keys", "create"]);
-    let key = key["key"].as_str().unwrap();
+    let key = &new_key(data, &[]);
     let server = Server::start(data, "serve");
-    let client = http_client();
+    let client = Client::new(&server, key);
     let get = async |path: &str| {
-        let request = client.get(format!("{}/v2/protected/{path}", server.address));
-        let answer = request.header("x-api-key", key).send().await.unwrap();
+        let answer = client.request(Method::GET, path).send().await.unwrap();
         let status = answer.status().as_u16();
         if status == 200 {
             assert_eq!(answer.headers()["x-credits"], "0");
@@ -106,10 +105,8 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
         (status, serde_json::from_slice::<Value>(&bytes).unwrap())
     };
     let total = async |dataset: &str, filters: Value| {
-        let url = format!("{}/v2/protected/opendata/{dataset}/search", server.address);
-        let body = json!({ "filters": filters });
-        let request = client.post(url).header("x-api-key", key).json(&body);
-        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        let path = format!("opendata/{dataset}/search");
+        let (_, answer) = client.post(&path, json!({ "filters": filters })).await;
         answer
             .get("total")
             .cloned()

@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 use toise::contract::listings::filters::ListingKind;
 
 use crate::support::alerts::{body, flat, with};
+use crate::support::client::Client;
 use crate::support::draw::Draw;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key};
 use crate::support::receiver::{Act, Receiver};
 
 /// Maximum wait on a busy machine.
@@ -38,8 +39,8 @@ const BOTH: [usize; 2] = [0, 1];
 
 /// A server that ingests adverts and notifies a receiver of flats.
 struct Writer {
-    server: Server,
-    key: String,
+    _server: Server,
+    client: Client,
     receiver: Receiver,
     _data: tempfile::TempDir,
 }
@@ -52,8 +53,8 @@ impl Writer {
         let allow = ["--allow-webhook-hosts", "127.0.0.1"];
         let server = Server::start_with(folder.path(), "serve", &allow, Stdio::null());
         let writer = Self {
-            server,
-            key,
+            client: Client::new(&server, &key),
+            _server: server,
             receiver,
             _data: folder,
         };
@@ -61,31 +62,25 @@ impl Writer {
         let alert = body(ListingKind::Advert, &filter, &["ALERT_MATCH_CREATED"]);
         let alert = with(alert, json!({"webhook_url": writer.receiver.url()}));
         writer
-            .call(Method::PUT, "adverts/search/alerts", &alert)
+            .client
+            .data(Method::PUT, "adverts/search/alerts", &alert)
             .await;
         writer
     }
 
-    async fn call(&self, method: Method, path: &str, body: &Value) -> Value {
-        let url = format!("{}/v2/protected/{path}", self.server.address);
-        let request = crate::support::http_client().request(method, url);
-        let request = request.header("x-api-key", &self.key).json(body);
-        let response = request.send().await.unwrap();
-        let (status, mut answer) = (response.status(), response.json::<Value>().await.unwrap());
-        assert!(status.is_success(), "{path}: {status} {answer}");
-        answer["data"].take()
-    }
-
     async fn ingest(&self, advert: &Value) {
         let sent = json!({"adverts": [advert]});
-        self.call(Method::POST, "admin/adverts", &sent).await;
+        self.client.data(Method::POST, "admin/adverts", &sent).await;
     }
 
     /// All properties that are online, in ascending order of price.
     async fn search(&self, filter: &Value) -> Vec<Value> {
         let mut page = json!({"size": 100, "sortBy": "PRICE", "orderBy": "ASC"});
         page["search"] = json!({"filterProperty": filter});
-        let mut found = self.call(Method::POST, "properties/search", &page).await;
+        let mut found = self
+            .client
+            .data(Method::POST, "properties/search", &page)
+            .await;
         match found["items"].take() {
             Value::Array(items) => items,
             other => panic!("{other}"),
@@ -107,8 +102,7 @@ impl Writer {
 }
 
 fn key_of(data: &Path) -> String {
-    let key = run(data, &["keys", "create", "--scopes", "search,alerts,admin"]);
-    key["key"].as_str().unwrap().to_owned()
+    new_key(data, &["--scopes", "search,alerts,admin"])
 }
 
 /// The partitions, in the order of [`TOWNS`], and the state of the router.

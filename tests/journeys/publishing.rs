@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::draw::Draw;
-use crate::support::process::{errors, run, sql_number, toise};
+use crate::support::process::{errors, run, sql_number, toise, variable};
 use crate::support::s3::S3Server;
 
 /// Imports synthetic sales of a seed.
@@ -56,11 +56,6 @@ async fn replicated(url: &str) -> [i64; 2] {
     content(data.path())
 }
 
-fn kills() -> usize {
-    let asked = std::env::var("TOISE_KILLS").ok();
-    asked.map_or(6, |kills| kills.parse().unwrap())
-}
-
 #[tokio::test]
 async fn a_publication_killed_at_any_moment_leaves_the_former_snapshot_and_the_next_goes_on() {
     let outer = tempfile::tempdir().unwrap();
@@ -80,7 +75,7 @@ async fn a_publication_killed_at_any_moment_leaves_the_former_snapshot_and_the_n
     assert_ne!(before, after);
     let mut draw = Draw::new(std::process::id().into());
     let mut killed = 0;
-    for attempt in 0..kills() {
+    for attempt in 0..variable("TOISE_KILLS", 6_usize) {
         let mut command = toise(&data, &["publish", &url]);
         let mut publishing = command
             .stdout(Stdio::null())

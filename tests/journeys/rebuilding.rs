@@ -5,10 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::client::Client;
 use crate::support::draw::Draw;
-use crate::support::process::{Server, errors, run, sql_number, toise};
+use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
 
 const KILLS: usize = 6;
 
@@ -39,34 +41,23 @@ const FILTERS: [(&str, &str); 7] = [
 struct ServerFixture {
     data: PathBuf,
     server: Server,
-    key: String,
-    http: reqwest::Client,
+    client: Client,
 }
 
 impl ServerFixture {
     fn open(data: &Path) -> Self {
-        let key = run(data, &["keys", "create"])["key"].take();
+        let key = new_key(data, &[]);
+        let server = Server::start(data, "serve");
         Self {
             data: data.to_owned(),
-            server: Server::start(data, "serve"),
-            key: key.as_str().unwrap().to_owned(),
-            http: crate::support::http_client(),
+            client: Client::new(&server, &key),
+            server,
         }
     }
 
     async fn ask(&self, path: &str, body: &Value) -> Value {
-        let url = format!(
-            "{}/v2/protected/properties/search{path}",
-            self.server.address
-        );
-        let request = self
-            .http
-            .post(url)
-            .header("x-api-key", &self.key)
-            .json(body);
-        let response = request.send().await.unwrap();
-        assert_eq!(response.status(), 200, "{body}");
-        response.json::<Value>().await.unwrap()["data"].take()
+        let path = format!("properties/search{path}");
+        self.client.data(Method::POST, &path, body).await
     }
 
     /// The counts by SQL; searches must return the same soon after the last change.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::client::Client;
 use crate::support::http_client;
 use crate::support::process::{Server, errors, run, sql_number};
 use crate::support::publisher::{Publisher, Rows};
@@ -384,12 +385,10 @@ async fn start_goes_from_nothing_to_a_served_folder_and_skips_what_is_done() {
     ] {
         assert!(said.contains(part), "{part} is not in {said}");
     }
-    let key = server.ready["key"].as_str().unwrap();
-    for (path, least) in [("dvf", 40), ("dpe", 40)] {
-        let url = format!("{}/v2/protected/opendata/{path}/search", server.address);
-        let request = http_client().post(url).header("x-api-key", key);
-        let answer = request.json(&json!({"size": 1})).send().await.unwrap();
-        let answer: Value = answer.json().await.unwrap();
+    let client = Client::new(&server, server.ready["key"].as_str().unwrap());
+    for (dataset, least) in [("dvf", 40), ("dpe", 40)] {
+        let path = format!("opendata/{dataset}/search");
+        let (_, answer) = client.post(&path, json!({"size": 1})).await;
         assert!(answer["total"].as_u64() >= Some(least), "{answer}");
     }
     let console = server.ready["console"].as_str().unwrap();

@@ -5,11 +5,12 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use toise::base::splitmix::SplitMix64;
 
-use crate::support::http_client;
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::client::Client;
+use crate::support::process::{Server, errors, new_key, run, toise};
 
 /// Maximum time for a server to use a new map.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -270,14 +271,13 @@ async fn the_command_line_and_http_agree_and_held_out_rents_are_in_their_range()
     }
 
     let server = Server::start(&data, "serve");
-    let key = run(&data, &["keys", "create"]);
-    let key = key["key"].as_str().unwrap();
+    let client = Client::new(&server, &new_key(&data, &[]));
     let body = json!({
         "location": {"locationCoordinate": {"location": [3.4989, 44.5181]}}, "type": "CLASS_FLAT",
         "habitation": {"surface": {"total": 45}, "roomCount": 2, "features": {"furniture": "FULLY_FURNISHED"}},
         "price": 90_000,
     });
-    let served = asked(&server, key, &body).await;
+    let served = client.ask(Method::POST, "estimate/rent", &body).await;
     assert_eq!(served["data"], typed);
 
     // A map that is imported while the server runs.
@@ -289,22 +289,11 @@ async fn the_command_line_and_http_agree_and_held_out_rents_are_in_their_range()
     run(&data, &["import", "rents", "--year", "2025", &map]);
     let until = Instant::now() + RELOAD_TIMEOUT;
     loop {
-        let served = asked(&server, key, &body).await;
+        let served = client.ask(Method::POST, "estimate/rent", &body).await;
         if served["data"]["metadata"]["method"] == "adverts_and_rent_map" {
             break;
         }
         assert!(Instant::now() < until, "{served}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-}
-
-async fn asked(server: &Server, key: &str, body: &Value) -> Value {
-    let request = http_client()
-        .post(format!("{}/v2/protected/estimate/rent", server.address))
-        .header("x-api-key", key)
-        .json(body);
-    let response = request.send().await.unwrap();
-    let (status, answer) = (response.status(), response.json::<Value>().await.unwrap());
-    assert_eq!(status, 200, "{answer}");
-    answer
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::publishing::{content, import, url_of};
 use crate::support::draw::Draw;
-use crate::support::process::{Server, run, toise};
+use crate::support::process::{Server, new_key, run, toise, variable};
 
 /// Maximum wait for a new snapshot on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -49,8 +49,7 @@ async fn sales(server: &Server, key: &str) -> (u64, String) {
 }
 
 fn key_of(data: &Path) -> String {
-    let key = run(data, &["keys", "create"]);
-    key["key"].as_str().unwrap().to_owned()
+    new_key(data, &[])
 }
 
 fn replica(data: &Path, url: &str) -> Server {
@@ -232,8 +231,7 @@ async fn no_request_of_many_at_once_fails_while_a_replica_goes_over_to_news() {
     let url = url_of(&bucket);
     import(&data, "600", "1");
     ingest(&data, &["un", "deux"]);
-    let key = run(&data, &["keys", "create", "--rate", "100000"]);
-    let key = key["key"].as_str().unwrap().to_owned();
+    let key = new_key(&data, &["--rate", "100000"]);
     run(&data, &["publish", &url]);
     let server = Arc::new(replica(&outer.path().join("replica"), &url));
     let stop = Arc::<AtomicBool>::default();
@@ -376,9 +374,7 @@ fn a_replica_killed_at_any_moment_has_one_snapshot_or_none_and_goes_on() {
     let mut published = Vec::new();
     let at = outer.path().join("replica");
     let mut draw = Draw::new(std::process::id().into());
-    let asked = std::env::var("TOISE_KILLS").ok();
-    let kills: usize = asked.map_or(6, |kills| kills.parse().unwrap());
-    for round in 0..kills {
+    for round in 0..variable("TOISE_KILLS", 6_usize) {
         if round % 2 == 0 {
             import(&data, "300", &round.to_string());
             run(&data, &["publish", &url]);

@@ -10,8 +10,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::store::Store;
 
-use crate::support::http_client;
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::client::Client;
+use crate::support::process::{Server, errors, new_key, run, toise};
 
 const MASTER_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 const OTHER_KEY: &str = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
@@ -151,21 +151,17 @@ fn secrets_from_before_the_master_key_are_sealed_once_it_is_there() {
 async fn a_store_that_a_server_has_open_without_the_key_is_not_encrypted() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let operator = run(&data, &["keys", "create", "--scopes", "admin"]);
+    let operator = new_key(&data, &["--scopes", "admin"]);
     let server = Server::start(&data, "serve");
     let key = ("TOISE_MASTER_KEY", MASTER_KEY);
     let refused = run_with(key, &data, &["accounts", "list"]).unwrap_err();
     for said in ["another process has", "store.sqlite", "Stop the server"] {
         assert!(refused.contains(said), "{refused}");
     }
-    let request = http_client()
-        .post(format!("{}/v2/protected/admin/accounts", server.address))
-        .header("x-api-key", operator["key"].as_str().unwrap())
-        .json(&json!({"name": "partner"}));
-    let made = request.send().await.unwrap();
-    assert_eq!(made.status(), 200);
-    let made: Value = made.json().await.unwrap();
-    let secrets = secrets_of(&made["data"]);
+    let client = Client::new(&server, &operator);
+    let partner = json!({"name": "partner"});
+    let made = client.data(Method::POST, "admin/accounts", partner).await;
+    let secrets = secrets_of(&made);
     assert_eq!(secrets.len(), 3);
     assert_eq!(server.terminate(), Some(0));
     run_with(key, &data, &["accounts", "list"]).unwrap();
@@ -287,7 +283,7 @@ fn acts(data: &Path) -> Vec<[String; 3]> {
 async fn the_log_of_acts_tells_a_keys_whole_life_at_the_command_line_and_over_http() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let operator = run(&data, &["keys", "create", "--scopes", "admin,search"]);
+    let operator = new_key(&data, &["--scopes", "admin,search"]);
     let made = run(&data, &["keys", "create", "--name", "first"]);
     let id = made["key_id"].as_str().unwrap();
     run(&data, &["keys", "set-limit", id, "--rate", "7"]);
@@ -295,12 +291,9 @@ async fn the_log_of_acts_tells_a_keys_whole_life_at_the_command_line_and_over_ht
     run(&data, &["keys", "restrict", id, "--expires", "2099-12-31"]);
     run(&data, &["keys", "rotate", id]);
     let server = Server::start(&data, "serve");
-    let url = format!("{}/v2/protected/admin/keys/{id}", server.address);
-    let ask = async |method: Method, body: Value| {
-        let request = http_client().request(method, &url);
-        let request = request.header("x-api-key", operator["key"].as_str().unwrap());
-        request.json(&body).send().await.unwrap().status().as_u16()
-    };
+    let client = Client::new(&server, &operator);
+    let path = format!("admin/keys/{id}");
+    let ask = async |method: Method, body: Value| client.send(method, &path, body).await.0;
     assert_eq!(ask(Method::PATCH, json!({"rate": 9})).await, 200);
     assert_eq!(ask(Method::PATCH, json!({"rate": 0})).await, 422);
     assert_eq!(ask(Method::DELETE, Value::Null).await, 200);

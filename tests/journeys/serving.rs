@@ -3,50 +3,24 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::client::Client;
 use crate::support::process::{Server, errors, run, sql_number, toise};
 
-/// A client with a key.
-struct Client {
-    http: reqwest::Client,
-    address: String,
-    key: String,
-}
-
 impl Client {
-    fn new(server: &Server, key: &str) -> Self {
-        Self {
-            http: crate::support::http_client(),
-            address: server.address.clone(),
-            key: key.into(),
-        }
-    }
-
-    async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        let response = self
-            .http
-            .post(format!("{}/v2/protected/opendata/{path}", self.address))
-            .header("x-api-key", &self.key)
-            .json(body)
-            .send()
-            .await
-            .unwrap();
-        let status = response.status().as_u16();
-        (status, response.json().await.unwrap())
-    }
-
+    /// The answer to a call about open data.
     async fn ok(&self, path: &str, body: Value) -> Value {
-        let (status, answer) = self.post(path, &body).await;
-        assert_eq!(status, 200, "{path} {body}: {answer}");
-        answer
+        let path = format!("opendata/{path}");
+        self.ask(Method::POST, &path, body).await
     }
 
     /// Waits up to a second for a status.
     async fn becomes(&self, expected: u16) -> bool {
         let asked = Instant::now();
         while asked.elapsed() < Duration::from_secs(1) {
-            if self.post("dvf/search", &json!({"size": 1})).await.0 == expected {
+            if self.post("opendata/dvf/search", json!({"size": 1})).await.0 == expected {
                 return true;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -55,7 +29,7 @@ impl Client {
     }
 }
 
-fn new_key(data: &Path, kind: &str) -> (String, String) {
+fn key_of_kind(data: &Path, kind: &str) -> (String, String) {
     let made = run(data, &["keys", "create", "--kind", kind]);
     let text = |name: &str| made[name].as_str().unwrap().to_owned();
     assert!(!text("account_id").is_empty());
@@ -81,7 +55,7 @@ async fn synthetic_data_is_searched_matched_and_paged_over_http() {
         1,
         "serve prints only its address"
     );
-    let client = Client::new(&server, &new_key(data, "production").0);
+    let client = Client::new(&server, &key_of_kind(data, "production").0);
 
     for (table, id, sort) in [
         ("dvf", "id", "price_eur"),
@@ -130,9 +104,13 @@ async fn synthetic_data_is_searched_matched_and_paged_over_http() {
             (&none["total"], &none["hasMore"]),
             (&0.into(), &false.into())
         );
-        let (status, refused) = client.post(&search, &json!({"size": 101})).await;
+        let (status, refused) = client
+            .post(&format!("opendata/{search}"), json!({"size": 101}))
+            .await;
         assert_eq!((status, &refused["error"]["code"]), (422, &10002.into()));
-        let (status, _) = client.post(&search, &json!({"cursor": "AAAA"})).await;
+        let (status, _) = client
+            .post(&format!("opendata/{search}"), json!({"cursor": "AAAA"}))
+            .await;
         assert_eq!(status, 422);
     }
 
@@ -175,10 +153,10 @@ async fn key_changes_and_imports_apply_to_a_running_server_within_a_second() {
     let stranger = Client::new(&server, "toise_live_0000");
     assert_eq!(stranger.post("dvf/search", &json!({})).await.0, 401);
 
-    let (key, key_id) = new_key(data, "test");
+    let (key, key_id) = key_of_kind(data, "test");
     let client = Client::new(&server, &key);
     assert!(client.becomes(200).await, "a new key is not accepted");
-    let (other_key, _) = new_key(data, "production");
+    let (other_key, _) = key_of_kind(data, "production");
     let other = Client::new(&server, &other_key);
     assert!(other.becomes(200).await);
     run(data, &["keys", "revoke", &key_id]);

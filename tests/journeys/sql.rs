@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::support::process::{Server, errors, run};
+use crate::support::process::{Server, errors, new_key, run};
 use crate::support::skip::skipped;
 
 /// Runs `toise sql` on statements from standard input.
@@ -178,9 +178,7 @@ fn names_that_duckdb_has_work() {
 /// A key with these scopes.
 fn key(data: &Path, scopes: &str) -> String {
     // A quick client makes more calls a second than keys have by default.
-    let arguments = ["keys", "create", "--scopes", scopes, "--rate", "1000"];
-    let made = run(data, &arguments);
-    made["key"].as_str().unwrap().to_owned()
+    new_key(data, &["--scopes", scopes, "--rate", "1000"])
 }
 
 #[test]
@@ -252,10 +250,8 @@ fn flight_sql_clients_query_prepare_and_look_around() {
         &["synth", "--lake", "--dvf", "300", "--adverts", "50"],
     );
     let elsewhere = ["--scopes", "sql", "--allow-from", "192.0.2.0/24"];
-    let made = run(data, &[&["keys", "create"][..], &elsewhere].concat());
-    let absent = made["key"].as_str().unwrap().to_owned();
-    let slow = ["keys", "create", "--scopes", "sql", "--rate", "20"];
-    let slow = run(data, &slow)["key"].as_str().unwrap().to_owned();
+    let absent = new_key(data, &elsewhere);
+    let slow = new_key(data, &["--scopes", "sql", "--rate", "20"]);
     let listen = ["--set", "flight.listen=127.0.0.1:0"];
     let server = Server::start_with(data, "serve", &listen, Stdio::null());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/flight/clients.py");

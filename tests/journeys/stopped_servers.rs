@@ -14,7 +14,7 @@ use toise::contract::listings::filters::ListingKind;
 
 use crate::support::alerts::{body, flat, with};
 use crate::support::http_client;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key};
 use crate::support::receiver::{Act, Receiver};
 
 /// Maximum time until deliveries continue.
@@ -44,15 +44,7 @@ impl Pair {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path();
-        let made = [
-            "keys",
-            "create",
-            "--scopes",
-            "alerts,admin",
-            "--rate",
-            "100000",
-        ];
-        let key = run(data, &made)["key"].as_str().unwrap().to_owned();
+        let key = new_key(data, &["--scopes", "alerts,admin", "--rate", "100000"]);
         let servers = [(); 2].map(|()| Server::start_with(data, "serve", &ALLOWED, Stdio::null()));
         let receiver = Receiver::always(Act::After(Duration::from_millis(20), 200)).await;
         let alert = body(

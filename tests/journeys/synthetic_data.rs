@@ -4,24 +4,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::client::Client;
+use crate::support::process::{Server, errors, new_key, run, toise};
 
-async fn ask(server: &Server, key: &str, path: &str, body: Value) -> Value {
-    let address = format!("{}/v2/protected/{path}", server.address);
-    let request = crate::support::http_client()
-        .post(address)
-        .header("x-api-key", key);
-    let response = request.json(&body).send().await.unwrap();
-    assert_eq!(response.status(), 200, "{path} {body}");
-    response.json().await.unwrap()
-}
-
-async fn count(server: &Server, key: &str, filter: Value) -> u64 {
+async fn count(client: &Client, filter: Value) -> u64 {
     let body = json!({"search": {"filterProperty": filter}});
-    let answer = ask(server, key, "properties/search/count", body).await;
-    answer["data"]["count"].as_u64().unwrap()
+    let path = "properties/search/count";
+    let counted = client.data(Method::POST, path, body).await;
+    counted["count"].as_u64().unwrap()
 }
 
 /// The error output of a command that fails.
@@ -35,18 +28,17 @@ fn refusal(data: &Path, arguments: &[&str]) -> String {
 async fn a_demo_without_data_creates_sales_diagnostics_and_properties_in_the_same_places() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start_with(folder.path(), "demo", &["--small"], Stdio::null());
-    let key = server.ready["key"].as_str().unwrap();
-    let total =
-        async |path: &str| ask(&server, key, path, json!({"size": 1})).await["total"].clone();
+    let client = Client::new(&server, server.ready["key"].as_str().unwrap());
+    let ask = async |path: &str, body: Value| client.ask(Method::POST, path, body).await;
+    let total = async |path: &str| ask(path, json!({"size": 1})).await["total"].take();
     assert!(total("opendata/dvf/search").await.as_u64() > Some(1_500));
     assert_eq!(total("opendata/dpe/search").await, 1_500);
-    let all = count(&server, key, json!({})).await;
+    let all = count(&client, json!({})).await;
     assert!((180..220).contains(&all), "{all}");
-    let online = count(&server, key, json!({"meta": {"isTotallyOffline": false}})).await;
+    let online = count(&client, json!({"meta": {"isTotallyOffline": false}})).await;
     assert!((1..all / 2).contains(&online), "{online} of {all}");
     let cut = count(
-        &server,
-        key,
+        &client,
         json!({"price": {"variation": [{"sincePublished": {"max": -1}}]}}),
     )
     .await;
@@ -55,7 +47,7 @@ async fn a_demo_without_data_creates_sales_diagnostics_and_properties_in_the_sam
     // They are in the same places, except where sales or diagnostics are not published.
     let cheapest =
         json!({"search": {"filterProperty": {}}, "sortBy": "PRICE", "orderBy": "ASC", "size": 10});
-    let page = ask(&server, key, "properties/search", cheapest).await;
+    let page = ask("properties/search", cheapest).await;
     for property in page["data"]["items"].as_array().unwrap() {
         let department = &property["location"]["department"];
         let mut found = 0;
@@ -64,9 +56,7 @@ async fn a_demo_without_data_creates_sales_diagnostics_and_properties_in_the_sam
             ("opendata/dpe/search", "code_departement_ban"),
         ] {
             let there = json!({"size": 1, "filters": {field: department}});
-            found += ask(&server, key, path, there).await["total"]
-                .as_u64()
-                .unwrap();
+            found += ask(path, there).await["total"].as_u64().unwrap();
         }
         assert!(found > 0, "{department}");
     }
@@ -90,12 +80,9 @@ async fn adverts_are_written_only_into_a_folder_that_has_none_and_is_not_in_use(
         (&320.into(), &210.into())
     );
     assert!(made["rows"].as_u64() > Some(500), "{made}");
-    let key = run(data, &["keys", "create"])["key"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let key = new_key(data, &[]);
     let server = Server::start(data, "serve");
-    assert_eq!(count(&server, &key, json!({})).await, 210);
+    assert_eq!(count(&Client::new(&server, &key), json!({})).await, 210);
     assert_eq!(server.terminate(), Some(0));
 
     let message = refusal(data, &adverts);

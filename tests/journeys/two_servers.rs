@@ -7,7 +7,7 @@ use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::support::http_client;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key, run};
 
 /// Number of keys requested, each from both servers at once.
 const ROUNDS: usize = 12;
@@ -42,8 +42,7 @@ async fn ask_both(
 async fn a_call_that_reaches_both_at_once_is_made_and_charged_once() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let made = run(data, &["keys", "create", "--scopes", "admin,search"]);
-    let operator = made["key"].as_str().unwrap();
+    let operator = &new_key(data, &["--scopes", "admin,search"]);
     let agency = run(data, &["accounts", "create", "Agence"]);
     let agency = &agency["account_id"];
     let price = ["--price", "API_OPENDATA_DVF_SEARCH=1"];

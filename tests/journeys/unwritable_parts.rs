@@ -8,11 +8,12 @@ use std::io::{Read, Seek};
 use std::path::Path;
 use std::process::Stdio;
 
+use reqwest::Method;
 use serde_json::json;
 
+use crate::support::client::Client;
 use crate::support::failing_disks::NOTICED_WITHIN;
-use crate::support::http_client;
-use crate::support::process::{Server, run, toise};
+use crate::support::process::{Server, new_key, toise};
 use crate::torture::faults::{Faults, Word};
 
 /// The price of a call here, so that it is answered only once its row is on disk.
@@ -29,22 +30,17 @@ fn served(data: &Path, part: &str, faults: &Faults, log: Stdio) -> Server {
 
 /// A call that is charged in the ledger.
 async fn search(server: &Server, key: &str) -> u16 {
-    let url = format!("{}/v2/protected/opendata/dvf/search", server.address);
-    let request = http_client().post(url).header("x-api-key", key);
+    let request = Client::new(server, key).request(Method::POST, "opendata/dvf/search");
     let response = request.json(&json!({})).send().await.unwrap();
     response.status().as_u16()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_takes_no_writes_is_named_and_the_rest_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let outer = folder.path().canonicalize().unwrap();
-    let data = outer.join("data");
-    let Some(faults) = Faults::compile(&outer, 1) else {
+    let Some((_folder, data, faults)) = Faults::in_new_folder() else {
         return;
     };
-    let made = run(&data, &["keys", "create", "--scopes", "admin,search"]);
-    let key = made["key"].as_str().unwrap();
+    let key = &new_key(&data, &["--scopes", "admin,search"]);
     for (part, named) in [
         ("store.sqlite", "the store cannot be written"),
         ("ledger.sqlite", "the ledger cannot be written"),
@@ -74,14 +70,10 @@ async fn what_takes_no_writes_is_named_and_the_rest_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_that_cannot_be_synced_ends_the_server_by_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let outer = folder.path().canonicalize().unwrap();
-    let data = outer.join("data");
-    let Some(faults) = Faults::compile(&outer, 1) else {
+    let Some((_folder, data, faults)) = Faults::in_new_folder() else {
         return;
     };
-    let made = run(&data, &["keys", "create", "--scopes", "search"]);
-    let key = made["key"].as_str().unwrap();
+    let key = &new_key(&data, &["--scopes", "search"]);
     let mut log = tempfile::tempfile().unwrap();
     let stderr = Stdio::from(log.try_clone().unwrap());
     let server = served(&data, "ledger.sqlite", &faults, stderr);

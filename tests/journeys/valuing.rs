@@ -5,24 +5,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::client::Client;
 use crate::support::homes::{IN_PARIS, body};
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise};
 
 /// Maximum time for a server to use a newly trained model.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-async fn ask(server: &Server, key: &str) -> (u16, Value) {
-    let response = crate::support::http_client()
-        .post(format!(
-            "{}/v2/protected/estimate/property/lite",
-            server.address
-        ))
-        .header("x-api-key", key)
-        .json(&body(IN_PARIS, "CLASS_FLAT", 45.0))
-        .send()
-        .await
-        .unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
+async fn ask(client: &Client) -> (u16, Value) {
+    let flat = body(IN_PARIS, "CLASS_FLAT", 45.0);
+    client.post("estimate/property/lite", flat).await
 }
 
 fn version(answer: &Value) -> &Value {
@@ -35,11 +27,8 @@ async fn a_server_loads_a_model_as_soon_as_it_is_trained() {
     let data = folder.path();
     run(data, &["synth", "--lake", "--dvf", "2000"]);
     let server = Server::start(data, "serve");
-    let key = run(data, &["keys", "create"])["key"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    let (status, answer) = ask(&server, &key).await;
+    let client = Client::new(&server, &new_key(data, &[]));
+    let (status, answer) = ask(&client).await;
     assert_eq!(status, 503);
     assert!(
         answer["error"]["message"]
@@ -72,7 +61,7 @@ async fn a_server_loads_a_model_as_soon_as_it_is_trained() {
     for file in card["files"].as_array().unwrap() {
         assert!(Path::new(file.as_str().unwrap()).is_file(), "{file}");
     }
-    let first = until_model_is_live(&server, &key, |status, _| status == 200).await;
+    let first = until_model_is_live(&client, |status, _| status == 200).await;
 
     // The same home in SQL and in a portfolio, valued as of today.
     let price = &first["data"]["price"];
@@ -89,7 +78,7 @@ async fn a_server_loads_a_model_as_soon_as_it_is_trained() {
     assert_eq!(portfolio_price(data), *price);
 
     run(data, &["train", "--until", "2024-06-30"]);
-    let second = until_model_is_live(&server, &key, |status, answer| {
+    let second = until_model_is_live(&client, |status, answer| {
         assert_eq!(status, 200, "{answer}");
         version(answer) != version(&first)
     });
@@ -98,7 +87,7 @@ async fn a_server_loads_a_model_as_soon_as_it_is_trained() {
     // A model that cannot be opened leaves the previous one in use; a command that needs it reports the file.
     std::fs::write(data.join("models/current.json"), "{").unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let (status, answer) = ask(&server, &key).await;
+    let (status, answer) = ask(&client).await;
     assert_eq!((status, version(&answer)), (200, version(&second)));
     let refused = toise(
         data,
@@ -153,9 +142,9 @@ async fn a_backup_restores_a_model_with_its_report_cards() {
         run(&restored, &["check"])["model"],
         json!({"version": version})
     );
-    let key = run(&restored, &["keys", "create"])["key"].clone();
+    let key = new_key(&restored, &[]);
     let server = Server::start(&restored, "serve");
-    let (status, answer) = ask(&server, key.as_str().unwrap()).await;
+    let (status, answer) = ask(&Client::new(&server, &key)).await;
     assert_eq!((status, self::version(&answer)), (200, &version));
     assert_eq!(server.terminate(), Some(0));
 
@@ -203,14 +192,12 @@ async fn a_class_without_sales_is_rejected_with_its_path() {
     let data = folder.path();
     import_flats(data);
     run(data, &["train"]);
-    let key = run(data, &["keys", "create"])["key"].clone();
+    let key = new_key(data, &[]);
     let server = Server::start(data, "serve");
+    let client = Client::new(&server, &key);
     let ask = async |path: &str, body: Value| -> (u16, Value) {
-        let address = format!("{}/v2/protected/estimate/property/{path}", server.address);
-        let request = crate::support::http_client().post(address).json(&body);
-        let request = request.header("x-api-key", key.as_str().unwrap());
-        let response = request.send().await.unwrap();
-        (response.status().as_u16(), response.json().await.unwrap())
+        let path = format!("estimate/property/{path}");
+        client.post(&path, body).await
     };
     let [flat, house] = ["CLASS_FLAT", "CLASS_HOUSE"].map(|class| body(IN_PARIS, class, 90.0));
     let (status, answer) = ask("lite", house.clone()).await;
@@ -249,14 +236,10 @@ async fn a_class_without_sales_is_rejected_with_its_path() {
 }
 
 /// Requests estimates until a response passes `is_it`.
-async fn until_model_is_live(
-    server: &Server,
-    key: &str,
-    is_it: impl Fn(u16, &Value) -> bool,
-) -> Value {
+async fn until_model_is_live(client: &Client, is_it: impl Fn(u16, &Value) -> bool) -> Value {
     let asked = Instant::now();
     loop {
-        let (status, answer) = ask(server, key).await;
+        let (status, answer) = ask(client).await;
         if is_it(status, &answer) {
             return answer;
         }

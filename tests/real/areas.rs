@@ -5,8 +5,9 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::open_data::{folder, text};
-use crate::support::process::{Server, run};
-use crate::support::{areas, http_client};
+use crate::support::areas;
+use crate::support::client::Client;
+use crate::support::process::{Server, new_key, run};
 
 /// The quarter Le Mourillon, without a block in its middle.
 fn mourillon() -> Value {
@@ -45,33 +46,26 @@ async fn a_quarter_has_the_same_sales_everywhere() {
     );
     assert_eq!(run(data, &["sql", &query])[0]["sales"], expected);
 
-    let key = run(data, &["keys", "create", "--scopes", "search,analytics"]);
+    let key = new_key(data, &["--scopes", "search,analytics"]);
     let server = Server::start_with(data, "serve", &[], Stdio::null());
-    let ask = async |path: &str, body: Value| {
-        let request = http_client()
-            .post(format!("{}/v2/protected/{path}", server.address))
-            .header("x-api-key", key["key"].as_str().unwrap())
-            .json(&body);
-        let answer = request.send().await.unwrap();
-        (
-            answer.status().as_u16(),
-            answer.json::<Value>().await.unwrap(),
-        )
-    };
+    let client = Client::new(&server, &key);
     let filters = json!({"property_type": ["Appartement"], "area": area});
-    let (status, found) = ask("opendata/dvf/search", json!({"filters": filters})).await;
+    let (status, found) = client
+        .post("opendata/dvf/search", json!({"filters": filters}))
+        .await;
     assert_eq!((status, &found["total"]), (200, &json!(expected)));
-    let (_, matched) = ask(
-        "opendata/dvf/match",
-        json!({"filters": {"property_type": "Appartement", "area": area}}),
-    )
-    .await;
+    let (_, matched) = client
+        .post(
+            "opendata/dvf/match",
+            json!({"filters": {"property_type": "Appartement", "area": area}}),
+        )
+        .await;
     assert_eq!(matched["meta"]["total"], expected);
 
     // Market indicators count the sales of the open market.
     let open_market = query.replace("where", "where is_open_market and");
     let sold = run(data, &["sql", &open_market])[0]["sales"].clone();
-    let (status, market) = ask(
+    let (status, market) = client.post(
         "analytics/market",
         json!({"level": "commune", "type": "CLASS_FLAT", "offer": "OFFER_BUY", "location": {"area": area}}),
     )
@@ -84,11 +78,12 @@ async fn a_quarter_has_the_same_sales_everywhere() {
         .as_array_mut()
         .unwrap()
         .swap(2, 6);
-    let (status, refused) = ask(
-        "opendata/dvf/search",
-        json!({"filters": {"area": crossing}}),
-    )
-    .await;
+    let (status, refused) = client
+        .post(
+            "opendata/dvf/search",
+            json!({"filters": {"area": crossing}}),
+        )
+        .await;
     let message = refused["error"]["message"].as_str().unwrap();
     assert_eq!(status, 422);
     assert!(

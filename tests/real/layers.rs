@@ -4,12 +4,13 @@
 use std::io::Read;
 use std::process::Stdio;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::open_data::{folder, text};
-use crate::support::http_client;
+use crate::support::client::Client;
 use crate::support::layers::{self, Drawn};
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key, run};
 
 #[test]
 fn every_sale_of_paris_is_in_the_quarter_that_its_import_found() {
@@ -65,8 +66,9 @@ async fn a_filter_on_a_layer_finds_the_sales_that_geo_finds() {
     let rows = rows.as_array().unwrap();
     assert!(rows.len() > 1_000, "{}", rows.len());
 
-    let key = run(data, &["keys", "create", "--scopes", "search"]);
+    let key = new_key(data, &["--scopes", "search"]);
     let server = Server::start_with(data, "serve", &[], Stdio::null());
+    let client = Client::new(&server, &key);
     for (layer, sql) in [
         (json!({"name": "quarters"}), "within(lon, lat, 'quarters')"),
         (
@@ -87,14 +89,8 @@ async fn a_filter_on_a_layer_finds_the_sales_that_geo_finds() {
         let sure = verdicts.iter().filter(|one| **one == Some(true)).count();
         let query = format!("select count(*) as sales from dvf where {some} and {sql}");
         let counted = run(data, &["sql", &query])[0]["sales"].as_u64().unwrap();
-        let request = http_client()
-            .post(format!(
-                "{}/v2/protected/opendata/dvf/search",
-                server.address
-            ))
-            .header("x-api-key", key["key"].as_str().unwrap())
-            .json(&json!({"filters": {"insee_code": "75111", "layer": layer}}));
-        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        let body = json!({"filters": {"insee_code": "75111", "layer": layer}});
+        let answer = client.ask(Method::POST, "opendata/dvf/search", body).await;
         println!(
             "{layer}: {} of {} sales, {unsure} unsure",
             answer["total"],

@@ -5,9 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::process::{Server, run, sql_number};
+use crate::support::client::Client;
+use crate::support::process::{Server, new_key, run, sql_number};
 use crate::support::skip::skipped;
 
 /// The folder of real rows, if there is one.
@@ -129,22 +131,12 @@ fn paris_medians_agree_with_published_ones(data: &Path, real: &Path) {
 }
 
 async fn records_over_http(data: &Path) {
-    let key = run(data, &["keys", "create"])["key"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let key = new_key(data, &[]);
     let server = Server::start(data, "serve");
-    let client = crate::support::http_client();
+    let client = Client::new(&server, &key);
     let ask = async |path: &str, body: Value| -> Value {
-        let request = client.post(format!("{}/v2/protected/opendata/{path}", server.address));
-        let response = request
-            .header("x-api-key", &key)
-            .json(&body)
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(response.status(), 200, "{path} {body}");
-        response.json().await.unwrap()
+        let path = format!("opendata/{path}");
+        client.ask(Method::POST, &path, body).await
     };
 
     // A flat with two cellars on one parcel: three rows, four lots, one price.

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::open_data::{folder, text};
-use crate::support::http_client;
-use crate::support::process::{Server, run, sql_number};
+use crate::support::client::Client;
+use crate::support::process::{Server, new_key, run, sql_number};
 
 /// The rows of a compressed file, by name of column.
 fn source(file: &Path, delimiter: u8) -> Vec<BTreeMap<String, String>> {
@@ -30,13 +31,11 @@ fn fullest(sets: &BTreeMap<String, BTreeSet<String>>) -> &str {
 }
 
 /// Reads all pages of a history.
-async fn history(address: &str, key: &str, id: &str) -> Vec<Value> {
+async fn history(client: &Client, id: &str) -> Vec<Value> {
     let (mut events, mut cursor) = (Vec::new(), String::new());
     loop {
-        let url = format!("{address}/v2/protected/parcels/{id}?size=7{cursor}");
-        let answer = http_client().get(url).header("x-api-key", key).send().await;
-        let mut answer: Value = answer.unwrap().json().await.unwrap();
-        let page = answer["data"].take();
+        let path = format!("parcels/{id}?size=7{cursor}");
+        let page = client.get(&path).await["data"].take();
         events.extend(page["events"].as_array().unwrap().iter().cloned());
         match page["cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -96,13 +95,13 @@ async fn a_parcel_has_the_sales_and_diagnostics_of_the_sources() {
     );
     let lozere = real.join("dpe/dpe48_lozere_v1names_5224.csv.gz");
     run(data, &["import", "dpe", text(&lozere), "--allow-partial"]);
-    let key = run(data, &["keys", "create"]);
-    let key = key["key"].as_str().unwrap();
+    let key = &new_key(data, &[]);
     let server = Server::start(data, "serve");
+    let client = Client::new(&server, key);
 
     let sold = mutations(&real);
     let parcel = fullest(&sold);
-    let events = history(&server.address, key, parcel).await;
+    let events = history(&client, parcel).await;
     let named = |event: &Value, name: &str| event["record"][name].as_str().unwrap().to_owned();
     let found: BTreeSet<String> = events
         .iter()
@@ -118,15 +117,13 @@ async fn a_parcel_has_the_sales_and_diagnostics_of_the_sources() {
     // A mutation may have several records.
     let in_sql = format!("select count(*) from dvf where array_has(parcel_ids, '{parcel}')");
     assert_eq!(sql_number(data, &in_sql), events.len() as i64);
-    let url = format!("{}/v2/protected/opendata/dvf/search", server.address);
     let body = json!({"filters": {"parcel_ids": [parcel]}, "size": 1});
-    let request = http_client().post(url).header("x-api-key", key).json(&body);
-    let answer: Value = request.send().await.unwrap().json().await.unwrap();
+    let answer = client.ask(Method::POST, "opendata/dvf/search", body).await;
     assert_eq!(answer["total"], events.len());
 
     let diagnosed = diagnostics(&real);
     let parcel = fullest(&diagnosed);
-    let events = history(&server.address, key, parcel).await;
+    let events = history(&client, parcel).await;
     let found: BTreeSet<String> = events
         .iter()
         .map(|event| named(event, "numero_dpe"))

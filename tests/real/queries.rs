@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::open_data::{folder, text};
 use crate::support::http_client;
-use crate::support::process::{Server, run};
+use crate::support::process::{Server, new_key, run};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_column_of_every_row_is_answered_in_every_format() {
@@ -19,7 +19,7 @@ async fn every_column_of_every_row_is_answered_in_every_format() {
         data,
         &["import", "dpe", text(&real.join("dpe/*v1names*.gz"))],
     );
-    let key = run(data, &["keys", "create", "--scopes", "sql"]);
+    let key = new_key(data, &["--scopes", "sql"]);
     let server = Server::start(data, "serve");
     // The minimum memory of a query, and the default.
     for memory_mib in [16, 256] {
@@ -34,7 +34,7 @@ async fn every_column_of_every_row_is_answered_in_every_format() {
             let query = format!("select * from {table}");
             let asked = http_client()
                 .post(format!("{}/v2/protected/sql", server.address))
-                .header("x-api-key", key["key"].as_str().unwrap())
+                .header("x-api-key", &key)
                 .json(&json!({"query": query, "format": format, "limits": {"memory_mib": memory_mib}}));
             let response = asked.send().await.unwrap();
             let status = response.status();

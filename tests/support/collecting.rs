@@ -77,12 +77,11 @@ pub async fn get_with(
     url: &str,
     name: Option<&str>,
 ) -> Response {
-    let mut request = service
-        .ask(
-            Method::GET,
-            &format!("/v2/protected/{path}/url?{}", query(url)),
-        )
-        .header("x-api-key", key);
+    let mut request = service.keyed(
+        Method::GET,
+        &format!("/v2/protected/{path}/url?{}", query(url)),
+        key,
+    );
     if let Some(name) = name {
         request = request.header("idempotency-key", name);
     }
@@ -111,10 +110,7 @@ pub async fn post(service: &Service, path: &str, body: Value) -> Value {
 
 pub async fn record(service: &Service, kind: &str, id: &Value) -> Value {
     let path = format!("/v2/protected/{kind}/{}", id.as_str().unwrap());
-    let request = service
-        .ask(Method::GET, &path)
-        .header("x-api-key", &service.key);
-    told(request.send().await.unwrap(), 200).await.1
+    told(service.get(&path).await, 200).await.1
 }
 
 /// Waits until a condition holds, long enough for a busy machine.

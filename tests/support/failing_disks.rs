@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::client::Client;
 use super::http_client;
 use super::process::Server;
 
@@ -33,15 +34,12 @@ impl Server {
 
     /// Creates an account, which changes the store; returns its identifier, or the status of a refusal.
     pub async fn make_account(&self, key: &str, name: &str) -> Result<String, u16> {
-        let url = format!("{}/v2/protected/admin/accounts", self.address);
-        let request = http_client().post(url).header("x-api-key", key);
-        let response = request.json(&json!({"name": name})).send().await.unwrap();
-        let status = response.status();
-        let made: Value = response.json().await.unwrap();
-        if status.is_success() {
+        let client = Client::new(self, key);
+        let (status, made) = client.post("admin/accounts", json!({"name": name})).await;
+        if (200..300).contains(&status) {
             Ok(made["data"]["account_id"].as_str().unwrap().to_owned())
         } else {
-            Err(status.as_u16())
+            Err(status)
         }
     }
 }

@@ -3,7 +3,9 @@
 pub mod alerts;
 pub mod areas;
 pub mod cases;
+pub mod client;
 pub mod collecting;
+pub mod crashes;
 pub mod dispatching;
 pub mod draw;
 pub mod failing_disks;
@@ -37,7 +39,7 @@ use reqwest::{Method, Response};
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use serde_json::Value;
+use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::grants::Grants;
 use toise::accounts::key::{KeyKind, NewKey};
@@ -327,10 +329,46 @@ impl Service {
             .timeout(Duration::from_secs(20))
     }
 
+    /// A request under a key.
+    pub fn keyed(&self, method: Method, path: &str, key: &str) -> reqwest::RequestBuilder {
+        self.ask(method, path).header("x-api-key", key)
+    }
+
+    /// The response to a JSON body under the service's key.
+    pub async fn call(&self, method: Method, path: &str, body: &Value) -> Response {
+        let request = self.keyed(method, path, &self.key).json(body);
+        request.send().await.unwrap()
+    }
+
+    /// The `data` of the successful response to a JSON body under the service's key.
+    pub async fn data(&self, method: Method, path: &str, body: &Value) -> Value {
+        let response = self.call(method, path, body).await;
+        let status = response.status();
+        let mut answer: Value = response.json().await.unwrap();
+        assert!(status.is_success(), "{path} {status} {answer}");
+        answer["data"].take()
+    }
+
+    /// The response to a GET under the service's key.
+    pub async fn get(&self, path: &str) -> Response {
+        let request = self.keyed(Method::GET, path, &self.key);
+        request.send().await.unwrap()
+    }
+
+    /// Ingests adverts under the key of an operator; returns their outcomes.
+    pub async fn ingest(&self, operator: &str, adverts: &[Value]) -> Value {
+        let request = self.keyed(Method::POST, "/v2/protected/admin/adverts", operator);
+        let request = request.json(&json!({ "adverts": adverts }));
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        let mut answer: Value = response.json().await.unwrap();
+        assert_eq!(status, 200, "{answer}");
+        answer["data"].take()
+    }
+
     /// A POST with a JSON text under the service's key.
     pub async fn post(&self, path: &str, body: impl Into<String>) -> Response {
-        self.ask(Method::POST, path)
-            .header("x-api-key", &self.key)
+        self.keyed(Method::POST, path, &self.key)
             .header("content-type", "application/json")
             .body(body.into())
             .send()

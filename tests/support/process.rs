@@ -1,9 +1,11 @@
 //! The executable as users run it.
 
 use std::ffi::OsString;
+use std::fmt::Debug;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -35,6 +37,18 @@ pub fn run(data: &Path, arguments: &[&str]) -> Value {
         errors(&output)
     );
     serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+}
+
+/// Creates a key with some options of `keys create`.
+pub fn new_key(data: &Path, options: &[&str]) -> String {
+    let made = run(data, &[&["keys", "create"], options].concat());
+    made["key"].as_str().unwrap().to_owned()
+}
+
+/// An environment variable, or a default where it is not set.
+pub fn variable<T: FromStr<Err: Debug>>(name: &str, otherwise: T) -> T {
+    let given = std::env::var(name).ok();
+    given.map_or(otherwise, |text| text.parse().unwrap())
 }
 
 /// The standard error output of a command.

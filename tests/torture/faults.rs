@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tempfile::TempDir;
 use toise::listings::search::texts;
 
 use crate::support::draw::Draw;
@@ -76,6 +77,14 @@ impl Faults {
         };
         faults.set(Word::Random, seed as i64);
         Some(faults)
+    }
+
+    /// Compiles the library into a new folder, with the path of a data folder in it.
+    pub fn in_new_folder() -> Option<(TempDir, PathBuf, Self)> {
+        let folder = tempfile::tempdir().unwrap();
+        let outer = folder.path().canonicalize().unwrap();
+        let faults = Self::compile(&outer, 1)?;
+        Some((folder, outer.join("data"), faults))
     }
 
     /// Preloads the library into a process. Faults apply to its files below `folder`.

@@ -42,7 +42,7 @@ use self::tables::Tables;
 use crate::support::alerts::{body, with};
 use crate::support::draw::Draw;
 use crate::support::portal::Portal;
-use crate::support::process::{run, toise};
+use crate::support::process::{run, toise, variable};
 use crate::support::receiver::{Act, Receiver};
 
 /// Seconds of a run, unless `TOISE_TORTURE_SECONDS` overrides it.
@@ -69,15 +69,10 @@ const REPAIRED_WITHIN: Duration = Duration::from_secs(30);
 /// Limit of open files of a server without a fault.
 const DESCRIPTORS: &str = "--nofile=4096:";
 
-fn variable(name: &str, otherwise: u64) -> u64 {
-    let given = std::env::var(name).ok();
-    given.map_or(otherwise, |text| text.parse().unwrap())
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_acknowledged_is_lost_whatever_the_machine_does() {
     let seconds = variable("TOISE_TORTURE_SECONDS", SECONDS);
-    let seed = variable("TOISE_TORTURE_SEED", std::process::id().into());
+    let seed = variable("TOISE_TORTURE_SEED", u64::from(std::process::id()));
     println!("TOISE_TORTURE_SEED={seed} TOISE_TORTURE_SECONDS={seconds}");
     let (mut draw, until) = (
         Draw::new(seed),
