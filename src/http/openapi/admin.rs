@@ -176,7 +176,7 @@ pub fn audit_parameters() -> Vec<Value> {
 
 fn type_usage() -> Value {
     record(json!({
-        "type": {"type": "string", "enum": Consumption::NAMES,
+        "type": {"type": "string", "enum": Consumption::NAMES.to_vec(),
             "description": "Type of consumption"},
         "credits": count("Credits charged"),
         "calls": count("Number of calls, including free ones"),

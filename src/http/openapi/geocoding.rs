@@ -253,7 +253,7 @@ pub(super) fn understood(about: &str) -> Value {
                 "description": "Probability that this is the intended address"},
             "confidence": {"type": TEXT, "enum": ["HIGH", "MEDIUM"], "description": "How far the result can be \
                 trusted"},
-            "precision": {"type": TEXT, "enum": Precision::NAMES,
+            "precision": {"type": TEXT, "enum": Precision::ALL.map(Precision::name),
                 "description": "A house number, a street or place, or only the town"},
         },
     })
