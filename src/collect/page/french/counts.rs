@@ -5,7 +5,7 @@ use super::tokens::Token;
 /// Maximum number of rooms in a dwelling.
 const ROOMS_MAX: u32 = 60;
 /// Maximum number of storeys in a building.
-const STOREYS_MAX: u32 = 60;
+pub(super) const STOREYS_MAX: u32 = 60;
 /// Accepted years of construction.
 const YEARS: std::ops::RangeInclusive<u32> = 1_200..=2_100;
 /// Maximum number of tokens between a label and its value.
@@ -27,7 +27,9 @@ const ORDINALS: [(&str, u32); 11] = [
     ("neuvieme", 9),
     ("dixieme", 10),
 ];
-const ORDINAL_ENDINGS: [&str; 9] = ["e", "eme", "er", "ere", "nd", "nde", "ieme", "me", "E"];
+/// Endings of ordinal numbers in digits.
+pub(super) const ORDINAL_ENDINGS: [&str; 9] =
+    ["e", "eme", "er", "ere", "nd", "nde", "ieme", "me", "E"];
 
 pub(super) fn is_any(token: Option<&Token>, words: &[&str]) -> bool {
     token.is_some_and(|token| words.iter().any(|word| token.is(word)))
