@@ -82,6 +82,8 @@ pub(super) enum RowFinding {
         value: Value,
         left_out: Vec<Value>,
     },
+    /// A template without the column that must be filled.
+    Incomplete { column: String },
     /// A value that the field does not accept, and its column.
     Unfit { column: String, value: Value },
 }
@@ -320,8 +322,8 @@ impl RowRule {
                 longitude,
             } => self.position(row, [longitude, latitude], empty),
             RowSource::Template(parts) => match filled(parts, row, empty) {
-                None => RowFinding::Nothing,
-                Some(text) => match self.value.read_text(&text) {
+                Err(column) => RowFinding::Incomplete { column },
+                Ok(text) => match self.value.read_text(&text) {
                     Some(value) => RowFinding::Value(value),
                     None => RowFinding::Unfit {
                         column: "template".into(),
@@ -443,9 +445,13 @@ fn parts(template: &str) -> Result<Vec<TemplatePart>, String> {
     Ok(parts)
 }
 
-/// Returns the text of a template; `None` if one of its columns is empty that may not be. Blanks around optional
+/// Returns the text of a template, or the name of the first empty column that may not be empty. Blanks around optional
 /// columns are not doubled.
-fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -> Option<String> {
+fn filled<'r>(
+    parts: &'r [TemplatePart],
+    row: &NamedRow<'r>,
+    empty: &[String],
+) -> Result<String, String> {
     let cell = |path: &'r RowPath| {
         let (_, value) = row.find(path).into_iter().next()?;
         match value.as_ref() {
@@ -461,10 +467,10 @@ fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -
         match part {
             TemplatePart::Text(part) => text.push_str(part),
             TemplatePart::Digest => {
-                let row = serde_json::to_vec(row.row()).ok()?;
+                let row = serde_json::to_vec(row.row()).unwrap_or_default();
                 text.push_str(&blake3::hash(&row).to_hex()[..DIGEST_DIGITS]);
             }
-            TemplatePart::Column(path) => text.push_str(&cell(path)?),
+            TemplatePart::Column(path) => text.push_str(&cell(path).ok_or(&path.name)?),
             TemplatePart::Optional(path) => {
                 has_optional = true;
                 text.push_str(&cell(path).unwrap_or_default());
@@ -474,7 +480,7 @@ fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -
     if has_optional {
         text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     }
-    Some(text)
+    Ok(text)
 }
 
 /// Returns a postal or INSEE code with its leading zero restored, if a value has only the other four digits, as

@@ -348,6 +348,22 @@ fn every_shipped_mapping_is_in_the_executable_and_reads_its_shape() {
 }
 
 #[test]
+fn a_url_without_one_of_its_columns_says_which() {
+    let data = tempfile::tempdir().unwrap();
+    let mappings = Mappings::load(data.path()).unwrap();
+    let row = json!({"identifiant_agence": "", "reference": "A2", "type_annonce": "Vente"});
+    let mapping = mappings.get("poliris").unwrap();
+    let fault = mapping.convert(row, &Portals::default()).unwrap_err();
+    let start = "url: needs a value in column identifiant_agence; ";
+    assert!(fault.to_string().starts_with(start), "{fault}");
+    // A value from another rule is enough.
+    let mapping = Mapping::parse("essai.toml", MAPPING).unwrap();
+    let mapping = mapping.with_constants([("url", "https://portail.example/1")]);
+    let read = read_with(&mapping.unwrap(), json!({"genre": "flat"}));
+    assert_eq!(read.left_out, []);
+}
+
+#[test]
 fn a_postal_code_that_lost_its_zero_gets_it_back_with_a_warning() {
     let mapping = r#"
 [[field]]

@@ -347,6 +347,10 @@ impl ValueRule {
         let is_found = match (&self.pattern, value) {
             (Some(pattern), Value::String(text)) => pattern.is_match(text),
             (Some(pattern), Value::Number(number)) => pattern.is_match(&number.to_string()),
+            (Some(pattern), Value::Array(items)) => {
+                let mut texts = items.iter().filter_map(Value::as_str);
+                texts.any(|text| pattern.is_match(text))
+            }
             _ => true,
         };
         let asks = self.reading == ValueFormat::Words
