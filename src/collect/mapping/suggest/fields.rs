@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::row::Row;
-use super::draft::{Draft, PART_OF_NAME};
+use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
 use toise_contract::columns::{IDENTIFIER, folded};
+use toise_contract::listings::advert_field::AdvertField;
 use toise_input::number::{self, LoneSeparator};
 
 /// The field of a price or rent.
@@ -52,6 +53,51 @@ const PLAIN: [(&str, Option<&str>); 33] = [
     ("medias.images", None),
     ("seller.name", None),
 ];
+/// Fields of scores, with the fields of their classes.
+const SCORES: [(&str, &str); 2] = [
+    (
+        "habitation.climate.epcEnergyScore",
+        "habitation.climate.epcEnergy",
+    ),
+    (
+        "habitation.climate.epcClimateScore",
+        "habitation.climate.epcClimate",
+    ),
+];
+/// Words, folded, in names of columns with another value than that of the home today: `surface_sejour`, `loyer_estime`.
+const OTHER_VALUES: [&str; 29] = [
+    "estime",
+    "estimee",
+    "estimation",
+    "moyen",
+    "moyenne",
+    "mediane",
+    "ancien",
+    "ancienne",
+    "initial",
+    "initiale",
+    "old",
+    "previous",
+    "average",
+    "mean",
+    "min",
+    "max",
+    "sejour",
+    "salon",
+    "cuisine",
+    "annexe",
+    "annexes",
+    "charges",
+    "honoraires",
+    "evolution",
+    "date",
+    "total",
+    "totale",
+    "immeuble",
+    "batiment",
+];
+/// Minimum share of its values that a column must read whose name is known only in part.
+const WHOLE_MIN: f64 = 0.99;
 /// Words for classes that the `words` conversion does not know.
 const CLASSES: &str = "map = { \"Propriété\" = \"CLASS_HOUSE\", \"Chalet\" = \"CLASS_HOUSE\", \"Ferme\" = \"CLASS_HOUSE\", \
 \"Moulin\" = \"CLASS_HOUSE\", \"Demeure\" = \"CLASS_HOUSE\", \"Hôtel particulier\" = \"CLASS_HOUSE\", \"Programme\" = \
@@ -142,6 +188,11 @@ impl Sampled<'_> {
         let draft =
             |column: &ColumnProfile, worth: f64| self.of_column(field, reading, column, worth);
         let known = self.of(field).into_iter().map(|column| draft(column, 1.0));
+        // A column that is named after a class may hold the score.
+        let scores = SCORES.iter().filter(|(score, _)| *score == field);
+        let scores = scores.flat_map(|(_, class)| self.of(class));
+        let scores = scores.map(|column| draft(column, 1.0));
+        let known = known.chain(scores.filter(Draft::is_sure));
         let mut known: Vec<Draft> = known.collect();
         // Among equally sure columns, the best-ranked name is used.
         known.sort_by_key(|draft| Reverse(draft.is_sure()));
@@ -157,7 +208,16 @@ impl Sampled<'_> {
                 }
             };
             let drafts = columns.map(|column| draft(column, worth(column)));
-            drafts.max_by(|one, other| one.confidence.total_cmp(&other.confidence))
+            let mut drafts: Vec<Draft> = drafts.filter(|draft| draft.read > 0).collect();
+            if let [only] = drafts.as_mut_slice()
+                && only.read as f64 >= WHOLE_MIN * only.filled as f64
+                && only.columns.iter().all(|name| tells_only(name, field))
+            {
+                only.confidence = only.confidence.max(CONFIDENCE_MIN);
+            }
+            drafts
+                .into_iter()
+                .max_by(|one, other| one.confidence.total_cmp(&other.confidence))
         };
         let found = known.into_iter().next().or_else(by_part);
         found.filter(|draft| draft.read > 0)
@@ -416,6 +476,21 @@ fn has_part(column: &str, field: &str) -> bool {
     words.filter(|word| word.chars().count() > 2).any(|word| {
         toise_contract::columns::advert_meaning(word).is_some_and(|meaning| meaning.field == field)
     })
+}
+
+/// Returns whether the name of a column, of which a part names the field, says nothing else, and the field does not take
+/// any text: then the values show that the column is meant.
+fn tells_only(column: &str, field: &str) -> bool {
+    let takes_any = AdvertField::parse(field).is_ok_and(|field| field.fits(&json!("-")));
+    let mut words = column
+        .split(|sign: char| !sign.is_alphanumeric())
+        .map(folded);
+    !takes_any
+        && words.all(|word| {
+            let meaning = toise_contract::columns::advert_meaning(&word);
+            meaning.is_none_or(|meaning| meaning.field == field)
+                && !OTHER_VALUES.contains(&word.as_str())
+        })
 }
 
 /// Returns the decimal sign of amounts whose thousands are grouped with a point or a comma; `None` if they use neither

@@ -213,6 +213,49 @@ fn a_file_of_prices_and_rents_without_offers_is_not_taken_for_one_of_sales() {
 }
 
 #[test]
+fn a_name_known_in_part_is_used_if_it_reads_everything_and_says_nothing_else() {
+    let file = file(
+        "agence",
+        &[
+            "Réf;type_de_bien;prix_du_bien;surface_utile;surface_balcon;nb_pieces;nb_chambre;DPE;GES;dpe_letter;cp",
+            "A1;Appartement;170 000;23;4;2;1;231;12;D;83000",
+            "A2;Maison;320 000;95;12;5;3;95;30;B;83000",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let advert = &adverts(&file, &suggestion)[1];
+    let text = &suggestion.text;
+    assert_eq!(advert["currentPrice"]["value"], 320_000.0, "{text}");
+    let home = &advert["habitation"];
+    assert_eq!(home["bedroomCount"], 3.0, "{text}");
+    assert_eq!(
+        home["climate"],
+        json!({"epcEnergy": "ENERGY_CLASSIFICATION_B", "epcEnergyScore": 95.0, "epcClimateScore": 30.0}),
+        "{text}"
+    );
+    assert_eq!(home.get("surface"), None, "one of two: {text}");
+    let only = self::file(
+        "agence",
+        &[
+            "Réf;type;prix;surface_utile;surface_balcon;cp",
+            "A1;Appartement;170 000;23;;83000",
+            "A2;Maison;320 000;95;;83000",
+        ],
+    );
+    let read = adverts(&only, &only.suggest().unwrap());
+    assert_eq!(read[1]["habitation"]["surface"]["total"], 95.0);
+    let other = self::file(
+        "agence",
+        &[
+            "Réf;type;prix;surface_balcon;cp",
+            "A1;Maison;170 000;23;83000",
+        ],
+    );
+    let read = adverts(&other, &other.suggest().unwrap());
+    assert_eq!(read[0].get("habitation"), None, "{read:?}");
+}
+
+#[test]
 fn an_address_is_one_page_whatever_its_column_is_called_and_not_a_list_of_pictures() {
     let file = file(
         "chateaux",
