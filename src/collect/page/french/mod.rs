@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::findings::{FieldOrigin, PRICE, PageFindings};
 use counts::{ORDINAL_ENDINGS, STOREYS_MAX, is_any};
 use money::{Amount, PaymentPeriod};
+use toise_input::words::AssetClass;
 use tokens::{Token, tokens};
 
 /// Amount from which a price cannot be a monthly rent, EUR.
@@ -273,6 +274,14 @@ pub fn floor(text: &str) -> Option<f64> {
             _ => None,
         }
     })
+}
+
+/// Returns the storey in a text that names only one and no class but a flat. The text about a house names the storeys of
+/// its rooms.
+pub fn only_floor(text: &str) -> Option<u32> {
+    let tokens = tokens(text);
+    let is_flat = kinds::class(&tokens).is_none_or(|class| class == AssetClass::Flat.name());
+    counts::only_floor(&tokens).filter(|_| is_flat)
 }
 
 /// Returns the first single letter from `A` to `G` in a text, in either case: `D`, `Classe D`, `D (214)`.
