@@ -106,10 +106,27 @@ enum Condition {
     Filled(Vec<RowPath>),
     /// An earlier rule gave a field of the advert this value: `offer.type=OFFER_RENT`.
     Given(AdvertField, Value),
+    /// An earlier rule gave a field a number from the first to the second: `currentPrice.value>=20000`.
+    Within(AdvertField, f64, f64),
 }
 
 impl Condition {
     fn new(written: &OneOrMany) -> Result<Self, String> {
+        if let OneOrMany::One(text) = written
+            && let Some((field, bound)) = text.split_once('=')
+            && let Some(name) = field.trim().strip_suffix(['<', '>'])
+            && let Ok(number) = AdvertField::parse(name.trim())
+        {
+            let bound: f64 = bound
+                .trim()
+                .parse()
+                .map_err(|_| format!("{bound:?} must be a number"))?;
+            return Ok(if field.ends_with('<') {
+                Self::Within(number, f64::NEG_INFINITY, bound)
+            } else {
+                Self::Within(number, bound, f64::INFINITY)
+            });
+        }
         if let OneOrMany::One(text) = written
             && let Some((field, value)) = text.split_once('=')
             && let Ok(field) = AdvertField::parse(field.trim())
@@ -126,12 +143,18 @@ impl Condition {
     fn holds<'r>(&'r self, row: &NamedRow<'r>, advert: &Value, empty: &[String]) -> bool {
         match self {
             Self::Filled(paths) => is_any_filled(paths, row, empty),
-            Self::Given(field, value) => {
-                let mut steps = field.name.split('.');
-                steps.try_fold(advert, |inner, step| inner.get(step)) == Some(value)
-            }
+            Self::Given(field, value) => given(field, advert) == Some(value),
+            Self::Within(field, least, most) => given(field, advert)
+                .and_then(Value::as_f64)
+                .is_some_and(|number| (*least..=*most).contains(&number)),
         }
     }
+}
+
+/// Returns the value that an earlier rule gave a field.
+fn given<'a>(field: &AdvertField, advert: &'a Value) -> Option<&'a Value> {
+    let mut steps = field.name.split('.');
+    steps.try_fold(advert, |inner, step| inner.get(step))
 }
 
 /// Returns whether one of the columns has a value other than 0 in a row.

@@ -608,6 +608,39 @@ when = "offer.type=OFFER_RENT"
 }
 
 #[test]
+fn a_condition_may_bound_a_number() {
+    let text = r#"
+[[field]]
+path = "url"
+from = "url"
+[[field]]
+path = "currentPrice.value"
+from = "prix"
+[[field]]
+path = "offer.type"
+value = "OFFER_RENT"
+when = "currentPrice.value<=8000"
+[[field]]
+path = "offer.type"
+value = "OFFER_BUY"
+when = "currentPrice.value >= 20000"
+"#;
+    let mapping = Mapping::parse("when.toml", text).unwrap();
+    let offer = |price: &str| {
+        let row = json!({"url": "https://p.example/1", "prix": price});
+        read_with(&mapping, row).advert["offer"]["type"].clone()
+    };
+    assert_eq!(offer("850"), "OFFER_RENT");
+    assert_eq!(offer("8000"), "OFFER_RENT");
+    assert_eq!(offer("20 000 €"), "OFFER_BUY");
+    assert_eq!(offer("12000"), Value::Null);
+    assert_eq!(offer(""), Value::Null);
+    let error = Mapping::parse("when.toml", &text.replace("8000", "dear"));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("when: \"dear\" must be a number"), "{error}");
+}
+
+#[test]
 fn a_rent_is_a_price_for_a_mapping_that_knows_no_rents() {
     let mapping = Mapping::of_columns([("url", "url"), ("currentPrice.value", "prix")]).unwrap();
     let found = read_with(
