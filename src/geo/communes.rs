@@ -188,10 +188,10 @@ pub fn find_by_postal_code_and_likeness(postal_code: &str, name: &str) -> Option
 fn without_article(folded: &str) -> &str {
     ARTICLES.iter().fold(folded, |name, article| {
         let before = name
-            .strip_prefix(article)
+            .strip_prefix(*article)
             .filter(|rest| rest.starts_with(' '));
         let after = name
-            .strip_suffix(article)
+            .strip_suffix(*article)
             .filter(|rest| rest.ends_with(' '));
         before.or(after).unwrap_or(name).trim()
     })
