@@ -216,11 +216,14 @@ fn commune_of(location: &AdLocation, position: Option<Position>) -> Option<&'sta
     match (&location.postal_code, &location.city) {
         (Some(postal_code), Some(city)) => {
             let postal_code = postal_code.as_str();
-            communes::find_by_postal_code_and_name(postal_code, city).or_else(|| {
+            let of_department = || {
                 let department =
                     department.or_else(|| departments::for_postal_code(postal_code))?;
                 communes::named(city, department)
-            })
+            };
+            communes::find_by_postal_code_and_name(postal_code, city)
+                .or_else(of_department)
+                .or_else(|| communes::find_by_postal_code_and_likeness(postal_code, city))
         }
         (Some(postal_code), None) => {
             // It is unknown which of several communes is meant.

@@ -324,6 +324,15 @@ impl Mapping {
             }
             match rule.find(&row, &advert, &self.empty) {
                 RowFinding::Nothing => {}
+                // Without its URL, the row gives no advert.
+                RowFinding::Incomplete { column } if field.name == URL => {
+                    let reason = format!(
+                        "needs a value in column {column}; if it has none, write that part into the template of a copy of \
+                         the mapping"
+                    );
+                    unfit.push((&field.name, LeftOut::new(URL, reason, &json!(""))));
+                }
+                RowFinding::Incomplete { .. } => {}
                 RowFinding::Value(value) => {
                     field.put(&mut advert, value);
                     given.push(&field.name);

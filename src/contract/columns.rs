@@ -51,14 +51,16 @@ pub const LONGITUDE: &str = "location.locationCoordinate.location[0]";
 const MEANINGS: &[(&str, &str)] = &[
     ("url", "url lien link href url_annonce lien_annonce annonce_url property_url listing_url ad_url source_url detail_url page_url permalink urls"),
     ("title", "titre title titre_annonce titre_complet intitule libelle headline subject name property_name"),
-    ("description", "description texte descriptif description_annonce description_complete text body desc"),
+    ("description", "description texte descriptif description_annonce description_complete text body desc \
+        texte_annonce text_annonce texte_de_l_annonce"),
     ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement estate_type real_estate_type housing_type categorie_bien categorie category type"),
     ("offer.type", "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
         type_annonce listing_type type_vente type_operation operation nature_transaction nature_offre nature_mutation \
         nature vente_location"),
     (PRICE, "prix price prix_eur price_eur prix_euros prix_vente prix_de_vente asking_price sale_price list_price \
         prix_fai prix_hai prix_frais_inclus prix_honoraires_inclus prix_frais_agence_inclus prix_total prix_affiche \
-        prix_ttc montant valeur_fonciere price_value price_amount current_price prix_net_vendeur"),
+        prix_ttc montant valeur_fonciere price_value price_amount current_price prix_net_vendeur prix_du_bien prix_bien \
+        prix_annonce"),
     (RENT, "loyer rent loyer_mensuel monthly_rent rent_per_month loyer_cc loyer_charges_comprises loyer_mensuel_cc \
         loyer_ttc loyer_total loyer_eur rent_eur loyer_euros loyer_mensuel_eur prix_loyer montant_loyer montant_du_loyer \
         loyer_affiche loyer_hc loyer_hors_charges loyer_mensuel_hc rent_price rent_amount rental_price"),
@@ -72,7 +74,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("habitation.roomCount", "nb_pieces pieces nombre_pieces nombre_de_pieces nombre_pieces_principales nbr_pieces \
         nbre_pieces nb_piece piece nb_rooms rooms room_count number_of_rooms total_rooms rooms_quantity rooms_count piec \
         nombre_piece nombre_de_pieces_principales nb_pieces_principales pieces_principales"),
-    ("habitation.bedroomCount", "nb_chambres chambres nombre_chambres nombre_de_chambres nbr_chambres nbre_chambres nb_bedrooms \
+    ("habitation.bedroomCount", "nb_chambres chambres nombre_chambres nombre_de_chambres nbr_chambres nbre_chambres nb_chambre nombre_chambre nb_bedrooms \
         bedrooms bedroom bedroom_count number_of_bedrooms bedrooms_quantity bedrooms_count"),
     ("habitation.bathroomCount", "nb_salles_de_bain salles_de_bain salles_de_bains nb_sdb nbr_sdb sdb nb_bathrooms bathrooms bathroom bathroom_count \
         number_of_bathrooms nombre_de_salles_de_bain baths bath"),
@@ -82,9 +84,10 @@ const MEANINGS: &[(&str, &str)] = &[
         number_of_floors floor_building building_floors floors"),
     ("habitation.propertyCondition.constructionYear", "annee_construction annee_de_construction building_year construction_year year_built build_year"),
     ("habitation.climate.epcEnergy", "dpe classe_energie classe_dpe dpe_classe lettre_dpe etiquette_dpe epc epc_energy energy_class \
-        energy_rate energy_rating energy_label classe_energetique"),
+        energy_rate energy_rating energy_label classe_energetique cat_energie categorie_energie dpe_classe_active dpe_letter \
+        dpe_lettre"),
     ("habitation.climate.epcClimate", "ges classe_ges ges_classe lettre_ges etiquette_ges gaz_effet_serre epc_climate climate_class \
-        greenhouse_rate ghg_class ghg ges_lit"),
+        greenhouse_rate ghg_class ghg ges_lit ges_classe_active ges_letter ges_lettre"),
     ("habitation.climate.epcEnergyScore", "consommation_energie dpe_valeur valeur_dpe energy_value energy_consumption epc_energy_score"),
     ("habitation.climate.epcClimateScore", "emission_ges ges_valeur valeur_ges ghg_value ghg_emission epc_climate_score"),
     ("habitation.characteristics.hasLift", "ascenseur elevator lift has_lift has_elevator"),
@@ -121,10 +124,12 @@ const MEANINGS: &[(&str, &str)] = &[
     (LONGITUDE, "longitude lng lon long geo_lng geo_lon gps_lng longitude_wgs84"),
     ("medias.images", "images photos pictures image_urls images_urls photo_urls photos_urls urls_images urls_photos img_urls image_list \
         liste_images liste_photos image photo picture image_url photo_url picture_url"),
-    ("seller.name", "agence agency nom_agence agency_name annonceur advertiser vendeur seller_name owner_company"),
+    ("seller.name", "agence agency nom_agence agency_name annonceur advertiser vendeur seller_name owner_company \
+        agent_name nom_agent conseiller_nom_complet nom_conseiller"),
     ("reference", "reference ref ref_annonce reference_annonce annonce_reference"),
     (IDENTIFIER, "id id_annonce annonce_id ad_id list_id listing_id identifiant identifier pid uuid"),
-    ("firstSeenAt", "date_publication date_annonce publication_date first_publication_date published_at date_parution first_seen_at"),
+    ("firstSeenAt", "date_publication date_annonce publication_date first_publication_date published_at date_parution \
+        first_seen_at date_pub"),
     ("lastSeenAt", "date_scrape date_scraped date_scraping date_crawl date_extraction scraped_at scrape_date scraping_date crawl_date \
         collected_at extraction_date last_seen_at insert_time"),
 ];
@@ -396,6 +401,17 @@ mod tests {
             ("mètre_carré", "habitation.surface.total"),
             ("Energy_Class", "habitation.climate.epcEnergy"),
             ("piec.", "habitation.roomCount"),
+            ("prix_du_bien", PRICE),
+            ("prix_annonce", PRICE),
+            ("text_annonce", "description"),
+            ("date_pub", "firstSeenAt"),
+            ("nb_chambre", "habitation.bedroomCount"),
+            ("Cat_energie", "habitation.climate.epcEnergy"),
+            ("dpe_classe_active", "habitation.climate.epcEnergy"),
+            ("ges_classe_active", "habitation.climate.epcClimate"),
+            ("dpe_letter", "habitation.climate.epcEnergy"),
+            ("conseiller_nom_complet", "seller.name"),
+            ("agent_name", "seller.name"),
         ] {
             let found = meaning(name).map(|meaning| meaning.field);
             assert_eq!(found, Some(field), "{name}");

@@ -19,6 +19,12 @@ pub const NEAR_M: f64 = 30_000.0;
 /// Previous and current code of communes that changed their code without a merger: Saint-Barthélemy and Saint-Martin,
 /// which left Guadeloupe. Property registers use either code.
 const RECODED: [(&str, &str); 2] = [("97123", "97701"), ("97127", "97801")];
+/// Articles that people leave out of the name of a town.
+const ARTICLES: [&str; 4] = ["le", "la", "les", "l"];
+/// Minimum letters of a part of a name that stands for the whole.
+const PART_LETTERS_MIN: usize = 4;
+/// Letters of a name for each of its letters that may be wrong.
+const LETTERS_PER_EDIT: usize = 5;
 /// Metres of one degree of latitude.
 const DEGREE_M: f64 = 111_195.0;
 
@@ -143,17 +149,51 @@ pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'s
     let found = only_of_name(city_of(&name), |place| {
         place.postal_codes.contains(&postal_code)
     });
-    // Also tries previous names, such as Herblay, which became Herblay-sur-Seine in 2018.
-    found.or_else(|| {
-        let is_longer = |place: &&Place| {
-            let longer = fold(place.name);
-            longer
-                .strip_prefix(&name)
-                .is_some_and(|rest| rest.starts_with(' '))
-        };
-        let mut longer = find_by_postal_code(postal_code).filter(is_longer);
-        let first = longer.next().filter(|_| !name.is_empty())?;
-        longer.next().is_none().then_some(first)
+    // Also tries names without their article, and previous names, such as Herblay, which became Herblay-sur-Seine in 2018.
+    let bare = without_article(&name);
+    let only = |is: &dyn Fn(&str) -> bool| {
+        let is_meant = |place: &&Place| is(without_article(&fold(place.name)));
+        let mut meant = find_by_postal_code(postal_code).filter(is_meant);
+        let first = meant.next().filter(|_| !bare.is_empty())?;
+        meant.next().is_none().then_some(first)
+    };
+    let begins = |longer: &str| {
+        let rest = longer.strip_prefix(bare);
+        rest.is_some_and(|rest| rest.starts_with(' '))
+    };
+    found
+        .or_else(|| only(&|other| other == bare))
+        .or_else(|| only(&begins))
+}
+
+/// Returns the only commune of a postal code, for a name that no commune has: a part of its name, or its name with a wrong
+/// letter, such as `Anthony` for Antony.
+pub fn find_by_postal_code_and_likeness(postal_code: &str, name: &str) -> Option<&'static Place> {
+    let mut found = find_by_postal_code(postal_code);
+    let only = found.next().filter(|_| found.next().is_none())?;
+    let (name, official) = (fold(name), fold(only.name));
+    let (name, official) = (without_article(&name), without_article(&official));
+    let is_commune =
+        |name: &str| index().today(name).next().is_some() || index().former(name).next().is_some();
+    let mut with_article = ARTICLES.iter().map(|article| format!("{article} {name}"));
+    let has_other = is_commune(name) || with_article.any(|name| is_commune(&name));
+    let is_part =
+        name.len() >= PART_LETTERS_MIN && format!(" {official} ").contains(&format!(" {name} "));
+    let edits_max = name.len().max(official.len()) / LETTERS_PER_EDIT;
+    let is_like = is_part || strsim::osa_distance(name, official) <= edits_max;
+    (is_like && !has_other && !name.is_empty()).then_some(only)
+}
+
+/// Removes the article from a folded name: `le havre`, `havre le`.
+fn without_article(folded: &str) -> &str {
+    ARTICLES.iter().fold(folded, |name, article| {
+        let before = name
+            .strip_prefix(*article)
+            .filter(|rest| rest.starts_with(' '));
+        let after = name
+            .strip_suffix(*article)
+            .filter(|rest| rest.ends_with(' '));
+        before.or(after).unwrap_or(name).trim()
     })
 }
 
@@ -219,6 +259,36 @@ mod tests {
             Some("95306")
         );
         assert_eq!(code(find_by_postal_code_and_name("95220", "Her")), None);
+    }
+
+    #[test]
+    fn a_name_is_found_without_its_article() {
+        for (postal_code, name, expected) in [
+            ("33110", "Bouscat", "33069"),
+            ("33110", "LE BOUSCAT", "33069"),
+            ("76620", "Havre", "76351"),
+            ("76620", "Havre (Le)", "76351"),
+            ("34280", "Grande-Motte", "34344"),
+            ("33260", "La Teste", "33529"),
+            ("33260", "Teste-de-Buch", "33529"),
+            ("76140", "Petit-Quevilly", "76498"),
+        ] {
+            let found = find_by_postal_code_and_name(postal_code, name);
+            assert_eq!(code(found), Some(expected), "{name}");
+        }
+        for name in ["Le", "", "Lyon"] {
+            assert_eq!(code(find_by_postal_code_and_name("33110", name)), None);
+        }
+    }
+
+    #[test]
+    fn a_name_with_a_wrong_letter_is_found_by_a_code_of_one_commune() {
+        let found = |code: &str, name: &str| find_by_postal_code_and_likeness(code, name);
+        assert_eq!(code(found("92160", "Anthony")), Some("92002"));
+        assert_eq!(code(found("34280", "Motte")), None, "a commune elsewhere");
+        for name in ["Massy", "Nullepart", "Le", "", "Antonin"] {
+            assert_eq!(code(found("92160", name)), None, "{name}");
+        }
     }
 
     #[test]

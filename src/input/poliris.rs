@@ -24,7 +24,7 @@ const CELLS_MAX: usize = 400;
 const ADVERT_BYTES_MAX: usize = 1 << 20;
 
 /// Rank of a cell, from 1, and the name of its column.
-const COLUMNS: [(usize, &str); 62] = [
+const COLUMNS: [(usize, &str); 91] = [
     (1, "identifiant_agence"),
     (2, "reference"),
     (3, "type_annonce"),
@@ -66,12 +66,31 @@ const COLUMNS: [(usize, &str); 62] = [
     (68, "cheminee"),
     (83, "mandat_exclusif"),
     (85, "photo_1"),
+    (86, "photo_2"),
+    (87, "photo_3"),
+    (88, "photo_4"),
+    (89, "photo_5"),
+    (90, "photo_6"),
+    (91, "photo_7"),
+    (92, "photo_8"),
+    (93, "photo_9"),
     (104, "url_visite_virtuelle"),
     (106, "contact"),
     (108, "code_postal_reel"),
     (109, "ville_reelle"),
     (112, "numero_mandat"),
     (161, "depot_de_garantie"),
+    (164, "photo_10"),
+    (165, "photo_11"),
+    (166, "photo_12"),
+    (167, "photo_13"),
+    (168, "photo_14"),
+    (169, "photo_15"),
+    (170, "photo_16"),
+    (171, "photo_17"),
+    (172, "photo_18"),
+    (173, "photo_19"),
+    (174, "photo_20"),
     (175, "identifiant_technique"),
     (176, "consommation_energie"),
     (177, "classe_energie"),
@@ -83,6 +102,16 @@ const COLUMNS: [(usize, &str); 62] = [
     (258, "en_copropriete"),
     (259, "nombre_lots"),
     (260, "charges_annuelles"),
+    (264, "photo_21"),
+    (265, "photo_22"),
+    (266, "photo_23"),
+    (267, "photo_24"),
+    (268, "photo_25"),
+    (269, "photo_26"),
+    (270, "photo_27"),
+    (271, "photo_28"),
+    (272, "photo_29"),
+    (273, "photo_30"),
     (298, "latitude"),
     (299, "longitude"),
     (303, "prix_hors_honoraires"),
@@ -376,6 +405,7 @@ mod tests {
                 (2, "VE950"),
                 (11, "250000"),
                 (21, "Vue mer,<BR>'calme'"),
+                (264, "https://photos.example/21.jpg"),
                 (299, "5.93"),
                 (328, "2021"),
             ],
@@ -397,6 +427,7 @@ mod tests {
         assert_eq!(cell(0, "prix"), "250000");
         assert_eq!(cell(0, "descriptif"), "Vue mer,\n'calme'");
         assert_eq!(cell(0, "longitude"), "5.93");
+        assert_eq!(cell(0, "photo_21"), "https://photos.example/21.jpg");
         assert_eq!(
             (cell(1, "reference"), cell(1, "descriptif")),
             ("VE951".into(), "Rez de\njardin".into())

@@ -161,6 +161,27 @@ fn an_unknown_commune_gives_a_warning_and_its_department() {
 }
 
 #[test]
+fn a_town_without_its_article_or_with_a_wrong_letter_is_known_by_its_postal_code() {
+    for (postal_code, city, insee_code) in [
+        ("33110", "Bouscat", "33069"),
+        ("76620", "Havre", "76351"),
+        ("92160", "Anthony", "92002"),
+    ] {
+        let place = json!({"location": {"postalCode": postal_code, "city": city}});
+        let (advert, completed) = completed(place);
+        assert_eq!(advert["location"]["inseeCode"], insee_code, "{city}");
+        assert!(completed.warnings.is_empty(), "{city}");
+    }
+    let elsewhere = json!({"location": {"postalCode": "92160", "city": "Massy"}});
+    let (advert, completed) = completed(elsewhere);
+    assert!(advert["location"].get("inseeCode").is_none());
+    assert_eq!(
+        completed.warnings,
+        ["location: unknown commune (92160 Massy)"]
+    );
+}
+
+#[test]
 fn contours_give_the_iris_and_commune_of_a_position() {
     let contours = json!({"type": "FeatureCollection", "features": [{
         "type": "Feature", "properties": {"code_iris": "751135125", "typ_iris": "H"},

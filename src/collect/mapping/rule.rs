@@ -82,6 +82,8 @@ pub(super) enum RowFinding {
         value: Value,
         left_out: Vec<Value>,
     },
+    /// A template without the column that must be filled.
+    Incomplete { column: String },
     /// A value that the field does not accept, and its column.
     Unfit { column: String, value: Value },
 }
@@ -104,10 +106,27 @@ enum Condition {
     Filled(Vec<RowPath>),
     /// An earlier rule gave a field of the advert this value: `offer.type=OFFER_RENT`.
     Given(AdvertField, Value),
+    /// An earlier rule gave a field a number from the first to the second: `currentPrice.value>=20000`.
+    Within(AdvertField, f64, f64),
 }
 
 impl Condition {
     fn new(written: &OneOrMany) -> Result<Self, String> {
+        if let OneOrMany::One(text) = written
+            && let Some((field, bound)) = text.split_once('=')
+            && let Some(name) = field.trim().strip_suffix(['<', '>'])
+            && let Ok(number) = AdvertField::parse(name.trim())
+        {
+            let bound: f64 = bound
+                .trim()
+                .parse()
+                .map_err(|_| format!("{bound:?} must be a number"))?;
+            return Ok(if field.ends_with('<') {
+                Self::Within(number, f64::NEG_INFINITY, bound)
+            } else {
+                Self::Within(number, bound, f64::INFINITY)
+            });
+        }
         if let OneOrMany::One(text) = written
             && let Some((field, value)) = text.split_once('=')
             && let Ok(field) = AdvertField::parse(field.trim())
@@ -124,12 +143,18 @@ impl Condition {
     fn holds<'r>(&'r self, row: &NamedRow<'r>, advert: &Value, empty: &[String]) -> bool {
         match self {
             Self::Filled(paths) => is_any_filled(paths, row, empty),
-            Self::Given(field, value) => {
-                let mut steps = field.name.split('.');
-                steps.try_fold(advert, |inner, step| inner.get(step)) == Some(value)
-            }
+            Self::Given(field, value) => given(field, advert) == Some(value),
+            Self::Within(field, least, most) => given(field, advert)
+                .and_then(Value::as_f64)
+                .is_some_and(|number| (*least..=*most).contains(&number)),
         }
     }
+}
+
+/// Returns the value that an earlier rule gave a field.
+fn given<'a>(field: &AdvertField, advert: &'a Value) -> Option<&'a Value> {
+    let mut steps = field.name.split('.');
+    steps.try_fold(advert, |inner, step| inner.get(step))
 }
 
 /// Returns whether one of the columns has a value other than 0 in a row.
@@ -320,8 +345,8 @@ impl RowRule {
                 longitude,
             } => self.position(row, [longitude, latitude], empty),
             RowSource::Template(parts) => match filled(parts, row, empty) {
-                None => RowFinding::Nothing,
-                Some(text) => match self.value.read_text(&text) {
+                Err(column) => RowFinding::Incomplete { column },
+                Ok(text) => match self.value.read_text(&text) {
                     Some(value) => RowFinding::Value(value),
                     None => RowFinding::Unfit {
                         column: "template".into(),
@@ -443,9 +468,13 @@ fn parts(template: &str) -> Result<Vec<TemplatePart>, String> {
     Ok(parts)
 }
 
-/// Returns the text of a template; `None` if one of its columns is empty that may not be. Blanks around optional
+/// Returns the text of a template, or the name of the first empty column that may not be empty. Blanks around optional
 /// columns are not doubled.
-fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -> Option<String> {
+fn filled<'r>(
+    parts: &'r [TemplatePart],
+    row: &NamedRow<'r>,
+    empty: &[String],
+) -> Result<String, String> {
     let cell = |path: &'r RowPath| {
         let (_, value) = row.find(path).into_iter().next()?;
         match value.as_ref() {
@@ -461,10 +490,10 @@ fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -
         match part {
             TemplatePart::Text(part) => text.push_str(part),
             TemplatePart::Digest => {
-                let row = serde_json::to_vec(row.row()).ok()?;
+                let row = serde_json::to_vec(row.row()).unwrap_or_default();
                 text.push_str(&blake3::hash(&row).to_hex()[..DIGEST_DIGITS]);
             }
-            TemplatePart::Column(path) => text.push_str(&cell(path)?),
+            TemplatePart::Column(path) => text.push_str(&cell(path).ok_or(&path.name)?),
             TemplatePart::Optional(path) => {
                 has_optional = true;
                 text.push_str(&cell(path).unwrap_or_default());
@@ -474,7 +503,7 @@ fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -
     if has_optional {
         text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     }
-    Some(text)
+    Ok(text)
 }
 
 /// Returns a postal or INSEE code with its leading zero restored, if a value has only the other four digits, as

@@ -348,6 +348,22 @@ fn every_shipped_mapping_is_in_the_executable_and_reads_its_shape() {
 }
 
 #[test]
+fn a_url_without_one_of_its_columns_says_which() {
+    let data = tempfile::tempdir().unwrap();
+    let mappings = Mappings::load(data.path()).unwrap();
+    let row = json!({"identifiant_agence": "", "reference": "A2", "type_annonce": "Vente"});
+    let mapping = mappings.get("poliris").unwrap();
+    let fault = mapping.convert(row, &Portals::default()).unwrap_err();
+    let start = "url: needs a value in column identifiant_agence; ";
+    assert!(fault.to_string().starts_with(start), "{fault}");
+    // A value from another rule is enough.
+    let mapping = Mapping::parse("essai.toml", MAPPING).unwrap();
+    let mapping = mapping.with_constants([("url", "https://portail.example/1")]);
+    let read = read_with(&mapping.unwrap(), json!({"genre": "flat"}));
+    assert_eq!(read.left_out, []);
+}
+
+#[test]
 fn a_postal_code_that_lost_its_zero_gets_it_back_with_a_warning() {
     let mapping = r#"
 [[field]]
@@ -589,6 +605,39 @@ when = "offer.type=OFFER_RENT"
         error.contains("when: offer.type does not take \"RENT\""),
         "{error}"
     );
+}
+
+#[test]
+fn a_condition_may_bound_a_number() {
+    let text = r#"
+[[field]]
+path = "url"
+from = "url"
+[[field]]
+path = "currentPrice.value"
+from = "prix"
+[[field]]
+path = "offer.type"
+value = "OFFER_RENT"
+when = "currentPrice.value<=8000"
+[[field]]
+path = "offer.type"
+value = "OFFER_BUY"
+when = "currentPrice.value >= 20000"
+"#;
+    let mapping = Mapping::parse("when.toml", text).unwrap();
+    let offer = |price: &str| {
+        let row = json!({"url": "https://p.example/1", "prix": price});
+        read_with(&mapping, row).advert["offer"]["type"].clone()
+    };
+    assert_eq!(offer("850"), "OFFER_RENT");
+    assert_eq!(offer("8000"), "OFFER_RENT");
+    assert_eq!(offer("20 000 €"), "OFFER_BUY");
+    assert_eq!(offer("12000"), Value::Null);
+    assert_eq!(offer(""), Value::Null);
+    let error = Mapping::parse("when.toml", &text.replace("8000", "dear"));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("when: \"dear\" must be a number"), "{error}");
 }
 
 #[test]

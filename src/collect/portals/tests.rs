@@ -72,6 +72,70 @@ fn rules_find_fields_and_ended_listings() {
     assert!(portal.is_gone_redirect("/") && !portal.is_gone_redirect("/annonce/12"));
 }
 
+/// Reads a cell as the value of a field.
+fn cell(path: &str, text: &str) -> Option<f64> {
+    let rule = value::RuleSpec {
+        path: path.into(),
+        ..value::RuleSpec::default()
+    };
+    let read = value::ValueRule::new(&rule).unwrap().read_text(text);
+    read.and_then(|value| value.as_f64())
+}
+
+#[test]
+fn a_storey_or_a_count_is_neither_an_area_nor_a_price() {
+    for text in [
+        "2ème étage",
+        "1er étage",
+        "2e",
+        "2E ÉTAGE",
+        "3° étage",
+        "RDC/2",
+        "2 RDC",
+        "3 pièces",
+        "3 p.",
+        "2 chambres",
+        "1er",
+        "Étage 2 RDC",
+    ] {
+        assert_eq!(cell("habitation.surface.total", text), None, "{text}");
+        assert_eq!(cell("land.surface", text), None, "{text}");
+        assert_eq!(cell("currentPrice.value", text), None, "{text}");
+    }
+    for (text, area) in [
+        ("61,5 m² Carrez", 61.5),
+        ("RDC 60 m²", 60.0),
+        ("60 m² RDC", 60.0),
+        ("150 E", 150.0),
+        ("environ 45", 45.0),
+        ("Surface : 45 m2", 45.0),
+    ] {
+        assert_eq!(cell("habitation.surface.total", text), Some(area), "{text}");
+    }
+    assert_eq!(cell("habitation.roomCount", "3 pièces"), Some(3.0));
+    assert_eq!(cell("habitation.floor", "2ème étage"), Some(2.0));
+}
+
+#[test]
+fn a_bouquet_alone_is_a_price() {
+    let price = |text: &str| cell("currentPrice.value", text);
+    for text in [
+        "Bouquet 220 000 €",
+        "Bouquet : 220 000 €",
+        "Viager 220 000 €",
+        "À partir de 220 000 €",
+    ] {
+        assert_eq!(price(text), Some(220_000.0), "{text}");
+    }
+    for text in [
+        "Bouquet 45 000 € + rente 650 €/mois",
+        "Rente 650 €",
+        "Viager 45 000 € 650 €",
+    ] {
+        assert_eq!(price(text), None, "{text}");
+    }
+}
+
 #[test]
 fn urls_lose_parts_that_do_not_identify() {
     let portals = portals(PORTAL).unwrap();

@@ -1,5 +1,6 @@
 //! Parses texts that hold a single value: a list, a position or a number. Also detects amounts that are not a price.
 
+use crate::page::french;
 use serde_json::{Value, json};
 use toise_input::number::{self, LoneSeparator};
 
@@ -65,13 +66,15 @@ pub(crate) fn plain_number(text: &str, decimal: Option<char>) -> Option<f64> {
     number::read(text, separator(decimal).unwrap_or(LoneSeparator::Decimals))
 }
 
-/// Returns whether a text that is not one number has no single price. It describes a life annuity, or it has no words
-/// and so consists of several amounts.
+/// Returns whether a text that is not one number has no single price. It gives an annuity, or it has no words and so
+/// consists of several amounts. A bouquet alone is a price.
 pub(crate) fn has_no_single_price(text: &str) -> bool {
     let lower = text.to_lowercase();
-    let is_annuity = ["bouquet", "rente", "viager"]
-        .iter()
-        .any(|word| lower.contains(word));
+    let is_annuity = lower.contains("rente")
+        || ["bouquet", "viager"]
+            .iter()
+            .any(|word| lower.contains(word))
+            && french::single_number(text).is_none();
     // Without words it holds only amounts, such as a reduced price and the previous one.
     let has_words = lower.chars().any(char::is_alphabetic);
     is_annuity || !has_words

@@ -20,12 +20,17 @@ use crate::page::{document, page_kind, tidy};
 use toise_contract::listings::advert_field::{AdvertField, AdvertFieldKind};
 use toise_contract::listings::medias::IMAGES;
 use toise_input::number::{self, LoneSeparator};
+use toise_input::words::AssetClass;
 use toise_input::{quantity, words};
 
 /// Separator of the items of a list in a text, unless a rule names another.
 const SEPARATOR: &str = "|";
 /// Field of the class.
 const CLASS: &str = "type";
+/// Maximum words of a cell of classes.
+const CELL_WORDS_MAX: usize = 3;
+/// Field of the storey.
+const FLOOR: &str = "habitation.floor";
 /// Path of the number of rooms.
 const ROOMS: &str = "habitation.roomCount";
 /// The field of the offer.
@@ -347,6 +352,10 @@ impl ValueRule {
         let is_found = match (&self.pattern, value) {
             (Some(pattern), Value::String(text)) => pattern.is_match(text),
             (Some(pattern), Value::Number(number)) => pattern.is_match(&number.to_string()),
+            (Some(pattern), Value::Array(items)) => {
+                let mut texts = items.iter().filter_map(Value::as_str);
+                texts.any(|text| pattern.is_match(text))
+            }
             _ => true,
         };
         let asks = self.reading == ValueFormat::Words
@@ -506,12 +515,15 @@ impl ValueRule {
                 let items = list(text).unwrap_or_else(|| pair(text));
                 self.read_items(&items)
             }
+            ValueFormat::Words if self.field.name == FLOOR => {
+                french::only_floor(text).map(|floor| json!(floor))
+            }
             ValueFormat::Words => {
                 let mut findings = PageFindings::default();
                 french::read(text, TextTrust::Own, &mut findings, FieldOrigin::Text);
                 let class = || {
                     (self.field.name == CLASS)
-                        .then(|| words::asset_class(text))
+                        .then(|| first_class(text))
                         .flatten()
                 };
                 let offer = || {
@@ -529,12 +541,20 @@ impl ValueRule {
     }
 }
 
+/// Returns the class that the first word of a text names. In a longer text than a cell, only words for homes are read:
+/// `Office notarial : maison de village à vendre`.
+fn first_class(text: &str) -> Option<AssetClass> {
+    let is_cell = text.split_whitespace().count() <= CELL_WORDS_MAX;
+    let is_home = |class: &AssetClass| matches!(class, AssetClass::Flat | AssetClass::House);
+    words::asset_class(text).filter(|class| is_cell || is_home(class))
+}
+
 /// Returns the default conversion of a field.
 fn usual_reading(field: &AdvertField) -> ValueFormat {
     match field.name.as_str() {
         "habitation.climate.epcEnergy" => return ValueFormat::EnergyClass,
         "habitation.climate.epcClimate" => return ValueFormat::ClimateClass,
-        "habitation.floor" => return ValueFormat::Floor,
+        FLOOR => return ValueFormat::Floor,
         "currentPrice.value" => return ValueFormat::Amount,
         "habitation.surface.total" | "land.surface" => return ValueFormat::Area,
         _ => {}

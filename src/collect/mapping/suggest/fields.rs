@@ -2,16 +2,34 @@
 
 use std::cmp::Reverse;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::row::Row;
-use super::draft::{Draft, PART_OF_NAME};
+use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
 use toise_contract::columns::{IDENTIFIER, folded};
+use toise_contract::listings::advert_field::AdvertField;
 use toise_input::number::{self, LoneSeparator};
 
 /// The field of a price or rent.
 const PRICE: &str = "currentPrice.value";
+/// The field of a quarter.
+const DISTRICT: &str = "location.district";
+/// Pattern of a quarter, without the town and postal code after it: `Cap Brun , Toulon (83000)`.
+const QUARTER: &str = r"^(?:(.+?)\s*,[^,]*\(\d{2,5}\)|([^(]+(?:\(\D[^)]*\))?))$";
+/// The field of the storey.
+const FLOOR: &str = "habitation.floor";
+/// The class of flats.
+const FLAT: &str = "CLASS_FLAT";
+/// The field of sale or rent.
+const OFFER: &str = "offer.type";
+/// Offers that rows may have without saying so.
+const USUAL_OFFERS: [&str; 2] = ["OFFER_BUY", "OFFER_RENT"];
+/// Pattern of the words next to the price of a life annuity.
+const ANNUITY: &str = r"(?i)\b(?:bouquet|rente|viager)\b";
+/// The meaning of [`ANNUITY`].
+const ANNUITIES: &str = "map = { \"bouquet\" = \"OFFER_LIFE_ANNUITY_SALE\", \"rente\" = \
+\"OFFER_LIFE_ANNUITY_SALE\", \"viager\" = \"OFFER_LIFE_ANNUITY_SALE\" }";
 /// Codes of transactions: the whole cell is one of them.
 const OFFER_CODES: &str = "^[VL]$";
 /// The meaning of [`OFFER_CODES`].
@@ -52,6 +70,51 @@ const PLAIN: [(&str, Option<&str>); 33] = [
     ("medias.images", None),
     ("seller.name", None),
 ];
+/// Fields of scores, with the fields of their classes.
+const SCORES: [(&str, &str); 2] = [
+    (
+        "habitation.climate.epcEnergyScore",
+        "habitation.climate.epcEnergy",
+    ),
+    (
+        "habitation.climate.epcClimateScore",
+        "habitation.climate.epcClimate",
+    ),
+];
+/// Words, folded, in names of columns with another value than that of the home today: `surface_sejour`, `loyer_estime`.
+const OTHER_VALUES: [&str; 29] = [
+    "estime",
+    "estimee",
+    "estimation",
+    "moyen",
+    "moyenne",
+    "mediane",
+    "ancien",
+    "ancienne",
+    "initial",
+    "initiale",
+    "old",
+    "previous",
+    "average",
+    "mean",
+    "min",
+    "max",
+    "sejour",
+    "salon",
+    "cuisine",
+    "annexe",
+    "annexes",
+    "charges",
+    "honoraires",
+    "evolution",
+    "date",
+    "total",
+    "totale",
+    "immeuble",
+    "batiment",
+];
+/// Minimum share of its values that a column must read whose name is known only in part.
+const WHOLE_MIN: f64 = 0.99;
 /// Words for classes that the `words` conversion does not know.
 const CLASSES: &str = "map = { \"Propriété\" = \"CLASS_HOUSE\", \"Chalet\" = \"CLASS_HOUSE\", \"Ferme\" = \"CLASS_HOUSE\", \
 \"Moulin\" = \"CLASS_HOUSE\", \"Demeure\" = \"CLASS_HOUSE\", \"Hôtel particulier\" = \"CLASS_HOUSE\", \"Programme\" = \
@@ -61,6 +124,8 @@ const CLASSES: &str = "map = { \"Propriété\" = \"CLASS_HOUSE\", \"Chalet\" = \
 /// Words for offers that the `words` conversion does not know.
 const OFFERS: &str = "map = { \"rent\" = \"OFFER_RENT\", \"rental\" = \"OFFER_RENT\", \"rented\" = \"OFFER_RENT\", \
 \"buy\" = \"OFFER_BUY\", \"sale\" = \"OFFER_BUY\", \"sold\" = \"OFFER_BUY\" }";
+/// Factor for the confidence of a class that is read from a text.
+const WORTH_OF_TEXT: f64 = 0.9;
 /// Pattern of the path in a URL, whose words show class and offer.
 const URL_PATH: &str = r"^https?://[^/?#]+/([^?#]*)";
 /// Minimum share of rows that a further source of a field must read.
@@ -107,11 +172,13 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
             .iter()
             .filter_map(|(field, reading)| file.plain(field, *reading)),
     );
+    let storey = file.storey_in_text(&drafts);
+    drafts.extend(storey);
     let price = drafts.iter().position(|draft| draft.field == PRICE);
     let rents = price.map_or_else(Vec::new, |at| file.rents(&drafts[at]));
-    // A file with prices and rents has no usual offer.
-    let single = price.filter(|_| rents.is_empty());
-    let offers = file.offers(single.map(|at| &drafts[at]));
+    let prices = price.map(|at| drafts[at].clone());
+    let prices: Vec<Draft> = prices.into_iter().chain(rents.iter().cloned()).collect();
+    let offers = file.offers(&prices);
     if let Some(at) = price {
         drafts.splice(at + 1..at + 1, rents);
     }
@@ -142,6 +209,11 @@ impl Sampled<'_> {
         let draft =
             |column: &ColumnProfile, worth: f64| self.of_column(field, reading, column, worth);
         let known = self.of(field).into_iter().map(|column| draft(column, 1.0));
+        // A column that is named after a class may hold the score.
+        let scores = SCORES.iter().filter(|(score, _)| *score == field);
+        let scores = scores.flat_map(|(_, class)| self.of(class));
+        let scores = scores.map(|column| draft(column, 1.0));
+        let known = known.chain(scores.filter(Draft::is_sure));
         let mut known: Vec<Draft> = known.collect();
         // Among equally sure columns, the best-ranked name is used.
         known.sort_by_key(|draft| Reverse(draft.is_sure()));
@@ -157,7 +229,16 @@ impl Sampled<'_> {
                 }
             };
             let drafts = columns.map(|column| draft(column, worth(column)));
-            drafts.max_by(|one, other| one.confidence.total_cmp(&other.confidence))
+            let mut drafts: Vec<Draft> = drafts.filter(|draft| draft.read > 0).collect();
+            if let [only] = drafts.as_mut_slice()
+                && only.read as f64 >= WHOLE_MIN * only.filled as f64
+                && only.columns.iter().all(|name| tells_only(name, field))
+            {
+                only.confidence = only.confidence.max(CONFIDENCE_MIN);
+            }
+            drafts
+                .into_iter()
+                .max_by(|one, other| one.confidence.total_cmp(&other.confidence))
         };
         let found = known.into_iter().next().or_else(by_part);
         found.filter(|draft| draft.read > 0)
@@ -178,6 +259,11 @@ impl Sampled<'_> {
         if reading == Some("floor") {
             draft = draft.with_line("map = { \"Ground floor\" = 0 }");
         }
+        if field == DISTRICT {
+            // A cell with the town alone is not about a quarter.
+            let draft = draft.with("pattern", QUARTER);
+            return draft.tried(self.rows, 0, worth);
+        }
         if reading == Some("amount") && is_in_thousands(column) {
             draft = draft.with_line("scale = 1000");
         }
@@ -187,6 +273,28 @@ impl Sampled<'_> {
             draft = draft.with("decimal", sign);
         }
         draft.tried(self.rows, column.filled, worth)
+    }
+
+    /// Drafts the storey from the description, if no column has it. The text about a house names the storeys of its rooms.
+    fn storey_in_text(&self, drafts: &[Draft]) -> Option<Draft> {
+        let is_sure = |field: &str| {
+            let mut of_field = drafts.iter().filter(|draft| draft.field == field);
+            of_field.any(Draft::is_sure)
+        };
+        let texts = self.of("description");
+        let column = texts.first().filter(|_| !is_sure(FLOOR))?;
+        let draft = Draft::new(FLOOR).from(&[&column.path]).with("as", "words");
+        let mut draft = draft
+            .tried(self.rows, column.filled, 1.0)
+            .because("For texts that name one storey.");
+        if draft.read == 0 {
+            return None;
+        }
+        draft.confidence = draft.confidence.max(CONFIDENCE_MIN);
+        if is_sure("type") {
+            draft = draft.with("when", &format!("type={FLAT}"));
+        }
+        Some(draft)
     }
 
     /// Drafts further columns of prices, for rows without a value in the first: the rents of a file of sales and rentals.
@@ -262,10 +370,15 @@ impl Sampled<'_> {
     fn class(&self) -> Vec<Draft> {
         let mut drafts = self.by_words("type", CLASSES, &["type", "title", "url", "description"]);
         let covered = covered(&drafts, self.rows);
+        let cells = self.of("type");
         for draft in &mut drafts {
             // The drafts are judged together: if they cover nearly all rows, the remaining rows are taken to be of
-            // another class.
-            draft.confidence = draft.confidence.max(covered);
+            // another class. A text is less certain than a column of classes.
+            let is_cell = cells
+                .iter()
+                .any(|column| draft.columns == [column.path.as_str()]);
+            let worth = if is_cell { 1.0 } else { WORTH_OF_TEXT };
+            draft.confidence = worth * draft.confidence.max(covered);
         }
         if drafts.iter().any(Draft::is_sure) {
             let other = Draft::new("type").with("value", "CLASS_OTHER");
@@ -290,7 +403,8 @@ impl Sampled<'_> {
             let mut draft = Draft::new(field).from(&[&column.path]).with("as", "words");
             if meaning == "url" {
                 draft = draft.with("pattern", URL_PATH);
-            } else {
+            } else if field == meaning || field != "type" {
+                // The words of the map are those of cells; in a text they may be about something else.
                 draft = draft.with_line(map);
             }
             let draft = draft.tried(self.rows, self.rows.len(), 1.0);
@@ -301,16 +415,26 @@ impl Sampled<'_> {
         drafts
     }
 
-    /// Drafts the offer, sale or rent, from columns, else from the price.
-    fn offers(&self, price: Option<&Draft>) -> Vec<Draft> {
-        let meanings = ["offer.type", "type", "title", "url"];
-        let mut drafts = self.by_words("offer.type", OFFERS, &meanings);
-        if let Some(column) = self.of("offer.type").first() {
-            let codes = Draft::new("offer.type").from(&[&column.path]);
+    /// Drafts the offer, sale or rent, from columns, else from the price. `prices` are the drafts of prices and rents.
+    fn offers(&self, prices: &[Draft]) -> Vec<Draft> {
+        let meanings = [OFFER, "type", "title", "url"];
+        let mut drafts = self.by_words(OFFER, OFFERS, &meanings);
+        if let Some(column) = self.of(OFFER).first() {
+            let codes = Draft::new(OFFER).from(&[&column.path]);
             let codes = codes.with("pattern", OFFER_CODES).with_line(CODED_OFFERS);
             let codes = codes.tried(self.rows, column.filled, 1.0);
             if self.share(codes.read) >= FALLBACK_MIN {
                 drafts.insert(0, codes);
+            }
+        }
+        if let Some([column]) = prices.first().map(|price| price.columns.as_slice()) {
+            let annuities = Draft::new(OFFER).from(&[column]);
+            let annuities = annuities
+                .with("pattern", ANNUITY)
+                .with_line(ANNUITIES)
+                .tried(self.rows, 0, 1.0);
+            if annuities.read > 0 {
+                drafts.insert(0, annuities);
             }
         }
         for draft in &mut drafts {
@@ -318,57 +442,48 @@ impl Sampled<'_> {
             draft.confidence = 1.0;
         }
         if covered(&drafts, self.rows) < 1.0 {
-            let rest = self
-                .usual_offer(&drafts)
-                .or_else(|| self.offer_by_price(price?));
+            let rest = self.other_offers(&drafts, prices);
             drafts.extend(rest);
         }
         drafts
     }
 
-    /// Drafts the offer of rows whose words name none, if the words of nearly all others name the same one.
-    fn usual_offer(&self, said: &[Draft]) -> Option<Draft> {
-        if covered(said, self.rows) < FALLBACK_MIN {
-            return None;
+    /// Drafts the offer of rows whose words name none: the one that nearly all others name, unless the prices of these
+    /// rows are those of another.
+    fn other_offers(&self, said: &[Draft], prices: &[Draft]) -> Vec<Draft> {
+        let said = first_values(said, self.rows);
+        let prices_of_rows = first_values(prices, self.rows);
+        let silent = said.iter().zip(prices_of_rows);
+        let silent = silent.filter_map(|(said, price)| price?.as_f64().filter(|_| said.is_none()));
+        let by_price = offers_by_price(prices, silent.collect());
+        let agrees = |offer: &str| {
+            let mut sure = by_price.iter().filter(|(_, draft)| draft.is_sure());
+            sure.all(|(other, _)| *other == offer)
+        };
+        match self.usual_offer(&said) {
+            Some(offer) if USUAL_OFFERS.contains(&offer.as_str()) && agrees(&offer) => {
+                let mut draft = Draft::new(OFFER).with("value", &offer);
+                draft.confidence = 1.0;
+                draft.reason =
+                    "For rows that do not say: nearly all others have this value.".into();
+                vec![draft]
+            }
+            // A file with prices and rents has no usual offer.
+            None if prices.len() > 1 => Vec::new(),
+            _ => by_price.into_iter().map(|(_, draft)| draft).collect(),
         }
-        let offers = said
-            .iter()
-            .flat_map(|draft| draft.values(self.rows))
-            .flatten();
-        let offers: Vec<Value> = offers.collect();
-        let first = offers.first()?;
-        let same = offers.iter().filter(|offer| *offer == first).count();
-        let offer = first
-            .as_str()
-            .filter(|_| same as f64 >= DISTINCT_MIN * offers.len() as f64)?;
-        let mut draft = Draft::new("offer.type").with("value", offer);
-        draft.confidence = 1.0;
-        draft.reason = "For rows that do not say: nearly all others have this value.".into();
-        Some(draft)
     }
 
-    /// Drafts a constant offer that fits the median price.
-    fn offer_by_price(&self, price: &Draft) -> Option<Draft> {
-        if !price.is_sure() {
+    /// Returns the offer that nearly all rows name whose words name one.
+    fn usual_offer(&self, said: &[Option<Value>]) -> Option<String> {
+        let offers: Vec<&Value> = said.iter().flatten().collect();
+        if self.share(offers.len()) < FALLBACK_MIN {
             return None;
         }
-        let prices = price.values(self.rows).into_iter().flatten();
-        let mut prices: Vec<f64> = prices.filter_map(|price| price.as_f64()).collect();
-        prices.sort_by(f64::total_cmp);
-        let median = prices.get(prices.len() / 2).copied()?;
-        let column = price.columns.first().map(|column| folded(column));
-        let is_named_rent =
-            column.is_some_and(|name| name.contains("loyer") || name.contains("rent"));
-        let (offer, confidence) = match median {
-            _ if is_named_rent => ("OFFER_RENT", 1.0),
-            median if median >= SALE_EUR_MIN => ("OFFER_BUY", 1.0),
-            median if median <= RENT_EUR_MAX => ("OFFER_RENT", 1.0),
-            _ => ("OFFER_RENT", 0.5),
-        };
-        let mut draft = Draft::new("offer.type").with("value", offer);
-        draft.confidence = confidence;
-        draft.reason = format!("The median price is {median:.0} €.");
-        Some(draft)
+        let first = *offers.first()?;
+        let same = offers.iter().filter(|offer| **offer == first).count();
+        let is_usual = same as f64 >= DISTINCT_MIN * offers.len() as f64;
+        first.as_str().filter(|_| is_usual).map(str::to_owned)
     }
 
     /// Drafts a date or time, in the format that reads the most values, the first one of several.
@@ -398,16 +513,62 @@ impl Sampled<'_> {
     }
 }
 
+/// Drafts the offers that fit the prices of rows: a constant, or rules by price if sales and rents are mixed.
+fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str, Draft)> {
+    let Some(price) = drafts.first().filter(|price| price.is_sure()) else {
+        return Vec::new();
+    };
+    prices.sort_by(f64::total_cmp);
+    let Some(median) = prices.get(prices.len() / 2).copied() else {
+        return Vec::new();
+    };
+    let column = price.columns.first().map(|column| folded(column));
+    let is_named_rent = drafts.len() == 1
+        && column.is_some_and(|name| name.contains("loyer") || name.contains("rent"));
+    let rents = prices.partition_point(|price| *price <= RENT_EUR_MAX);
+    let sales = prices.len() - prices.partition_point(|price| *price < SALE_EUR_MIN);
+    let is_mixed = rents.min(sales) as f64 > (1.0 - DISTINCT_MIN) * prices.len() as f64;
+    let draft = |offer, confidence, reason: String| {
+        let mut draft = Draft::new(OFFER).with("value", offer).because(reason);
+        draft.confidence = confidence;
+        (offer, draft)
+    };
+    if is_mixed && !is_named_rent {
+        let rule = |offer, count: usize, bound: String| {
+            let reason = format!("For {count} rows that do not say: their price shows it.");
+            let (offer, rule) = draft(offer, 1.0, reason);
+            (offer, rule.with("when", &format!("{PRICE}{bound}")))
+        };
+        return vec![
+            rule("OFFER_RENT", rents, format!("<={RENT_EUR_MAX}")),
+            rule("OFFER_BUY", sales, format!(">={SALE_EUR_MIN}")),
+        ];
+    }
+    let (offer, confidence) = match median {
+        _ if is_named_rent => ("OFFER_RENT", 1.0),
+        median if median >= SALE_EUR_MIN => ("OFFER_BUY", 1.0),
+        median if median <= RENT_EUR_MAX => ("OFFER_RENT", 1.0),
+        _ => ("OFFER_RENT", 0.5),
+    };
+    let reason = format!("The median price is {median:.0} €.");
+    vec![draft(offer, confidence, reason)]
+}
+
 /// Returns the share of rows from which at least one of the rules reads a value.
 pub(super) fn covered(drafts: &[Draft], rows: &[Row]) -> f64 {
-    let values: Vec<Vec<Option<Value>>> = drafts.iter().map(|draft| draft.values(rows)).collect();
-    let is_read = |row: &usize| {
-        values
-            .iter()
-            .any(|values| values.get(*row).is_some_and(Option::is_some))
-    };
-    let read = (0..rows.len()).filter(is_read).count();
+    let read = first_values(drafts, rows).iter().flatten().count();
     read as f64 / rows.len().max(1) as f64
+}
+
+/// Returns the value of each row that the first of the rules gives that reads one.
+fn first_values(drafts: &[Draft], rows: &[Row]) -> Vec<Option<Value>> {
+    let mut values = vec![None; rows.len()];
+    for draft in drafts {
+        for (first, value) in values.iter_mut().zip(draft.values(rows)) {
+            *first = first.take().or(value);
+        }
+    }
+    values
 }
 
 /// Returns whether a column's name contains a name of the field as a separate word: `prix_detaille`.
@@ -416,6 +577,21 @@ fn has_part(column: &str, field: &str) -> bool {
     words.filter(|word| word.chars().count() > 2).any(|word| {
         toise_contract::columns::advert_meaning(word).is_some_and(|meaning| meaning.field == field)
     })
+}
+
+/// Returns whether the name of a column, of which a part names the field, says nothing else, and the field does not take
+/// any text: then the values show that the column is meant.
+fn tells_only(column: &str, field: &str) -> bool {
+    let takes_any = AdvertField::parse(field).is_ok_and(|field| field.fits(&json!("-")));
+    let mut words = column
+        .split(|sign: char| !sign.is_alphanumeric())
+        .map(folded);
+    !takes_any
+        && words.all(|word| {
+            let meaning = toise_contract::columns::advert_meaning(&word);
+            meaning.is_none_or(|meaning| meaning.field == field)
+                && !OTHER_VALUES.contains(&word.as_str())
+        })
 }
 
 /// Returns the decimal sign of amounts whose thousands are grouped with a point or a comma; `None` if they use neither

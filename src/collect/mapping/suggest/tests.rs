@@ -213,6 +213,186 @@ fn a_file_of_prices_and_rents_without_offers_is_not_taken_for_one_of_sales() {
 }
 
 #[test]
+fn a_name_known_in_part_is_used_if_it_reads_everything_and_says_nothing_else() {
+    let file = file(
+        "agence",
+        &[
+            "Réf;type_de_bien;prix_du_bien;surface_utile;surface_balcon;nb_pieces;nb_chambre;DPE;GES;dpe_letter;cp",
+            "A1;Appartement;170 000;23;4;2;1;231;12;D;83000",
+            "A2;Maison;320 000;95;12;5;3;95;30;B;83000",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let advert = &adverts(&file, &suggestion)[1];
+    let text = &suggestion.text;
+    assert_eq!(advert["currentPrice"]["value"], 320_000.0, "{text}");
+    let home = &advert["habitation"];
+    assert_eq!(home["bedroomCount"], 3.0, "{text}");
+    assert_eq!(
+        home["climate"],
+        json!({"epcEnergy": "ENERGY_CLASSIFICATION_B", "epcEnergyScore": 95.0, "epcClimateScore": 30.0}),
+        "{text}"
+    );
+    assert_eq!(home.get("surface"), None, "one of two: {text}");
+    let only = self::file(
+        "agence",
+        &[
+            "Réf;type;prix;surface_utile;surface_balcon;cp",
+            "A1;Appartement;170 000;23;;83000",
+            "A2;Maison;320 000;95;;83000",
+        ],
+    );
+    let read = adverts(&only, &only.suggest().unwrap());
+    assert_eq!(read[1]["habitation"]["surface"]["total"], 95.0);
+    let other = self::file(
+        "agence",
+        &[
+            "Réf;type;prix;surface_balcon;cp",
+            "A1;Maison;170 000;23;83000",
+        ],
+    );
+    let read = adverts(&other, &other.suggest().unwrap());
+    assert_eq!(read[0].get("habitation"), None, "{read:?}");
+}
+
+#[test]
+fn a_quarter_has_no_town_and_a_storey_stands_in_for_its_column() {
+    let file = file(
+        "toulon",
+        &[
+            "Réf;Type;Prix;quartier;description",
+            "A1;Appartement;170 000;Toulon (83000);Au 2ème étage, vue mer",
+            "A2;Appartement;180 000;Cap Brun , Toulon (83000);En rez-de-chaussée, commerces au 1er étage",
+            "A3;Maison;320 000;Le Mourillon;Deux chambres au 1er étage",
+            "A4;Appartement;190 000;;Immeuble de 5 étages",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let text = &suggestion.text;
+    let read = adverts(&file, &suggestion);
+    let all = |pointer: &str| -> Vec<Value> {
+        let values = read.iter().map(|advert| advert.pointer(pointer));
+        values
+            .map(|value| value.cloned().unwrap_or_default())
+            .collect()
+    };
+    assert_eq!(
+        all("/location/district"),
+        [
+            Value::Null,
+            json!("Cap Brun"),
+            json!("Le Mourillon"),
+            Value::Null
+        ],
+        "{text}"
+    );
+    let floors = all("/habitation/floor");
+    assert_eq!(floors[0].as_f64(), Some(2.0), "{text}");
+    assert_eq!(
+        floors[1..],
+        [Value::Null, Value::Null, Value::Null],
+        "{text}"
+    );
+    let refused = suggestion.mapping.read(&file.rows[0], &Portals::default());
+    assert_eq!(refused.left_out, [], "{text}");
+}
+
+#[test]
+fn the_class_is_read_from_texts_as_a_person_reads_them() {
+    let file = file(
+        "agence",
+        &[
+            "Réf;Prix;cp;description",
+            "A1;500 000;75014;Bel appartement 5 pièces au 2ème étage, gardienne à demeure",
+            "A2;500 000;75014;Un studio au calme, office de tourisme à deux pas",
+            "A3;900 000;75009;La Maison Cécile Guillo vous invite à découvrir ce superbe appartement",
+            "A4;20 000;75009;L'office notarial vous propose un garage, building récent",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let classes = adverts(&file, &suggestion)
+        .iter()
+        .map(|advert| advert["type"].clone())
+        .collect::<Vec<_>>();
+    let expected = ["CLASS_FLAT", "CLASS_FLAT", "CLASS_FLAT", "CLASS_PARKING"];
+    assert_eq!(classes, expected, "{}", suggestion.text);
+    assert!(suggestion.text.contains("confidence 90 %"));
+}
+
+/// Suggests a mapping for flats of 40 % of type `said` at one price, and others at other prices, and returns the offers.
+fn offers(said: (&str, u32), others: &[u32]) -> Vec<Value> {
+    let mut lines = vec!["url;type;prix;code_postal".to_owned()];
+    lines.extend((0..20).map(|row| {
+        let price = others[row % others.len()];
+        let (kind, price) = if row % 5 < 2 {
+            said
+        } else {
+            ("Appartement", price)
+        };
+        format!(
+            "https://p.example/{row};{kind};{};69003",
+            price as usize + row
+        )
+    }));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let file = file("mix", &lines);
+    let suggestion = file.suggest().unwrap();
+    let adverts = adverts(&file, &suggestion);
+    adverts
+        .iter()
+        .map(|advert| advert["offer"]["type"].clone())
+        .collect()
+}
+
+#[test]
+fn rows_that_name_no_offer_get_the_one_of_their_prices() {
+    let rents = offers(("Appartement en location", 900), &[250_000]);
+    assert_eq!(
+        rents[..4],
+        ["OFFER_RENT", "OFFER_RENT", "OFFER_BUY", "OFFER_BUY"]
+    );
+    let usual = offers(("Appartement en location", 900), &[800]);
+    assert!(usual.iter().all(|offer| offer == "OFFER_RENT"));
+    let annuities = offers(("Appartement en viager", 90_000), &[250_000]);
+    assert_eq!(
+        annuities[..3],
+        [
+            "OFFER_LIFE_ANNUITY_SALE",
+            "OFFER_LIFE_ANNUITY_SALE",
+            "OFFER_BUY"
+        ]
+    );
+    // Sales and rents without a word for either: rows 2 to 4 have the prices in turn.
+    let mixed = offers(("Appartement", 900), &[250_000, 900]);
+    assert_eq!(
+        mixed[..5],
+        [
+            "OFFER_RENT",
+            "OFFER_RENT",
+            "OFFER_BUY",
+            "OFFER_RENT",
+            "OFFER_BUY"
+        ]
+    );
+}
+
+#[test]
+fn a_bouquet_makes_an_advert_a_life_annuity() {
+    let file = file(
+        "agence",
+        &[
+            "Réf;Type;Prix;cp",
+            "A1;Appartement à vendre;Bouquet 220 000 €;83000",
+            "A2;Appartement à vendre;240 000 €;83000",
+        ],
+    );
+    let read = adverts(&file, &file.suggest().unwrap());
+    assert_eq!(read[0]["offer"]["type"], "OFFER_LIFE_ANNUITY_SALE");
+    assert_eq!(read[0]["currentPrice"]["value"], 220_000.0);
+    assert_eq!(read[1]["offer"]["type"], "OFFER_BUY");
+}
+
+#[test]
 fn an_address_is_one_page_whatever_its_column_is_called_and_not_a_list_of_pictures() {
     let file = file(
         "chateaux",

@@ -5,7 +5,7 @@ use super::tokens::Token;
 /// Maximum number of rooms in a dwelling.
 const ROOMS_MAX: u32 = 60;
 /// Maximum number of storeys in a building.
-const STOREYS_MAX: u32 = 60;
+pub(super) const STOREYS_MAX: u32 = 60;
 /// Accepted years of construction.
 const YEARS: std::ops::RangeInclusive<u32> = 1_200..=2_100;
 /// Maximum number of tokens between a label and its value.
@@ -27,7 +27,9 @@ const ORDINALS: [(&str, u32); 11] = [
     ("neuvieme", 9),
     ("dixieme", 10),
 ];
-const ORDINAL_ENDINGS: [&str; 9] = ["e", "eme", "er", "ere", "nd", "nde", "ieme", "me", "E"];
+/// Endings of ordinal numbers in digits.
+pub(super) const ORDINAL_ENDINGS: [&str; 9] =
+    ["e", "eme", "er", "ere", "nd", "nde", "ieme", "me", "E"];
 
 pub(super) fn is_any(token: Option<&Token>, words: &[&str]) -> bool {
     token.is_some_and(|token| words.iter().any(|word| token.is(word)))
@@ -117,7 +119,24 @@ pub struct Floors {
 /// Reads storeys: `3e étage`, `au troisième et dernier étage`, `Étage : 3/5`, `rez-de-chaussée`,
 /// `immeuble de 5 étages`.
 pub fn floors(tokens: &[Token]) -> Floors {
-    let mut floors = Floors::default();
+    let (floor, total) = storeys(tokens);
+    Floors {
+        floor: floor.first().copied(),
+        total,
+    }
+}
+
+/// Returns the storey that all mentions of one agree on.
+pub fn only_floor(tokens: &[Token]) -> Option<u32> {
+    let (floors, _) = storeys(tokens);
+    let first = floors.first().copied()?;
+    floors.iter().all(|floor| *floor == first).then_some(first)
+}
+
+/// Returns the storeys that a text names as the place of something, in order, and those of the building.
+fn storeys(tokens: &[Token]) -> (Vec<u32>, Option<u32>) {
+    let mut floors = Vec::new();
+    let mut storeys_of_building = None;
     let storey = |token: Option<&Token>| {
         token
             .and_then(Token::whole)
@@ -127,7 +146,7 @@ pub fn floors(tokens: &[Token]) -> Floors {
         let token = &tokens[place];
         if token.is("etages") && place > 0 {
             let total = count(&tokens[place - 1]).filter(|total| (1..=STOREYS_MAX).contains(total));
-            floors.total = floors.total.or(total);
+            storeys_of_building = storeys_of_building.or(total);
         }
         if token.is("etage") {
             let found = before_storey(&tokens[..place]).or_else(|| {
@@ -147,7 +166,7 @@ pub fn floors(tokens: &[Token]) -> Floors {
                     next.is_some_and(|word| word != "sur" && !ORDINAL_ENDINGS.contains(&word));
                 floor.filter(|_| !counted)
             });
-            floors.floor = floors.floor.or(found);
+            floors.extend(found);
             // `3e étage sur 5`, `Étage : 3/5`.
             let total = tokens[place..]
                 .windows(2)
@@ -156,9 +175,8 @@ pub fn floors(tokens: &[Token]) -> Floors {
                     let is_of = matches!(pair[0], Token::Sign('/')) || pair[0].is("sur");
                     storey(pair.get(1)).filter(|_| is_of)
                 });
-            floors.total = floors
-                .total
-                .or(total.filter(|total| Some(*total) >= floors.floor));
+            storeys_of_building =
+                storeys_of_building.or(total.filter(|total| Some(total) >= floors.first()));
         }
         let is_ground = token.is("rdc")
             || token.is("rez")
@@ -167,10 +185,10 @@ pub fn floors(tokens: &[Token]) -> Floors {
                     .take(6)
                     .any(|word| word.is("chaussee") || word.is("jardin"));
         if is_ground {
-            floors.floor = floors.floor.or(Some(0));
+            floors.push(0);
         }
     }
-    floors
+    (floors, storeys_of_building)
 }
 
 /// Returns the storey named by the words before `étage`.
@@ -273,6 +291,24 @@ mod tests {
             ("à l'étage 3 chambres", None, None),
         ] {
             assert_eq!(floors(&tokens(text)), Floors { floor, total }, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_single_storey_is_that_of_the_home() {
+        for (text, floor) in [
+            ("au 2ème étage", Some(2)),
+            ("cinquième étage", Some(5)),
+            ("rez-de-chaussée", Some(0)),
+            ("Étage 3 sur 4", Some(3)),
+            ("Étage : RDC", Some(0)),
+            ("au 2ème étage, balcon au 2e étage", Some(2)),
+            ("3e étage, commerces en rez-de-chaussée", None),
+            ("duplex aux 3ème étage et 4ème étage", None),
+            ("immeuble de 5 étages", None),
+            ("", None),
+        ] {
+            assert_eq!(only_floor(&tokens(text)), floor, "{text}");
         }
     }
 

@@ -68,6 +68,18 @@ const JOINING: [&str; 11] = [
     "comprenant",
 ];
 
+/// Verbs that join who offers a home to it: `L'agence vous propose`.
+const PRESENTING: [&str; 6] = [
+    "propose",
+    "proposent",
+    "invite",
+    "invitent",
+    "presente",
+    "presentent",
+];
+/// Maximum number of tokens of the name before such a verb.
+const PRESENTER_TOKENS_MAX: usize = 10;
+
 /// Words for amenities of a dwelling.
 const HAS: [(&[&str], &str); 17] = [
     (&["ascenseur"], "hasLift"),
@@ -123,7 +135,7 @@ fn first_of(tokens: &[Token], table: &[(&str, AssetClass)]) -> Option<&'static s
     })
 }
 
-/// Returns the class that a text names:
+/// Returns the class that a text names, not the name of an agency before `vous propose`:
 ///
 /// 1. the class at its beginning, if a dwelling only completes it: `Terrain pour maison`;
 /// 2. else that of a dwelling, whatever the order: `Garage et appartement`;
@@ -131,7 +143,10 @@ fn first_of(tokens: &[Token], table: &[(&str, AssetClass)]) -> Option<&'static s
 ///
 /// `3 pièces avec garage` is a flat or a house, so it names no class.
 pub fn class(tokens: &[Token]) -> Option<&'static str> {
-    leading_class(tokens)
+    let presented = presented(tokens);
+    let of_presented = leading_class(presented).or_else(|| dwelling(presented));
+    of_presented
+        .or_else(|| leading_class(tokens))
         .or_else(|| dwelling(tokens))
         .or_else(|| {
             tokens.iter().enumerate().find_map(|(place, token)| {
@@ -148,6 +163,25 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
                 known.map(|(_, class)| Some(class.as_str()))
             })?
         })
+}
+
+/// Returns the text after the name of who offers a home: `La Maison Dupont vous propose`. Empty if none does, as in `Cette
+/// maison vous propose`.
+fn presented(tokens: &[Token]) -> &[Token] {
+    let is_verb = |pair: &[Token]| pair[0].is("vous") && is_any(Some(&pair[1]), &PRESENTING);
+    let Some(place) = tokens.windows(2).position(is_verb) else {
+        return &[];
+    };
+    let name = &tokens[..place];
+    let is_home = name
+        .iter()
+        .any(|token| is_any(Some(token), &["ce", "cet", "cette"]))
+        || dwelling(&name[name.len().saturating_sub(1)..]).is_some()
+        || name.iter().any(|token| token.number().is_some());
+    if is_home || name.len() > PRESENTER_TOKENS_MAX {
+        return &[];
+    }
+    &tokens[place + 2..]
 }
 
 /// Returns whether the words before a class make it the place of what is offered: `Cave dans un immeuble`.
@@ -375,6 +409,35 @@ mod tests {
             (class(&tokens("Bienvenue")), offer(&tokens("Bienvenue"))),
             (None, None)
         );
+        for (text, expected) in [
+            (
+                "La Maison Cécile Guillo vous invite à découvrir ce superbe appartement de 147 m²",
+                Some("CLASS_FLAT"),
+            ),
+            (
+                "La Villa Immobilier vous propose un garage",
+                Some("CLASS_PARKING"),
+            ),
+            (
+                "Cette maison vous propose 4 chambres et un studio",
+                Some("CLASS_HOUSE"),
+            ),
+            (
+                "L'agence vous propose cette maison avec studio",
+                Some("CLASS_HOUSE"),
+            ),
+            (
+                "Bel appartement 5 pièces au 2ème étage, gardienne à demeure",
+                Some("CLASS_FLAT"),
+            ),
+            (
+                "Situé au 3e étage, quatre pièces avec gardien à demeure",
+                None,
+            ),
+            ("L'office notarial vous propose ce 3 pièces", None),
+        ] {
+            assert_eq!(class(&tokens(text)), expected, "{text}");
+        }
         let cellar = tokens("Cave à vendre dans un bel immeuble");
         assert_eq!(class(&cellar), None);
     }

@@ -14,7 +14,9 @@ pub mod tokens;
 use serde_json::{Value, json};
 
 use super::findings::{FieldOrigin, PRICE, PageFindings};
+use counts::{ORDINAL_ENDINGS, STOREYS_MAX, is_any};
 use money::{Amount, PaymentPeriod};
+use toise_input::words::AssetClass;
 use tokens::{Token, tokens};
 
 /// Amount from which a price cannot be a monthly rent, EUR.
@@ -178,6 +180,11 @@ const OTHER_CURRENCIES: [&str; 9] = [
 const OTHER_AREAS: [&str; 10] = [
     "sqft", "sq", "ft", "ft2", "feet", "pieds", "acre", "acres", "eur", "euros",
 ];
+/// Words for what a number counts, where neither an amount nor an area is meant.
+const COUNTED: [&str; 15] = [
+    "etage", "etages", "niveau", "niveaux", "piece", "pieces", "pcs", "p", "P", "chambre",
+    "chambres", "ch", "salle", "salles", "lots",
+];
 const CURRENCY_SIGNS: [char; 3] = ['€', '$', '£'];
 
 /// Returns the price or rent in a text that names one, else its only number.
@@ -206,7 +213,7 @@ pub fn amount(text: &str) -> Option<f64> {
         Amount::Price(value) | Amount::Rent(value) => Some(value),
         _ => None,
     });
-    said.next().or_else(|| only_number(&tokens))
+    said.next().or_else(|| only_measure(&tokens))
 }
 
 /// Returns the area in a text that has one number, and no unit but square metres.
@@ -216,7 +223,7 @@ pub fn area(text: &str) -> Option<f64> {
         Token::Sign(sign) => CURRENCY_SIGNS.contains(sign),
         token => token.word().is_some_and(|word| OTHER_AREAS.contains(&word)),
     };
-    only_number(&tokens).filter(|_| !tokens.iter().any(is_other))
+    only_measure(&tokens).filter(|_| !tokens.iter().any(is_other))
 }
 
 /// Returns the number in a text that has one.
@@ -228,6 +235,26 @@ fn only_number(tokens: &[Token]) -> Option<f64> {
     let mut numbers = tokens.iter().filter_map(Token::number);
     let first = numbers.next()?;
     numbers.next().is_none().then_some(first)
+}
+
+/// Returns the only number in a text, unless it is a storey or a count: `2ème étage`, `RDC/2`, `3 pièces`.
+fn only_measure(tokens: &[Token]) -> Option<f64> {
+    let at = tokens.iter().position(|token| token.number().is_some())?;
+    let is_slash = |token: &&Token| matches!(token, Token::Sign('/'));
+    let before = tokens[..at].iter().rev().find(|token| !is_slash(token));
+    let after = tokens[at + 1..].iter().find(|token| !is_slash(token));
+    let is_ground = |token: Option<&Token>| is_any(token, &["rdc", "rez"]);
+    let is_low = tokens[at]
+        .whole()
+        .is_some_and(|number| number <= STOREYS_MAX);
+    let is_storey =
+        is_low && (matches!(after, Some(Token::Sign('°'))) || is_any(after, &ORDINAL_ENDINGS));
+    let has_unit = matches!(after, Some(Token::Sign('€'))) || is_any(after, &["m2", "m"]);
+    let is_beside_ground = is_ground(after) || is_ground(before) && !has_unit;
+    if is_storey || is_beside_ground || is_any(after, &COUNTED) {
+        return None;
+    }
+    only_number(tokens)
 }
 
 /// Returns the first number in a text.
@@ -247,6 +274,14 @@ pub fn floor(text: &str) -> Option<f64> {
             _ => None,
         }
     })
+}
+
+/// Returns the storey in a text that names only one and no class but a flat. The text about a house names the storeys of
+/// its rooms.
+pub fn only_floor(text: &str) -> Option<u32> {
+    let tokens = tokens(text);
+    let is_flat = kinds::class(&tokens).is_none_or(|class| class == AssetClass::Flat.name());
+    counts::only_floor(&tokens).filter(|_| is_flat)
 }
 
 /// Returns the first single letter from `A` to `G` in a text, in either case: `D`, `Classe D`, `D (214)`.
