@@ -280,7 +280,7 @@ pub fn floor(text: &str) -> Option<f64> {
 /// its rooms.
 pub fn only_floor(text: &str) -> Option<u32> {
     let tokens = tokens(text);
-    let is_flat = kinds::class(&tokens).is_none_or(|class| class == AssetClass::Flat.name());
+    let is_flat = kinds::class(&tokens).is_none_or(|class| class == AssetClass::Flat.as_str());
     counts::only_floor(&tokens).filter(|_| is_flat)
 }
 
