@@ -299,7 +299,7 @@ def tell(options, addok, toise, measured, report, judged):
           f"addok was filled in {addok.fill_seconds:.0f} s")
     parameters = {"house_numbers": addok.numbers, "rounds": options.rounds, "sample": options.sample,
                   "judged": options.judged, "leave_out": options.leave_out}
-    results.write("addok", "benches/versus/addok.sh DATA" + (f" --leave-out {options.leave_out}" if options.leave_out else ""),
+    results.write("geocode", "benches/versus/addok.sh DATA" + (f" --leave-out {options.leave_out}" if options.leave_out else ""),
                   rows, parameters)
     if options.json:
         options.json.write_text(json.dumps({"speed": measured, "classes": classes, "absent": elsewhere}, indent=1))

@@ -135,9 +135,10 @@ def figure_of(row, name, *statistics):
     return None
 
 
-def columns(file, first, *wanted, unit=""):
+def columns(file, first, *wanted, unit="", group=None):
     """A table with one figure per column. Each of `wanted` is (heading, name of the figure, decimals or None), and the
-    statistic if it is not the median."""
+    statistic if it is not the median. `group` restricts the table to rows "GROUP: NAME", or to those without a group if
+    it is empty."""
 
     def cell(figure, decimals):
         if figure is None:
@@ -149,8 +150,12 @@ def columns(file, first, *wanted, unit=""):
 
     def make(results):
         result = results.use(file)
-        rows = [[row["id"], *(cell(figure_of(row, name, *statistic), decimals) for _, name, decimals, *statistic in wanted)]
-                for row in (result or {"rows": []})["rows"]]
+        rows = []
+        for row in (result or {"rows": []})["rows"]:
+            of_group, _, label = row["id"].rpartition(": ")
+            if group in (None, of_group):
+                cells = (cell(figure_of(row, name, *statistic), decimals) for _, name, decimals, *statistic in wanted)
+                rows.append([row["id"] if group is None else label, *cells])
         return rows and table([first, *(heading for heading, *_ in wanted)], rows)
 
     return make
@@ -270,6 +275,12 @@ TABLES = {
         "tiles", "Zoom", ("first: toise, ms", "toise, cold", None), ("PostGIS, ms", "PostGIS, cold", None),
         ("again: toise, ms", "toise, warm", None), ("p95", "toise, warm", None, "p95"),
         ("PostGIS, ms", "PostGIS, warm", None), ("p95", "PostGIS, warm", None, "p95")),
+    "geocode-speed": columns(
+        "geocode", "Work", ("toise, a second", "toise, per_second", None), ("p50, ms", "toise, p50_ms", 2),
+        ("p99, ms", "toise, p99_ms", 2), ("addok, a second", "addok, per_second", None), ("p50, ms", "addok, p50_ms", 2),
+        ("p99, ms", "addok, p99_ms", 1), ("ratio", "ratio", 0), group=""),
+    "geocode-classes": columns(
+        "geocode", "Written", ("toise, % right", "toise", 2), ("addok, % right", "addok", 2), group="right"),
     "listings-load": measured("listings-load", "Measured"),
     "bulk": lines(["Work", "Rate or time", "Repeat"], MATCHED, MATCHED_LARGE, SALES, DIAGNOSTICS, INGEST, INGEST_LARGE,
                   INGEST_LARGE_RANGE, INGEST_LARGE_COLD, COMPACT,
