@@ -1,7 +1,7 @@
 //! Reads columnar tables (Parquet, and Arrow converted to it) whose columns have the published names. Values become
-//! text cells as in other containers, so that dates, codes and decimals are parsed in one place. A float that is a
-//! whole number becomes text without decimals: tables written from CSV hold codes and house numbers as floats if some
-//! rows lack them. NaN is a missing value. Points become text too (`geometry`).
+//! text cells as in other containers, so that dates, codes and decimals are parsed in one place. A float or decimal that
+//! is a whole number becomes text without decimals: tables written from CSV hold codes and house numbers as floats if
+//! some rows lack them. NaN is a missing value. Points become text too (`geometry`).
 
 use std::fs::File;
 use std::io::Read;
@@ -13,6 +13,7 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::error::ArrowError;
 
 use super::block::{Block, Header};
+use super::cell::without_end_zeros;
 use super::{BlockReader, Error, SourceLocation, geometry};
 use toise_lake::foreign::ForeignParquet;
 
@@ -106,6 +107,12 @@ fn cells(column: &ArrayRef) -> Result<Option<ArrayRef>, ArrowError> {
         DataType::Float32 => {
             let numbers = column.as_primitive::<Float32Type>().iter();
             let texts = numbers.map(|number| text(number.map(|number| number.to_string())));
+            Some(Arc::new(texts.collect::<StringArray>()))
+        }
+        kind if kind.is_decimal() => {
+            let numbers = cast(column, &DataType::Utf8)?;
+            let numbers = numbers.as_string::<i32>().iter();
+            let texts = numbers.map(|number| number.map(without_end_zeros));
             Some(Arc::new(texts.collect::<StringArray>()))
         }
         _ => Some(cast(column, &DataType::Utf8)?),
