@@ -546,6 +546,18 @@ fn pages_lines_and_parquet_read_like_csv() {
     assert_eq!(again.records()[1], page.records()[1]);
 }
 
+#[test]
+fn a_page_without_rows_is_a_file_without_rows() {
+    for dataset in [Dataset::Dvf, Dataset::Dpe] {
+        for page in ["[]", r#"{"total":24,"results":[]}"#, "{\"results\":\n[ ]}"] {
+            let (kept, report) =
+                import(dataset, page.as_bytes(), &ImportOptions::default()).unwrap();
+            assert_eq!((kept.0.len(), report.rows_read), (0, 0), "{page}");
+            assert_eq!(report.files.len(), 1);
+        }
+    }
+}
+
 /// Converts a CSV file to Parquet, with the types that readers of CSV infer: codes and house numbers become numbers.
 fn as_parquet(csv: &[u8], delimiter: u8) -> Vec<u8> {
     use std::io::Seek;
