@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Array, Float64Array, RecordBatch, StringArray,
+    Array, ArrayRef, AsArray, Decimal128Array, FixedSizeBinaryArray, FixedSizeListArray,
+    Float64Array, RecordBatch, StringArray,
 };
 use arrow::datatypes::{Date32Type, Float64Type};
 use serde_json::Value;
@@ -644,6 +645,26 @@ fn typed_prices_of_three_decimals_are_not_thousands() {
         )
     });
     assert_eq!(sales_of(lines.join("\n").as_bytes()).0, expected);
+}
+
+#[test]
+fn columns_of_types_without_a_text_are_skipped_and_uuids_are_read() {
+    let uuid = b"\x3c\x87\xab\xe4\x88\x7b\x46\xee\x91\x92\x5c\x1b\x35\xa0\x66\x25";
+    let uuids = FixedSizeBinaryArray::try_from_iter([uuid, uuid].into_iter()).unwrap();
+    let hashes = FixedSizeBinaryArray::try_from_iter([[1_u8; 20], [2; 20]].into_iter()).unwrap();
+    let pair = || Some([Some(1.0), Some(2.0)]);
+    let vectors = FixedSizeListArray::from_iter_primitive::<Float64Type, _, _>([pair(), pair()], 2);
+    let mut columns = two_sales(Arc::new(Float64Array::from(vec![950.0, 245_000.0])));
+    columns.push(("id_mutation", Arc::new(uuids)));
+    columns.push(("hash", Arc::new(hashes)));
+    columns.push(("vector", Arc::new(vectors)));
+    let (records, report) = sales_of(&parquet_of(columns));
+    // Both rows are of one mutation, and of one disposition with two prices.
+    assert_eq!(records.len(), 2);
+    let mutation = "3c87abe4-887b-46ee-9192-5c1b35a06625";
+    assert_eq!(records[0]["mutation_id"], mutation);
+    let unused = &report.files[0].read.reading.columns_unused;
+    assert_eq!(unused, &["hash", "vector"]);
 }
 
 /// Imports real files as they are, and again as Parquet with inferred types.
