@@ -1,8 +1,12 @@
 //! Tests of imports of small literal sources and, if `TOISE_REAL_DATA` names a folder, of every real file in it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, FixedSizeBinaryArray, FixedSizeListArray,
+    Float64Array, RecordBatch, StringArray,
+};
 use arrow::datatypes::{Date32Type, Float64Type};
 use serde_json::Value;
 
@@ -543,6 +547,18 @@ fn pages_lines_and_parquet_read_like_csv() {
     assert_eq!(again.records()[1], page.records()[1]);
 }
 
+#[test]
+fn a_page_without_rows_is_a_file_without_rows() {
+    for dataset in [Dataset::Dvf, Dataset::Dpe] {
+        for page in ["[]", r#"{"total":24,"results":[]}"#, "{\"results\":\n[ ]}"] {
+            let (kept, report) =
+                import(dataset, page.as_bytes(), &ImportOptions::default()).unwrap();
+            assert_eq!((kept.0.len(), report.rows_read), (0, 0), "{page}");
+            assert_eq!(report.files.len(), 1);
+        }
+    }
+}
+
 /// Converts a CSV file to Parquet, with the types that readers of CSV infer: codes and house numbers become numbers.
 fn as_parquet(csv: &[u8], delimiter: u8) -> Vec<u8> {
     use std::io::Seek;
@@ -552,7 +568,7 @@ fn as_parquet(csv: &[u8], delimiter: u8) -> Vec<u8> {
     let mut source = std::io::Cursor::new(csv);
     let (schema, _) = format.infer_schema(&mut source, None).unwrap();
     source.rewind().unwrap();
-    let schema = std::sync::Arc::new(schema);
+    let schema = Arc::new(schema);
     let rows = arrow::csv::ReaderBuilder::new(schema.clone())
         .with_format(format)
         .build(source)
@@ -579,6 +595,76 @@ fn the_same_rows_as_csv_and_as_parquet_are_the_same_records() {
     assert_eq!(record["surface_habitable_logement"].to_string(), "315");
     assert_eq!(record["numero_voie_ban"], "12");
     assert_eq!(record["code_insee_ban"], "01053");
+}
+
+/// Writes columns as Parquet.
+fn parquet_of(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut file = Vec::new();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    file
+}
+
+/// Returns a column with this text in each of two rows.
+fn twice(text: &str) -> ArrayRef {
+    Arc::new(StringArray::from(vec![text; 2]))
+}
+
+/// Returns two sales as columns, with these prices; they lack only positions.
+fn two_sales(prices: ArrayRef) -> Vec<(&'static str, ArrayRef)> {
+    let parcels = vec!["83137000CM0101", "83137000CM0102"];
+    vec![
+        ("date_mutation", twice("2024-01-05")),
+        ("nature_mutation", twice("Vente")),
+        ("valeur_fonciere", prices),
+        ("code_commune", twice("83137")),
+        ("type_local", twice("Appartement")),
+        ("id_parcelle", Arc::new(StringArray::from(parcels))),
+    ]
+}
+
+fn sales_of(file: &[u8]) -> (Vec<Value>, ImportReport) {
+    let (kept, report) = import(Dataset::Dvf, file, &ImportOptions::default()).unwrap();
+    (kept.records(), report)
+}
+
+#[test]
+fn typed_prices_of_three_decimals_are_not_thousands() {
+    let doubles = Float64Array::from(vec![950.0, 245_000.5]);
+    let (expected, _) = sales_of(&parquet_of(two_sales(Arc::new(doubles))));
+    assert_eq!(expected[0]["price_eur"], 950);
+    let decimals = Decimal128Array::from(vec![950_000, 245_000_500]);
+    let decimals = decimals.with_precision_and_scale(18, 3).unwrap();
+    let (records, _) = sales_of(&parquet_of(two_sales(Arc::new(decimals))));
+    assert_eq!(records, expected);
+    let lines = [("950.000", "101"), ("245000.500", "102")].map(|(price, plan)| {
+        format!(
+            r#"{{"date_mutation":"2024-01-05","nature_mutation":"Vente","valeur_fonciere":{price},"code_commune":83137,"type_local":"Appartement","id_parcelle":"83137000CM0{plan}"}}"#
+        )
+    });
+    assert_eq!(sales_of(lines.join("\n").as_bytes()).0, expected);
+}
+
+#[test]
+fn columns_of_types_without_a_text_are_skipped_and_uuids_are_read() {
+    let uuid = b"\x3c\x87\xab\xe4\x88\x7b\x46\xee\x91\x92\x5c\x1b\x35\xa0\x66\x25";
+    let uuids = FixedSizeBinaryArray::try_from_iter([uuid, uuid].into_iter()).unwrap();
+    let hashes = FixedSizeBinaryArray::try_from_iter([[1_u8; 20], [2; 20]].into_iter()).unwrap();
+    let pair = || Some([Some(1.0), Some(2.0)]);
+    let vectors = FixedSizeListArray::from_iter_primitive::<Float64Type, _, _>([pair(), pair()], 2);
+    let mut columns = two_sales(Arc::new(Float64Array::from(vec![950.0, 245_000.0])));
+    columns.push(("id_mutation", Arc::new(uuids)));
+    columns.push(("hash", Arc::new(hashes)));
+    columns.push(("vector", Arc::new(vectors)));
+    let (records, report) = sales_of(&parquet_of(columns));
+    // Both rows are of one mutation, and of one disposition with two prices.
+    assert_eq!(records.len(), 2);
+    let mutation = "3c87abe4-887b-46ee-9192-5c1b35a06625";
+    assert_eq!(records[0]["mutation_id"], mutation);
+    let unused = &report.files[0].read.reading.columns_unused;
+    assert_eq!(unused, &["hash", "vector"]);
 }
 
 /// Imports real files as they are, and again as Parquet with inferred types.

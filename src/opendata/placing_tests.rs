@@ -115,6 +115,29 @@ fn sales_without_a_position_are_placed_by_their_address() {
 }
 
 #[test]
+fn sales_with_a_position_outside_france_are_placed_by_their_address() {
+    let row = "48000,48095,Mende,480950000A0001,Maison,90,,\n";
+    let outside = |position: &str| SALES.replace(row, &row.replace(",,\n", position));
+    let left_out = |position: &str| {
+        let (placed, report) = import(Dataset::Dvf, &outside(position), geocoder());
+        assert_eq!(placed[0]["location"], json!({"lat": 44.52, "lon": 3.512}));
+        assert_eq!(placed[0]["location_precision"], "ADDRESS", "{position}");
+        let left_out = &report.files[0].read.reading.left_out.0;
+        let counts = left_out
+            .iter()
+            .map(|(reason, found)| format!("{} {reason}", found.count));
+        counts.collect::<Vec<String>>()
+    };
+    assert_eq!(left_out(",0,0\n"), ["1 position outside France"]);
+    let swapped = "position outside France: latitude and longitude swapped?";
+    assert_eq!(left_out(",44.52,3.5\n"), [format!("1 {swapped}")]);
+    // The same in columns `x` and `y`.
+    let text = outside(",44.52,3.5\n").replace("longitude,latitude", "x,y");
+    let (_, report) = import(Dataset::Dvf, &text, geocoder());
+    assert_eq!(report.files[0].read.reading.left_out.0[swapped].count, 1);
+}
+
+#[test]
 fn diagnostics_are_placed_and_stay_as_published() {
     let text = "numero_dpe,_geopoint,adresse_ban,code_postal_ban,nom_commune_ban,adresse_brut,code_postal_brut,nom_commune_brut\n\
         A,,12 Rue de la République 48000 Mende,48000,Mende,,,\n\

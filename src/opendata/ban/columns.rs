@@ -2,7 +2,7 @@
 //! places, and columns of local bases.
 
 use crate::source::cell::plain_name;
-use crate::source::{Error, Header, SourceLocation};
+use crate::source::{Block, Error, Header, SourceLocation};
 
 /// A value of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,17 +32,20 @@ pub enum BanField {
     Parcels,
     Certified,
     Source,
+    Key,
+    AddressId,
+    PlaceId,
 }
 
 /// Name of the column of house numbers.
 const NUMBER: &str = "numero";
 
 /// Number of [`BanField`]s.
-const FIELD_COUNT: usize = 20;
+const FIELD_COUNT: usize = 23;
 
 /// Published names of each field, normalised: current names first, then older ones, then those of local bases.
 const FIELDS: [(BanField, &[&str]); FIELD_COUNT] = [
-    (BanField::Id, &["id", "cle_interop"]),
+    (BanField::Id, &["id"]),
     (BanField::Number, &[NUMBER]),
     (BanField::Suffix, &["rep", "suffixe"]),
     (
@@ -74,6 +77,11 @@ const FIELDS: [(BanField, &[&str]); FIELD_COUNT] = [
     (BanField::Parcels, &["cad_parcelles"]),
     (BanField::Certified, &["certification_commune"]),
     (BanField::Source, &["source_position", "source"]),
+    // The first part is the code of the commune.
+    (BanField::Key, &["cle_interop"]),
+    // Local bases of version 1.5 may have no other identifiers.
+    (BanField::AddressId, &["id_ban_adresse"]),
+    (BanField::PlaceId, &["id_ban_toponyme"]),
 ];
 
 /// Prefixes of columns of local bases that hold a name in a regional language, such as `voie_nom_bre`.
@@ -88,15 +96,13 @@ const TRANSLATED: [&str; 4] = [
 const MISSPELT_EDITS_MAX: usize = 2;
 
 /// Published columns that the table does not hold; they are not reported as unknown.
-const UNUSED: [&str; 9] = [
+const UNUSED: [&str; 7] = [
     "id_fantoir",
     "nom_afnor",
     "source_nom_voie",
     "uid_adresse",
     "date_der_maj",
     "id_ban_commune",
-    "id_ban_toponyme",
-    "id_ban_adresse",
     "commune_deleguee",
 ];
 
@@ -124,11 +130,18 @@ impl BanColumns {
             positions[field as usize] = found.next();
         }
         for (needed, name) in [
-            (BanField::Id, "id"),
-            (BanField::Name, "nom_voie"),
-            (BanField::InseeCode, "code_insee"),
+            (
+                &[BanField::Id, BanField::Key, BanField::AddressId][..],
+                "id",
+            ),
+            (&[BanField::Name], "nom_voie"),
+            // Local bases of version 1.1 have the code in the key only.
+            (&[BanField::InseeCode, BanField::Key], "code_insee"),
         ] {
-            if positions[needed as usize].is_none() {
+            if needed
+                .iter()
+                .all(|field| positions[*field as usize].is_none())
+            {
                 return Err(Error::MissingColumn {
                     place: SourceLocation::line(file, 1).column(name),
                     found: header.names.join(", "),
@@ -161,6 +174,12 @@ impl BanColumns {
     pub fn position(&self, field: BanField) -> Option<usize> {
         self.positions[field as usize]
     }
+
+    /// Returns the cell of a field without blanks around it; empty if the file has no such column.
+    pub fn cell<'b>(&self, block: &'b Block, row: usize, field: BanField) -> &'b str {
+        self.position(field)
+            .map_or("", |at| block.cell(row, at).trim())
+    }
 }
 
 #[cfg(test)]
@@ -191,16 +210,14 @@ mod tests {
             "uid_adresse;cle_interop;commune_insee;commune_nom;voie_nom;numero;suffixe;position;x;y;long;lat;source",
             "id_ban_commune;id_ban_toponyme;id_ban_adresse;cle_interop;commune_insee;commune_nom;toponyme;toponyme_bre;\
              numero;suffixe;position;x;y;long;lat;cad_parcelles;source;date_der_maj;certification_commune",
+            // Local bases of versions 1.1 and 1.5.
+            "cle_interop;uid_adresse;voie_nom;numero;suffixe;commune_nom;position;x;y;long;lat;source;date_der_maj",
+            "id_ban_commune;id_ban_toponyme;id_ban_adresse;commune_insee;toponyme;numero;suffixe;commune_nom;position;\
+             long;lat;x;y;source;date_der_maj",
         ] {
             let columns = found(names);
             assert_eq!(columns.unknown, [""; 0], "{names}");
-            for field in [
-                BanField::Id,
-                BanField::Name,
-                BanField::InseeCode,
-                BanField::Lat,
-                BanField::Lon,
-            ] {
+            for field in [BanField::Name, BanField::Lat, BanField::Lon] {
                 assert!(columns.position(field).is_some(), "{field:?} in {names}");
             }
         }

@@ -5,8 +5,11 @@
 //! commune or position is rejected and counted. So is a row whose house number cannot be read, because without the
 //! number it would become a street. In local bases, the number 99999 marks a named place. Local bases have no postal
 //! codes; an address without one gets the postal code of its commune if there is only one. Local bases may have several
-//! rows for one address, one per position; the position of the entrance is used.
+//! rows for one address, one per position; the position of the entrance is used. Their keys (`cle_interop`) begin with
+//! the code of the commune, which version 1.1 writes nowhere else. Version 1.5 may have only the identifiers of the
+//! national base (`id_ban_adresse`, and `id_ban_toponyme` for a named place).
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -91,13 +94,12 @@ pub fn convert(
             );
             continue;
         }
-        let cell = |field| {
-            columns
-                .position(field)
-                .map_or("", |at| block.cell(row, at).trim())
-        };
+        let cell = |field| columns.cell(block, row, field);
         let place = || SourceLocation::line(file, block.line(row));
-        let insee_code = code(cell(BanField::InseeCode), 5);
+        let insee_code = match cell(BanField::InseeCode) {
+            "" => Cow::Owned(commune_of_key(cell(BanField::Key))),
+            insee_code => code(insee_code, 5),
+        };
         let Some(department) = departments::for_commune(&insee_code) else {
             findings.reject(
                 "commune missing or unknown",
@@ -112,7 +114,8 @@ pub fn convert(
             rows_not_asked_for += 1;
             continue;
         }
-        if cell(BanField::Id).is_empty() {
+        let id = identifier(&cell);
+        if id.is_empty() {
             findings.reject("identifier missing", &place().column("id"), "");
             continue;
         }
@@ -146,7 +149,7 @@ pub fn convert(
                 range,
             );
         }
-        rows.push(&cell, &insee_code, department, &house, (lat, lon));
+        rows.push(&cell, id, &insee_code, department, &house, (lat, lon));
         places.insert((insee_code.into_owned(), 0));
     }
     let batch = rows.finish()?;
@@ -163,12 +166,10 @@ pub fn convert(
 /// Returns the rows that repeat an address with a worse position than another of its rows.
 fn further_positions(block: &Block, columns: &BanColumns) -> BTreeSet<usize> {
     let mut further = BTreeSet::new();
-    let (Some(id), Some(kind)) = (
-        columns.position(BanField::Id),
-        columns.position(BanField::PositionType),
-    ) else {
+    let Some(kind) = columns.position(BanField::PositionType) else {
         return further;
     };
+    let id = |row| identifier(&|field| columns.cell(block, row, field));
     let rank = |row: usize| {
         let kind = without_accents(block.cell(row, kind).trim()).to_lowercase();
         let known = POSITION_TYPES.iter().position(|known| *known == kind);
@@ -177,7 +178,7 @@ fn further_positions(block: &Block, columns: &BanColumns) -> BTreeSet<usize> {
     // The best row of the address so far.
     let mut best = 0;
     for row in 1..block.len() {
-        let (own, other) = (block.cell(row, id).trim(), block.cell(best, id).trim());
+        let (own, other) = (id(row), id(best));
         if own.is_empty() || own != other {
             best = row;
         } else if rank(row) < rank(best) {
@@ -188,6 +189,26 @@ fn further_positions(block: &Block, columns: &BanColumns) -> BTreeSet<usize> {
         }
     }
     further
+}
+
+/// Returns the identifier of an address or of a named place; empty if it has none.
+fn identifier<'c>(cell: &impl Fn(BanField) -> &'c str) -> &'c str {
+    let ids = [BanField::Id, BanField::Key, BanField::AddressId].map(cell);
+    let place = || match house_number(cell(BanField::Number)) {
+        Some(HouseCell { number: None, .. }) => cell(BanField::PlaceId),
+        _ => "",
+    };
+    let id = ids.into_iter().find(|id| !id.is_empty());
+    id.unwrap_or_else(place)
+}
+
+/// Returns the code of the commune in a key such as `2a004_0100_00012`; empty if the key has another form.
+fn commune_of_key(key: &str) -> String {
+    let code = key.split_once('_').map_or("", |(code, _)| code);
+    match code.len() {
+        5 => code.to_ascii_uppercase(),
+        _ => String::new(),
+    }
 }
 
 /// The cell of a house number.
@@ -287,13 +308,14 @@ impl AddressRows {
     fn push<'c>(
         &mut self,
         cell: &impl Fn(BanField) -> &'c str,
+        id: &str,
         insee_code: &str,
         department: &str,
         house: &HouseCell,
         (lat, lon): (f64, f64),
     ) {
         let filled = |text: &'c str| (!text.is_empty()).then_some(text);
-        self.ids.append_value(cell(BanField::Id));
+        self.ids.append_value(id);
         self.kinds.append_value(if house.number.is_some() {
             ADDRESS
         } else {
@@ -416,6 +438,56 @@ mod tests {
         assert_eq!(lats.values(), &[48.2, 48.4]);
         let (_, dropped) = converted.findings.dropped.0.iter().next().unwrap();
         assert_eq!(dropped.count, 3);
+    }
+
+    #[test]
+    fn local_bases_of_versions_1_1_and_1_5_are_read() {
+        let (address, place) = ("3c87abe4-887b-46ee-9192", "8a3bab10-f329-4ce3-9c7d");
+        let converted = |names: &str, rows: &[String]| {
+            let header = Arc::new(crate::source::Header {
+                names: names.split(';').map(str::to_owned).collect(),
+            });
+            let columns = BanColumns::find(&header, "f").unwrap();
+            let mut block = Block::new(header);
+            for row in rows {
+                block.start_row(2);
+                row.split(';').for_each(|cell| block.push_cell(cell));
+            }
+            let wanted = BanSelection::default();
+            let batch = convert(&block, &columns, "f", &wanted).unwrap().batch;
+            let texts = |name| {
+                let texts = batch.column_by_name(name).unwrap().as_string::<i32>();
+                let texts = texts.iter().map(|text| text.unwrap().to_owned());
+                texts.collect::<Vec<_>>()
+            };
+            texts("id").into_iter().zip(texts("insee_code")).collect()
+        };
+        let first: Vec<(String, String)> = converted(
+            "cle_interop;voie_nom;numero;position;lat;long",
+            &[
+                "29128_0100_00001;Rue du Lavoir;1;entrée;48.2;-4.1".to_owned(),
+                "2a004_0100_00001;Rue du Lavoir;1;entrée;41.92;8.73".to_owned(),
+                "key;Rue du Lavoir;1;entrée;48.2;-4.1".to_owned(),
+            ],
+        );
+        let pair = |id: &str, commune: &str| (id.to_owned(), commune.to_owned());
+        assert_eq!(
+            first,
+            [
+                pair("29128_0100_00001", "29128"),
+                pair("2a004_0100_00001", "2A004")
+            ]
+        );
+        let fifth: Vec<(String, String)> = converted(
+            "id_ban_toponyme;id_ban_adresse;commune_insee;toponyme;numero;position;lat;long",
+            &[
+                format!("{place};{address};29128;Rue du Lavoir;1;segment;48.2;-4.1"),
+                format!("{place};{address};29128;Rue du Lavoir;1;entrée;48.2;-4.1"),
+                format!("{place};;29128;Le Lavoir;99999;segment;48.2;-4.1"),
+                format!("{place};;29128;Rue du Lavoir;2;segment;48.2;-4.1"),
+            ],
+        );
+        assert_eq!(fifth, [pair(address, "29128"), pair(place, "29128")]);
     }
 
     #[test]

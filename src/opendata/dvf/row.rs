@@ -317,15 +317,12 @@ impl RowReader<'_> {
         let position = decimal(lat)
             .zip(decimal(lon))
             .filter(|(lat, lon)| lat.abs() <= 90.0 && lon.abs() <= 180.0);
-        if position.is_none() {
-            let value = format!("{lat}, {lon}");
-            findings.drop_value(
-                "position unreadable",
-                &self.place(block, row, DvfField::Latitude),
-                &value,
-            );
-        }
-        position
+        in_france_or_why(position, "position unreadable")
+            .map_err(|reason| {
+                let place = self.place(block, row, DvfField::Latitude);
+                findings.drop_value(reason, &place, &format!("{lat}, {lon}"));
+            })
+            .ok()
     }
 
     /// Returns the position in the columns `x` and `y`: metres in the official projection of the department, or degrees.
@@ -347,17 +344,32 @@ impl RowReader<'_> {
             if x.abs() <= 180.0 && y.abs() <= 90.0 {
                 return Some((y, x));
             }
-            to_degrees(department(commune), x, y)
+            to_degrees(department(commune), x, y).filter(|(lat, lon)| in_france(*lat, *lon))
         });
-        let position = position.filter(|(lat, lon)| in_france(*lat, *lon));
-        if position.is_none() {
-            findings.drop_value(
-                "position unreadable: neither Lambert-93 nor degrees",
-                &self.place(block, row, DvfField::X),
-                &format!("{x}, {y}"),
-            );
-        }
-        position
+        in_france_or_why(
+            position,
+            "position unreadable: neither Lambert-93 nor degrees",
+        )
+        .map_err(|reason| {
+            let place = self.place(block, row, DvfField::X);
+            findings.drop_value(reason, &place, &format!("{x}, {y}"));
+        })
+        .ok()
+    }
+}
+
+/// Returns a position if it is in France, else the reason why it is left out; `unreadable` if there is none.
+fn in_france_or_why(
+    position: Option<(f64, f64)>,
+    unreadable: &'static str,
+) -> Result<(f64, f64), &'static str> {
+    let (lat, lon) = position.ok_or(unreadable)?;
+    if in_france(lat, lon) {
+        Ok((lat, lon))
+    } else if in_france(lon, lat) {
+        Err("position outside France: latitude and longitude swapped?")
+    } else {
+        Err("position outside France")
     }
 }
 

@@ -72,6 +72,9 @@ fn foreign(table: ImportTable, path: &Path) -> Result<Option<SkippedFile>, Error
         return skipped("the file is empty".to_owned());
     }
     let header = match read_header(path, &name) {
+        Ok((format, header)) if is_page_without_rows(format, &header) => {
+            return skipped("the file has no rows".to_owned());
+        }
         Ok((_, header)) => header,
         // A JSON document that is not a list of rows, such as metadata or a map.
         Err(Error::Malformed { reason, .. }) if is_json(path) => return skipped(reason),
@@ -127,6 +130,11 @@ fn content(table: ImportTable) -> &'static str {
     }
 }
 
+/// Returns whether a file is a page of JSON without rows, as the last one of a source often is. It has no columns.
+fn is_page_without_rows(format: SourceFormat, header: &Header) -> bool {
+    format == SourceFormat::JsonPage && header.names.is_empty()
+}
+
 /// Divides files into groups that are imported one after the other, each as one publication. Files of diagnostics are
 /// grouped by their columns, those with the most columns first. JSON omits columns without a value, so all JSON files
 /// of diagnostics form one group. Files of other tables form one group.
@@ -147,13 +155,17 @@ pub fn group_by_columns(
     let mut groups: Vec<(Columns, usize, Vec<ImportInput>)> = Vec::new();
     for input in inputs {
         let (format, header) = read_header(&input.path, &input.name)?;
-        let found = dpe::source::DpeColumns::find(&header, &input.name)?;
-        let count = found.count();
-        let present = found.positions.iter().enumerate();
-        let present = present.filter(|(_, position)| position.is_some());
-        let columns = match format {
-            SourceFormat::NdJson | SourceFormat::JsonPage => None,
-            _ => Some(present.map(|(index, _)| index).collect()),
+        let (columns, count) = if is_page_without_rows(format, &header) {
+            (None, 0)
+        } else {
+            let found = dpe::source::DpeColumns::find(&header, &input.name)?;
+            let present = found.positions.iter().enumerate();
+            let present = present.filter(|(_, position)| position.is_some());
+            let columns = match format {
+                SourceFormat::NdJson | SourceFormat::JsonPage => None,
+                _ => Some(present.map(|(index, _)| index).collect()),
+            };
+            (columns, found.count())
         };
         match groups.iter_mut().find(|(known, ..)| *known == columns) {
             Some((_, most, group)) => {
@@ -240,6 +252,26 @@ mod tests {
         let message = error.to_string();
         assert!(message.contains("none of 1 files"), "{message}");
         assert!(message.contains("energy diagnostics"), "{message}");
+    }
+
+    #[test]
+    fn a_page_without_rows_stops_no_import() {
+        let folder = folder(&[
+            ("1.json", r#"{"total":1,"results":[{"numero_dpe":"1"}]}"#),
+            ("2.json", r#"{"total":1,"results":[]}"#),
+            ("3.json", "[]"),
+        ]);
+        let table = Dataset::Dpe.into();
+        let found = local_files(table, &[folder.path().join("*.json")]).unwrap();
+        let groups = group_by_columns(table, found.inputs.clone()).unwrap();
+        assert_eq!(groups, std::slice::from_ref(&found.inputs));
+        let found = local_files(table, &[folder.path().to_owned()]).unwrap();
+        assert_eq!((found.inputs.len(), found.skipped.len()), (1, 2));
+        assert_eq!(found.skipped[0].reason, "the file has no rows");
+        // The import of these alone says that there are no rows.
+        let pages = ["2.json", "3.json"].map(|name| folder.path().join(name));
+        let found = local_files(table, &pages).unwrap();
+        assert_eq!(group_by_columns(table, found.inputs).unwrap().len(), 1);
     }
 
     #[test]

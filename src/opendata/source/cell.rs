@@ -240,6 +240,14 @@ pub fn whole(cell: &str) -> &str {
     }
 }
 
+/// Returns a number of a typed source without zeros at the end of its decimals: as text, `950.000` is 950,000.
+pub fn without_end_zeros(number: &str) -> &str {
+    if !number.contains('.') || number.contains(['e', 'E']) {
+        return number;
+    }
+    number.trim_end_matches('0').trim_end_matches('.')
+}
+
 /// Normalises a column name: no accents, lower case, one `_` for every run of other characters.
 pub fn plain_name(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
@@ -363,6 +371,21 @@ mod tests {
         assert_eq!(code("0", 2), "0");
         assert_eq!(padded("4", 3), "004");
         assert_eq!(padded("", 3), "");
+    }
+
+    #[test]
+    fn zeros_at_the_end_of_typed_decimals_do_not_make_thousands() {
+        for (number, expected) in [
+            ("950.000", "950"),
+            ("950.120", "950.12"),
+            ("-0.500", "-0.5"),
+            ("208000", "208000"),
+            ("9.500e10", "9.500e10"),
+            ("true", "true"),
+        ] {
+            assert_eq!(without_end_zeros(number), expected, "{number}");
+        }
+        assert_eq!(euros(without_end_zeros("950.000")), Some(950.0));
     }
 
     #[test]

@@ -1,18 +1,20 @@
 //! Reads columnar tables (Parquet, and Arrow converted to it) whose columns have the published names. Values become
-//! text cells as in other containers, so that dates, codes and decimals are parsed in one place. A float that is a
-//! whole number becomes text without decimals: tables written from CSV hold codes and house numbers as floats if some
-//! rows lack them. NaN is a missing value. Points become text too (`geometry`).
+//! text cells as in other containers, so that dates, codes and decimals are parsed in one place. A float or decimal that
+//! is a whole number becomes text without decimals: tables written from CSV hold codes and house numbers as floats if
+//! some rows lack them. NaN is a missing value. Points (`geometry`) and UUIDs become text too; columns of other types
+//! without a text, such as lists, have empty cells.
 
 use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
-use arrow::compute::cast;
+use arrow::compute::{can_cast_types, cast};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::error::ArrowError;
 
 use super::block::{Block, Header};
+use super::cell::without_end_zeros;
 use super::{BlockReader, Error, SourceLocation, geometry};
 use toise_lake::foreign::ForeignParquet;
 
@@ -108,6 +110,34 @@ fn cells(column: &ArrayRef) -> Result<Option<ArrayRef>, ArrowError> {
             let texts = numbers.map(|number| text(number.map(|number| number.to_string())));
             Some(Arc::new(texts.collect::<StringArray>()))
         }
+        kind if kind.is_decimal() => {
+            let numbers = cast(column, &DataType::Utf8)?;
+            let numbers = numbers.as_string::<i32>().iter();
+            let texts = numbers.map(|number| number.map(without_end_zeros));
+            Some(Arc::new(texts.collect::<StringArray>()))
+        }
+        DataType::FixedSizeBinary(16) => {
+            let values = column.as_fixed_size_binary().iter();
+            let texts = values.map(|value| value.map(uuid));
+            Some(Arc::new(texts.collect::<StringArray>()))
+        }
+        kind if !can_cast_types(kind, &DataType::Utf8) => None,
         _ => Some(cast(column, &DataType::Utf8)?),
     })
+}
+
+/// Writes the 16 bytes of a UUID as text.
+fn uuid(bytes: &[u8]) -> String {
+    let number = bytes
+        .iter()
+        .fold(0, |number: u128, byte| (number << 8) | u128::from(*byte));
+    let hex = format!("{number:032x}");
+    let parts = [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ];
+    parts.join("-")
 }

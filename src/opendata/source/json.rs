@@ -1,4 +1,5 @@
-//! Reads NDJSON and data-fair pages. Numbers keep the digits of the source, because cells are slices of its text.
+//! Reads NDJSON and data-fair pages. Numbers keep the digits of the source, because cells are slices of its text; only
+//! zeros at the end of decimals are left out.
 //!
 //! Objects may have different keys; a new key becomes a new last column.
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::block::{Block, Header};
+use super::cell::without_end_zeros;
 use super::{BlockReader, Error, SourceLocation};
 use toise_base::bounded::{Lines, check_columns};
 use toise_base::items::RawItems;
@@ -81,7 +83,7 @@ fn push_value(block: &mut Block, value: Option<&RawValue>) {
             block.push_cell(&text[1..text.len() - 1]);
         }
     } else {
-        block.push_cell(text);
+        block.push_cell(without_end_zeros(text));
     }
 }
 
