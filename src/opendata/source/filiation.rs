@@ -124,9 +124,7 @@ impl<R: Read> DfiReader<R> {
         Self {
             lines: Lines::new(BufReader::new(source), LINE_BYTES_MAX),
             name: name.to_owned(),
-            header: Arc::new(Header {
-                names: NAMES.map(str::to_owned).to_vec(),
-            }),
+            header: Arc::new(Header::new(NAMES.map(str::to_owned).to_vec())),
             waiting: None,
         }
     }
