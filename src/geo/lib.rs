@@ -17,6 +17,7 @@ pub mod places;
 pub mod plausible;
 pub mod price_levels;
 pub mod projection;
+pub mod reference_system;
 pub mod regions;
 pub mod varint;
 pub mod wkt;

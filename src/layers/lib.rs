@@ -23,7 +23,6 @@ mod live;
 pub mod metadata;
 mod prepare;
 mod read;
-mod reference_system;
 pub mod table;
 mod wkb;
 mod write;

@@ -7,7 +7,7 @@ use toise_geo::order::cluster_key;
 use toise_geo::plausible::is_swapped;
 
 use crate::geometry::{PartRef, each_part};
-use crate::reference_system::ReferenceSystem;
+use toise_geo::reference_system::ReferenceSystem;
 
 /// Maximum vertices of a layer, which bounds its index in memory to about 0.7 GB.
 pub(crate) const VERTICES_MAX: u64 = 8_000_000;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Array, FixedSizeBinaryArray, FixedSizeListArray,
-    Float64Array, RecordBatch, StringArray,
+    Array, ArrayRef, AsArray, BinaryArray, Decimal128Array, FixedSizeBinaryArray,
+    FixedSizeListArray, Float64Array, RecordBatch, StringArray,
 };
 use arrow::datatypes::{Date32Type, Float64Type};
+use parquet::file::metadata::KeyValue;
 use serde_json::Value;
 
 use super::Dataset;
@@ -613,7 +614,7 @@ fn twice(text: &str) -> ArrayRef {
 }
 
 /// Returns two sales as columns, with these prices; they lack only positions.
-fn two_sales(prices: ArrayRef) -> Vec<(&'static str, ArrayRef)> {
+fn two_sales<'n>(prices: ArrayRef) -> Vec<(&'n str, ArrayRef)> {
     let parcels = vec!["83137000CM0101", "83137000CM0102"];
     vec![
         ("date_mutation", twice("2024-01-05")),
@@ -665,6 +666,66 @@ fn columns_of_types_without_a_text_are_skipped_and_uuids_are_read() {
     assert_eq!(records[0]["mutation_id"], mutation);
     let unused = &report.files[0].read.reading.columns_unused;
     assert_eq!(unused, &["hash", "vector"]);
+}
+
+/// Writes two sales as GeoParquet: the name of the column of geometries, these twice as WKB, and further metadata of it.
+fn geoparquet(name: &str, wkb: &[u8], about: &str) -> Vec<u8> {
+    let mut columns = two_sales(Arc::new(Float64Array::from(vec![950.0, 245_000.0])));
+    columns.push((name, Arc::new(BinaryArray::from(vec![wkb; 2]))));
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let about = format!(
+        r#"{{"version":"1.1.0","primary_column":"{name}","columns":{{"{name}":{{"encoding":"WKB"{about}}}}}}}"#
+    );
+    let mut file = Vec::new();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
+    writer.append_key_value_metadata(KeyValue::new("geo".to_owned(), about));
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    file
+}
+
+/// Writes the head of a geometry in WKB, and numbers after it.
+fn wkb(kind: u32, numbers: &[f64]) -> Vec<u8> {
+    let mut bytes = vec![1];
+    bytes.extend(kind.to_le_bytes());
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn positions_of_geoparquet_are_read_converted_or_counted() {
+    const LAMBERT: &str =
+        r#","crs":{"name":"RGF93 v1 / Lambert-93","id":{"authority":"EPSG","code":2154}}"#;
+    const WEB: &str = r#","crs":{"id":{"authority":"EPSG","code":3857}}"#;
+    let toulon = wkb(1, &[5.93, 43.12]);
+    let one = [wkb(4, &[]), vec![1, 0, 0, 0], toulon.clone()].concat();
+    for (name, wkb) in [("geometry", &toulon), ("geom", &toulon), ("geom", &one)] {
+        let (records, report) = sales_of(&geoparquet(name, wkb, ""));
+        let location = &records[0]["location"];
+        assert_eq!(location, &serde_json::json!({"lat": 43.12, "lon": 5.93}));
+        let reading = &report.files[0].read.reading;
+        assert_eq!(reading.columns_unused, [""; 0]);
+    }
+    let paris = wkb(1, &[648_237.3, 6_862_271.7]);
+    let (records, _) = sales_of(&geoparquet("geom", &paris, LAMBERT));
+    let lat = records[0]["location"]["lat"].as_f64().unwrap();
+    assert!((lat - 48.858).abs() < 0.01, "{lat}");
+    for (geometry, reason) in [
+        (wkb(3, &[]), "geometry not read: not one point"),
+        (wkb(1, &[0.0, 0.0]), "position outside France"),
+        (paris, "position unreadable"),
+    ] {
+        let (records, report) = sales_of(&geoparquet("geometry", &geometry, ""));
+        assert!(records[0].get("location").is_none());
+        let left_out = &report.files[0].read.reading.left_out.0[reason];
+        assert_eq!(left_out.count, 2, "{reason}");
+        assert_eq!(left_out.examples[0].column, "geometry");
+    }
+    let file = geoparquet("geom", &wkb(1, &[660_124.0, 5_331_000.0]), WEB);
+    let error = import(Dataset::Dvf, &file, &ImportOptions::default()).err();
+    let message = error.unwrap().to_string();
+    assert!(message.contains("\"geom\": "), "{message}");
+    assert!(message.contains("EPSG:3857"), "{message}");
 }
 
 /// Imports real files as they are, and again as Parquet with inferred types.

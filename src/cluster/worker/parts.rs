@@ -36,9 +36,7 @@ fn wrong(error: impl ToString) -> Error {
 }
 
 fn header(names: &[String]) -> Arc<Header> {
-    Arc::new(Header {
-        names: names.to_vec(),
-    })
+    Arc::new(Header::new(names.to_vec()))
 }
 
 impl OpenJob {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{RawLayer, attributes, check_count};
 use crate::geometry::GeometryBuilder;
-use crate::reference_system::ReferenceSystem;
+use toise_geo::reference_system::ReferenceSystem;
 
 /// Reads a file. May panic on some damaged files, because the library does.
 ///

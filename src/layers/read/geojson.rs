@@ -15,7 +15,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 use serde_json::{Map, Value};
 
 use super::{RawLayer, attributes, check_count};
-use crate::reference_system::ReferenceSystem;
+use toise_geo::reference_system::ReferenceSystem;
 use toise_geo::wkt::polygon_of;
 
 /// Reads a text.

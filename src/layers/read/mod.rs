@@ -18,7 +18,7 @@ use geo::Geometry;
 use toise_input::TextConversion;
 
 use crate::error::{Error, Result};
-use crate::reference_system::ReferenceSystem;
+use toise_geo::reference_system::ReferenceSystem;
 
 /// Maximum features of a layer.
 pub(crate) const FEATURES_MAX: usize = 5_000_000;

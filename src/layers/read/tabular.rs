@@ -15,7 +15,7 @@ use toise_lake::foreign::ForeignParquet;
 
 use super::columns::GeometryColumns;
 use super::{RawLayer, attributes, check_count};
-use crate::reference_system::ReferenceSystem;
+use toise_geo::reference_system::ReferenceSystem;
 
 /// Rows read at once.
 const BATCH_ROWS: usize = 8_192;
@@ -100,26 +100,11 @@ impl Described {
             // The standard's default.
             None => Some(ReferenceSystem::Degrees),
             Some(Value::Null) => None,
-            Some(crs) => Some(of_crs(crs)?),
+            Some(crs) => Some(ReferenceSystem::of_projjson(crs)?),
         };
         Ok(Self {
             column: column.to_owned(),
             system,
         })
     }
-}
-
-/// Reads a reference system in PROJJSON.
-fn of_crs(crs: &Value) -> Result<ReferenceSystem, String> {
-    let id = &crs["id"];
-    let code = match &id["code"] {
-        Value::String(code) => code.clone(),
-        Value::Number(code) => code.to_string(),
-        _ => {
-            let name = crs["name"].as_str().unwrap_or("without a name");
-            return ReferenceSystem::of_name(name);
-        }
-    };
-    let authority = id["authority"].as_str().unwrap_or("EPSG");
-    ReferenceSystem::of_name(&format!("{authority}:{code}"))
 }

@@ -188,7 +188,7 @@ mod tests {
 
     fn found(names: &str) -> BanColumns {
         let names = names.split(';').map(str::to_owned).collect();
-        BanColumns::find(&Header { names }, "f.csv").unwrap()
+        BanColumns::find(&Header::new(names), "f.csv").unwrap()
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
     fn a_misspelt_column_of_house_numbers_is_an_error_that_names_it() {
         let names = "cle_interop;commune_insee;voie_nom;nulmero;long;lat".split(';');
         let names = names.map(str::to_owned).collect();
-        let error = BanColumns::find(&Header { names }, "bal.csv").unwrap_err();
+        let error = BanColumns::find(&Header::new(names), "bal.csv").unwrap_err();
         assert!(error.to_string().contains("nulmero"), "{error}");
         // A file of named places has no numbers.
         found("id;nom_lieu_dit;code_postal;code_insee;nom_commune;x;y;lon;lat");
@@ -236,9 +236,7 @@ mod tests {
 
     #[test]
     fn a_file_without_an_identifier_is_an_error_that_names_the_column() {
-        let header = Header {
-            names: vec!["numero".into(), "nom_voie".into()],
-        };
+        let header = Header::new(vec!["numero".into(), "nom_voie".into()]);
         let error = BanColumns::find(&header, "f.csv").unwrap_err().to_string();
         assert!(
             error.contains("f.csv") && error.contains("\"id\""),

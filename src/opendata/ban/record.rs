@@ -414,9 +414,9 @@ mod tests {
             "lat",
             "long",
         ];
-        let header = Arc::new(crate::source::Header {
-            names: names.map(str::to_owned).to_vec(),
-        });
+        let header = Arc::new(crate::source::Header::new(
+            names.map(str::to_owned).to_vec(),
+        ));
         let columns = BanColumns::find(&header, "f").unwrap();
         let mut block = Block::new(header);
         let rows = [
@@ -444,9 +444,9 @@ mod tests {
     fn local_bases_of_versions_1_1_and_1_5_are_read() {
         let (address, place) = ("3c87abe4-887b-46ee-9192", "8a3bab10-f329-4ce3-9c7d");
         let converted = |names: &str, rows: &[String]| {
-            let header = Arc::new(crate::source::Header {
-                names: names.split(';').map(str::to_owned).collect(),
-            });
+            let header = Arc::new(crate::source::Header::new(
+                names.split(';').map(str::to_owned).collect(),
+            ));
             let columns = BanColumns::find(&header, "f").unwrap();
             let mut block = Block::new(header);
             for row in rows {

@@ -39,9 +39,7 @@ pub fn place_stored(
         return Ok(counts);
     };
     // A file with only the number, so all other values come from the stored records.
-    let header = Arc::new(Header {
-        names: vec![NUMBER.to_owned()],
-    });
+    let header = Arc::new(Header::new(vec![NUMBER.to_owned()]));
     let columns = DpeColumns::find(&header, STORED)
         .map_err(|error| Error::damaged(Path::new(STORED), error))?;
     let sources = DpeSources {

@@ -169,9 +169,7 @@ mod tests {
     use super::*;
 
     fn header(names: &[&str]) -> Header {
-        Header {
-            names: names.iter().map(|name| (*name).to_owned()).collect(),
-        }
+        Header::new(names.iter().map(|name| (*name).to_owned()).collect())
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::source::cell::{code, padded, plain_name};
-use crate::source::{Error, Header, SourceLocation};
+use crate::source::{Error, GeometryColumn, Header, SourceLocation};
 
 /// A value of a DVF row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ const FIELDS: [(DvfField, &str, &str); FIELD_COUNT] = [
     (DvfField::LandSurface, "surface_terrain", "surface_terrain"),
     (DvfField::Longitude, "longitude", ""),
     (DvfField::Latitude, "latitude", ""),
-    (DvfField::Geometry, "geometry", ""),
+    (DvfField::Geometry, "geometry", "geometry"),
     // Not published, but common in files from other programs: metres in Lambert-93 or in the overseas projection.
     (DvfField::X, "x", "x"),
     (DvfField::Y, "y", "y"),
@@ -272,7 +272,12 @@ impl DvfColumns {
             let name = if form == DvfForm::Geo { geo } else { raw };
             let of = |names: &[String]| names.iter().position(|known| known == name);
             // Published names take precedence over those that people derive from them.
-            let at = of(&plain).or_else(|| of(&loose).filter(|at| !used[*at]));
+            let at = match &header.geometry {
+                Some(named) if field == DvfField::Geometry => {
+                    named.system.is_ok().then_some(named.index)
+                }
+                _ => of(&plain).or_else(|| of(&loose).filter(|at| !used[*at])),
+            };
             if let Some(at) = at.filter(|_| !name.is_empty()) {
                 positions[field as usize] = Some(at);
                 used[at] = true;
@@ -318,6 +323,31 @@ impl DvfColumns {
             return missing("type_local");
         }
         Ok(())
+    }
+
+    /// Checks that the positions of the file can be read.
+    ///
+    /// # Errors
+    ///
+    /// They are only in geometries, in a reference system that is not read.
+    pub fn check_geometry(&self, header: &Header, file: &str) -> Result<(), Error> {
+        let others = [
+            [DvfField::Longitude, DvfField::Latitude],
+            [DvfField::X, DvfField::Y],
+        ];
+        let has_others = others
+            .iter()
+            .any(|pair| pair.iter().all(|it| self.has(*it)));
+        match &header.geometry {
+            Some(GeometryColumn {
+                index,
+                system: Err(reason),
+            }) if !has_others => {
+                let place = SourceLocation::file(file).column(&header.names[*index]);
+                Err(Error::malformed(place, reason))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the position of a field's column in the file; `None` if the file has no such column.
@@ -398,7 +428,7 @@ mod tests {
         }
         let form = |names: &[&str]| {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
-            let header = Header { names };
+            let header = Header::new(names);
             DvfColumns::find(&header, "x.csv").unwrap().form
         };
         let raw = [
@@ -434,9 +464,7 @@ mod tests {
 
     #[test]
     fn a_missing_needed_column_is_named() {
-        let header = Header {
-            names: vec!["id_mutation".into(), "date_mutation".into()],
-        };
+        let header = Header::new(vec!["id_mutation".into(), "date_mutation".into()]);
         let message = DvfColumns::find(&header, "f.csv").unwrap_err().to_string();
         assert!(
             message.starts_with("f.csv, line 1, column \"nature_mutation\""),

@@ -304,23 +304,33 @@ impl RowReader<'_> {
         commune: &str,
         findings: &mut ConversionFindings,
     ) -> Option<(f64, f64)> {
-        let (mut lat, mut lon) = (
+        let (lat, lon) = (
             self.cell(block, row, DvfField::Latitude),
             self.cell(block, row, DvfField::Longitude),
         );
-        if lat.is_empty() || lon.is_empty() {
-            let Some(point) = geometry::parse(self.cell(block, row, DvfField::Geometry)) else {
-                return self.projected_position(block, row, commune, findings);
-            };
-            (lon, lat) = point;
-        }
-        let position = decimal(lat)
-            .zip(decimal(lon))
-            .filter(|(lat, lon)| lat.abs() <= 90.0 && lon.abs() <= 180.0);
+        let geometry = self.cell(block, row, DvfField::Geometry);
+        let mut leave_out = |reason, field, value: &str| {
+            findings.drop_value(reason, &self.place(block, row, field), value);
+        };
+        let (position, field) = if !lat.is_empty() && !lon.is_empty() {
+            (decimal(lat).zip(decimal(lon)), DvfField::Latitude)
+        } else if geometry.is_empty() {
+            return self.projected_position(block, row, commune, findings);
+        } else if let Some(point) = geometry::parse(geometry) {
+            (Some(point), DvfField::Geometry)
+        } else {
+            leave_out(
+                "geometry not read: not one point",
+                DvfField::Geometry,
+                geometry,
+            );
+            return self.projected_position(block, row, commune, findings);
+        };
+        let position = position.filter(|(lat, lon)| lat.abs() <= 90.0 && lon.abs() <= 180.0);
         in_france_or_why(position, "position unreadable")
-            .map_err(|reason| {
-                let place = self.place(block, row, DvfField::Latitude);
-                findings.drop_value(reason, &place, &format!("{lat}, {lon}"));
+            .map_err(|reason| match field {
+                DvfField::Geometry => leave_out(reason, field, geometry),
+                _ => leave_out(reason, field, &format!("{lat}, {lon}")),
             })
             .ok()
     }

@@ -199,6 +199,7 @@ impl<'c> BlockConsumer<'c> {
         let columns = match self.table {
             ImportTable::Dataset(Dataset::Dvf) => {
                 let columns = dvf::columns::DvfColumns::find(&block.header, file)?;
+                columns.check_geometry(&block.header, file)?;
                 set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Dvf(Arc::new(columns))
             }

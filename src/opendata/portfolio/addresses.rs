@@ -206,9 +206,9 @@ mod tests {
             "street",
         ];
         let columns = AddressColumns::find(names.iter().copied().enumerate());
-        let mut block = Block::new(Arc::new(crate::source::Header {
-            names: names.map(str::to_owned).to_vec(),
-        }));
+        let mut block = Block::new(Arc::new(crate::source::Header::new(
+            names.map(str::to_owned).to_vec(),
+        )));
         for cells in [
             ["", "Mende", "12.0", "bis", "avenue", " Foch "],
             ["3 rue X", "Mende", "12", "", "", "Foch"],

@@ -135,9 +135,7 @@ impl OpenPortfolio {
                 .map_err(|error| misfit(error.to_string()))?;
             let form = PortfolioForm::Csv {
                 splitter,
-                header: Arc::new(Header {
-                    names: names.clone(),
-                }),
+                header: Arc::new(Header::new(names.clone())),
                 numbers,
             };
             (form, columns, names)
@@ -188,7 +186,7 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<(Header, usi
             names.push(name);
         }
     }
-    Ok((Header { names }, own_keys))
+    Ok((Header::new(names), own_keys))
 }
 
 /// Reads the portfolio to its end, on a separate thread.

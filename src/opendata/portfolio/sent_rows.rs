@@ -96,9 +96,7 @@ mod tests {
 
     #[test]
     fn rows_arrive_as_they_were_sent_however_many_cells_they_have() {
-        let header = Arc::new(Header {
-            names: vec!["a".into(), "b".into()],
-        });
+        let header = Arc::new(Header::new(vec!["a".into(), "b".into()]));
         let mut block = Block::new(Arc::clone(&header));
         for (line, cells) in [(2, &["1", "é"][..]), (3, &[]), (5, &["x", "", "z"])] {
             block.start_row(line);

@@ -371,9 +371,7 @@ mod tests {
             "plots",
             "validated_by",
         ];
-        let header = Arc::new(Header {
-            names: names.map(str::to_owned).to_vec(),
-        });
+        let header = Arc::new(Header::new(names.map(str::to_owned).to_vec()));
         let columns = RnbColumns::find(&header, "f").unwrap();
         assert_eq!(columns.unknown, ["validated_by"]);
         let mut block = Block::new(header);

@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 
+use toise_geo::reference_system::ReferenceSystem;
 use toise_input::missing::{self, MissingCounts};
 
 /// Column names as the source spells them, without byte order mark and surrounding blanks.
@@ -13,9 +14,28 @@ use toise_input::missing::{self, MissingCounts};
 pub struct Header {
     /// The names in order.
     pub names: Vec<String>,
+    /// The column of geometries that a GeoParquet file names.
+    pub geometry: Option<GeometryColumn>,
+}
+
+/// A column of geometries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeometryColumn {
+    /// Its index in the header.
+    pub index: usize,
+    /// Its reference system, or the reason why that is not read.
+    pub system: Result<ReferenceSystem, String>,
 }
 
 impl Header {
+    /// Creates a header without a description of geometries.
+    pub fn new(names: Vec<String>) -> Self {
+        Self {
+            names,
+            geometry: None,
+        }
+    }
+
     /// Returns whether the cells of a column may be letters that look like a marker for a missing value, such as `NA`.
     fn has_letters(&self, column: usize) -> bool {
         self.names

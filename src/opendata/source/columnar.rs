@@ -1,8 +1,8 @@
 //! Reads columnar tables (Parquet, and Arrow converted to it) whose columns have the published names. Values become
 //! text cells as in other containers, so that dates, codes and decimals are parsed in one place. A float or decimal that
 //! is a whole number becomes text without decimals: tables written from CSV hold codes and house numbers as floats if
-//! some rows lack them. NaN is a missing value. Points (`geometry`) and UUIDs become text too; columns of other types
-//! without a text, such as lists, have empty cells.
+//! some rows lack them. NaN is a missing value. Geometries (`geometry`) and UUIDs become text too; columns of other
+//! types without a text, such as lists, have empty cells.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,12 +10,14 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::compute::{can_cast_types, cast};
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Schema};
 use arrow::error::ArrowError;
+use serde_json::Value;
 
-use super::block::{Block, Header};
+use super::block::{Block, GeometryColumn, Header};
 use super::cell::without_end_zeros;
 use super::{BlockReader, Error, SourceLocation, geometry};
+use toise_geo::reference_system::ReferenceSystem;
 use toise_lake::foreign::ForeignParquet;
 
 /// Rows decoded per batch: with 230 columns, a few megabytes.
@@ -24,12 +26,32 @@ const BATCH_ROWS: usize = 2_048;
 /// The first bytes of a Parquet file.
 pub(super) const PARQUET: &[u8] = b"PAR1";
 
+/// Key of the description of GeoParquet in the metadata of a file.
+const GEO: &str = "geo";
+
 /// Reads the columns of a Parquet file from its footer.
 pub(super) fn header(file: File, name: &str) -> Result<Arc<Header>, Error> {
-    let rows = open(file, name)?;
-    Ok(Arc::new(Header {
+    open(file, name).map(|rows| header_of(&rows))
+}
+
+fn header_of(rows: &ForeignParquet) -> Arc<Header> {
+    Arc::new(Header {
         names: rows.names(),
-    }))
+        geometry: geometry_column(rows.schema()),
+    })
+}
+
+/// Returns the column of geometries that the metadata of GeoParquet name.
+fn geometry_column(schema: &Schema) -> Option<GeometryColumn> {
+    let about: Value = serde_json::from_str(schema.metadata().get(GEO)?).ok()?;
+    let name = about["primary_column"].as_str()?;
+    let system = match about["columns"][name].get("crs") {
+        // The default of the standard; with `null`, the system is unknown.
+        None | Some(Value::Null) => Ok(ReferenceSystem::Degrees),
+        Some(crs) => ReferenceSystem::of_projjson(crs),
+    };
+    let index = schema.index_of(name).ok()?;
+    Some(GeometryColumn { index, system })
 }
 
 fn open(file: File, name: &str) -> Result<ForeignParquet, Error> {
@@ -53,9 +75,7 @@ impl ColumnarReader {
         let batches = open(file, name)?;
         Ok(Self {
             name: name.to_owned(),
-            header: Arc::new(Header {
-                names: batches.names(),
-            }),
+            header: header_of(&batches),
             batches,
             row: 0,
         })
@@ -72,7 +92,8 @@ impl BlockReader for ColumnarReader {
         let texts = batch
             .columns()
             .iter()
-            .map(cells)
+            .enumerate()
+            .map(|(index, column)| cells(column, &self.header, index))
             .collect::<Result<Vec<Option<ArrayRef>>, _>>()
             .map_err(|error| Error::malformed(place(), format!("damaged Parquet data: {error}")))?;
         let mut block = Block::new(Arc::clone(&self.header));
@@ -92,14 +113,23 @@ impl BlockReader for ColumnarReader {
     }
 }
 
-/// Converts a column to text; `None` for a type that no published column has.
-fn cells(column: &ArrayRef) -> Result<Option<ArrayRef>, ArrowError> {
+/// Converts a column to text; `None` for a type that no published column has, and for geometries whose reference system
+/// is not read.
+fn cells(column: &ArrayRef, header: &Header, index: usize) -> Result<Option<ArrayRef>, ArrowError> {
+    let named = header.geometry.as_ref().filter(|it| it.index == index);
+    let system = match named.map(|geometry| &geometry.system) {
+        Some(Err(_)) => return Ok(None),
+        Some(Ok(system)) => *system,
+        None => ReferenceSystem::Degrees,
+    };
     let text = |number: Option<String>| number.filter(|text| text != "NaN");
     Ok(match column.data_type() {
-        DataType::List(_) | DataType::Map(_, _) => None,
-        DataType::Struct(_) | DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
-            geometry::cells(column)?
-        }
+        DataType::Map(_, _) => None,
+        DataType::List(_)
+        | DataType::Struct(_)
+        | DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView => geometry::cells(column, system)?,
         DataType::Float64 => {
             let numbers = column.as_primitive::<Float64Type>().iter();
             let texts = numbers.map(|number| text(number.map(|number| number.to_string())));

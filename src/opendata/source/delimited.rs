@@ -51,7 +51,7 @@ impl<R: Read> DelimitedReader<R> {
             rows,
             ends,
             name: name.to_owned(),
-            header: Arc::new(Header { names }),
+            header: Arc::new(Header::new(names)),
             record: csv::StringRecord::new(),
             begun: false,
         })

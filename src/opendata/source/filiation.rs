@@ -107,9 +107,7 @@ impl<R: Read> DfiReader<R> {
         Self {
             lines: Lines::new(BufReader::new(source), LINE_BYTES_MAX),
             name: name.to_owned(),
-            header: Arc::new(Header {
-                names: DfiField::NAMES.map(str::to_owned).to_vec(),
-            }),
+            header: Arc::new(Header::new(DfiField::NAMES.map(str::to_owned).to_vec())),
             waiting: None,
         }
     }

@@ -17,7 +17,7 @@ mod open;
 
 use std::fmt;
 
-pub use block::{Block, Header};
+pub use block::{Block, GeometryColumn, Header};
 pub(crate) use open::refused;
 pub use open::{BlockReader, ByteMeter, SourceFormat, open, read_header};
 

@@ -2,7 +2,8 @@
 
 use geo::{Coord, Geometry, MapCoords};
 use serde_json::Value;
-use toise_geo::projection::to_degrees;
+
+use super::projection::to_degrees;
 
 /// Codes of systems in degrees: WGS 84, RGF93, ETRS89 and those of the overseas departments.
 const DEGREES: [u32; 9] = [4326, 4171, 4258, 4979, 5489, 4624, 2970, 4627, 4470];
@@ -23,11 +24,11 @@ const PROJECTED: [(u32, &str); 10] = [
 const LAMBERT_93_X: std::ops::RangeInclusive<f64> = 0.0..=1_300_000.0;
 const LAMBERT_93_Y: std::ops::RangeInclusive<f64> = 6_000_000.0..=7_200_000.0;
 /// How to convert a file with another program.
-const HINT: &str = "convert it first: ogr2ogr -t_srs EPSG:4326 out.geojson FILE";
+const HINT: &str = "convert it first: ogr2ogr -t_srs EPSG:4326 RESULT FILE";
 
 /// The reference system of coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReferenceSystem {
+pub enum ReferenceSystem {
     /// Longitude and latitude in degrees.
     Degrees,
     /// An official projection, by its code.
@@ -80,6 +81,21 @@ impl ReferenceSystem {
         }
     }
 
+    /// Reads the `crs` of a column of GeoParquet (PROJJSON).
+    ///
+    /// # Errors
+    /// As for [`Self::of_name`].
+    pub fn of_projjson(crs: &Value) -> Result<Self, String> {
+        let id = &crs["id"];
+        let code = match &id["code"] {
+            Value::String(code) => code.clone(),
+            Value::Number(code) => code.to_string(),
+            _ => return Self::of_name(crs["name"].as_str().unwrap_or("without a name")),
+        };
+        let authority = id["authority"].as_str().unwrap_or("EPSG");
+        Self::of_name(&format!("{authority}:{code}"))
+    }
+
     /// Guesses the system from the western, southern, eastern and northern edge of all coordinates.
     ///
     /// # Errors
@@ -112,6 +128,15 @@ impl ReferenceSystem {
         }
     }
 
+    /// Converts coordinates to latitude and longitude; `None` outside the projection.
+    pub fn position(self, x: f64, y: f64) -> Option<(f64, f64)> {
+        let Self::Projected(code) = self else {
+            return Some((y, x));
+        };
+        let known = PROJECTED.iter().find(|(known, _)| *known == code);
+        to_degrees(known.map_or("75", |(_, department)| department), x, y)
+    }
+
     /// Converts a geometry to degrees.
     ///
     /// # Errors
@@ -120,10 +145,9 @@ impl ReferenceSystem {
         let Self::Projected(code) = self else {
             return Ok(geometry);
         };
-        let known = PROJECTED.iter().find(|(known, _)| *known == code);
-        let department = known.map_or("75", |(_, department)| department);
         geometry.try_map_coords(|Coord { x, y }| {
-            let (lat, lon) = to_degrees(department, x, y)
+            let (lat, lon) = self
+                .position(x, y)
                 .ok_or_else(|| format!("({x}, {y}) is outside the projection EPSG:{code}"))?;
             Ok(Coord { x: lon, y: lat })
         })
@@ -162,6 +186,17 @@ mod tests {
             "{error}"
         );
         assert!(ReferenceSystem::of_name("local").is_err());
+    }
+
+    #[test]
+    fn systems_of_geoparquet_are_understood() {
+        let of = |text: &str| ReferenceSystem::of_projjson(&serde_json::from_str(text).unwrap());
+        let lambert = of(r#"{"name":"RGF93","id":{"authority":"EPSG","code":2154}}"#);
+        assert_eq!(lambert, Ok(ReferenceSystem::Projected(2154)));
+        let degrees = of(r#"{"id":{"authority":"OGC","code":"CRS84"}}"#);
+        assert_eq!(degrees, Ok(ReferenceSystem::Degrees));
+        let unknown = of(r#"{"name":"My grid"}"#).unwrap_err();
+        assert!(unknown.contains("My grid"), "{unknown}");
     }
 
     #[test]
