@@ -2,8 +2,8 @@
 //!
 //! A cursor carries the sort value and id of the last row, the number of the search snapshot it was read from, and a
 //! truncated HMAC-SHA256 over these and a digest of the query (table, filters, sort column and order; not the page
-//! size). It is valid only with the key of the store that issued it and only for the same query, so a client can
-//! neither forge a position nor use a cursor for another query.
+//! size). It is valid only with the key of the store that issued it, for the account that asked and for the same query, so
+//! a client can neither forge a position nor use a cursor of another account or query.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -50,6 +50,13 @@ impl CursorKey {
         Self {
             signer: Hmac::new(&block),
         }
+    }
+
+    /// Returns the key for cursors of one owner, such as an account; those of another owner are invalid with it.
+    pub fn of_owner(&self, owner: &[u8; 16]) -> Self {
+        let mut signer = self.signer.clone();
+        signer.update(owner);
+        Self { signer }
     }
 
     /// Encodes a position in the results of a query as a cursor.

@@ -160,6 +160,9 @@ async fn a_batch_answers_in_order_with_errors_in_their_place() {
         {"operation": "search", "q": "Marvejols", "limit": 1},
         {"operation": "search", "q": "x"},
         {"operation": "reverse", "lat": 44.52, "lon": 3.5},
+        {"q": "Mende"},
+        5,
+        {"operation": "search", "q": "Mende", "limit": [1]},
     ]});
     let response = service.post("/geocoding/batch", body.to_string()).await;
     let answer: Value = response.json().await.unwrap();
@@ -168,9 +171,16 @@ async fn a_batch_answers_in_order_with_errors_in_their_place() {
     let message = answers[1]["error"]["message"].as_str().unwrap();
     assert!(message.starts_with("requests[1].q: "), "{message}");
     assert_eq!(answers[2]["features"][0]["properties"]["city"], "Mende");
+    for (place, fault) in [
+        (3, "requests[3].operation: "),
+        (4, "requests[4]: "),
+        (5, "requests[5].limit: "),
+    ] {
+        let message = answers[place]["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with(fault), "{message}");
+    }
     for body in [
         json!({"requests": []}),
-        json!({"requests": [{"q": "Mende"}]}),
         json!({"requests": [], "more": 1}),
         json!([]),
     ] {

@@ -73,6 +73,12 @@ async fn a_tampered_cursor_or_one_of_another_query_is_422() {
         assert_eq!((status, code), (422, 10002), "{body}");
         assert!(message.starts_with("cursor: "), "{message}");
     }
+    let other = service.new_key(KeyKind::Production, "search", "another account");
+    let request = service.keyed(Method::POST, SEARCH, &other.key);
+    let of_another = request.json(&json!({"cursor": cursor})).send().await;
+    let (status, code, message) = error_of(of_another.unwrap()).await;
+    assert_eq!((status, code), (422, 10002));
+    assert!(message.starts_with("cursor: "), "{message}");
 }
 
 #[tokio::test]

@@ -88,7 +88,15 @@ fn home_of(
         }
         _ => HomePlace::Coordinate,
     };
-    let name_of = |field: &'static HomeField| Cow::Owned(field.path_in_body());
+    let has_list = matches!(values.at(LOCATION.into_iter()), Some(Taken::List(_)));
+    let name_of: fn(&'static HomeField) -> Cow<'static, str> = if has_list {
+        |field| Cow::Owned(field.path_in_body())
+    } else {
+        |field| match field.input {
+            HomeInput::Longitude | HomeInput::Latitude => Cow::Owned(LOCATION.join(".")),
+            _ => Cow::Owned(field.path_in_body()),
+        }
+    };
     let home = draft.finish(today, name_of, is_required, at)?;
     Ok(HomeRequest::new(home, place))
 }

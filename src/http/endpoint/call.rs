@@ -19,6 +19,7 @@ use toise_accounts::holds::CallHold;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::stored::STORED_RESPONSE_TTL;
 use toise_contract::Fault;
+use toise_contract::cursor::CursorKey;
 use toise_contract::listings::codes::FlxId;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
@@ -88,6 +89,11 @@ impl Call<'_> {
         self.key
             .as_deref()
             .ok_or_else(|| ApiError::internal("a public endpoint asked for the key"))
+    }
+
+    /// Returns the key for the cursors of the caller's account.
+    pub fn cursors(&self) -> Result<CursorKey, ApiError> {
+        Ok(self.app.cursors.of_owner(self.key()?.account_id.as_bytes()))
     }
 
     /// Returns the identifier of what the call creates: the same one if it is repeated under its idempotency key.

@@ -8,30 +8,96 @@ use toise_contract::fields::schema::{self, id, record, record_about, text};
 use toise_listings::adverts::prepare::ContentChange;
 use toise_listings::load::request::ADVERTS;
 
+/// Prefix of the names of schemas of incoming adverts.
+const INCOMING: &str = "Incoming";
+
 /// Returns the component schemas by name.
 pub fn schemas() -> Map<String, Value> {
-    let schemas = [
-        ("IncomingAdvert", incoming_advert()),
-        ("AdvertsRequest", schema::object(&ADVERTS, &mut Map::new())),
-        ("AdvertOutcome", advert_outcome()),
-    ];
-    let named = schemas
-        .into_iter()
-        .map(|(name, schema)| (name.to_owned(), schema));
-    named.collect()
+    let mut schemas = incoming_schemas();
+    let adverts = schema::object(&ADVERTS, &mut Map::new());
+    schemas.insert("AdvertsRequest".into(), adverts);
+    schemas.insert("AdvertOutcome".into(), advert_outcome());
+    schemas
 }
 
-/// Returns the schema of the advert of responses, with every field but the URL optional.
-fn incoming_advert() -> Value {
-    let mut advert = listings::schemas().remove("Advert").unwrap_or_default();
-    advert["required"] = json!(["url"]);
-    advert["description"] = json!(
-        "A sighting of a listing. Any field except url may be null, which means that its value is now unknown"
-    );
-    if let Some(advert) = advert.as_object_mut() {
-        advert.shift_remove("examples");
+/// Returns the schemas of an incoming advert and its parts: those of responses, in which every value but the URL is
+/// optional and may be null.
+fn incoming_schemas() -> Map<String, Value> {
+    let of_responses = listings::schemas();
+    let mut incoming = Map::new();
+    let mut names = vec!["Advert".to_owned()];
+    while let Some(name) = names.pop() {
+        let Some(part) = of_responses
+            .get(&name)
+            .filter(|_| !incoming.contains_key(&name))
+        else {
+            continue;
+        };
+        let mut part = part.clone();
+        if let Some(fields) = part.as_object_mut() {
+            fields.shift_remove("examples");
+            fields.shift_remove("required");
+        }
+        let properties = part["properties"].as_object_mut().into_iter().flatten();
+        for (field, value) in properties {
+            refer_to_incoming(value, &of_responses, &mut names);
+            if field != "url" {
+                *value = nullable(value.take());
+            }
+        }
+        if name == "Advert" {
+            part["required"] = json!(["url"]);
+            part["description"] = json!(
+                "A sighting of a listing. Any field except url may be null, which means that its value is now unknown"
+            );
+        }
+        incoming.insert(name, part);
     }
-    advert
+    let named = incoming.into_iter();
+    named
+        .map(|(name, part)| (format!("{INCOMING}{name}"), part))
+        .collect()
+}
+
+/// Makes references to objects in a schema refer to those of incoming adverts, and adds their names to `names`.
+fn refer_to_incoming(
+    schema: &mut Value,
+    of_responses: &Map<String, Value>,
+    names: &mut Vec<String>,
+) {
+    match schema {
+        Value::Object(fields) => {
+            let target = fields.get("$ref").and_then(Value::as_str);
+            let name = target.and_then(|target| Some(target.rsplit_once('/')?.1.to_owned()));
+            if let Some(name) = name.filter(|name| of_responses[name].get("properties").is_some()) {
+                fields.extend(reference_fields(&name));
+                names.push(name);
+            }
+            for (_, field) in fields {
+                refer_to_incoming(field, of_responses, names);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                refer_to_incoming(item, of_responses, names);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn reference_fields(name: &str) -> Option<(String, Value)> {
+    let target = reference(&format!("{INCOMING}{name}"));
+    Some(("$ref".to_owned(), target["$ref"].clone()))
+}
+
+/// Returns a schema that also allows null.
+fn nullable(mut schema: Value) -> Value {
+    if schema["type"].is_string() && schema.get("enum").is_none() {
+        schema["type"] = json!([schema["type"], "null"]);
+        return schema;
+    }
+    json!({"anyOf": [schema, {"type": "null"}]})
 }
 
 fn advert_outcome() -> Value {

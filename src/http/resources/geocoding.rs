@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt, stream};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -195,10 +195,12 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let client = call.key()?.key_id;
     let job = move |_: &_| -> Result<Vec<Result<OwnAnswer, ApiError>>, ApiError> {
         let requests = batch_requests(&read_json(&body)?)?;
-        let answer = |(operation, parameters): &(Operation, OwnedParameters)| {
-            answer_from_index(&app, *operation, parameters)
-        };
-        Ok(requests.par_iter().map(answer).collect())
+        let requests = requests.into_par_iter();
+        let answers = requests.map(|request| {
+            let (operation, parameters) = request?;
+            answer_from_index(&app, operation, &parameters)
+        });
+        Ok(answers.collect())
     };
     let own = call
         .app
@@ -361,8 +363,11 @@ fn error_text(error: &ApiError) -> Vec<u8> {
     error.to_string().into_bytes()
 }
 
-/// Returns operation and parameters of each request of a batch.
-fn batch_requests(body: &Value) -> Result<Vec<(Operation, OwnedParameters)>, Fault> {
+/// Operation and parameters of a request of a batch, or its fault.
+type BatchRequest = Result<(Operation, OwnedParameters), Fault>;
+
+/// Returns the requests of a batch.
+fn batch_requests(body: &Value) -> Result<Vec<BatchRequest>, Fault> {
     let Some(requests) = body.get("requests").and_then(Value::as_array) else {
         return Err(Fault::new("requests", "is required and must be a list"));
     };
@@ -376,13 +381,10 @@ fn batch_requests(body: &Value) -> Result<Vec<(Operation, OwnedParameters)>, Fau
         let message = format!("must have 1 to {BATCH_MAX} items");
         return Err(Fault::new("requests", message));
     }
-    let read = |(index, request): (usize, &Value)| {
-        batch_parameters(request).map_err(|fault| fault.within(&format!("requests[{index}]")))
-    };
-    requests.iter().enumerate().map(read).collect()
+    Ok(requests.iter().map(batch_parameters).collect())
 }
 
-fn batch_parameters(request: &Value) -> Result<(Operation, OwnedParameters), Fault> {
+fn batch_parameters(request: &Value) -> BatchRequest {
     let Some(fields) = request.as_object() else {
         return Err(Fault::new("", "must be an object"));
     };

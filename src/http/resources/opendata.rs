@@ -154,15 +154,16 @@ const CANDIDATE_BYTES: usize = 64;
 
 /// Handles a search.
 async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
+    let cursors = call.cursors()?;
     call.on_pool(Load::Single, move |app, body, interrupt| {
-        let mut request = parse_search(dataset, &read_json(body)?, &app.cursors)?;
+        let mut request = parse_search(dataset, &read_json(body)?, &cursors)?;
         layers::resolve(app, &mut request.filter)?;
         let answer = app
             .data
             .open_data
             .search(dataset, &request, interrupt)
             .map_err(ApiError::internal)?;
-        Ok(page(dataset, &request, &answer, &app.cursors))
+        Ok(page(dataset, &request, &answer, &cursors))
     })
     .await
 }

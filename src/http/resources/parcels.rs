@@ -114,7 +114,8 @@ async fn history(
     place: Place,
     what: &'static str,
 ) -> Result<ApiResponse, ApiError> {
-    let request = parse_history(place, &pairs(call.query)?, &call.app.cursors)?;
+    let cursors = call.cursors()?;
+    let request = parse_history(place, &pairs(call.query)?, &cursors)?;
     let may_search = call.key()?.allows(Scope::Search, PROPERTIES_SEARCH);
     call.on_pool(Load::Single, move |app, _, interrupt| {
         let found = app.data.open_data.history(&request, interrupt);
@@ -128,7 +129,7 @@ async fn history(
         if found.total == 0 && found.place.is_unknown() && properties.is_none() {
             return Err(ApiError::NotFound(what));
         }
-        page(&request.place, &found, properties, &app.cursors)
+        page(&request.place, &found, properties, &cursors)
     })
     .await
 }

@@ -302,6 +302,7 @@ async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .map(DateOrInstant::first_millisecond);
     let size = values.take("size").unwrap_or(SIZE_DEFAULT);
     let cursor = values.take::<String>("cursor");
+    let cursors = call.cursors()?;
     call.on_pool(Load::Single, move |app, _, _| {
         for _ in 0..READS_MAX {
             let portfolio = app.data.portfolios.get(account, &name)?;
@@ -315,7 +316,7 @@ async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             let first = match &cursor {
                 None => 0,
                 Some(cursor) => {
-                    let position = app.cursors.decode(cursor, &digest);
+                    let position = cursors.decode(cursor, &digest);
                     let position =
                         position.map_err(|fault| Fault::new("cursor", fault.to_string()))?;
                     position.id.parse().unwrap_or_default()
@@ -333,7 +334,7 @@ async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
                         id: row.to_string(),
                         state: None,
                     };
-                    app.cursors.encode(&position, &digest)
+                    cursors.encode(&position, &digest)
                 });
                 return Ok(json!({"data": page_json(&portfolio, &page, next)})
                     .to_string()

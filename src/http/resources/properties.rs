@@ -14,6 +14,7 @@ use crate::openapi::admin::data_list_of;
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
+use toise_contract::cursor::CursorKey;
 use toise_contract::fields::schema::{self, record, text};
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::{
@@ -141,10 +142,11 @@ fn page_of(name: &str) -> Value {
 
 /// `POST /v2/protected/properties/search` and `…/search/lite`: a page of properties, complete or lite.
 async fn search(call: &Call<'_>, part: FieldSubset) -> Result<ApiResponse, ApiError> {
+    let cursors = call.cursors()?;
     call.on_pool(Load::Single, move |app, body, interrupt| {
-        let mut request = parse_search(part, &read_json(body)?, &app.cursors)?;
+        let mut request = parse_search(part, &read_json(body)?, &cursors)?;
         layers::resolve(app, &mut request.search.filter)?;
-        page(app, part, &request, interrupt)
+        page(app, part, &request, &cursors, interrupt)
     })
     .await
 }
@@ -182,6 +184,7 @@ fn page(
     app: &App,
     part: FieldSubset,
     request: &PropertySearchRequest,
+    cursors: &CursorKey,
     interrupt: &Interrupt,
 ) -> Result<Bytes, ApiError> {
     let page = app.data.properties.search(request, interrupt)?;
@@ -207,9 +210,7 @@ fn page(
     bytes.extend_from_slice(format!(r#"],"count":{}"#, page.count).as_bytes());
     if let Some(next) = &page.next {
         // Base64url needs no escaping.
-        let cursor = app
-            .cursors
-            .encode(next, &request.digest(ListingKind::Property));
+        let cursor = cursors.encode(next, &request.digest(ListingKind::Property));
         bytes.extend_from_slice(format!(r#","searchAfterHash":"{cursor}""#).as_bytes());
     }
     bytes.extend_from_slice(b"}}");
