@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, Float64Builder, StringBuilder};
 use arrow::datatypes::{DataType, Field};
 
 use crate::source::Block;
-use toise_contract::columns::{STREET, STREET_PARTS, looks_like_street};
+use toise_contract::columns::{STREET, STREET_PARTS, looks_like_street, street_line};
 use toise_geocode::resolve::{PostalAddress, Resolved};
 use toise_input::ReadFile;
 
@@ -86,9 +86,7 @@ impl AddressColumns {
             return String::new();
         }
         let number = number.strip_suffix(".0").unwrap_or(number);
-        let given = [number, repetition, kind, street].into_iter();
-        let given: Vec<&str> = given.filter(|part| !part.is_empty()).collect();
-        given.join(" ")
+        street_line([number, repetition, kind, street])
     }
 }
 
@@ -213,13 +211,15 @@ mod tests {
             ["", "Mende", "12.0", "bis", "avenue", " Foch "],
             ["3 rue X", "Mende", "12", "", "", "Foch"],
             ["", "Mende", "12", "", "", ""],
+            ["", "Mende", "1", "", "", "12 Avenue Foch"],
         ] {
             block.start_row(1);
             cells.iter().for_each(|cell| block.push_cell(cell));
         }
         let given = columns.of_block(&block);
-        let lines = [0, 1, 2].map(|row| given.of_row(row).address);
-        assert_eq!(lines, ["12 bis avenue Foch", "3 rue X", ""]);
+        let lines = [0, 1, 2, 3].map(|row| given.of_row(row).address);
+        let expected = ["12 bis avenue Foch", "3 rue X", "", "12 Avenue Foch"];
+        assert_eq!(lines, expected);
     }
 
     #[test]
