@@ -350,8 +350,8 @@ pub fn narrower(field: &str) -> Option<&'static str> {
 }
 
 /// Returns the columns that make up a postal address, in the order in which an address is written: the column of the
-/// whole address, else those of its parts, then postal code and town. Empty without a street, or without postal code
-/// and town: then the names do not say enough.
+/// whole address, else those of its parts, then postal code and town. Empty without a street, or if there is neither a
+/// whole address nor a postal code nor a town: then the names do not say enough.
 pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
     let meanings = names.map(meaning);
     let meanings: Vec<Option<ColumnMeaning>> = meanings.collect();
@@ -372,7 +372,7 @@ pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
         .iter()
         .filter_map(|part| of(part))
         .collect();
-    if town.is_empty() {
+    if town.is_empty() && of(ADDRESS).is_none() {
         return Vec::new();
     }
     street.into_iter().chain(town).collect()
@@ -508,7 +508,8 @@ mod tests {
         let dvf = "id;adresse_suffixe;adresse_numero;adresse_nom_voie;code_postal;nom_commune";
         assert_eq!(columns(dvf), [2, 1, 3, 4, 5]);
         assert_eq!(columns("numero;rep;type_voie;voie;ville"), [0, 1, 2, 3, 4]);
-        assert_eq!(columns("Adresse;Nom"), [0; 0], "no town");
+        assert_eq!(columns("id;Adresse;Nom"), [1], "a whole address");
+        assert_eq!(columns("N°;Rue"), [0; 0], "no town");
         assert_eq!(columns("N°;CP;Ville"), [0; 0], "no street");
     }
 

@@ -56,6 +56,16 @@ impl Splitter {
         }
     }
 
+    /// Returns the delimiter.
+    pub fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
+    /// Returns the number of bytes above the header, or above the line break before it.
+    pub fn preamble(&self) -> usize {
+        self.preamble
+    }
+
     /// Accepts rows of another width than the header.
     #[must_use]
     pub fn flexible(self) -> Self {

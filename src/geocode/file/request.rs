@@ -410,7 +410,8 @@ mod tests {
         assert_eq!(numbers("N°;Adresse;CP"), 0);
         assert_eq!(text("N°;Adresse;CP;Commune;Nom client"), (vec![1, 2, 3], 1));
         assert_eq!(text("id;CP;Ville;Rue;N°"), (vec![4, 3, 1, 2], 1));
-        assert_eq!(text("adresse;note"), (vec![0, 1], 0), "no town");
+        assert_eq!(text("id;adresse"), (vec![1], 1), "a whole address");
+        assert_eq!(text("rue;note"), (vec![0, 1], 0), "no town");
         assert_eq!(text("a;b"), (vec![0, 1], 0));
         let (_, reading) = InputColumns::understand(&request, &header("Ville;Adresse;x")).unwrap();
         assert_eq!(
