@@ -358,6 +358,7 @@ mod tests {
             "adresse_numero=house_number adresse_suffixe=house_number_suffix adresse_nom_voie=street nom_commune=city"
         );
         assert_eq!(used("N°;Rue"), "N°=house_number Rue=street");
+        assert_eq!(used("Voie;INSEE"), "Voie=street INSEE=insee_code");
         assert_eq!(
             used("N°;Adresse;Rue;CP"),
             "Adresse=address CP=postcode",
