@@ -96,6 +96,7 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
         lon: arguments.lon.clone(),
         encoding: arguments.encoding.clone(),
         delimiter: arguments.delimiter.clone(),
+        is_meant: false,
     };
     let output = match &arguments.output {
         Some(output) => output.clone(),

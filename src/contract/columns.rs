@@ -28,6 +28,8 @@ pub const STREET_TYPE: &str = "street_type";
 pub const STREET: &str = "street";
 /// The parts of the first line of an address, in the order in which they are written.
 pub const STREET_PARTS: [&str; 4] = [HOUSE_NUMBER, REPETITION, STREET_TYPE, STREET];
+/// Where the street begins in [`STREET_PARTS`], after the columns of its number.
+const STREET_AT: usize = 2;
 /// The field of an address with number and street.
 pub const ADDRESS: &str = "location.address";
 /// The field of the postal code.
@@ -183,6 +185,23 @@ const OTHER_UNITS: [&str; 34] = [
     "utm",
     "rad",
 ];
+/// Words after a number that is a day in the name of a street: `8 mai 1945`.
+const MONTHS: [&str; 12] = [
+    "janvier",
+    "fevrier",
+    "mars",
+    "avril",
+    "mai",
+    "juin",
+    "juillet",
+    "aout",
+    "septembre",
+    "octobre",
+    "novembre",
+    "decembre",
+];
+/// Letters after a number that is an ordinal in the name of a street: `2e division blindée`.
+const ORDINALS: [&str; 7] = ["er", "ere", "re", "e", "eme", "nd", "nde"];
 /// Words in names of columns with a street.
 const STREET_WORDS: [&str; 14] = [
     "adresse",
@@ -336,8 +355,8 @@ pub fn narrower(field: &str) -> Option<&'static str> {
 }
 
 /// Returns the columns that make up a postal address, in the order in which an address is written: the column of the
-/// whole address, else those of its parts, then postal code and town. Empty without a street, or without postal code
-/// and town: then the names do not say enough.
+/// whole address, else those of its parts, then postal code and town. Empty without a street, or if there is neither a
+/// whole address nor a postal code nor a town: then the names do not say enough.
 pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
     let meanings = names.map(meaning);
     let meanings: Vec<Option<ColumnMeaning>> = meanings.collect();
@@ -358,10 +377,43 @@ pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
         .iter()
         .filter_map(|part| of(part))
         .collect();
-    if town.is_empty() {
+    if town.is_empty() && of(ADDRESS).is_none() {
         return Vec::new();
     }
     street.into_iter().chain(town).collect()
+}
+
+/// Returns whether a column's name means the number of a house, or what distinguishes house numbers.
+pub fn is_house_number(name: &str) -> bool {
+    meaning(name).is_some_and(|found| STREET_PARTS[..STREET_AT].contains(&found.field))
+}
+
+/// Returns whether a street begins with its house number: `12 bis, rue Foch`, but not `8 mai 1945` or `2e DB`.
+pub fn has_house_number(street: &str) -> bool {
+    let words = street.split(|sign: char| !sign.is_alphanumeric());
+    let mut words = words.filter(|word| !word.is_empty());
+    let Some((first, next)) = words.next().zip(words.next()) else {
+        return false;
+    };
+    let letters = first.trim_start_matches(|sign: char| sign.is_ascii_digit());
+    letters.len() < first.len()
+        && !ORDINALS.contains(&folded(letters).as_str())
+        && !MONTHS.contains(&folded(next).as_str())
+}
+
+/// Joins the [`STREET_PARTS`] of a row, of which any may be empty. The number is left out before a street that begins
+/// with one, because a column `N°` may number the rows.
+pub fn street_line(parts: [&str; STREET_PARTS.len()]) -> String {
+    let joined = |parts: &[&str]| {
+        let given = parts.iter().copied().filter(|part| !part.is_empty());
+        given.collect::<Vec<_>>().join(" ")
+    };
+    let street = joined(&parts[STREET_AT..]);
+    if has_house_number(&street) {
+        street
+    } else {
+        joined(&[parts[0], parts[1], &street])
+    }
 }
 
 /// Returns whether a column's name looks like that of a street or an address.
@@ -472,8 +524,41 @@ mod tests {
         let dvf = "id;adresse_suffixe;adresse_numero;adresse_nom_voie;code_postal;nom_commune";
         assert_eq!(columns(dvf), [2, 1, 3, 4, 5]);
         assert_eq!(columns("numero;rep;type_voie;voie;ville"), [0, 1, 2, 3, 4]);
-        assert_eq!(columns("Adresse;Nom"), [0; 0], "no town");
+        assert_eq!(columns("id;Adresse;Nom"), [1], "a whole address");
+        assert_eq!(columns("N°;Rue"), [0; 0], "no town");
         assert_eq!(columns("N°;CP;Ville"), [0; 0], "no street");
+    }
+
+    #[test]
+    fn a_street_keeps_its_own_number() {
+        for street in [
+            "12 Avenue Foch",
+            "12bis, rue Foch",
+            "12 B rue Foch",
+            "3-5 quai",
+        ] {
+            assert!(has_house_number(street), "{street}");
+        }
+        for street in [
+            "Avenue Foch",
+            "8 mai 1945",
+            "11 Novembre",
+            "1er Août",
+            "2e DB",
+            "12",
+            "",
+        ] {
+            assert!(!has_house_number(street), "{street}");
+        }
+        for (parts, line) in [
+            (["1", "", "", "12 Avenue Foch"], "12 Avenue Foch"),
+            (["1", "bis", "", "Avenue Foch"], "1 bis Avenue Foch"),
+            (["12", "", "rue", "3 Fontaines"], "12 rue 3 Fontaines"),
+            (["12", "", "", "8 mai 1945"], "12 8 mai 1945"),
+        ] {
+            assert_eq!(street_line(parts), line);
+        }
+        assert!(is_house_number("N°") && is_house_number("rep") && !is_house_number("voie"));
     }
 
     #[test]

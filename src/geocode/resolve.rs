@@ -18,6 +18,7 @@ use crate::folder;
 use crate::request::{TEXT_CHARS, structured_text};
 use crate::search::{Geocoder, PartMatch, ResultKind, SearchRequest};
 use crate::text::fold::{self, Token};
+use toise_geo::communes::find_by_code;
 use toise_geo::places::Places;
 
 /// Digits of a postal code.
@@ -67,7 +68,7 @@ pub struct PostalAddress<'a> {
     pub postal_code: &'a str,
     /// Commune.
     pub city: &'a str,
-    /// INSEE code of the commune that the result must be in.
+    /// INSEE code of the commune that the result must be in. Without any other part, it stands for the commune.
     pub insee_code: &'a str,
 }
 
@@ -82,9 +83,8 @@ impl<'a> PostalAddress<'a> {
 
     /// Returns whether no part names a place.
     pub fn is_empty(&self) -> bool {
-        [self.address, self.postal_code, self.city]
-            .iter()
-            .all(|part| part.trim().is_empty())
+        let parts = [self.address, self.postal_code, self.city, self.insee_code];
+        parts.iter().all(|part| part.trim().is_empty())
     }
 
     /// Returns the text to search. Parts that the address line already contains are not repeated: repeated words would
@@ -105,6 +105,10 @@ impl<'a> PostalAddress<'a> {
                 }
                 postal_code = None;
             }
+        }
+        if address.is_none() && postal_code.is_none() && city.is_none() {
+            let place = find_by_code(self.insee_code).ok_or(Unlocated::NotFound)?;
+            return Ok(place.name.to_owned());
         }
         structured_text([None, address, postal_code.as_deref(), city])
             .map_err(|_| Unlocated::TooLong)
@@ -228,8 +232,8 @@ impl Geocoder {
         self.resolve_text(asked.text().ok()?, asked.insee_code)
     }
 
-    /// Returns the position of an address. If the street is not sure but the town was given separately, returns the
-    /// position of the town.
+    /// Returns the position of an address. If the street is not sure but the town or its code was given separately,
+    /// returns the position of the town.
     ///
     /// # Errors
     /// It is too long or not found, or the best result is of low confidence.
@@ -240,7 +244,8 @@ impl Geocoder {
             address: "",
             ..asked
         };
-        let has_town = !asked.address.is_empty() && !asked.city.is_empty();
+        let is_town_given = !asked.city.is_empty() || !asked.insee_code.is_empty();
+        let has_town = !asked.address.is_empty() && is_town_given;
         let town = || self.resolve_text(town_alone.text().ok()?, asked.insee_code);
         match found {
             Some(found) if is_sure(&found) => Ok(found),

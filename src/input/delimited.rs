@@ -14,11 +14,11 @@ use crate::form::SharedForm;
 /// Start of the line by which spreadsheets name the delimiter.
 const SEPARATOR_LINE: &[u8] = b"sep=";
 /// Most lines above a header that are skipped.
-const TITLE_LINES_MAX: usize = 8;
+pub(crate) const TITLE_LINES_MAX: usize = 8;
 /// Most cells of such a line.
-const TITLE_CELLS_MAX: usize = 2;
+pub(crate) const TITLE_CELLS_MAX: usize = 2;
 /// Fewest cells of a header below such a line.
-const HEADER_CELLS_MIN: usize = 4;
+pub(crate) const HEADER_CELLS_MIN: usize = 4;
 
 /// How a delimited text is split into cells.
 #[derive(Clone, Debug)]
@@ -54,6 +54,16 @@ impl Splitter {
             trim: csv::Trim::None,
             buffer_bytes: None,
         }
+    }
+
+    /// Returns the delimiter.
+    pub fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
+    /// Returns the number of bytes above the header, or above the line break before it.
+    pub fn preamble(&self) -> usize {
+        self.preamble
     }
 
     /// Accepts rows of another width than the header.
@@ -149,7 +159,7 @@ fn splits_second_record(text: &[u8], delimiter: u8) -> bool {
 
 /// Returns the bytes above the header, if the first records are titles: each has a cell or two, and below them is a record
 /// of names, followed by one of about as many cells, of which one at least is a number.
-fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
+pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
     let mut rows = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .quoting(delimiter != b'|')

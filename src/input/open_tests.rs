@@ -261,6 +261,37 @@ fn sheets_with_the_same_header_are_read_together_and_the_others_are_named() {
 }
 
 #[test]
+fn the_header_of_a_sheet_is_below_its_titles() {
+    let (title, header) = (
+        &["Parc", "5 mars"][..],
+        &["ville", "type", "prix", "réf"][..],
+    );
+    let first = text_rows(&[
+        title,
+        header,
+        &["Sète", "flat", "1", "a"],
+        &["Mende", "flat", "2"],
+    ]);
+    let other = text_rows(&[
+        title,
+        &["réf", "prix", "type", "ville"],
+        &["c", "3", "flat", "Lyon"],
+    ]);
+    let second = text_rows(&[&["Avril"], header, &["Lyon", "flat", "4", "d"]]);
+    let bytes = workbook_of(&[("A", first), ("B", other), ("C", second)]);
+    let mut input = open(&bytes[..], TextConversion::Utf8).unwrap();
+    let mut text = String::new();
+    input.reader.read_to_string(&mut text).unwrap();
+    assert_eq!(
+        text,
+        "Parc,5 mars\nville,type,prix,réf\nSète,flat,1,a\nMende,flat,2,\nLyon,flat,4,d\n"
+    );
+    let form = input.form.found();
+    assert_eq!(form.containers, ["spreadsheet: A, C"]);
+    assert_eq!(form.notes, ["sheet B is not read"]);
+}
+
+#[test]
 fn a_sheet_of_numbers_and_one_that_is_too_wide_do_not_win_over_a_table() {
     let numbers = text_rows(&[&["1", "2", "3"], &["4", "5", "6"], &["7", "8", "9"]]);
     let table = text_rows(&[&["ville", "prix"], &["Sète", "1"]]);

@@ -1,8 +1,8 @@
 //! Writes the sheets of a workbook to a temporary file as CSV, one after the other, and chooses those that are read.
 //!
 //! The largest table is read, because a cover sheet or a list of codes often comes first, and with it all sheets that
-//! have the same header, in the order of the workbook. Of each sheet only its place in the file, its size and a digest
-//! of its header are held.
+//! have the same header, in the order of the workbook. The header is below the titles of a sheet, if it has any. Of each
+//! sheet only its place in the file, its size and a digest of its header are held.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -13,9 +13,10 @@ use std::ops::Range;
 
 use toise_base::bounded::check_columns;
 
+use crate::delimited::{HEADER_CELLS_MIN, TITLE_CELLS_MAX, TITLE_LINES_MAX, title_bytes};
 use crate::error::{Error, damaged};
 
-/// Size of the buffer for writing, bytes.
+/// Size of the buffer for writing, bytes; also how much of a sheet is searched for its header.
 const BUFFER_BYTES: usize = 256 << 10;
 /// Maximum sheets that are reported as not read, by name.
 const SHEETS_SHOWN: usize = 8;
@@ -34,16 +35,16 @@ pub(crate) struct Sheets {
 #[derive(Debug, Default)]
 pub(crate) struct SheetTable {
     name: String,
-    /// Where its rows are, with the header and without.
+    /// Where its rows are, with titles and header and without.
     bytes: Range<u64>,
     body_start: u64,
-    /// Number of rows, with the header.
+    /// Number of rows, with titles and header.
     rows: u64,
     /// Most cells with a value in a row.
     columns: u64,
     /// Digest of its header.
     header: u64,
-    /// Whether the cells of its first row are texts rather than numbers.
+    /// Whether the cells of its header are texts rather than numbers.
     has_header: bool,
     error_cells: u64,
     formulas_without_value: u64,
@@ -57,7 +58,22 @@ impl SheetTable {
         self.rows > 1
     }
 
-    fn begin_body(&mut self, header: &[String], body_start: u64) {
+    /// Finds the header below the titles.
+    fn read_header(&mut self, mut file: &File) -> io::Result<()> {
+        let Range { start, end } = self.bytes;
+        file.seek(SeekFrom::Start(start))?;
+        let mut text = Vec::new();
+        let length = (end - start).min(BUFFER_BYTES as u64);
+        file.take(length).read_to_end(&mut text)?;
+        let header_start = start + title_bytes(&text, b',').unwrap_or(0) as u64;
+        file.seek(SeekFrom::Start(header_start))?;
+        let mut rows = csv::ReaderBuilder::new()
+            .flexible(true)
+            .has_headers(false)
+            .from_reader(file.take(end - header_start));
+        let mut header = csv::StringRecord::new();
+        rows.read_record(&mut header)?;
+        self.body_start = header_start + rows.position().byte();
         let cells: Vec<String> = header
             .iter()
             .map(|cell| cell.trim().to_lowercase())
@@ -68,15 +84,18 @@ impl SheetTable {
         let numbers = texts.clone().filter(|cell| cell.parse::<f64>().is_ok());
         self.has_header = 2 * numbers.count() < texts.count();
         self.header = digest.finish();
-        self.body_start = body_start;
+        Ok(())
     }
 }
 
 /// Chooses the sheets that are read among those in a file.
 ///
 /// # Errors
-/// No sheet has a header and a row, or the largest cannot be read.
-pub(crate) fn chosen(found: Vec<SheetTable>, file: File) -> Result<Sheets, Error> {
+/// No sheet has a header and a row, the largest cannot be read, or the file cannot.
+pub(crate) fn chosen(mut found: Vec<SheetTable>, file: File) -> Result<Sheets, Error> {
+    for sheet in found.iter_mut().filter(|one| one.is_table()) {
+        sheet.read_header(&file)?;
+    }
     let tables = found.iter().enumerate().filter(|(_, one)| one.is_table());
     let best = tables.max_by_key(|(place, one)| {
         let size = one.rows.saturating_mul(one.columns);
@@ -155,8 +174,8 @@ impl Read for SheetText {
     }
 }
 
-/// Writes cells, which arrive row by row, as CSV. Rows without cells are left out; the first row of a sheet is the
-/// header, and its last cell bounds the width of the table.
+/// Writes cells, which arrive row by row, as CSV. Rows without cells are left out; the first row of a sheet, or the first
+/// below its titles, is the header, and its last cell bounds the width of the table.
 pub(crate) struct Rows {
     /// Cells of the sheet that hold an error, such as `#DIV/0!`.
     pub error_cells: u64,
@@ -217,7 +236,10 @@ impl Rows {
         if self.cells.is_empty() {
             return Ok(());
         }
-        if self.sheet.rows == 0 {
+        let is_below_titles = self.sheet.rows <= TITLE_LINES_MAX as u64
+            && self.sheet.columns <= TITLE_CELLS_MAX as u64
+            && self.filled >= HEADER_CELLS_MIN as u64;
+        if self.sheet.rows == 0 || is_below_titles {
             self.width = self.cells.len();
         }
         if self.cells.len() < self.width {
@@ -233,10 +255,6 @@ impl Rows {
         self.out.write_record(&self.cells).map_err(damaged)?;
         self.sheet.rows += 1;
         self.sheet.columns = self.sheet.columns.max(self.filled);
-        if self.sheet.rows == 1 {
-            let body_start = self.position()?;
-            self.sheet.begin_body(&self.cells, body_start);
-        }
         self.cells.clear();
         self.filled = 0;
         Ok(())

@@ -43,6 +43,10 @@ const KEY: usize = 0;
 const FAULT: usize = 1;
 /// Index of the first column that describes the home; the parts of its address follow.
 const CELLS: usize = 2;
+/// Index of the line with number and street among [`ADDRESS_FIELDS`].
+const LINE: usize = 0;
+/// Index of the INSEE code among [`ADDRESS_FIELDS`]: the last, because files of older versions do not have it.
+const INSEE_CODE: usize = ADDRESS_FIELDS.len() - 1;
 
 /// The fields of a home that are read. There is no valuation date: homes are always valued as of today.
 static FIELDS: LazyLock<Vec<&'static HomeField>> = LazyLock::new(|| {
@@ -263,7 +267,9 @@ impl ColumnPlan {
                 .map(|column| column.map_or("", |column| rows.block.cell(row, column).trim()))
                 .collect();
             // Number and street are stored in one line, from whichever columns they come.
-            cells[FIELDS.len()] = addresses.of_row(row).address;
+            let address = addresses.of_row(row);
+            let of_address = &mut cells[FIELDS.len()..];
+            (of_address[LINE], of_address[INSEE_CODE]) = (address.address, address.insee_code);
             let unreadable = rows.faults.get(&row).cloned();
             let fault = unreadable.or_else(|| {
                 HomeCells {
@@ -319,16 +325,16 @@ impl<'c> HomeCells<'c> {
             .iter()
             .zip(fields)
             .any(|(field, cell)| POSITION_COLUMNS.contains(&field.column) && !cell.is_empty());
-        let [line, postcode, postal_code, city] = [0, 1, 2, 3].map(|part| address[part]);
+        let [postcode, postal_code, city] = [1, 2, 3].map(|part| address[part]);
         let address = PostalAddress {
-            address: line,
+            address: address[LINE],
             postal_code: if postcode.is_empty() {
                 postal_code
             } else {
                 postcode
             },
             city,
-            insee_code: "",
+            insee_code: address.get(INSEE_CODE).copied().unwrap_or_default(),
         };
         (!has_position && !address.is_empty()).then_some(address)
     }
@@ -366,7 +372,8 @@ pub(super) fn with_rows<T: Send>(
         .iter()
         .filter_map(|column| column.as_string_opt::<i32>())
         .collect();
-    if columns.len() != SCHEMA.fields().len() {
+    let width = SCHEMA.fields().len();
+    if columns.len() != width && columns.len() != width - 1 {
         let found = batch.schema();
         return Err(
             arrow::error::ArrowError::SchemaError(format!("not a file of homes: {found}")).into(),

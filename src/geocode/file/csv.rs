@@ -1,5 +1,5 @@
 //! Geocodes a CSV file block by block. Each output record consists of the original bytes followed by the results.
-//! Original cells change only if formulas are escaped.
+//! Original cells change only if formulas are escaped. Lines above the header are copied.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -11,12 +11,14 @@ use super::request::{FileRequest, InputColumns};
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use super::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
 use toise_base::bounded::check_columns;
-use toise_base::delimiter::detect_delimiter;
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
-use toise_input::FileReading;
+use toise_input::delimited::Splitter;
 use toise_input::missing::MissingCounts;
+use toise_input::{FileReading, SharedForm};
 
+/// Bytes in which the delimiter and the header are looked for.
+const PROBE_BYTES: u64 = 256 << 10;
 /// Maximum number of records in a block.
 const BLOCK_ROWS: usize = 4_096;
 /// Bytes after which a block ends however few records it has.
@@ -39,9 +41,9 @@ pub struct CsvPlan {
     encoding: TextEncoding,
     columns: InputColumns,
     width: usize,
-    /// The header of the result.
+    /// The header of the result, after the lines above it.
     header: Vec<u8>,
-    /// Length of the file's header including its line break, in bytes.
+    /// Length of the file's header with the lines above it and its line break, in bytes.
     header_bytes: u64,
     line_break: Vec<u8>,
     request: FileRequest,
@@ -64,22 +66,20 @@ impl CsvPlan {
             Some(name) => TextEncoding::parse(name)?,
             None => encoding,
         };
+        let delimiter = request.delimiter.as_deref().map(parse_delimiter);
         let mut probe = Vec::new();
-        let delimiter = match &request.delimiter {
-            Some(text) => parse_delimiter(text)?,
-            None => {
-                // The header ends at the same line break with any delimiter, unless a cell begins with a quotation
-                // mark.
-                let mut records = RecordReader::new(&mut source, b',', 0);
-                probe = match records.next_record()? {
-                    Some(record) => [record.bytes, record.line_break].concat(),
-                    None => Vec::new(),
-                };
-                probe.extend(records.into_rest());
-                detect_delimiter(&probe)
-            }
-        };
-        let mut records = RecordReader::new(probe.as_slice().chain(source), delimiter, 0);
+        source.by_ref().take(PROBE_BYTES).read_to_end(&mut probe)?;
+        let text = probe.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&probe);
+        let form = SharedForm::default();
+        let splitter = Splitter::new(text, delimiter.transpose()?, &form);
+        let delimiter = splitter.delimiter();
+        let (above, mut text) = text.split_at(splitter.preamble());
+        if !above.is_empty() {
+            let is_break = |byte: &&u8| matches!(byte, b'\r' | b'\n');
+            text = &text[text.iter().take_while(is_break).count()..];
+        }
+        let above = &probe[..probe.len() - text.len()];
+        let mut records = RecordReader::new(text.chain(source), delimiter, above.len() as u64);
         let first = records.next_record()?;
         let first = first.filter(|record| !record.is_broken);
         let Some(first) = first else {
@@ -89,23 +89,22 @@ impl CsvPlan {
             let message = "is UTF-16; save the file as UTF-8 or windows-1252";
             return Err(Fault::new("data", message).into());
         }
-        let bare = first.bytes.strip_prefix(BYTE_ORDER_MARK);
-        let names = cells(bare.unwrap_or(first.bytes), delimiter);
+        let names = cells(first.bytes, delimiter);
         check_columns(names.len()).map_err(|reason| Fault::new("data", reason))?;
         let names: Vec<String> = names
             .iter()
             .map(|cell| encoding.decode(cell).trim().to_owned())
             .collect();
         let (columns, mut reading) = InputColumns::understand(request, &names)?;
+        reading.form = form.found();
         reading.form.encoding = Some(encoding.name().to_owned());
-        reading.form.delimiter = Some(char::from(delimiter));
         let mut plan = Self {
             delimiter,
             encoding,
             columns,
             width: names.len(),
-            header: first.bytes.to_vec(),
-            header_bytes: (first.bytes.len() + first.line_break.len()) as u64,
+            header: [above, first.bytes].concat(),
+            header_bytes: (above.len() + first.bytes.len() + first.line_break.len()) as u64,
             line_break: match first.line_break {
                 [] => b"\n".to_vec(),
                 line_break => line_break.to_vec(),
@@ -132,17 +131,20 @@ impl CsvPlan {
     /// Sets what happens to cells of the result that a spreadsheet would run as formulas, in the header as well.
     pub fn with_formulas(mut self, formulas: Formulas) -> Self {
         self.formulas = formulas;
-        let length = self.header.len() - self.line_break.len();
-        let names = &self.header[..length];
-        let bare = names.strip_prefix(BYTE_ORDER_MARK).unwrap_or(names);
-        let mut header = names[..names.len() - bare.len()].to_vec();
-        self.copy(&mut header, bare);
-        header.extend_from_slice(&self.line_break);
+        let whole = std::mem::take(&mut self.header);
+        let bare = whole.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&whole);
+        let mut header = whole[..whole.len() - bare.len()].to_vec();
+        let mut records = self.records(bare, 0);
+        // Bytes in memory can always be read.
+        while let Ok(Some(record)) = records.next_record() {
+            self.copy(&mut header, record.bytes);
+            header.extend_from_slice(record.line_break);
+        }
         self.header = header;
         self
     }
 
-    /// Returns the header of the result.
+    /// Returns the header of the result, after the lines above it.
     pub fn header(&self) -> &[u8] {
         &self.header
     }

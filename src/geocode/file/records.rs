@@ -83,11 +83,6 @@ impl<R: Read> RecordReader<R> {
         }
     }
 
-    /// Returns the bytes that were read from the source but not yet taken as records.
-    pub fn into_rest(self) -> Vec<u8> {
-        self.buffer[self.start..].to_vec()
-    }
-
     fn take(&mut self, end: RecordEnd, is_broken: bool) -> Record<'_> {
         let begin = self.start;
         let length = end.bytes + end.line_break;

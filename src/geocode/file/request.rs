@@ -9,7 +9,7 @@ use super::columns::ResultColumn;
 use super::text::{TextEncoding, parse_delimiter};
 use crate::request::Operation;
 use toise_contract::Fault;
-use toise_contract::columns::address_columns;
+use toise_contract::columns::{address_columns, is_house_number};
 use toise_contract::fields::given;
 use toise_contract::walk::{JsonPath, list, text};
 use toise_input::FileReading;
@@ -40,6 +40,10 @@ pub struct FileRequest {
     /// The columns of an address for which none is named. Not part of a body.
     #[serde(skip)]
     pub unnamed: UnnamedColumns,
+    /// Whether `columns` are those whose names mean the parts of an address, and not named by the user. Not part of a
+    /// body.
+    #[serde(skip)]
+    pub is_meant: bool,
     /// Result columns to append; the default ones if none is named.
     pub result_columns: Vec<String>,
     /// Column with the postal code that results must have.
@@ -208,6 +212,7 @@ impl FileRequest {
         let columns = columns.into_iter().map(|column| header[column].clone());
         Cow::Owned(Self {
             columns: columns.collect(),
+            is_meant: true,
             ..self.clone()
         })
     }
@@ -230,6 +235,9 @@ impl FileRequest {
 pub struct InputColumns {
     /// Columns of the address, in order.
     pub text: Vec<usize>,
+    /// How many of them, the first, hold the house number of the street that follows. They are left out of a row whose
+    /// street begins with a number.
+    pub house_numbers: usize,
     /// Column of the postal code.
     pub postal_code: Option<usize>,
     /// Column of the INSEE code.
@@ -278,8 +286,10 @@ impl InputColumns {
         if text.is_empty() && request.operation == Operation::Search {
             text = (0..header.len()).collect();
         }
+        let meant = request.columns.iter().filter(|_| request.is_meant);
         let mut found = Self {
             text,
+            house_numbers: meant.filter(|name| is_house_number(name)).count(),
             postal_code: filter("postcode", &request.postal_code)?,
             insee_code: filter("citycode", &request.insee_code)?,
             kind: filter("type", &request.kind)?,
@@ -391,9 +401,17 @@ mod tests {
             let (found, reading) = InputColumns::understand(&request, &header(names)).unwrap();
             (found.text, reading.notes.len())
         };
+        let numbers = |names: &str| {
+            let names = header(names);
+            let found = InputColumns::understand(&request, &names).unwrap().0;
+            found.house_numbers
+        };
+        assert_eq!(numbers("id;CP;Rue;rep;N°"), 2);
+        assert_eq!(numbers("N°;Adresse;CP"), 0);
         assert_eq!(text("N°;Adresse;CP;Commune;Nom client"), (vec![1, 2, 3], 1));
         assert_eq!(text("id;CP;Ville;Rue;N°"), (vec![4, 3, 1, 2], 1));
-        assert_eq!(text("adresse;note"), (vec![0, 1], 0), "no town");
+        assert_eq!(text("id;adresse"), (vec![1], 1), "a whole address");
+        assert_eq!(text("rue;note"), (vec![0, 1], 0), "no town");
         assert_eq!(text("a;b"), (vec![0, 1], 0));
         let (_, reading) = InputColumns::understand(&request, &header("Ville;Adresse;x")).unwrap();
         assert_eq!(
@@ -420,5 +438,6 @@ mod tests {
         };
         let (found, reading) = InputColumns::understand(&named, &names).unwrap();
         assert_eq!((found.text, reading.notes.len()), (vec![0], 0));
+        assert_eq!(found.house_numbers, 0);
     }
 }

@@ -15,6 +15,7 @@ use crate::address::Address;
 use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
 use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
 use toise_contract::Fault;
+use toise_contract::columns::has_house_number;
 use toise_input::missing::{self, MissingCounts};
 
 /// Maximum bytes of answers kept per file in progress, for rows that repeat a query. It may be exceeded by one block of
@@ -71,7 +72,8 @@ impl RowCells {
             one(columns.lon)?,
         ];
         let mut text = String::new();
-        for at in &columns.text {
+        let mut number_end = 0;
+        for (place, at) in columns.text.iter().enumerate() {
             let part = cell(*at);
             let part = missing::counted_or_empty(part.trim(), met);
             if !part.is_empty() {
@@ -83,6 +85,13 @@ impl RowCells {
                 }
                 text.push_str(part);
             }
+            if place < columns.house_numbers {
+                number_end = text.len();
+            }
+        }
+        if number_end > 0 && has_house_number(&text[number_end..]) {
+            // With the blank after it.
+            text.drain(..=number_end);
         }
         let [postal_code, insee_code, kind, lat, lon] = codes;
         Some(Self {
@@ -381,6 +390,26 @@ mod tests {
             assert!(answers.iter().all(|one| one.status == RowStatus::Error));
             let texts: usize = rows.answers.keys().map(RowCells::bytes).sum();
             assert!(texts <= ANSWERS_BYTES_MAX + 2 * block_bytes, "{texts}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_not_put_before_a_street_that_has_one() {
+        let columns = InputColumns {
+            text: vec![0, 1, 2],
+            house_numbers: 1,
+            ..InputColumns::default()
+        };
+        for (cells, text) in [
+            (["1", "12 Avenue Foch", "Mende"], "12 Avenue Foch Mende"),
+            (["1", "Avenue Foch", "Mende"], "1 Avenue Foch Mende"),
+            (["", "12 Avenue Foch", "Mende"], "12 Avenue Foch Mende"),
+            (["1", "8 mai 1945", "48000"], "1 8 mai 1945 48000"),
+            (["1", "", "Mende"], "1 Mende"),
+        ] {
+            let mut met = MissingCounts::default();
+            let read = RowCells::read(&columns, &mut met, |at| cells[at].into());
+            assert_eq!(read.unwrap().text, text);
         }
     }
 

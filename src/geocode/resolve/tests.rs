@@ -115,6 +115,31 @@ fn what_is_not_sure_is_refused_with_the_reason() {
 }
 
 #[test]
+fn a_code_restricts_an_address_and_stands_for_its_town() {
+    let geocoder = geocoder();
+    let coded = |address, insee_code| PostalAddress {
+        address,
+        insee_code,
+        ..PostalAddress::default()
+    };
+    let street = "12 rue de la République";
+    for (given, precision, code) in [
+        (coded(street, "48095"), Precision::Address, "48095"),
+        (coded("", "48095"), Precision::Town, "48095"),
+        (coded("", "75111"), Precision::Town, "75111"),
+        (coded("rue Xqzzy Wvut", "48095"), Precision::Town, "48095"),
+    ] {
+        let found = geocoder.locate(given).unwrap();
+        let seen = (found.precision, found.insee_code.as_str());
+        assert_eq!(seen, (precision, code), "{given:?}");
+    }
+    for nowhere in [coded("", ""), coded("", "00000"), coded(street, "00000")] {
+        assert_eq!(geocoder.locate(nowhere), Err(Unlocated::NotFound));
+    }
+    assert!(coded("", "").is_empty() && !coded("", "48095").is_empty());
+}
+
+#[test]
 fn paris_is_all_of_its_arrondissements() {
     let found = Geocoder::new(Vec::new())
         .locate(asked("", "", "Paris"))

@@ -171,15 +171,11 @@ impl PortfolioPlan {
             .collect();
         let of_address = |(_, field): &(usize, BodyField)| field.slot == BodySlot::Address;
         let addresses = fields.iter().any(of_address).then(|| {
-            let named = fields.iter().map(|(column, field)| (*column, &*field.name));
-            let commune = commune_column(dataset);
-            AddressColumns {
-                insee_code: named
-                    .clone()
-                    .find(|(_, name)| *name == commune)
-                    .map(|(column, _)| column),
-                ..AddressColumns::find(named)
-            }
+            let mut named = fields.iter().map(|(column, field)| (*column, &*field.name));
+            let mut columns = AddressColumns::find(named.clone());
+            let commune = named.find(|(_, name)| *name == commune_column(dataset));
+            columns.insee_code = commune.map(|(column, _)| column).or(columns.insee_code);
+            columns
         });
         Ok(Self {
             dataset,

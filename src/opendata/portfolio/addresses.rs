@@ -10,23 +10,30 @@ use arrow::array::{ArrayRef, Float64Builder, StringBuilder};
 use arrow::datatypes::{DataType, Field};
 
 use crate::source::Block;
-use toise_contract::columns::{STREET, STREET_PARTS, looks_like_street};
+use crate::source::cell::code;
+use toise_contract::columns::{STREET, STREET_PARTS, looks_like_street, street_line};
 use toise_geocode::resolve::{PostalAddress, Resolved};
 use toise_input::ReadFile;
 
-/// Fields of an address: the line with number and street, the postal code under two names, the commune.
-pub const ADDRESS_FIELDS: [&str; 4] = ["address", "postcode", "postal_code", "city"];
+/// Fields of an address: the line with number and street, the postal code under two names, the commune, its INSEE code.
+pub const ADDRESS_FIELDS: [&str; 5] = ["address", "postcode", "postal_code", "city", INSEE_CODE];
 /// Columns of an address: [`ADDRESS_FIELDS`], then the parts of the line with number and street.
-pub const ADDRESS_COLUMNS: [&str; 8] = {
-    let mut all = [""; 8];
+pub const ADDRESS_COLUMNS: [&str; 9] = {
+    let mut all = [""; 9];
     let mut at = 0;
-    while at < ADDRESS_FIELDS.len() {
-        all[at] = ADDRESS_FIELDS[at];
-        all[ADDRESS_FIELDS.len() + at] = STREET_PARTS[at];
+    while at < all.len() {
+        all[at] = match at.checked_sub(ADDRESS_FIELDS.len()) {
+            Some(part) => STREET_PARTS[part],
+            None => ADDRESS_FIELDS[at],
+        };
         at += 1;
     }
     all
 };
+/// The field of the INSEE code.
+const INSEE_CODE: &str = "insee_code";
+/// Characters of an INSEE code.
+const CODE_CHARS: usize = 5;
 
 /// The columns of a portfolio that give an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,23 +63,30 @@ impl AddressColumns {
             parts: STREET_PARTS.map(of),
             postal_code: of("postcode").or_else(|| of("postal_code")),
             city: of("city"),
-            insee_code: None,
+            insee_code: of(INSEE_CODE),
         }
     }
 
     /// Returns whether there are any.
     pub fn are_given(&self) -> bool {
         let [.., street] = self.parts;
-        let columns = [self.address, street, self.postal_code, self.city];
-        columns.iter().any(Option::is_some)
+        let town = [self.postal_code, self.city, self.insee_code];
+        [self.address, street]
+            .iter()
+            .chain(&town)
+            .any(Option::is_some)
     }
 
     /// Prepares the addresses of a block. Joins the parts of each row if there are such columns.
     pub fn of_block(self, block: &Block) -> BlockAddresses<'_> {
+        let rows = |is_needed: bool| 0..if is_needed { block.len() } else { 0 };
         let has_parts = self.parts.iter().any(Option::is_some);
-        let rows = if has_parts { block.len() } else { 0 };
+        let insee_codes = rows(self.insee_code.is_some());
         BlockAddresses {
-            lines: (0..rows).map(|row| self.line(block, row)).collect(),
+            lines: rows(has_parts).map(|row| self.line(block, row)).collect(),
+            insee_codes: insee_codes
+                .map(|row| insee_code(cell(block, row, self.insee_code)))
+                .collect(),
             columns: self,
             block,
         }
@@ -86,9 +100,17 @@ impl AddressColumns {
             return String::new();
         }
         let number = number.strip_suffix(".0").unwrap_or(number);
-        let given = [number, repetition, kind, street].into_iter();
-        let given: Vec<&str> = given.filter(|part| !part.is_empty()).collect();
-        given.join(" ")
+        street_line([number, repetition, kind, street])
+    }
+}
+
+/// Returns the INSEE code in a cell; empty if it has none. Some files only number the communes of a department.
+fn insee_code(cell: &str) -> String {
+    let code = code(cell, CODE_CHARS);
+    if code.len() == CODE_CHARS {
+        code.to_ascii_uppercase()
+    } else {
+        String::new()
     }
 }
 
@@ -103,19 +125,21 @@ pub struct BlockAddresses<'b> {
     block: &'b Block,
     /// The joined parts of each row; empty if the portfolio has no such columns.
     lines: Vec<String>,
+    /// The INSEE code of each row; empty if the portfolio has no such column.
+    insee_codes: Vec<String>,
 }
 
 impl BlockAddresses<'_> {
     /// Returns the address of a row; a part is empty if its cell is empty or there is no column.
     pub fn of_row(&self, row: usize) -> PostalAddress<'_> {
         let cell = |column| cell(self.block, row, column);
-        let joined = || self.lines.get(row).map_or("", String::as_str);
+        let line = self.lines.get(row).map_or("", String::as_str);
         let whole = Some(cell(self.columns.address)).filter(|line| !line.is_empty());
         PostalAddress {
-            address: whole.unwrap_or_else(joined),
+            address: whole.unwrap_or(line),
             postal_code: cell(self.columns.postal_code),
             city: cell(self.columns.city),
-            insee_code: cell(self.columns.insee_code),
+            insee_code: self.insee_codes.get(row).map_or("", String::as_str),
         }
     }
 }
@@ -193,6 +217,20 @@ mod tests {
         assert_eq!(found(&["postal_code"]).postal_code, Some(0));
         assert!(found(&["street"]).are_given());
         assert!(!found(&["house_number"]).are_given());
+        assert!(found(&["insee_code"]).are_given());
+    }
+
+    #[test]
+    fn a_code_of_a_commune_gets_its_zero_back_and_a_shorter_number_is_none() {
+        for (cell, code) in [
+            ("48095", "48095"),
+            ("1053.0", "01053"),
+            ("2a004", "2A004"),
+            ("95", ""),
+            ("", ""),
+        ] {
+            assert_eq!(insee_code(cell), code);
+        }
     }
 
     #[test]
@@ -213,13 +251,15 @@ mod tests {
             ["", "Mende", "12.0", "bis", "avenue", " Foch "],
             ["3 rue X", "Mende", "12", "", "", "Foch"],
             ["", "Mende", "12", "", "", ""],
+            ["", "Mende", "1", "", "", "12 Avenue Foch"],
         ] {
             block.start_row(1);
             cells.iter().for_each(|cell| block.push_cell(cell));
         }
         let given = columns.of_block(&block);
-        let lines = [0, 1, 2].map(|row| given.of_row(row).address);
-        assert_eq!(lines, ["12 bis avenue Foch", "3 rue X", ""]);
+        let lines = [0, 1, 2, 3].map(|row| given.of_row(row).address);
+        let expected = ["12 bis avenue Foch", "3 rue X", "", "12 Avenue Foch"];
+        assert_eq!(lines, expected);
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub struct PortfolioColumns {
 
 /// Maximum columns that a message lists.
 const LISTED_MAX: usize = 20;
+/// The field whose name says least: next to a column `Type de bien`, a column `Type` may hold `T4`.
+const VAGUE: &str = "type";
 /// Name of the field of a column that is copied to the output.
 const KEY: &str = "key";
 
@@ -37,6 +39,13 @@ fn meant(name: &str) -> Option<ColumnMeaning> {
 fn mean_the_same(one: &str, other: &str) -> bool {
     let both = meant(one).zip(meant(other));
     both.is_some_and(|(one, other)| one.field == other.field)
+}
+
+/// Returns whether there is a column with a more usual name for what a column means.
+fn has_better(columns: &[String], column: &str) -> bool {
+    let own = meant(column);
+    let mut all = columns.iter().filter_map(|one| meant(one));
+    own.is_some_and(|own| all.any(|one| one.field == own.field && one.rank < own.rank))
 }
 
 /// Returns whether a column holds a field of a portfolio, by its name in any spelling or by the meaning of its name.
@@ -177,7 +186,13 @@ impl PortfolioColumns {
                 continue;
             }
             let name = rename.map_or(column, |(_, theirs)| theirs);
-            let Some(field) = position_of(fields.iter(), name) else {
+            let gives_way = rename.is_none()
+                && column != VAGUE
+                && portfolio.inferable.iter().any(|field| field == VAGUE)
+                && plain_name(column) == VAGUE
+                && has_better(columns, column);
+            let field = position_of(fields.iter(), name).filter(|_| !gives_way);
+            let Some(field) = field else {
                 unnamed.push(index);
                 continue;
             };
@@ -336,6 +351,21 @@ mod tests {
     }
 
     #[test]
+    fn a_column_type_gives_way_to_one_that_says_more() {
+        for (columns, read_as_type) in [
+            (["Type", "Type de bien"], "Type de bien"),
+            (["type_local", "TYPE"], "type_local"),
+            (["Nature", "Type"], "Type"),
+            (["Type de bien", "type"], "type"),
+            (["Notes", "Type"], "Type"),
+        ] {
+            let used = read(&["id", "type"], &columns).unwrap().used;
+            let used: Vec<&str> = used.iter().map(|one| one.column.as_str()).collect();
+            assert_eq!(used, [read_as_type]);
+        }
+    }
+
+    #[test]
     fn the_parts_of_an_address_are_read_if_there_is_no_whole_one() {
         let fields: Vec<&str> = ["id", "type", "surface_m2"]
             .into_iter()
@@ -358,6 +388,7 @@ mod tests {
             "adresse_numero=house_number adresse_suffixe=house_number_suffix adresse_nom_voie=street nom_commune=city"
         );
         assert_eq!(used("N°;Rue"), "N°=house_number Rue=street");
+        assert_eq!(used("Voie;INSEE"), "Voie=street INSEE=insee_code");
         assert_eq!(
             used("N°;Adresse;Rue;CP"),
             "Adresse=address CP=postcode",

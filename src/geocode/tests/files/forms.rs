@@ -105,6 +105,36 @@ fn every_byte_of_the_file_comes_back_with_results_behind_it() {
 }
 
 #[test]
+fn lines_above_the_header_are_copied_and_skipped() {
+    let header = "Réf;town;CP;note\r\n";
+    for above in [
+        "Liste des immeubles\r\n\r\n",
+        "\u{feff}Liste des immeubles;;;\r\nau 5 mars;2026;;\r\n",
+        "sep=;\r\n",
+    ] {
+        let file = format!("{above}{header}1;Mende;48000;=1+1\r\n");
+        let wanted = format!(
+            "{above}Réf;town;CP;note;result_citycode;result_status\r\n1;Mende;48000;=1+1;48095;ok\r\n"
+        );
+        assert_eq!(text(&file, &request(&["town"])), wanted);
+        let plan = CsvPlan::read(
+            file.as_bytes(),
+            &request(&["town"]),
+            TextEncoding::parse("utf-8").unwrap(),
+        );
+        let plan = plan.unwrap().with_formulas(Formulas::Escaped);
+        assert!(plan.header().starts_with(above.as_bytes()));
+    }
+    let file = "Immeubles\nid,town,cp,x\n1,Mende,48000,1\n";
+    let plan = CsvPlan::read(
+        file.as_bytes(),
+        &request(&["town"]),
+        TextEncoding::parse("utf-8").unwrap(),
+    );
+    assert_eq!(plan.unwrap().reading().form.header_line, Some(2));
+}
+
+#[test]
 fn a_file_in_windows_1252_stays_in_it() {
     let mut wanted = request(&["ville"]);
     wanted.result_columns.push("result_city".into());
