@@ -1,6 +1,8 @@
 //! Search, match and `match/_many` over HTTP: envelopes, pages, cursors.
 
+use reqwest::Method;
 use serde_json::{Value, json};
+use toise::accounts::keys::KeyKind;
 
 use crate::support::{ROWS, Service, error_of};
 

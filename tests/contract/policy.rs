@@ -184,6 +184,6 @@ async fn every_endpoint_admits_the_right_keys_only() {
             ),
         }
     }
-    assert_eq!(of_alerts, 28, "endpoints that name an alert");
+    assert_eq!(of_alerts, 32, "endpoints that name an alert");
     println!("{table}");
 }
