@@ -1,8 +1,8 @@
-//! Bounds on how much of a source is read, for callers that read files from untrusted people.
+//! Bounds on how much of a source is read, and of which kinds, for callers that read files from untrusted people.
 
 use std::io::{self, Read};
 
-/// How much of a source is read.
+/// How much of a source is read, and of which kinds.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Maximum bytes that a container expands to. The general limit of 150 times its size also applies.
@@ -13,6 +13,8 @@ pub struct Bounds {
     /// Whether formats are read whose readers may take memory out of proportion to the size of the file: Parquet,
     /// Arrow, XLS and XLSB.
     pub has_unbounded: bool,
+    /// Whether XML and tables in HTML are returned as text, for callers that read XML. Otherwise they are refused.
+    pub has_markup: bool,
 }
 
 impl Default for Bounds {
@@ -21,6 +23,7 @@ impl Default for Bounds {
             expanded_bytes: u64::MAX,
             held_bytes: 512 << 20,
             has_unbounded: true,
+            has_markup: false,
         }
     }
 }

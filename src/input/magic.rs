@@ -1,5 +1,7 @@
 //! Recognises kinds of files by their first bytes.
 
+use toise_base::delimiter::DELIMITERS;
+
 /// What the first bytes of a source are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Magic {
@@ -17,6 +19,8 @@ pub enum Magic {
     Arrow,
     /// A kind of file that is not supported; the text names it.
     Refused(&'static str),
+    /// XML or a table in HTML, which the text names: no table for most callers.
+    Markup(&'static str),
     /// Anything else, presumably text.
     Text,
 }
@@ -48,11 +52,17 @@ const REFUSED: [(&[u8], &str); 14] = [
     ),
 ];
 
+/// Bytes in which the beginning of a text is looked for.
+const TEXT_BYTES: usize = 256;
+/// Marks of byte order.
+const BYTE_ORDER_MARKS: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
+/// Beginning of a table in HTML, which some programs save as `.xls`.
+const HTML_TABLE: &[u8] = b"<table";
 /// Beginnings of HTML pages, in lower case.
 const HTML: [&[u8]; 2] = [b"<!doctype html", b"<html"];
 
 impl Magic {
-    /// Recognises a source by its first bytes; 64 are enough.
+    /// Recognises a source by its first bytes; 512 are enough.
     pub fn of(start: &[u8]) -> Self {
         if start.starts_with(&[0x1f, 0x8b]) {
             return Self::Gzip;
@@ -75,17 +85,38 @@ impl Magic {
         if let Some((_, name)) = REFUSED.iter().find(|(magic, _)| start.starts_with(magic)) {
             return Self::Refused(name);
         }
-        let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-        let text = text.trim_ascii_start();
-        let is_html = |begin: &&[u8]| {
+        // Every other byte of UTF-16 is zero.
+        let text = start.iter().copied().filter(|byte| *byte != 0);
+        let text: Vec<u8> = text.take(TEXT_BYTES).collect();
+        let mut marks = BYTE_ORDER_MARKS.iter();
+        let unmarked = marks.find_map(|mark| text.strip_prefix(*mark));
+        let text = unmarked.unwrap_or(&text).trim_ascii_start();
+        let begins = |begin: &[u8]| {
             text.get(..begin.len())
                 .is_some_and(|text| text.eq_ignore_ascii_case(begin))
         };
-        if HTML.iter().any(is_html) {
+        if HTML.iter().any(|begin| begins(begin)) {
             return Self::Refused("a web page, perhaps the error page of a download");
         }
-        Self::Text
+        if begins(HTML_TABLE) {
+            Self::Markup("a table in HTML: open it in a spreadsheet and save it as CSV or XLSX")
+        } else if is_tag(text) {
+            Self::Markup("XML, which only ingest reads: save the table as CSV or XLSX")
+        } else {
+            Self::Text
+        }
     }
+}
+
+/// Returns whether a text begins with a tag, and not with a header such as `<DATE>,<OPEN>`.
+fn is_tag(text: &[u8]) -> bool {
+    let [b'<', first, ..] = text else {
+        return false;
+    };
+    let end = text.iter().position(|byte| *byte == b'>');
+    let after = end.and_then(|end| text.get(end + 1));
+    let is_cell = after.is_some_and(|byte| DELIMITERS.contains(byte));
+    (first.is_ascii_alphabetic() || matches!(first, b'?' | b'!')) && !is_cell
 }
 
 #[cfg(test)]
@@ -99,6 +130,19 @@ mod tests {
         assert_eq!(Magic::of(b"\xff\xfeu\0r\0"), Magic::Text);
         assert_eq!(Magic::of(b"id;prix\n"), Magic::Text);
         assert_eq!(Magic::of(b""), Magic::Text);
+        assert_eq!(Magic::of(b"<DATE>,<OPEN>\n1,2\n"), Magic::Text);
+        assert_eq!(Magic::of(b"<5 km;ville\n"), Magic::Text);
+        for (start, name) in [
+            (&b"\xef\xbb\xbf<?xml version='1.0'?><a/>"[..], "XML"),
+            (b"\xff\xfe<\0?\0x\0m\0l\0", "XML"),
+            (b"<annonces>\n<annonce>", "XML"),
+            (b"\n<TABLE border=1><tr>", "a table in HTML"),
+        ] {
+            let Magic::Markup(found) = Magic::of(start) else {
+                panic!("{name} is read");
+            };
+            assert!(found.starts_with(name), "{found}");
+        }
         for (start, name) in [
             (&b"%PDF-1.7"[..], "a PDF"),
             (b"\n <!DOCTYPE html><html>", "a web page"),

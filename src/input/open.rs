@@ -129,7 +129,10 @@ pub fn open_within<'r>(
                 });
             }
             Magic::Refused(name) => return Err(Error::Refused(format!("this is {name}"))),
-            Magic::Text => {
+            Magic::Markup(name) if !bounds.has_markup => {
+                return Err(Error::Refused(format!("this is {name}")));
+            }
+            Magic::Text | Magic::Markup(_) => {
                 let encoding = match conversion {
                     TextConversion::Utf8 => None,
                     TextConversion::From(encoding) => Some(encoding),

@@ -74,6 +74,8 @@ fn what_is_no_table_is_refused_by_name() {
             b"<!DOCTYPE html><html>404</html>".to_vec(),
             "this is a web page",
         ),
+        (gzip(b"<?xml version='1.0'?><a/>"), "this is XML"),
+        (b"<table><tr><td>1".to_vec(), "this is a table in HTML"),
         (zip(&[("a.jpg", b"x")]), "holds no table, only a.jpg"),
         (
             zip(&[("a.csv", b"x"), ("b.csv", b"x")]),
@@ -95,6 +97,19 @@ fn what_is_no_table_is_refused_by_name() {
 }
 
 #[test]
+fn xml_is_text_for_callers_that_read_it() {
+    let bounds = Bounds {
+        has_markup: true,
+        ..Bounds::default()
+    };
+    let xml = b"<?xml version='1.0'?><a/>";
+    let mut input = open_within(&xml[..], TextConversion::Utf8, bounds).unwrap();
+    let mut text = Vec::new();
+    input.reader.read_to_end(&mut text).unwrap();
+    assert_eq!(text, xml);
+}
+
+#[test]
 fn no_container_expands_endlessly() {
     let zeros = vec![b'0'; 80 << 20];
     for bytes in [
@@ -113,6 +128,7 @@ fn what_a_caller_bounds_is_refused_beyond_the_bound() {
         expanded_bytes: 1 << 20,
         held_bytes: 1 << 20,
         has_unbounded: false,
+        has_markup: false,
     };
     let read = |bytes: &[u8]| {
         let mut input = open_within(bytes, TextConversion::Utf8, bounds)?;

@@ -45,6 +45,8 @@ const FAULT: usize = 1;
 const CELLS: usize = 2;
 /// Index of the line with number and street among [`ADDRESS_FIELDS`].
 const LINE: usize = 0;
+/// Index of the postal code among [`ADDRESS_FIELDS`].
+const POSTCODE: usize = 1;
 /// Index of the INSEE code among [`ADDRESS_FIELDS`]: the last, because files of older versions do not have it.
 const INSEE_CODE: usize = ADDRESS_FIELDS.len() - 1;
 
@@ -266,10 +268,12 @@ impl ColumnPlan {
                 .iter()
                 .map(|column| column.map_or("", |column| rows.block.cell(row, column).trim()))
                 .collect();
-            // Number and street are stored in one line, from whichever columns they come.
+            // Number and street are stored in one line, from whichever columns they come, and codes with their zeros.
             let address = addresses.of_row(row);
             let of_address = &mut cells[FIELDS.len()..];
-            (of_address[LINE], of_address[INSEE_CODE]) = (address.address, address.insee_code);
+            of_address[LINE] = address.address;
+            of_address[POSTCODE] = address.postal_code;
+            of_address[INSEE_CODE] = address.insee_code;
             let unreadable = rows.faults.get(&row).cloned();
             let fault = unreadable.or_else(|| {
                 HomeCells {
@@ -325,7 +329,7 @@ impl<'c> HomeCells<'c> {
             .iter()
             .zip(fields)
             .any(|(field, cell)| POSITION_COLUMNS.contains(&field.column) && !cell.is_empty());
-        let [postcode, postal_code, city] = [1, 2, 3].map(|part| address[part]);
+        let [postcode, postal_code, city] = [POSTCODE, 2, 3].map(|part| address[part]);
         let address = PostalAddress {
             address: address[LINE],
             postal_code: if postcode.is_empty() {

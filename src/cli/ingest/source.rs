@@ -14,7 +14,7 @@ use super::delimited::{CsvDialect, CsvRows};
 use super::document::JsonRecords;
 use super::lines::{Line, NdJson};
 use toise_collect::mapping::RowPath;
-use toise_input::SharedForm;
+use toise_input::{Bounds, SharedForm};
 use toise_opendata::source::files::expand;
 
 /// File name that stands for standard input.
@@ -95,7 +95,11 @@ pub fn open<'r>(
         Some(path) => Box::new(File::open(path).map_err(|error| error.to_string())?),
         None => Box::new(stdin()),
     };
-    let input = toise_input::open(bar.wrap_read(input), dialect.conversion())
+    let bounds = Bounds {
+        has_markup: true,
+        ..Bounds::default()
+    };
+    let input = toise_input::open_within(bar.wrap_read(input), dialect.conversion(), bounds)
         .map_err(|error| error.to_string())?;
     if input.is_parquet {
         let form = input.form.clone();

@@ -24,6 +24,7 @@ pub fn unpacked(file: &mut File, bytes_max: u64) -> Result<Option<Input<'static>
         expanded_bytes: bytes_max,
         held_bytes: WORKBOOK_BYTES_MAX,
         has_unbounded: false,
+        ..Bounds::default()
     };
     file.rewind()?;
     let input = toise_input::open_within(file.try_clone()?, TextConversion::Utf16Only, bounds);

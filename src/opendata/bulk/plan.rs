@@ -18,16 +18,13 @@ use crate::request::address::{ADDRESS, PLACE_PATH, commune_column};
 use crate::request::bodies::{AREA, LAYER, bodies};
 use crate::request::parse_match;
 use crate::source::Block;
-use crate::source::cell::{code, plain_name};
+use crate::source::cell::{place_code, plain_name};
 use crate::{Dataset, MatchRequest};
 use toise_contract::fields::FieldKind;
 use toise_geocode::resolve::PostalAddress;
 use toise_input::day;
 use toise_input::number::{self, LoneSeparator};
 use toise_input::words;
-
-/// Digits of an INSEE code and of a postal code.
-const PLACE_CODE_DIGITS: usize = 5;
 
 /// How to parse a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,7 +288,7 @@ fn value(cell: &str, kind: CellKind) -> Value {
     let text = || Value::String(cell.to_owned());
     match kind {
         CellKind::Text => text(),
-        CellKind::PlaceCode => Value::String(code(cell, PLACE_CODE_DIGITS).into_owned()),
+        CellKind::PlaceCode => Value::String(place_code(cell)),
         CellKind::Number => number::read(cell, LoneSeparator::Decimals)
             .and_then(Number::from_f64)
             .map_or_else(text, Value::Number),

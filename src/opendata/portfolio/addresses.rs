@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, Float64Builder, StringBuilder};
 use arrow::datatypes::{DataType, Field};
 
 use crate::source::Block;
-use crate::source::cell::code;
+use crate::source::cell::{PLACE_CODE_CHARS, place_code};
 use toise_contract::columns::{STREET, STREET_PARTS, looks_like_street, street_line};
 use toise_geocode::resolve::{PostalAddress, Resolved};
 use toise_input::ReadFile;
@@ -32,8 +32,6 @@ pub const ADDRESS_COLUMNS: [&str; 9] = {
 };
 /// The field of the INSEE code.
 const INSEE_CODE: &str = "insee_code";
-/// Characters of an INSEE code.
-const CODE_CHARS: usize = 5;
 
 /// The columns of a portfolio that give an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,13 +78,15 @@ impl AddressColumns {
     /// Prepares the addresses of a block. Joins the parts of each row if there are such columns.
     pub fn of_block(self, block: &Block) -> BlockAddresses<'_> {
         let rows = |is_needed: bool| 0..if is_needed { block.len() } else { 0 };
-        let has_parts = self.parts.iter().any(Option::is_some);
-        let insee_codes = rows(self.insee_code.is_some());
+        let lines = rows(self.parts.iter().any(Option::is_some));
+        let codes = |column: Option<usize>, read: fn(&str) -> String| -> Vec<String> {
+            let rows = rows(column.is_some());
+            rows.map(|row| read(cell(block, row, column))).collect()
+        };
         BlockAddresses {
-            lines: rows(has_parts).map(|row| self.line(block, row)).collect(),
-            insee_codes: insee_codes
-                .map(|row| insee_code(cell(block, row, self.insee_code)))
-                .collect(),
+            lines: lines.map(|row| self.line(block, row)).collect(),
+            postal_codes: codes(self.postal_code, place_code),
+            insee_codes: codes(self.insee_code, insee_code),
             columns: self,
             block,
         }
@@ -106,8 +106,8 @@ impl AddressColumns {
 
 /// Returns the INSEE code in a cell; empty if it has none. Some files only number the communes of a department.
 fn insee_code(cell: &str) -> String {
-    let code = code(cell, CODE_CHARS);
-    if code.len() == CODE_CHARS {
+    let code = place_code(cell);
+    if code.len() == PLACE_CODE_CHARS {
         code.to_ascii_uppercase()
     } else {
         String::new()
@@ -119,12 +119,19 @@ fn cell(block: &Block, row: usize, column: Option<usize>) -> &str {
     column.map_or("", |column| block.cell(row, column).trim())
 }
 
+/// Returns the text of a row; empty if there are no texts.
+fn of_row(texts: &[String], row: usize) -> &str {
+    texts.get(row).map_or("", String::as_str)
+}
+
 /// The addresses of a block of rows.
 pub struct BlockAddresses<'b> {
     columns: AddressColumns,
     block: &'b Block,
     /// The joined parts of each row; empty if the portfolio has no such columns.
     lines: Vec<String>,
+    /// The postal code of each row; empty if the portfolio has no such column.
+    postal_codes: Vec<String>,
     /// The INSEE code of each row; empty if the portfolio has no such column.
     insee_codes: Vec<String>,
 }
@@ -133,13 +140,12 @@ impl BlockAddresses<'_> {
     /// Returns the address of a row; a part is empty if its cell is empty or there is no column.
     pub fn of_row(&self, row: usize) -> PostalAddress<'_> {
         let cell = |column| cell(self.block, row, column);
-        let line = self.lines.get(row).map_or("", String::as_str);
         let whole = Some(cell(self.columns.address)).filter(|line| !line.is_empty());
         PostalAddress {
-            address: whole.unwrap_or(line),
-            postal_code: cell(self.columns.postal_code),
+            address: whole.unwrap_or_else(|| of_row(&self.lines, row)),
+            postal_code: of_row(&self.postal_codes, row),
             city: cell(self.columns.city),
-            insee_code: self.insee_codes.get(row).map_or("", String::as_str),
+            insee_code: of_row(&self.insee_codes, row),
         }
     }
 }
@@ -260,6 +266,25 @@ mod tests {
         let lines = [0, 1, 2, 3].map(|row| given.of_row(row).address);
         let expected = ["12 bis avenue Foch", "3 rue X", "", "12 Avenue Foch"];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn codes_are_read_as_codes() {
+        let names = ["postal_code", "insee_code"];
+        let columns = AddressColumns::find(names.iter().copied().enumerate());
+        let mut block = Block::new(Arc::new(crate::source::Header {
+            names: names.map(str::to_owned).to_vec(),
+        }));
+        block.start_row(1);
+        block.push_cell("1000.0");
+        block.push_cell("1053");
+        let given = columns.of_block(&block);
+        let address = given.of_row(0);
+        assert_eq!(
+            (address.postal_code, address.insee_code),
+            ("01000", "01053")
+        );
+        assert_eq!((address.address, address.city), ("", ""));
     }
 
     #[test]

@@ -216,6 +216,25 @@ pub fn code(cell: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("0{cell}"))
 }
 
+/// Characters of a postal code and of an INSEE code.
+pub const PLACE_CODE_CHARS: usize = 5;
+
+/// Restores a postal or INSEE code like [`code`], also without the country and the blanks of `F-48000` and `48 000`.
+pub fn place_code(cell: &str) -> String {
+    let national = cell.trim().trim_start_matches(['F', 'f', 'R', 'r']);
+    let digits = national.trim_start_matches(['-', ' ']).chars();
+    let digits: String = digits.filter(|sign| !sign.is_whitespace()).collect();
+    let digits = code(&digits, PLACE_CODE_CHARS);
+    let is_code =
+        digits.len() == PLACE_CODE_CHARS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let found = if is_code {
+        digits
+    } else {
+        code(cell, PLACE_CODE_CHARS)
+    };
+    found.into_owned()
+}
+
 /// Restores a numeric code of fixed width by adding any number of leading zeros.
 pub fn padded(cell: &str, width: usize) -> Cow<'_, str> {
     let cell = whole(cell);
@@ -386,6 +405,25 @@ mod tests {
             assert_eq!(without_end_zeros(number), expected, "{number}");
         }
         assert_eq!(euros(without_end_zeros("950.000")), Some(950.0));
+    }
+
+    #[test]
+    fn codes_of_places_lose_what_people_add() {
+        for (cell, expected) in [
+            ("1000", "01000"),
+            ("1000.0", "01000"),
+            ("1 000", "01000"),
+            ("48\u{a0}000", "48000"),
+            ("F-48000", "48000"),
+            ("fr 1000", "01000"),
+            ("2A004", "2A004"),
+            ("48000 Mende", "48000 Mende"),
+            ("Reze", "Reze"),
+            ("0", "0"),
+            ("", ""),
+        ] {
+            assert_eq!(place_code(cell), expected, "{cell}");
+        }
     }
 
     #[test]
