@@ -2,8 +2,10 @@
 //!
 //! A file is read like any other foreign file (`toise_input`): it is unpacked and decoded, and may be a spreadsheet. A
 //! delimited text is converted to Parquet first (`input/typed.rs`), because the types of its columns depend on the
-//! whole file. Only local sessions have these tables; a query that comes over the network cannot name a file.
+//! whole file. In JSON, keys with values of several types become texts (`mixed.rs`). Only local sessions have these
+//! tables; a query that comes over the network cannot name a file.
 
+mod mixed;
 #[cfg(test)]
 mod tests;
 
@@ -93,6 +95,16 @@ impl ReadyFile {
             note,
             _copy: copy,
         };
+        let json = |lines: Result<TempPath, String>| -> Result<Self, SqlError> {
+            let evened = mixed::evened(lines.map_err(misfit)?);
+            let (copy, keys) = evened.map_err(|error| misfit(error.to_string()))?;
+            let note = format!(
+                "{path}: of several types, kept as text: {}",
+                keys.join(", ")
+            );
+            let note = (!keys.is_empty()).then_some(note);
+            Ok(ready(ReadyFormat::NdJson, Some(copy), note))
+        };
         if !Path::new(path).is_file() {
             if !path.contains('*') && !Path::new(path).exists() {
                 return Err(misfit("no such file".into()));
@@ -114,14 +126,8 @@ impl ReadyFile {
             .map_err(|error| misfit(error.to_string()))?;
         match start.trim_ascii_start().first() {
             None => Err(misfit(NO_ROWS.into())),
-            Some(b'{') => {
-                let copy = lines(reader).map_err(misfit)?;
-                Ok(ready(ReadyFormat::NdJson, Some(copy), None))
-            }
-            Some(b'[') => {
-                let copy = items(reader).map_err(misfit)?;
-                Ok(ready(ReadyFormat::NdJson, Some(copy), None))
-            }
+            Some(b'{') => json(lines(reader)),
+            Some(b'[') => json(items(reader)),
             Some(_) => {
                 drop(reader);
                 let open = || open(path).map(|input| input.reader);

@@ -194,6 +194,29 @@ fn every_container_gives_the_same_rows() {
 }
 
 #[test]
+fn keys_of_json_with_values_of_several_types_are_text() {
+    let first = r#"{"a": {"b": 1, "c": 1}, "list": ["x"], "n": 1, "prix": 250000}"#;
+    let second = r#"{"a": {"b": true, "c": 2}, "list": [2], "n": 2.5, "prix": "180 000"}"#;
+    let third = r#"{"a": null, "list": null, "n": null, "prix": null}"#;
+    for text in [
+        format!("{first}\n\n{second}\n{third}\n"),
+        format!("[{first},\n{second},{third}]"),
+    ] {
+        let answer = read_as("f.json", text.as_bytes(), &TextColumns::Codes).unwrap();
+        let expected = [
+            ["{b: 1, c: 1}", "[x]", "1.0", "250000"],
+            ["{b: true, c: 2}", "[2]", "2.5", "180 000"],
+            ["", "", "", ""],
+        ];
+        assert_eq!(answer.rows, expected);
+        let note = answer.note.unwrap();
+        assert!(note.ends_with("kept as text: a.b, list[], prix"), "{note}");
+    }
+    let even = read_as("f.json", b"[{\"a\": 1}, {\"a\": 2.5}]", &TextColumns::Codes);
+    assert_eq!(even.unwrap().note, None);
+}
+
+#[test]
 fn what_is_no_table_is_refused_with_its_place() {
     for (bytes, expected) in [
         (&b""[..], "no rows"),

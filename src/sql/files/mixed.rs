@@ -1,0 +1,129 @@
+//! Keys of JSON lines whose values are of several types. They become texts, because a column has one type.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, IntoInnerError, Write};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use tempfile::TempPath;
+
+use toise_input::typed::temporary;
+
+/// The values of a key in all lines.
+#[derive(Default)]
+struct Values {
+    /// Their types, as bits.
+    types: u8,
+    /// The fields of those that are objects.
+    fields: BTreeMap<String, Values>,
+    /// The items of those that are lists.
+    items: Option<Box<Values>>,
+}
+
+/// Turns the values of keys that have values of several types into texts. Returns the file of lines and the names of
+/// these keys; without such keys, and if a line is not JSON, it is the given file. Blocks.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub(super) fn evened(lines: TempPath) -> io::Result<(TempPath, Vec<String>)> {
+    let mut all = Values::default();
+    let seen = each_line(&lines, |value| {
+        all.observe(&value);
+        Ok(())
+    });
+    let mut names = Vec::new();
+    for (name, values) in &all.fields {
+        values.add_mixed(name, &mut names);
+    }
+    // What is wrong with a line is reported when the table is read.
+    if names.is_empty() || seen.is_err() {
+        return Ok((lines, Vec::new()));
+    }
+    let mut out = BufWriter::new(temporary(".ndjson")?);
+    each_line(&lines, |mut value| {
+        if let Value::Object(fields) = &mut value {
+            all.even(fields);
+        }
+        writeln!(out, "{value}")
+    })?;
+    let copy = out.into_inner().map_err(IntoInnerError::into_error)?;
+    Ok((copy.into_temp_path(), names))
+}
+
+/// Calls `take` with the value of each line.
+fn each_line(path: &Path, mut take: impl FnMut(Value) -> io::Result<()>) -> io::Result<()> {
+    for line in BufReader::new(File::open(path)?).split(b'\n') {
+        let line = line?;
+        if !line.trim_ascii().is_empty() {
+            take(serde_json::from_slice(&line)?)?;
+        }
+    }
+    Ok(())
+}
+
+impl Values {
+    fn observe(&mut self, value: &Value) {
+        self.types |= match value {
+            Value::Null => 0,
+            Value::Bool(_) => 1,
+            Value::Number(_) => 1 << 1,
+            Value::String(_) => 1 << 2,
+            Value::Array(items) => {
+                let all = self.items.get_or_insert_default();
+                items.iter().for_each(|item| all.observe(item));
+                1 << 3
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match self.fields.get_mut(name) {
+                        Some(values) => values.observe(value),
+                        None => self.fields.entry(name.clone()).or_default().observe(value),
+                    }
+                }
+                1 << 4
+            }
+        };
+    }
+
+    fn is_mixed(&self) -> bool {
+        self.types.count_ones() > 1
+    }
+
+    /// Adds the names of the keys with values of several types.
+    fn add_mixed(&self, name: &str, names: &mut Vec<String>) {
+        if self.is_mixed() {
+            names.push(name.to_owned());
+            return;
+        }
+        for (field, values) in &self.fields {
+            values.add_mixed(&format!("{name}.{field}"), names);
+        }
+        if let Some(items) = &self.items {
+            items.add_mixed(&format!("{name}[]"), names);
+        }
+    }
+
+    /// Turns values in the fields of an object into texts.
+    fn even(&self, fields: &mut Map<String, Value>) {
+        for (name, value) in fields {
+            if let Some(values) = self.fields.get(name) {
+                values.even_value(value);
+            }
+        }
+    }
+
+    fn even_value(&self, value: &mut Value) {
+        match value {
+            Value::Null | Value::String(_) => {}
+            _ if self.is_mixed() => *value = Value::String(value.to_string()),
+            Value::Object(fields) => self.even(fields),
+            Value::Array(items) => {
+                if let Some(values) = &self.items {
+                    items.iter_mut().for_each(|item| values.even_value(item));
+                }
+            }
+            Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
