@@ -41,6 +41,8 @@ use toise_telemetry::Metrics;
 pub(super) const LOOPBACK: &str = "127.0.0.1";
 /// Seconds of a day.
 pub(super) const DAY_S: i64 = 86_400;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
 /// Days of matches before the end of the market.
 const DAYS: i64 = 30;
 /// Adverts of two years that the new ones are taken from; about one in 24 is new.
@@ -84,13 +86,17 @@ pub(super) fn add(common: &Common, config: &Config, market: AdvertsRequest) -> C
     };
     let dispatcher = Dispatcher::start(&Supervisor::default(), context, runtime.handle().clone())?;
     let listings = Listings::new(store.clone(), clock.clone());
-    let (mut at_s, mut deliveries) = (start_s, 0);
-    for (day_s, adverts) in new_adverts(market, start_s) {
-        clock.advance_ms((day_s - at_s) * 1_000);
-        at_s = day_s;
-        listings.ingest(adverts)?;
-        deliveries = delivered(common, &store, &alerts)?;
-    }
+    let deliver = || -> Result<u64, Failure> {
+        let (mut at_s, mut deliveries) = (start_s, 0);
+        for (day_s, adverts) in new_adverts(market, start_s) {
+            clock.advance_ms((day_s - at_s) * 1_000);
+            at_s = day_s;
+            listings.ingest(adverts)?;
+            deliveries = delivered(common, &store, &alerts)?;
+        }
+        Ok(deliveries)
+    };
+    let deliveries = deliver();
     drop(dispatcher);
     for alert in &alerts {
         registry.patch(
@@ -102,7 +108,14 @@ pub(super) fn add(common: &Common, config: &Config, market: AdvertsRequest) -> C
         )?;
     }
     let count = alerts.len();
-    eprintln!("added {count} alerts with {deliveries} deliveries of the last {DAYS} days");
+    match deliveries {
+        Ok(sent) => {
+            eprintln!("added {count} alerts with {sent} deliveries of the last {DAYS} days")
+        }
+        Err(error) => {
+            eprintln!("warning: added {count} alerts without all their deliveries: {error}")
+        }
+    }
     Ok(())
 }
 
@@ -170,11 +183,7 @@ async fn receive() -> std::io::Result<String> {
 }
 
 /// Waits until everything that the alerts matched is delivered, and returns the number of deliveries.
-fn delivered(
-    common: &Common,
-    store: &Store,
-    alerts: &[AlertRef],
-) -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {
+fn delivered(common: &Common, store: &Store, alerts: &[AlertRef]) -> Result<u64, Failure> {
     let layers = Layers::of(&common.data);
     let started = Instant::now();
     loop {

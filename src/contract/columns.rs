@@ -106,7 +106,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("habitation.characteristics.hasAlarm", "alarme alarm has_alarm"),
     ("habitation.characteristics.hasFireplace", "cheminee fireplace has_fireplace"),
     (POSTAL_CODE, "code_postal cp postal_code postcode zipcode zip code_post"),
-    (CITY, "ville city commune nom_commune nom_ville ville_reelle town city_name municipality"),
+    (CITY, "ville city commune nom_commune nom_ville ville_reelle town city_name municipality bureau_distributeur"),
     ("location.inseeCode", "code_insee insee insee_code code_commune"),
     ("location.department", "departement_code code_departement num_departement departement department department_code dept"),
     ("location.district", "quartier district neighborhood neighbourhood nom_quartier"),

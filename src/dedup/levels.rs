@@ -186,7 +186,7 @@ pub(super) fn differs_elsewhere(one: &Fingerprint, other: &Fingerprint) -> bool 
     let clearly = |level: Option<u8>, from: u8| level.is_some_and(|level| level >= from);
     clearly(floor(one, other), 1)
         || clearly(count_difference(one.rooms, other.rooms), 2)
-        || clearly(bedrooms(one, other), 2)
+        || clearly(count_difference(one.bedrooms, other.bedrooms), 1)
         || clearly(energy(one, other), ENERGY_DIFFERENT)
         || matches!(place(one, other), Some(4 | 5 | NEIGHBOURING_COMMUNE..))
         || one.portal == other.portal && clearly(district(one, other), 1)

@@ -122,27 +122,21 @@ const ORDINALS: [&[u8]; 12] = [
     b"onzieme",
     b"douzieme",
 ];
-/// Words that may stand between the number of a storey and the storey: `au 5e et dernier étage`.
-const STOREY_FILLERS: [&[u8]; 4] = [b"et", b"dernier", b"eme", b"bel"];
-/// Maximum fillers before a storey.
-const STOREY_FILLERS_MAX: usize = 3;
 /// Highest storey that a text is believed to name.
 const STOREY_MAX: i16 = 60;
 
-/// Words that only occur in sentences that sellers and portals put under all their adverts: fees, laws, menus.
-const BOILERPLATE: [&[u8]; 11] = [
+/// Words of sentences that sellers and portals put under all their adverts: laws, menus.
+const BOILERPLATE: [&[u8]; 7] = [
     b"georisques",
-    b"honoraires",
-    b"bareme",
     b"rsac",
     b"siret",
-    b"siren",
     b"mediateur",
     b"carte professionnelle",
     b"depenses annuelles",
-    b"favoris",
     b"annonce publiee",
 ];
+/// Words from which the rest of a sentence is about fees or menus.
+const BOILERPLATE_BEGINNINGS: [&[u8]; 3] = [b"honoraires", b"bareme", b"favoris"];
 /// First and last year that says when an advert was written rather than anything about the home.
 const YEARS_OF_ADVERTS: std::ops::RangeInclusive<u32> = 2019..=2039;
 
@@ -181,9 +175,10 @@ impl FoldedText {
             };
             let end = (0..rest.len()).find(is_end).map_or(rest.len(), |at| at + 1);
             let (sentence, after) = rest.split_at(end);
-            let has = |word: &&[u8]| memchr::memmem::find(sentence, word).is_some();
-            if !BOILERPLATE.iter().any(has) {
-                kept.extend_from_slice(sentence);
+            let first = |word: &&[u8]| position_of_word(sentence, word);
+            if !BOILERPLATE.iter().any(|word| first(word).is_some()) {
+                let cut = BOILERPLATE_BEGINNINGS.iter().filter_map(first).min();
+                kept.extend_from_slice(&sentence[..cut.unwrap_or(sentence.len())]);
             }
             rest = after;
         }
@@ -191,31 +186,17 @@ impl FoldedText {
     }
 
     /// Returns the storey of a flat that the text names: `au 2ème étage`, `cinquième étage`, `étage 3 sur 4`. `None` if
-    /// it names none or several.
+    /// it names none or several, or if the flat has several.
     pub fn storey(&self) -> Option<i16> {
-        let words: Vec<&[u8]> = self.words().collect();
-        let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<i16>().ok();
-        let ordinal = |word: &[u8]| {
-            let digits = word.iter().take_while(|byte| byte.is_ascii_digit());
-            let (digits, end) = word.split_at(digits.count());
-            let named = ORDINALS.iter().position(|ordinal| *ordinal == word);
-            let of_digits = number(digits).filter(|_| ORDINAL_ENDS.contains(&end));
-            of_digits.or(named.map(|place| place as i16 + 1))
-        };
-        let named = words.iter().enumerate().filter_map(|(place, word)| {
-            if *word != b"etage" {
-                return None;
-            }
-            let mut before = words[..place].iter().rev();
-            let is_filler = |word: &&&[u8]| STOREY_FILLERS.contains(*word);
-            let fillers = before.clone().take_while(is_filler).count();
-            let before = before.nth(fillers.min(STOREY_FILLERS_MAX));
-            // `à l'étage 2 chambres` names no storey.
-            let of = words.get(place + 2).is_some_and(|word| *word == b"sur");
-            let after = || number(words.get(place + 1)?).filter(|_| of);
-            before.and_then(|word| ordinal(word)).or_else(after)
-        });
-        let mut storeys = named.filter(|storey| (0..=STOREY_MAX).contains(storey));
+        let has_several = |word: &[u8]| matches!(word, b"duplex" | b"triplex" | b"souplex");
+        if self.words().any(has_several) {
+            return None;
+        }
+        let is_end = |byte: &u8| b".,;:|()-\n".contains(byte);
+        let clauses = self.0.split(is_end);
+        let mut storeys = clauses
+            .filter_map(storey_in)
+            .filter(|storey| *storey <= STOREY_MAX);
         let first = storeys.next()?;
         storeys.all(|storey| storey == first).then_some(first)
     }
@@ -268,7 +249,9 @@ impl FoldedText {
                 value.wrapping_mul(10).wrapping_add(u32::from(digit - b'0'))
             });
             let is_significant = value >= FIGURE_LEAST || !decimals.is_empty();
-            let is_year_of_advert = decimals.is_empty() && YEARS_OF_ADVERTS.contains(&value);
+            let next = text[at..].iter().find(|byte| !byte.is_ascii_whitespace());
+            let is_year_of_advert =
+                decimals.is_empty() && YEARS_OF_ADVERTS.contains(&value) && next != Some(&b'm');
             if !joined && is_significant && !is_year_of_advert && whole.len() <= FIGURE_DIGITS_MAX {
                 digests.push(digest::with(digest::hash(decimals), u64::from(value)) as u16);
             }
@@ -307,6 +290,45 @@ impl FoldedText {
             }
         })
     }
+}
+
+/// Returns where a word, or several, stands in a text.
+fn position_of_word(text: &[u8], word: &[u8]) -> Option<usize> {
+    let is_side = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    memchr::memmem::find_iter(text, word).find(|at| {
+        let before = at.checked_sub(1).and_then(|before| text.get(before));
+        is_side(before) && is_side(text.get(at + word.len()))
+    })
+}
+
+/// Returns the storey that a clause names.
+fn storey_in(clause: &[u8]) -> Option<i16> {
+    let words = clause.split(|byte| !byte.is_ascii_alphanumeric());
+    let words: Vec<&[u8]> = words.filter(|word| !word.is_empty()).collect();
+    let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<i16>().ok();
+    let place = words.iter().position(|word| *word == b"etage")?;
+    let mut before = &words[..place];
+    if let [rest @ .., b"et", b"dernier"] = before {
+        before = rest;
+    }
+    let has_end = matches!(before, [.., end] if !end.is_empty() && ORDINAL_ENDS.contains(end));
+    if has_end {
+        before = &before[..before.len() - 1];
+    }
+    let ordinal = before.split_last().and_then(|(word, before)| {
+        let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (digits, end) = word.split_at(digits);
+        let is_ordinal =
+            has_end || !end.is_empty() || matches!(before, [.., b"au" | b"du" | b"le"]);
+        let of_digits = number(digits).filter(|_| is_ordinal && ORDINAL_ENDS.contains(&end));
+        let named = ORDINALS.iter().position(|ordinal| ordinal == word);
+        let named = named.map(|place| place as i16 + 1);
+        of_digits.or(named).or((*word == b"second").then_some(2))
+    });
+    // `à l'étage 2 chambres` names no storey.
+    let of = words.get(place + 2).is_some_and(|word| *word == b"sur");
+    let after = || number(words.get(place + 1)?).filter(|_| of);
+    ordinal.or_else(after).filter(|storey| *storey >= 0)
 }
 
 fn digits_end(text: &[u8], from: usize) -> usize {
@@ -459,6 +481,23 @@ mod tests {
         assert_eq!(own.figures(), FoldedText::from_text(TEXT).figures());
         assert_eq!(Sketch::from_text(&own).unwrap(), sketch(TEXT));
         assert!(FoldedText::from_text("livré en 2026").figures().is_empty());
+        assert_eq!(
+            FoldedText::from_text("terrain de 2024 m²").figures().len(),
+            1
+        );
+        for kept in [
+            "exposition favorisant la lumière",
+            "ceux qui désirent du calme",
+            "à Barsac",
+        ] {
+            let text = FoldedText::from_text(kept);
+            assert_eq!(text.without_boilerplate().digest(), text.digest(), "{kept}");
+        }
+        let priced = FoldedText::from_text("T3 de 61,35 m² - 245 000 € honoraires inclus");
+        assert_eq!(
+            priced.without_boilerplate().figures().len(),
+            priced.figures().len()
+        );
     }
 
     #[test]
@@ -472,6 +511,15 @@ mod tests {
             ("1er étage, chambre de service au 6e étage", None),
             ("immeuble de 6 étages", None),
             ("à l'étage, 4 chambres", None),
+            ("Paris 11e. Dernier étage avec ascenseur", None),
+            ("Lyon 3ème - dernier étage", None),
+            ("Paris 11e dernier étage", None),
+            ("Marseille 8ème, étage élevé", None),
+            ("Pièces : 3 - Étage : 2", None),
+            ("Prix 250 000 € Étage 3 sur 5", Some(3)),
+            ("au 4 étage d'un immeuble", Some(4)),
+            ("1er étage, chambre de service au second étage", None),
+            ("Duplex : séjour ; au premier étage, 2 chambres", None),
         ] {
             assert_eq!(storey(text), expected, "{text}");
         }

@@ -161,9 +161,22 @@ pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'s
         let rest = longer.strip_prefix(bare);
         rest.is_some_and(|rest| rest.starts_with(' '))
     };
+    // A single word without an article may be any word: `58190, maison de village` is not La Maison-Dieu.
+    let is_name =
+        name != bare || bare.contains(' ') || find_by_postal_code(postal_code).nth(1).is_none();
+    let begins_in_full = || {
+        let mut meant = find_by_postal_code(postal_code).filter(|place| {
+            let official = fold(place.name);
+            let rest = official.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.starts_with(' '))
+        });
+        let first = meant.next().filter(|_| !bare.is_empty())?;
+        meant.next().is_none().then_some(first)
+    };
     found
-        .or_else(|| only(&|other| other == bare))
-        .or_else(|| only(&begins))
+        .or_else(|| only(&|other| other == bare).filter(|_| is_name))
+        .or_else(begins_in_full)
+        .or_else(|| only(&begins).filter(|_| is_name))
 }
 
 /// Returns the only commune of a postal code, for a name that no commune has: a part of its name, or its name with a wrong

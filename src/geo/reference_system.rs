@@ -24,7 +24,7 @@ const PROJECTED: [(u32, &str); 10] = [
 const LAMBERT_93_X: std::ops::RangeInclusive<f64> = 0.0..=1_300_000.0;
 const LAMBERT_93_Y: std::ops::RangeInclusive<f64> = 6_000_000.0..=7_200_000.0;
 /// How to convert a file with another program.
-const HINT: &str = "convert it first: ogr2ogr -t_srs EPSG:4326 RESULT FILE";
+const HINT: &str = "convert it first: ogr2ogr -t_srs EPSG:4326 converted.geojson FILE";
 
 /// The reference system of coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,7 @@ impl ReferenceSystem {
         let code = match &id["code"] {
             Value::String(code) => code.clone(),
             Value::Number(code) => code.to_string(),
+            _ if crs["type"] == "GeographicCRS" => return Ok(Self::Degrees),
             _ => return Self::of_name(crs["name"].as_str().unwrap_or("without a name")),
         };
         let authority = id["authority"].as_str().unwrap_or("EPSG");

@@ -114,8 +114,14 @@ fn is_tag(text: &[u8]) -> bool {
         return false;
     };
     let end = text.iter().position(|byte| *byte == b'>');
-    let after = end.and_then(|end| text.get(end + 1));
-    let is_cell = after.is_some_and(|byte| DELIMITERS.contains(byte));
+    let mut after = end.map_or(&[][..], |end| &text[end + 1..]).iter();
+    let next = after.find(|byte| !matches!(byte, b' ' | b'\r' | b'\n'));
+    // Tags stand next to each other, or around a text: `<a>1</a>`.
+    let is_cell = match next {
+        Some(byte) if DELIMITERS.contains(byte) => true,
+        Some(b'<') | None => false,
+        Some(_) => !text.windows(2).any(|pair| pair == b"</"),
+    };
     (first.is_ascii_alphabetic() || matches!(first, b'?' | b'!')) && !is_cell
 }
 

@@ -151,7 +151,10 @@ async fn key_changes_and_imports_apply_to_a_running_server_within_a_second() {
     let data = folder.path();
     let server = Server::start(data, "serve");
     let stranger = Client::new(&server, "toise_live_0000");
-    assert_eq!(stranger.post("dvf/search", &json!({})).await.0, 401);
+    assert_eq!(
+        stranger.post("opendata/dvf/search", &json!({})).await.0,
+        401
+    );
 
     let (key, key_id) = key_of_kind(data, "test");
     let client = Client::new(&server, &key);
@@ -161,7 +164,13 @@ async fn key_changes_and_imports_apply_to_a_running_server_within_a_second() {
     assert!(other.becomes(200).await);
     run(data, &["keys", "revoke", &key_id]);
     assert!(client.becomes(401).await, "a revoked key is still accepted");
-    assert_eq!(other.post("dvf/search", &json!({"size": 1})).await.0, 200);
+    assert_eq!(
+        other
+            .post("opendata/dvf/search", &json!({"size": 1}))
+            .await
+            .0,
+        200
+    );
     let listed = run(data, &["keys", "list"]);
     assert_eq!(listed.as_array().unwrap().len(), 2);
     assert!(
@@ -228,7 +237,13 @@ async fn a_demo_on_existing_data_adds_none_and_its_keys_work() {
     );
     assert_eq!(key("key").ok("dpe/search", json!({})).await["total"], 0);
     // The admin key has no other scope.
-    assert_eq!(key("admin_key").post("dvf/search", &json!({})).await.0, 403);
+    assert_eq!(
+        key("admin_key")
+            .post("opendata/dvf/search", &json!({}))
+            .await
+            .0,
+        403
+    );
     assert_eq!(server.terminate(), Some(0));
 }
 

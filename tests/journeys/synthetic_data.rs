@@ -34,7 +34,17 @@ async fn a_demo_without_data_creates_sales_diagnostics_and_properties_in_the_sam
     assert!(total("opendata/dvf/search").await.as_u64() > Some(1_500));
     assert_eq!(total("opendata/dpe/search").await, 1_500);
     let all = count(&client, json!({})).await;
-    assert!((180..220).contains(&all), "{all}");
+    assert!((180..270).contains(&all), "{all}");
+    for listings in ["properties", "adverts"] {
+        let alerts = client.get(&format!("{listings}/search/alerts/all")).await;
+        let alert = alerts["data"][0]["alert_id"].as_str().unwrap();
+        let path = format!("{listings}/search/alerts/{alert}/deliveries?status=delivered");
+        let sent = client.get(&path).await;
+        assert!(
+            !sent["data"].as_array().unwrap().is_empty(),
+            "no {listings} were delivered"
+        );
+    }
     let online = count(&client, json!({"meta": {"isTotallyOffline": false}})).await;
     assert!((1..all / 2).contains(&online), "{online} of {all}");
     let cut = count(

@@ -27,7 +27,7 @@ pub struct TestedReceiver {
     pub status: Option<u16>,
     /// Why the receiver did not accept it.
     pub error: Option<String>,
-    /// Time from the first byte sent to the end of the attempt, milliseconds; `None` if nothing was sent.
+    /// Time from the first byte sent to the response, milliseconds; `None` if nothing was sent.
     pub duration_ms: Option<i64>,
 }
 
@@ -71,7 +71,7 @@ impl TestDelivery {
             delivered: error.is_none(),
             status: posted.outcome.ok().map(|answer| answer.status),
             error,
-            duration_ms: sent_at.map(|sent_at| (clock.now() - sent_at).num_milliseconds()),
+            duration_ms: sent_at.map(|sent_at| (clock.now() - sent_at).num_milliseconds().max(0)),
         }
     }
 }

@@ -74,7 +74,10 @@ pub(crate) fn has_no_single_price(text: &str) -> bool {
         || ["bouquet", "viager"]
             .iter()
             .any(|word| lower.contains(word))
-            && french::single_number(text).is_none();
+            && (french::single_number(text).is_none()
+                || ["mois", "/m", " ans"]
+                    .iter()
+                    .any(|word| lower.contains(word)));
     // Without words it holds only amounts, such as a reduced price and the previous one.
     let has_words = lower.chars().any(char::is_alphabetic);
     is_annuity || !has_words

@@ -541,12 +541,16 @@ impl ValueRule {
     }
 }
 
-/// Returns the class that the first word of a text names. In a longer text than a cell, only words for homes are read:
+/// Returns the class that the first word of a text names. In a longer text than a cell, English words are not read:
 /// `Office notarial : maison de village à vendre`.
 fn first_class(text: &str) -> Option<AssetClass> {
     let is_cell = text.split_whitespace().count() <= CELL_WORDS_MAX;
-    let is_home = |class: &AssetClass| matches!(class, AssetClass::Flat | AssetClass::House);
-    words::asset_class(text).filter(|class| is_cell || is_home(class))
+    let first = text
+        .split(|sign: char| !sign.is_alphanumeric())
+        .find(|word| !word.is_empty());
+    let first = first.map(str::to_lowercase);
+    let is_english = matches!(first.as_deref(), Some("office" | "building" | "land"));
+    words::asset_class(text).filter(|_| is_cell || !is_english)
 }
 
 /// Returns the default conversion of a field.

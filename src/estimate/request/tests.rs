@@ -228,7 +228,7 @@ fn absurd_values_are_rejected_with_their_path() {
 #[test]
 fn missing_required_fields_are_reported_by_path() {
     for (path, shown) in [
-        ("location", "location.locationCoordinate.location[0]"),
+        ("location", "location.locationCoordinate.location"),
         ("habitation", "habitation.surface.total"),
         ("type", "type"),
         ("offer", "offer.type"),
@@ -348,7 +348,7 @@ fn an_address_stands_for_the_coordinate_which_wins_where_both_are_given() {
     let neither = with("location", json!({}));
     assert_eq!(
         fault(&neither),
-        "location.locationCoordinate.location[0]: is required"
+        "location.locationCoordinate.location: is required"
     );
 }
 

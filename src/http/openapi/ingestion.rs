@@ -41,7 +41,7 @@ fn incoming_schemas() -> Map<String, Value> {
         let properties = part["properties"].as_object_mut().into_iter().flatten();
         for (field, value) in properties {
             refer_to_incoming(value, &of_responses, &mut names);
-            if field != "url" {
+            if name != "Advert" || field != "url" {
                 *value = nullable(value.take());
             }
         }
@@ -69,7 +69,10 @@ fn refer_to_incoming(
         Value::Object(fields) => {
             let target = fields.get("$ref").and_then(Value::as_str);
             let name = target.and_then(|target| Some(target.rsplit_once('/')?.1.to_owned()));
-            if let Some(name) = name.filter(|name| of_responses[name].get("properties").is_some()) {
+            if let Some(name) = name.filter(|name| {
+                let target = of_responses.get(name);
+                target.is_some_and(|schema| schema.get("properties").is_some())
+            }) {
                 fields.extend(reference_fields(&name));
                 names.push(name);
             }

@@ -319,11 +319,10 @@ impl RowReader<'_> {
         } else if let Some(point) = geometry::parse(geometry) {
             (Some(point), DvfField::Geometry)
         } else {
-            leave_out(
-                "geometry not read: not one point",
-                DvfField::Geometry,
-                geometry,
-            );
+            if self.cell(block, row, DvfField::X).is_empty() {
+                let reason = "geometry not read: not one point";
+                leave_out(reason, DvfField::Geometry, geometry);
+            }
             return self.projected_position(block, row, commune, findings);
         };
         let position = position.filter(|(lat, lon)| lat.abs() <= 90.0 && lon.abs() <= 180.0);

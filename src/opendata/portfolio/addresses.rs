@@ -12,6 +12,7 @@ use arrow::datatypes::{DataType, Field};
 use crate::source::Block;
 use crate::source::cell::{PLACE_CODE_CHARS, place_code};
 use toise_contract::columns::{STREET, STREET_PARTS, looks_like_street, street_line};
+use toise_geo::communes::record_place;
 use toise_geocode::resolve::{PostalAddress, Resolved};
 use toise_input::ReadFile;
 
@@ -104,14 +105,13 @@ impl AddressColumns {
     }
 }
 
-/// Returns the INSEE code in a cell; empty if it has none. Some files only number the communes of a department.
+/// Returns the INSEE code of today in a cell; empty if it has none that is known. Some files have their own numbers, or
+/// only number the communes of a department.
 fn insee_code(cell: &str) -> String {
-    let code = place_code(cell);
-    if code.len() == PLACE_CODE_CHARS {
-        code.to_ascii_uppercase()
-    } else {
-        String::new()
-    }
+    let code = place_code(cell).to_ascii_uppercase();
+    let place = Some(code.as_str()).filter(|code| code.len() == PLACE_CODE_CHARS);
+    let place = place.and_then(record_place);
+    place.map_or_else(String::new, |place| place.code.to_owned())
 }
 
 /// Returns a cell without blanks around it; empty without a column.
@@ -272,9 +272,9 @@ mod tests {
     fn codes_are_read_as_codes() {
         let names = ["postal_code", "insee_code"];
         let columns = AddressColumns::find(names.iter().copied().enumerate());
-        let mut block = Block::new(Arc::new(crate::source::Header {
-            names: names.map(str::to_owned).to_vec(),
-        }));
+        let mut block = Block::new(Arc::new(crate::source::Header::new(
+            names.map(str::to_owned).to_vec(),
+        )));
         block.start_row(1);
         block.push_cell("1000.0");
         block.push_cell("1053");

@@ -16,7 +16,8 @@ const PRICE: &str = "currentPrice.value";
 /// The field of a quarter.
 const DISTRICT: &str = "location.district";
 /// Pattern of a quarter, without the town and postal code after it: `Cap Brun , Toulon (83000)`.
-const QUARTER: &str = r"^(?:(.+?)\s*,[^,]*\(\d{2,5}\)|([^(]+(?:\(\D[^)]*\))?))$";
+const QUARTER: &str =
+    r"^(?:(.+?)\s*,[^,]*\((?:\d{2,5}|2[ABab])\)|(.*[^)\s]|.*\((?:\D|\d+\s*\D)[^)]*\)))\s*$";
 /// The field of the storey.
 const FLOOR: &str = "habitation.floor";
 /// The class of flats.
@@ -82,7 +83,7 @@ const SCORES: [(&str, &str); 2] = [
     ),
 ];
 /// Words, folded, in names of columns with another value than that of the home today: `surface_sejour`, `loyer_estime`.
-const OTHER_VALUES: [&str; 29] = [
+const OTHER_VALUES: [&str; 49] = [
     "estime",
     "estimee",
     "estimation",
@@ -112,6 +113,26 @@ const OTHER_VALUES: [&str; 29] = [
     "totale",
     "immeuble",
     "batiment",
+    "annuel",
+    "annuelle",
+    "semaine",
+    "nuit",
+    "jour",
+    "travaux",
+    "achat",
+    "revient",
+    "reserve",
+    "potentiel",
+    "eau",
+    "jointes",
+    "chambre",
+    "cadastrale",
+    "constructible",
+    "sous",
+    "sol",
+    "veranda",
+    "loggia",
+    "lot",
 ];
 /// Minimum share of its values that a column must read whose name is known only in part.
 const WHOLE_MIN: f64 = 0.99;
@@ -135,10 +156,16 @@ const DISTINCT_MIN: f64 = 0.95;
 /// Minimum share of distinct values in a column of advert URLs. An advert may be in a file more than once, but the URL
 /// of a result page is repeated for each of its adverts.
 const DISTINCT_URLS_MIN: f64 = 0.2;
-/// Median price from which prices cannot be monthly rents, EUR.
+/// Price, of a row or the median, from which it cannot be a monthly rent, EUR.
 const SALE_EUR_MIN: f64 = 20_000.0;
 /// Median price up to which prices cannot be those of sales, EUR.
 const RENT_EUR_MAX: f64 = 8_000.0;
+/// Price of a row up to which it is a rent in a file of sales and rents, EUR: parkings on sale cost more.
+const MIXED_RENT_EUR_MAX: f64 = 3_000.0;
+/// Minimum share of sales and of rents in a file that has both.
+const MIXED_MIN: f64 = 0.2;
+/// Highest number that may be a class of energy rather than a score.
+const CODED_CLASS_MAX: f64 = 7.0;
 
 /// Returns whether the name of a column says that its amounts are in thousands, `Prix (k€)`, and its cells are such numbers.
 fn is_in_thousands(column: &ColumnProfile) -> bool {
@@ -212,6 +239,7 @@ impl Sampled<'_> {
         // A column that is named after a class may hold the score.
         let scores = SCORES.iter().filter(|(score, _)| *score == field);
         let scores = scores.flat_map(|(_, class)| self.of(class));
+        let scores = scores.filter(|column| has_scores(&column.samples));
         let scores = scores.map(|column| draft(column, 1.0));
         let known = known.chain(scores.filter(Draft::is_sure));
         let mut known: Vec<Draft> = known.collect();
@@ -378,7 +406,13 @@ impl Sampled<'_> {
                 .iter()
                 .any(|column| draft.columns == [column.path.as_str()]);
             let worth = if is_cell { 1.0 } else { WORTH_OF_TEXT };
-            draft.confidence = worth * draft.confidence.max(covered);
+            let judged = draft.confidence.max(covered);
+            let least = if judged >= CONFIDENCE_MIN {
+                CONFIDENCE_MIN
+            } else {
+                0.0
+            };
+            draft.confidence = (worth * judged).max(least);
         }
         if drafts.iter().any(Draft::is_sure) {
             let other = Draft::new("type").with("value", "CLASS_OTHER");
@@ -525,9 +559,9 @@ fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str,
     let column = price.columns.first().map(|column| folded(column));
     let is_named_rent = drafts.len() == 1
         && column.is_some_and(|name| name.contains("loyer") || name.contains("rent"));
-    let rents = prices.partition_point(|price| *price <= RENT_EUR_MAX);
+    let rents = prices.partition_point(|price| *price <= MIXED_RENT_EUR_MAX);
     let sales = prices.len() - prices.partition_point(|price| *price < SALE_EUR_MIN);
-    let is_mixed = rents.min(sales) as f64 > (1.0 - DISTINCT_MIN) * prices.len() as f64;
+    let is_mixed = rents.min(sales) as f64 >= MIXED_MIN * prices.len() as f64;
     let draft = |offer, confidence, reason: String| {
         let mut draft = Draft::new(OFFER).with("value", offer).because(reason);
         draft.confidence = confidence;
@@ -540,7 +574,7 @@ fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str,
             (offer, rule.with("when", &format!("{PRICE}{bound}")))
         };
         return vec![
-            rule("OFFER_RENT", rents, format!("<={RENT_EUR_MAX}")),
+            rule("OFFER_RENT", rents, format!("<={MIXED_RENT_EUR_MAX}")),
             rule("OFFER_BUY", sales, format!(">={SALE_EUR_MIN}")),
         ];
     }
@@ -577,6 +611,14 @@ fn has_part(column: &str, field: &str) -> bool {
     words.filter(|word| word.chars().count() > 2).any(|word| {
         toise_contract::columns::advert_meaning(word).is_some_and(|meaning| meaning.field == field)
     })
+}
+
+/// Returns whether numbers are energy scores rather than classes from 1 to 7 or flags.
+fn has_scores(samples: &[String]) -> bool {
+    let numbers = samples
+        .iter()
+        .filter_map(|cell| number::read(cell, LoneSeparator::Decimals));
+    numbers.fold(0.0, f64::max) > CODED_CLASS_MAX
 }
 
 /// Returns whether the name of a column, of which a part names the field, says nothing else, and the field does not take

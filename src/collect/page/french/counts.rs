@@ -126,8 +126,14 @@ pub fn floors(tokens: &[Token]) -> Floors {
     }
 }
 
-/// Returns the storey that all mentions of one agree on.
+/// Returns the storey that all mentions of one agree on; `None` for a flat with several.
 pub fn only_floor(tokens: &[Token]) -> Option<u32> {
+    if tokens
+        .iter()
+        .any(|token| is_any(Some(token), &["duplex", "triplex", "souplex"]))
+    {
+        return None;
+    }
     let (floors, _) = storeys(tokens);
     let first = floors.first().copied()?;
     floors.iter().all(|floor| *floor == first).then_some(first)

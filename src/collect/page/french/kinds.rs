@@ -178,7 +178,10 @@ fn presented(tokens: &[Token]) -> &[Token] {
         .any(|token| is_any(Some(token), &["ce", "cet", "cette"]))
         || dwelling(&name[name.len().saturating_sub(1)..]).is_some()
         || name.iter().any(|token| token.number().is_some());
-    if is_home || name.len() > PRESENTER_TOKENS_MAX {
+    let is_end = |token: &Token| matches!(token, Token::Break | Token::Sign('.' | '!' | ':' | '|'));
+    let articles = ["la", "le", "les", "l", "L", "votre", "agence"];
+    let is_name = is_any(name.first(), &articles) && !name.iter().any(is_end);
+    if is_home || !is_name || name.len() > PRESENTER_TOKENS_MAX {
         return &[];
     }
     &tokens[place + 2..]
