@@ -150,6 +150,8 @@ class Types:
             own = name + "Object" if name in self.taken else name
             parts = [self.type_of(f"{own}{number or ''}", one) for number, one in enumerate(alternatives)]
             return " | ".join(dict.fromkeys(parts))
+        if kind == "null":
+            return "None"
         if kind == "array":
             items = schema.get("items") or {}
             if schema.get("prefixItems"):

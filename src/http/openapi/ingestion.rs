@@ -40,9 +40,10 @@ fn incoming_schemas() -> Map<String, Value> {
         }
         let properties = part["properties"].as_object_mut().into_iter().flatten();
         for (field, value) in properties {
+            let about = description(value, &of_responses);
             refer_to_incoming(value, &of_responses, &mut names);
             if name != "Advert" || field != "url" {
-                *value = nullable(value.take());
+                *value = nullable(value.take(), about);
             }
         }
         if name == "Advert" {
@@ -94,13 +95,25 @@ fn reference_fields(name: &str) -> Option<(String, Value)> {
     Some(("$ref".to_owned(), target["$ref"].clone()))
 }
 
+/// Returns the description of a value, or of the schema to which it refers.
+fn description(value: &Value, of_responses: &Map<String, Value>) -> Value {
+    let name = value["$ref"]
+        .as_str()
+        .and_then(|target| Some(target.rsplit_once('/')?.1));
+    let referred = name.and_then(|name| of_responses.get(name));
+    let about = &referred.unwrap_or(value)["description"];
+    about
+        .as_str()
+        .map_or_else(|| json!("Null if unknown"), |about| json!(about))
+}
+
 /// Returns a schema that also allows null.
-fn nullable(mut schema: Value) -> Value {
+fn nullable(mut schema: Value, about: Value) -> Value {
     if schema["type"].is_string() && schema.get("enum").is_none() {
         schema["type"] = json!([schema["type"], "null"]);
         return schema;
     }
-    json!({"anyOf": [schema, {"type": "null"}]})
+    json!({"description": about, "anyOf": [schema, {"type": "null"}]})
 }
 
 fn advert_outcome() -> Value {

@@ -39,6 +39,7 @@ __all__ = [
     "AdvertAlertsPreviewAnswer",
     "AdvertAlertsPreviewAnswerData",
     "AdvertAlertsReplayAnswer",
+    "AdvertAlertsTestAnswer",
     "AdvertAlertsUpdateAnswer",
     "AdvertComparison",
     "AdvertComparisonEvidenceItem",
@@ -130,6 +131,7 @@ __all__ = [
     "DpeAlertsPreviewAnswer",
     "DpeAlertsPreviewAnswerData",
     "DpeAlertsReplayAnswer",
+    "DpeAlertsTestAnswer",
     "DpeAlertsUpdateAnswer",
     "DpeDelivery",
     "DpeDeliveryData",
@@ -159,6 +161,7 @@ __all__ = [
     "DvfAlertsPreviewAnswer",
     "DvfAlertsPreviewAnswerData",
     "DvfAlertsReplayAnswer",
+    "DvfAlertsTestAnswer",
     "DvfAlertsUpdateAnswer",
     "DvfDelivery",
     "DvfDeliveryData",
@@ -286,7 +289,26 @@ __all__ = [
     "Grant",
     "HomeReport",
     "Image",
+    "IncomingAdCompleteLatLng",
+    "IncomingAdLocation",
     "IncomingAdvert",
+    "IncomingAdvertPrice",
+    "IncomingCharacteristics",
+    "IncomingCharges",
+    "IncomingClimate",
+    "IncomingContact",
+    "IncomingFeatures",
+    "IncomingImage",
+    "IncomingLightSeller",
+    "IncomingMedias",
+    "IncomingMeta",
+    "IncomingOffer",
+    "IncomingOfferRentingContract",
+    "IncomingPropertyCondition",
+    "IncomingSurface",
+    "IncomingTypeHabitation",
+    "IncomingTypeLand",
+    "IncomingTypeParking",
     "InseeCode",
     "IrisCode",
     "Job",
@@ -408,6 +430,7 @@ __all__ = [
     "PropertyAlertsPreviewAnswerData",
     "PropertyAlertsPreviewAnswerDataPerDayItem",
     "PropertyAlertsReplayAnswer",
+    "PropertyAlertsTestAnswer",
     "PropertyAlertsUpdateAnswer",
     "PropertyAnalyticsPayload",
     "PropertyCondition",
@@ -460,6 +483,7 @@ __all__ = [
     "SqlRequestLimits",
     "SquareMetres",
     "Surface",
+    "TestedReceiver",
     "TileSetAnswer",
     "TileSetAnswerVectorLayersItem",
     "Timestamp",
@@ -1562,7 +1586,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "layers.list", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "estimate.rent", "reports.home", "reports.letterhead.get", "reports.letterhead.put", "reports.letterhead.delete", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.erasures", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "layers.list", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.test", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "estimate.rent", "reports.home", "reports.letterhead.get", "reports.letterhead.put", "reports.letterhead.delete", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.erasures", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -3090,74 +3114,431 @@ class SampleAdvertsAnswer(TypedDict):
 class IncomingAdvert(TypedDict):
     """A sighting of a listing. Any field except url may be null, which means that its value is now unknown."""
 
-    currency: NotRequired[EnumCurrency]
-    """Currency of all amounts; CURRENCY_EUR unless stated otherwise."""
-    currentPrice: NotRequired[AdvertPrice]
-    """Current asking price."""
-    description: NotRequired[str]
+    currency: NotRequired[EnumCurrency | None]
+    """Currency of prices, ISO 4217 after the prefix."""
+    currentPrice: NotRequired[IncomingAdvertPrice | None]
+    """Price of an advert."""
+    description: NotRequired[str | None]
     """Description, as on the portal."""
-    firstSeenAt: NotRequired[Timestamp]
-    """First sighting, UTC."""
-    flxId: NotRequired[FlxId]
-    """Identifier of the advert."""
-    habitation: NotRequired[TypeHabitation]
-    """The dwelling."""
-    hasAnomaly: NotRequired[bool]
+    firstSeenAt: NotRequired[Timestamp | None]
+    """Time, ISO 8601 in UTC with milliseconds."""
+    flxId: NotRequired[FlxId | None]
+    """Identifier, a UUID."""
+    habitation: NotRequired[IncomingTypeHabitation | None]
+    """A dwelling."""
+    hasAnomaly: NotRequired[bool | None]
     """Whether its data is contradictory or implausible."""
-    isAuction: NotRequired[bool]
+    isAuction: NotRequired[bool | None]
     """Whether the price is the starting bid of an auction."""
-    isUrgent: NotRequired[bool]
+    isUrgent: NotRequired[bool | None]
     """Whether it says that it is urgent."""
-    land: NotRequired[TypeLand]
-    """The land."""
-    lastModifiedAt: NotRequired[Timestamp]
-    """Last change of content, UTC."""
-    location: NotRequired[AdLocation]
-    """Where the asset is."""
-    medias: NotRequired[Medias]
+    land: NotRequired[IncomingTypeLand | None]
+    """Land of an asset, or the asset itself if it is land."""
+    lastModifiedAt: NotRequired[Timestamp | None]
+    """Time, ISO 8601 in UTC with milliseconds."""
+    location: NotRequired[IncomingAdLocation | None]
+    """Location of the asset of an advert."""
+    medias: NotRequired[IncomingMedias | None]
     """Pictures and virtual tours."""
-    parking: NotRequired[TypeParking]
-    """The parking places."""
-    process: NotRequired[EnumPropertyProcess]
-    """Status of the transaction, as given."""
-    scope: NotRequired[EnumPricingScope]
-    """Whether amounts are paid once or every month: PRICING_ONE_OFF, or PRICING_MENSUAL for rents."""
-    source: NotRequired[str]
+    parking: NotRequired[IncomingTypeParking | None]
+    """Parking places of an asset, or the asset itself if it is one."""
+    process: NotRequired[EnumPropertyProcess | None]
+    """Status of the transaction."""
+    scope: NotRequired[EnumPricingScope | None]
+    """Whether a price is paid once or every month."""
+    source: NotRequired[str | None]
     """The portal, as a host name."""
     url: str
     """URL of the listing on its portal."""
-    tags: NotRequired[list[str]]
+    tags: NotRequired[list[str] | None]
     """Free tags."""
-    title: NotRequired[str]
+    title: NotRequired[str | None]
     """Title, as on the portal."""
-    type: NotRequired[EnumPropertyClass]
+    type: NotRequired[EnumPropertyClass | None]
     """Class of asset."""
-    warrantyDeposit: NotRequired[Eur]
-    """Deposit of a rent, EUR, from 0."""
-    offer: NotRequired[Offer]
+    warrantyDeposit: NotRequired[Eur | None]
+    """An amount, EUR."""
+    offer: NotRequired[IncomingOffer | None]
     """What is offered."""
-    mainPropertyAdFlxId: NotRequired[FlxId]
-    """Identifier of the first advert that was seen for the asset; the same as propertyFlxId."""
-    propertyFlxId: NotRequired[FlxId]
-    """Identifier of the property it belongs to."""
-    meta: NotRequired[Meta]
-    """When it was seen."""
-    isOnline: NotRequired[bool]
+    mainPropertyAdFlxId: NotRequired[FlxId | None]
+    """Identifier, a UUID."""
+    propertyFlxId: NotRequired[FlxId | None]
+    """Identifier, a UUID."""
+    meta: NotRequired[IncomingMeta | None]
+    """When an asset was seen. Times are in UTC."""
+    isOnline: NotRequired[bool | None]
     """Whether it is on its portal now."""
-    lastSeenAt: NotRequired[Timestamp]
-    """Last sighting, UTC."""
-    isPro: NotRequired[bool]
+    lastSeenAt: NotRequired[Timestamp | None]
+    """Time, ISO 8601 in UTC with milliseconds."""
+    isPro: NotRequired[bool | None]
     """Whether the seller is a professional; false for a private person."""
-    seller: NotRequired[LightSeller]
+    seller: NotRequired[IncomingLightSeller | None]
     """The professional who sells or lets it."""
-    isExclusive: NotRequired[bool]
+    isExclusive: NotRequired[bool | None]
     """Whether the seller claims an exclusive mandate."""
-    reference: NotRequired[str]
+    reference: NotRequired[str | None]
     """The seller's reference for the asset or the mandate, as on the portal."""
-    contactInCharge: NotRequired[Contact]
+    contactInCharge: NotRequired[IncomingContact | None]
     """Contact person."""
-    charges: NotRequired[Charges]
-    """Charges in addition to the price; not in webhook deliveries."""
+    charges: NotRequired[IncomingCharges | None]
+    """Charges and taxes of an asset."""
+
+
+class IncomingCharges(TypedDict):
+    """Charges and taxes of an asset."""
+
+    yearlyCondoniumFees: NotRequired[Eur | None]
+    """An amount, EUR."""
+    yearlyElectricityFees: NotRequired[Eur | None]
+    """An amount, EUR."""
+    yearlyHeatingFees: NotRequired[Eur | None]
+    """An amount, EUR."""
+    yearlyHousingTax: NotRequired[Eur | None]
+    """An amount, EUR."""
+    yearlyLivingTax: NotRequired[Eur | None]
+    """An amount, EUR."""
+    yearlyRentalFees: NotRequired[Eur | None]
+    """An amount, EUR."""
+    monthlyRentSupplement: NotRequired[Eur | None]
+    """An amount, EUR."""
+
+
+class IncomingContact(TypedDict):
+    """Contact person."""
+
+    email: NotRequired[str | None]
+    """Email address."""
+    firstName: NotRequired[str | None]
+    """First name."""
+    lastName: NotRequired[str | None]
+    """Last name."""
+    phoneNumber: NotRequired[str | None]
+    """Telephone number, as on the portal."""
+    pseudonym: NotRequired[str | None]
+    """Name shown on the portal in place of the real name."""
+
+
+class IncomingLightSeller(TypedDict):
+    """The professional who sells or lets it."""
+
+    flxId: NotRequired[FlxId | None]
+    """Identifier, a UUID."""
+    name: NotRequired[str | None]
+    """Name."""
+    siren: NotRequired[Siren | None]
+    """SIREN number of a company, nine digits."""
+    type: NotRequired[EnumSellerType | None]
+    """Kind of professional seller."""
+
+
+class IncomingMeta(TypedDict):
+    """When an asset was seen. Times are in UTC."""
+
+    firstSeenAt: NotRequired[Timestamp | None]
+    """Time, ISO 8601 in UTC with milliseconds."""
+    isTotallyOffline: NotRequired[bool | None]
+    """Whether every advert of the property is offline."""
+    lastPublishedAt: NotRequired[Timestamp | None]
+    """Time, ISO 8601 in UTC with milliseconds."""
+    lastSeenAt: NotRequired[Timestamp | None]
+    """Time, ISO 8601 in UTC with milliseconds."""
+    lastUpdatedAt: NotRequired[Timestamp | None]
+    """Time, ISO 8601 in UTC with milliseconds."""
+    totallyOfflineAt: NotRequired[Timestamp | None]
+    """Time, ISO 8601 in UTC with milliseconds."""
+
+
+class IncomingOffer(TypedDict):
+    """What is offered."""
+
+    isCurrentlyOccupied: NotRequired[bool | None]
+    """Whether it is sold occupied."""
+    renting: NotRequired[IncomingOfferRentingContract | None]
+    """Terms of a rent."""
+    type: NotRequired[EnumPropertyOfferType | None]
+    """What is offered: sale, rent and others."""
+
+
+class IncomingOfferRentingContract(TypedDict):
+    """Terms of a rent."""
+
+    isColocation: NotRequired[bool | None]
+    """Shared with others."""
+    isLongTerm: NotRequired[bool | None]
+    """More than 6 months."""
+    isShortTerm: NotRequired[bool | None]
+    """Less than 6 months."""
+    isSubLease: NotRequired[bool | None]
+    """Let by a tenant."""
+
+
+class IncomingTypeParking(TypedDict):
+    """Parking places of an asset, or the asset itself if it is one."""
+
+    count: NotRequired[Count | None]
+    """A count."""
+    numberOfCars: NotRequired[Count | None]
+    """A count."""
+    surface: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+    type: NotRequired[EnumParkingType | None]
+    """Kind of parking place."""
+
+
+class IncomingMedias(TypedDict):
+    """Pictures and virtual tours."""
+
+    images: NotRequired[list[IncomingImage] | None]
+    """Pictures, in the order of the listing. In ingestion a picture may be given by its URL alone."""
+    virtualVisitExternalUrl: NotRequired[list[str] | None]
+    """URLs of virtual tours."""
+
+
+class IncomingImage(TypedDict):
+    """A picture and its hashes, as hexadecimal texts. The hashes of pictures that look alike differ in few bits. Hashes
+    are empty if only the URL of the picture is known.
+    """
+
+    gaussianHash: NotRequired[str | None]
+    """Hash of the brightness after a Gaussian blur."""
+    imageId: NotRequired[str | None]
+    """Identifier of the picture."""
+    meanHash: NotRequired[str | None]
+    """Hash of the brightness relative to its mean."""
+    perceptualHash: NotRequired[str | None]
+    """Hash of the low frequencies."""
+    url: NotRequired[str | None]
+    """URL of the picture on its portal."""
+    colorHash: NotRequired[str | None]
+    """Hash of the distribution of colours."""
+    differenceHash: NotRequired[str | None]
+    """Hash of the differences between neighbouring pixels."""
+
+
+class IncomingAdLocation(TypedDict):
+    """Location of the asset of an advert."""
+
+    address: NotRequired[str | None]
+    """House number and street, or the whole address; used to find the position if none is given."""
+    city: NotRequired[str | None]
+    """Name of the commune, as on the portal."""
+    district: NotRequired[str | None]
+    """Name of the district or quarter, as on the portal."""
+    cityCoordinate: NotRequired[IncomingAdCompleteLatLng | None]
+    """A position in an advert."""
+    department: NotRequired[Department | None]
+    """Code of a department: two characters, including 2A and 2B, or three overseas."""
+    inseeCode: NotRequired[InseeCode | None]
+    """INSEE code of a commune, five characters; Paris, Lyon and Marseille by arrondissement."""
+    irisCode: NotRequired[IrisCode | None]
+    """Code of an IRIS district: the commune's INSEE code and four digits, which are 0000 if the commune has no
+    districts.
+    """
+    locationCoordinate: NotRequired[IncomingAdCompleteLatLng | None]
+    """A position in an advert."""
+    postalCode: NotRequired[PostalCode | None]
+    """Postal code, five digits; a commune may have several codes, and a code may cover several communes."""
+    precision: NotRequired[EnumLocationPrecision | None]
+    """Precision of a position that was found from an address, a town or a postal code: a house number, a street or
+    named place, or the centre of a commune.
+    """
+
+
+class IncomingAdCompleteLatLng(TypedDict):
+    """A position in an advert."""
+
+    location: NotRequired[Position | None]
+    """Position [longitude, latitude], degrees: -180 to 180 and -90 to 90."""
+
+
+class IncomingTypeLand(TypedDict):
+    """Land of an asset, or the asset itself if it is land."""
+
+    canConstruct: NotRequired[bool | None]
+    """Whether it may be built on."""
+    hasBuildingPermit: NotRequired[bool | None]
+    """Whether a building permit was granted."""
+    hasElectricity: NotRequired[bool | None]
+    """Whether it is connected to electricity."""
+    hasTelecom: NotRequired[bool | None]
+    """Whether it is connected to telecommunications."""
+    hasWater: NotRequired[bool | None]
+    """Whether it is connected to water."""
+    isServiced: NotRequired[bool | None]
+    """Whether it is connected to the usual utilities."""
+    surface: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+    surfaceConstructable: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+    type: NotRequired[EnumLandType | None]
+    """Kind of land."""
+
+
+class IncomingTypeHabitation(TypedDict):
+    """A dwelling."""
+
+    bathroomCount: NotRequired[Count | None]
+    """A count."""
+    bedroomCount: NotRequired[Count | None]
+    """A count."""
+    floor: NotRequired[Floor | None]
+    """A storey; 0 is the ground floor, negative numbers are below it."""
+    characteristics: NotRequired[IncomingCharacteristics | None]
+    """Amenities that an asset has (`true`) or lacks (`false`)."""
+    condominiumLotCount: NotRequired[Count | None]
+    """A count."""
+    climate: NotRequired[IncomingClimate | None]
+    """Energy performance of a dwelling."""
+    features: NotRequired[IncomingFeatures | None]
+    """Floor, exposure, views and materials of a dwelling."""
+    heatTypes: NotRequired[list[EnumHeatType] | None]
+    """Whether the heating is individual or shared."""
+    heatTypeDetails: NotRequired[list[EnumHeatTypeDetail] | None]
+    """Kind of heat emitter."""
+    heatings: NotRequired[list[EnumHeating] | None]
+    """Sources of energy of the heating."""
+    propertyCondition: NotRequired[IncomingPropertyCondition | None]
+    """Age and condition of an asset."""
+    roomCount: NotRequired[Count | None]
+    """A count."""
+    surface: NotRequired[IncomingSurface | None]
+    """Areas of a dwelling, square metres; apart from the total they are rarely known."""
+    type: NotRequired[list[EnumPropertyTypeHabitation] | None]
+    """Kinds of dwelling."""
+    wcCount: NotRequired[Count | None]
+    """A count."""
+
+
+class IncomingSurface(TypedDict):
+    """Areas of a dwelling, square metres; apart from the total they are rarely known."""
+
+    balconies: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+    floorSpace: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+    gardens: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+    groundFloor: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+    kitchen: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+    livingSpace: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+    livingRoom: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+    terraces: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+    total: NotRequired[SquareMetres | None]
+    """An area, square metres."""
+
+
+class IncomingPropertyCondition(TypedDict):
+    """Age and condition of an asset."""
+
+    constructionYear: NotRequired[Year | None]
+    """A year of the common era."""
+    interiorCondition: NotRequired[EnumPropertyInteriorCondition | None]
+    """Condition of the interior; the misspelling of one value is part of the contract."""
+    renovationYear: NotRequired[Year | None]
+    """A year of the common era."""
+    generalConditions: NotRequired[list[EnumPropertyGeneralCondition] | None]
+    """Conditions of the asset as a whole."""
+
+
+class IncomingFeatures(TypedDict):
+    """Floor, exposure, views and materials of a dwelling."""
+
+    exposure: NotRequired[EnumExposure | None]
+    """Compass direction the main rooms face."""
+    furniture: NotRequired[EnumFurniture | None]
+    """Whether a dwelling is furnished."""
+    propertyFloor: NotRequired[Floor | None]
+    """A storey; 0 is the ground floor, negative numbers are below it."""
+    propertyTotalFloor: NotRequired[Floor | None]
+    """A storey; 0 is the ground floor, negative numbers are below it."""
+    viewTypes: NotRequired[list[EnumViewType] | None]
+    """Qualities of the view."""
+    constructionMaterials: NotRequired[list[EnumConstructionMaterial] | None]
+    """Materials of walls and frames."""
+    glazingTypes: NotRequired[list[EnumGlazingType] | None]
+    """Glazing of the windows."""
+    hasThroughExposure: NotRequired[bool | None]
+    """Whether it has windows on two opposite sides."""
+    viewOns: NotRequired[list[EnumViewOn] | None]
+    """What the windows overlook."""
+
+
+class IncomingClimate(TypedDict):
+    """Energy performance of a dwelling."""
+
+    epcClimate: NotRequired[EnumGreenhouseClassification | None]
+    """Greenhouse gas class of a dwelling, A (best) to G; NC if exempt from a diagnostic."""
+    epcClimateScore: NotRequired[CarbonPerArea | None]
+    """Greenhouse gas a dwelling emits, kg of CO2 per square metre and year."""
+    epcEnergy: NotRequired[EnumEnergyClassification | None]
+    """Energy class of a dwelling, A (best) to G; NC if exempt from a diagnostic."""
+    epcEnergyScore: NotRequired[EnergyPerArea | None]
+    """Primary energy a dwelling uses, kWh per square metre and year."""
+    epcClimateDate: NotRequired[Timestamp | None]
+    """Time, ISO 8601 in UTC with milliseconds."""
+    epcEnergyDate: NotRequired[Timestamp | None]
+    """Time, ISO 8601 in UTC with milliseconds."""
+
+
+class IncomingCharacteristics(TypedDict):
+    """Amenities that an asset has (`true`) or lacks (`false`)."""
+
+    hasAlarm: NotRequired[bool | None]
+    """Alarm."""
+    hasBalcony: NotRequired[bool | None]
+    """Balcony."""
+    hasCellar: NotRequired[bool | None]
+    """Cellar."""
+    hasConcierge: NotRequired[bool | None]
+    """Caretaker."""
+    hasDigicode: NotRequired[bool | None]
+    """Door code."""
+    hasFireplace: NotRequired[bool | None]
+    """Fireplace."""
+    hasGarage: NotRequired[bool | None]
+    """Garage."""
+    hasGarden: NotRequired[bool | None]
+    """Garden."""
+    hasGrenier: NotRequired[bool | None]
+    """Attic."""
+    hasInterphone: NotRequired[bool | None]
+    """Intercom."""
+    hasJacuzzi: NotRequired[bool | None]
+    """Hot tub."""
+    hasLand: NotRequired[bool | None]
+    """Land."""
+    hasLift: NotRequired[bool | None]
+    """Lift."""
+    hasMezzanine: NotRequired[bool | None]
+    """Mezzanine."""
+    hasParking: NotRequired[bool | None]
+    """Parking place."""
+    hasPool: NotRequired[bool | None]
+    """Swimming pool."""
+    hasTerrace: NotRequired[bool | None]
+    """Terrace."""
+    hasVisAVis: NotRequired[bool | None]
+    """Windows overlooked by neighbours."""
+    isPeaceful: NotRequired[bool | None]
+    """Quiet."""
+
+
+class IncomingAdvertPrice(TypedDict):
+    """Price of an advert."""
+
+    value: NotRequired[Eur | None]
+    """An amount, EUR."""
+    valuePerArea: NotRequired[EurPerSquareMetre | None]
+    """A price per square metre, EUR."""
+    netValue: NotRequired[Eur | None]
+    """An amount, EUR."""
+    fees: NotRequired[Eur | None]
+    """An amount, EUR."""
 
 
 class AdvertsRequest(TypedDict):
@@ -5167,6 +5548,19 @@ class Replay(TypedDict):
     """Number of items it sends."""
 
 
+class TestedReceiver(TypedDict):
+    """`TestedReceiver` of the contract."""
+
+    delivered: bool
+    """Whether the receiver accepted the delivery."""
+    status: int | None
+    """HTTP status of the response; null without a response."""
+    error: str | None
+    """Why the receiver did not accept it."""
+    duration_ms: int | None
+    """Time from the first byte sent to the response, in milliseconds; null if nothing was sent."""
+
+
 class VersionAnswer(TypedDict):
     """`VersionAnswer` of the contract."""
 
@@ -6363,6 +6757,12 @@ class PropertyAlertsReplayAnswer(TypedDict):
     data: Replay
 
 
+class PropertyAlertsTestAnswer(TypedDict):
+    """`PropertyAlertsTestAnswer` of the contract."""
+
+    data: TestedReceiver
+
+
 class PropertyAlertsPreviewAnswer(TypedDict):
     """`PropertyAlertsPreviewAnswer` of the contract."""
 
@@ -6449,6 +6849,12 @@ class AdvertAlertsReplayAnswer(TypedDict):
     data: Replay
 
 
+class AdvertAlertsTestAnswer(TypedDict):
+    """`AdvertAlertsTestAnswer` of the contract."""
+
+    data: TestedReceiver
+
+
 class AdvertAlertsPreviewAnswer(TypedDict):
     """`AdvertAlertsPreviewAnswer` of the contract."""
 
@@ -6526,6 +6932,12 @@ class DvfAlertsReplayAnswer(TypedDict):
     data: Replay
 
 
+class DvfAlertsTestAnswer(TypedDict):
+    """`DvfAlertsTestAnswer` of the contract."""
+
+    data: TestedReceiver
+
+
 class DvfAlertsPreviewAnswer(TypedDict):
     """`DvfAlertsPreviewAnswer` of the contract."""
 
@@ -6599,6 +7011,12 @@ class DpeAlertsReplayAnswer(TypedDict):
     """`DpeAlertsReplayAnswer` of the contract."""
 
     data: Replay
+
+
+class DpeAlertsTestAnswer(TypedDict):
+    """`DpeAlertsTestAnswer` of the contract."""
+
+    data: TestedReceiver
 
 
 class DpeAlertsPreviewAnswer(TypedDict):

@@ -121,6 +121,11 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
         """Returns the deliveries of an alert with their status, newest first."""
         return self._pages(f"{self._root}/{alert_id}/deliveries", limit, status=status)
 
+    def test(self, alert_id: str) -> types.TestedReceiver:
+        """Posts one delivery without items to the receiver of an alert and returns what it answered."""
+        answer = self._transport.data(Request.change("POST", f"{self._root}/{alert_id}/test"))
+        return cast(types.TestedReceiver, answer)
+
     def replay(
         self, alert_id: str, start: date | str, end: date | str, *, items_max: int | None = None
     ) -> types.Replay:
