@@ -441,7 +441,7 @@ fn import(
     let kept = settings.keep_versions;
     let (report, path) = importing::import(&common.data, kept, table, fetched, options)?;
     let shown = (&report, report.to_text());
-    show_report(common, shown, &path, shared.report.as_deref())?;
+    show_report(common.json, shown, &path, shared.report.as_deref())?;
     Ok(report)
 }
 

@@ -182,7 +182,7 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     report.seconds = started.elapsed().as_secs_f64();
     let path = report.write(&common.data, &listings.erased_contacts()?.contacts)?;
     let shown = (&report, report.to_text());
-    show_report(common, shown, &path, arguments.report.as_deref())?;
+    show_report(common.json, shown, &path, arguments.report.as_deref())?;
     verdict(&report, arguments)
 }
 

@@ -1,16 +1,14 @@
 //! Result type of commands, and the rule that a command which finds nothing in a file fails.
 //!
 //! The exit code is 0 if a command did what it was asked, 1 if it failed, 2 if its arguments are wrong, and 3 if it did a
-//! part. A command that reads a file fails if the file has no rows, or if no row gives a result: most likely it is the wrong file, or its
-//! columns have other names. docs/errors.md lists the cases.
+//! part. A command that reads a file fails if the file has no rows, or if no row gives a result: most likely it is the wrong file,
+//! or its columns have other names. docs/errors.md lists the cases.
 
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-
-use super::Common;
 
 /// Any error that makes a command fail.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -62,7 +60,7 @@ pub(crate) fn require_results(file: &Path, rows: u64, results: u64, advice: &str
 /// # Errors
 /// The file cannot be copied.
 pub(crate) fn show_report(
-    common: &Common,
+    as_json: bool,
     (report, text): (&impl Serialize, String),
     path: &Path,
     copy: Option<&Path>,
@@ -70,7 +68,7 @@ pub(crate) fn show_report(
     if let Some(copy) = copy {
         std::fs::copy(path, copy)?;
     }
-    if common.json {
+    if as_json {
         println!("{}", serde_json::to_string(report)?);
     } else {
         print!("{text}");
