@@ -133,8 +133,11 @@ fn searches(receiver: &str) -> [(ListingKind, Value); 2] {
     let flats = json!({"type": ["CLASS_FLAT"], "offer": [{"type": "OFFER_BUY"}], "isOnline": true});
     let kinds = ["ALERT_MATCH_CREATED", "ALERT_MATCH_ADVERT_EVENT"];
     let property = ListingKind::Property;
-    let houses =
-        json!({"type": ["CLASS_HOUSE"], "offer": [{"type": "OFFER_BUY"}], "isOnline": true});
+    let houses = json!({
+        "type": ["CLASS_HOUSE"],
+        "offer": [{"type": "OFFER_BUY"}],
+        "meta": {"isTotallyOffline": false},
+    });
     [
         (advert, body("Flats for sale", advert, flats, &kinds)),
         (

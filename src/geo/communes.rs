@@ -170,7 +170,8 @@ pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'s
             let rest = official.strip_prefix(name.as_str());
             rest.is_some_and(|rest| rest.starts_with(' '))
         });
-        let first = meant.next().filter(|_| !bare.is_empty())?;
+        let is_word = !name.is_empty() && !ARTICLES.contains(&name.as_str());
+        let first = meant.next().filter(|_| is_word)?;
         meant.next().is_none().then_some(first)
     };
     found

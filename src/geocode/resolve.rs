@@ -107,8 +107,11 @@ impl<'a> PostalAddress<'a> {
             }
         }
         if address.is_none() && postal_code.is_none() && city.is_none() {
+            // With its postal code, the name is not taken for that of a street.
             let place = find_by_code(self.insee_code).ok_or(Unlocated::NotFound)?;
-            return Ok(place.name.to_owned());
+            let postal_code = place.postal_codes.first().copied();
+            return structured_text([None, None, postal_code, Some(place.name)])
+                .map_err(|_| Unlocated::TooLong);
         }
         structured_text([None, address, postal_code.as_deref(), city])
             .map_err(|_| Unlocated::TooLong)
