@@ -15,8 +15,8 @@ use toise_contract::listings::Advert;
 use toise_contract::listings::codes::Timestamp;
 use toise_contract::read::read;
 
-/// Maximum time by which an observation may be in the future. Some tolerance is needed because clocks differ, but a
-/// clock set to next year would block later updates.
+/// How far in the future an observation may be. Some tolerance is needed because clocks differ, but a clock set to next
+/// year would block later updates.
 pub const CLOCK_SKEW_MAX: Duration = Duration::hours(24);
 
 /// Fields that toise derives. They are ignored on arrival, so that a record read from the service can be sent back.
@@ -39,7 +39,7 @@ pub struct IncomingAdvert {
     pub url: ListingUrl,
     /// When it was seen: `lastSeenAt`, or the time of arrival.
     pub observed_at: Timestamp,
-    /// Whether that is the time of arrival.
+    /// Whether `observed_at` is the time of arrival, because the sender gave none.
     pub is_stamped: bool,
     /// The latest plausible time of an observation when the advert arrived.
     pub latest_at: Timestamp,
@@ -109,10 +109,10 @@ impl IncomingAdvert {
         })
     }
 
-    /// Removes the contacts of a list from what it reports, as unknown. Returns whether there were any.
+    /// Removes erased contacts from the content, as if the sender had sent null. Returns whether there were any.
     ///
     /// # Errors
-    /// Never: a record without some of its values stays valid.
+    /// None is expected: a record without some of its values stays valid.
     pub fn forget(&mut self, contacts: &ErasedContacts) -> Result<bool, Fault> {
         if contacts.is_empty() {
             return Ok(false);
@@ -128,7 +128,8 @@ impl IncomingAdvert {
         Ok(has_any)
     }
 
-    /// Returns the part of this sighting, which reported `content`, that the history of the advert needs.
+    /// Returns what the advert's history records of this sighting, which reported `content`: its times, status and
+    /// price.
     pub(crate) fn sighting(&self, content: &Advert) -> Sighting {
         Sighting {
             is_stamped: self.is_stamped,
@@ -136,7 +137,8 @@ impl IncomingAdvert {
         }
     }
 
-    /// Returns the fault that refuses the advert: for a missing location, the position that was left out, if any.
+    /// Returns the fault to report when the advert is refused. If its location is missing because an impossible
+    /// position was left out, the fault names that position.
     pub fn refusal(&self, fault: Fault) -> Fault {
         match &self.left_out_position {
             Some(position) if fault.path == "location" => position.refusal(),
@@ -163,7 +165,7 @@ fn states_price(patch: &Map<String, Value>) -> bool {
     }
 }
 
-/// Copies the floor to its second field if only one of the two is given; otherwise an update would make them differ.
+/// The floor has two fields. If only one is given, copies it to the other; otherwise an update would make them differ.
 fn sync_floor_names(patch: &mut Map<String, Value>) {
     let Some(Value::Object(habitation)) = patch.get_mut("habitation") else {
         return;

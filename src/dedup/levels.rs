@@ -73,10 +73,10 @@ fn is_whole_city(city: u32, district: u32) -> bool {
 /// Level of [`place`]: communes that may border on each other.
 pub const NEIGHBOURING_COMMUNE: u8 = 9;
 
-/// Communes whose centres are farther apart do not border on each other, metres.
+/// Maximum distance between the centres of communes that may border on each other, metres.
 const NEIGHBOURS_M: f64 = 4_000.0;
 
-/// Compares places by distance, otherwise by communes.
+/// Compares places by distance if both positions are precise, otherwise by commune.
 pub fn place(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS_M: [f64; 5] = [40.0, 150.0, 350.0, 700.0, 1_500.0];
     if let (Some(first), Some(second)) = (one.precise(), other.precise()) {
@@ -222,7 +222,7 @@ pub fn price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(band(gap, &[0.0, 0.01, 0.04, 0.1, 0.2, 0.35]))
 }
 
-/// Compares the prices before the last change, of adverts that ask the same price now.
+/// For adverts with the same price now, compares the prices before the last change.
 pub fn previous_price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let is_one_price = one.price_eur.is_some() && one.price_eur == other.price_eur;
     let was_one_price = one.previous_price_eur? == other.previous_price_eur?;
@@ -283,9 +283,9 @@ pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Level of the energy: different scores, in one class or without known classes.
+/// Level of [`energy`]: different scores, with the same class or without known classes.
 const SCORES_DIFFERENT: u8 = 5;
-/// Level of the energy: classes two or more apart.
+/// Level of [`energy`]: classes two or more apart.
 const ENERGY_DIFFERENT: u8 = 6;
 
 /// Compares classes that differ: a house on one side and a flat on the other, or a programme.
@@ -307,7 +307,7 @@ pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Level of the descriptions: more than nine tenths in common.
+/// Level of [`description`]: more than nine tenths in common.
 pub const NEARLY_ONE_TEXT: u8 = 1;
 
 /// Compares descriptions by the share of the shorter one that the other contains.
@@ -338,7 +338,7 @@ const CHARGES_GAP: f64 = 0.01;
 /// Minimum pictures on both sides for which sharing none is evidence.
 const PHOTOS_SIGNIFICANT_MIN: usize = 3;
 
-/// Compares the pictures in common.
+/// Compares pictures by how many both adverts share.
 pub fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let shared = images::shared(&one.photos, &other.photos);
     let named = one
@@ -366,11 +366,11 @@ pub fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Level of the seller: the same agency.
+/// Level of [`seller`]: the same agency.
 pub const ONE_AGENCY: u8 = 0;
-/// Level of the seller: the same network of agents.
+/// Level of [`seller`]: the same network of agents.
 pub const ONE_NETWORK: u8 = 1;
-/// Level of the seller: the same private person.
+/// Level of [`seller`]: the same private person.
 pub const ONE_PERSON: u8 = 2;
 const OTHER_PROFESSIONALS: u8 = 3;
 const PROFESSIONAL_AND_PRIVATE: u8 = 4;
@@ -437,7 +437,7 @@ pub fn district(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(if one.portal == other.portal { 1 } else { 2 })
 }
 
-/// Level of the portals: one portal shows both at the same time.
+/// Level of [`portal`]: one portal shows both at the same time.
 pub const ONLINE_TOGETHER: u8 = 2;
 
 /// Compares portals, and whether both adverts were on the same portal at the same time.

@@ -4,6 +4,6 @@
 pub const OBJECTS_AT_ONCE: usize = 8;
 /// Default number of snapshots that a garbage collection keeps, the current one included.
 pub const KEEP_SNAPSHOTS: usize = 5;
-/// Default hours for which objects and manifests stay after they were written: longer than any publication, and than a
-/// replica needs to download one.
+/// Default hours before a garbage collection may delete an object or manifest. Longer than any publication takes, and
+/// longer than a replica takes to download one.
 pub const GRACE_HOURS: u64 = 24;

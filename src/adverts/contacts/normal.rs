@@ -13,7 +13,7 @@ const NATIONAL_DIGITS: usize = 9;
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 /// Country prefixes of France and of its overseas departments and collectivities with nine-digit numbers.
 const FRENCH_PREFIXES: [&str; 6] = ["33", "262", "590", "594", "596", "269"];
-/// Titles before a name, which are not part of it.
+/// Titles before a name; they are ignored.
 const TITLES: [&str; 11] = [
     "m",
     "mr",
@@ -28,7 +28,7 @@ const TITLES: [&str; 11] = [
     "me",
 ];
 
-/// Kind of a contact; part of its digest.
+/// Kind of a contact. Its number is part of the stored digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContactKind {
     /// Telephone number.
@@ -129,7 +129,7 @@ impl Contact {
     }
 }
 
-/// Returns a text in lower case without accents, with spaces in place of everything but letters and digits.
+/// Returns a text in lower case without accents; each character that is not a letter or digit becomes a space.
 fn folded(text: &str) -> String {
     let letters = text.nfkd().filter(|sign| !is_combining_mark(*sign));
     let lower = letters.flat_map(char::to_lowercase);

@@ -1,7 +1,7 @@
 //! Finds telephone numbers, email addresses and names in texts: descriptions, pages, reports.
 //!
-//! Every number or address in a text is a candidate; its digest decides. A name is a sequence of words; single words
-//! are never taken for a name, because most surnames are also words or places.
+//! Every telephone number and email address in a text is hashed and looked up in the list of erased contacts. A name is
+//! a sequence of words; a single word is never treated as a name, because most surnames are also words or places.
 
 use std::ops::Range;
 
@@ -19,17 +19,17 @@ const DIGITS_MAX: usize = 15;
 const GAP_MAX: usize = 2;
 /// Maximum words of a name in a text.
 const NAME_WORDS_MAX: usize = 5;
-/// Ways in which pages and JSON write an at sign.
+/// Encodings of the at sign in HTML, URLs and JSON.
 const AT_SIGNS: [&str; 6] = ["&#64;", "&#064;", "&#x40;", "&commat;", "%40", "\\u0040"];
 
-/// Which names are looked for.
+/// Which names to remove.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Names<'n> {
-    /// None: names that occur in a text by chance, such as those of streets, stay.
+    /// None, so that a street named after a person keeps its name.
     None,
-    /// These, of a person whose contact was found in the same record.
+    /// These names of people whose contact was found in the same record.
     Of(&'n [Contact]),
-    /// Those of the list.
+    /// All names in the list.
     Listed,
 }
 
@@ -50,7 +50,7 @@ impl ErasedContacts {
         is_in(text) || plain_at_signs(text).is_some_and(|plain| is_in(&plain))
     }
 
-    /// Like [`ErasedContacts::without_contacts`], but also removes further contacts and some names.
+    /// Like [`ErasedContacts::without_contacts`], but also removes the contacts `more` and the given `names`.
     pub(super) fn cut(&self, text: &str, more: &[Contact], names: Names<'_>) -> Option<String> {
         let found = self.found(text, more, names);
         if found.is_empty() {
@@ -89,7 +89,7 @@ impl ErasedContacts {
     }
 }
 
-/// Returns a text with plain at signs, if it has encoded ones.
+/// Decodes the encoded at signs of a text; `None` if it has none.
 fn plain_at_signs(text: &str) -> Option<String> {
     let written = AT_SIGNS.iter().filter(|sign| text.contains(**sign));
     let mut plain: Option<String> = None;

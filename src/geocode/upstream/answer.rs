@@ -1,8 +1,8 @@
 //! Converts answers of the upstream service to addresses, and determines their confidence.
 //!
 //! Nothing in an answer is trusted: a feature is dropped if it lacks properties that our contract promises, if its
-//! score is not valid, or if its position cannot be that of its commune. The score stays as given. The public service's
-//! score measures how alike two texts are, not how probable the address is, so [`Confidence`] is derived from it
+//! score is not valid, or if its position is too far from its commune. The score stays as given. The public service's
+//! score measures how similar two texts are, not how probable the address is, so [`Confidence`] is derived from it
 //! conservatively: high confidence also requires that the query names the town.
 
 use std::borrow::Cow;
@@ -24,11 +24,11 @@ pub const HIGH_FROM: f64 = 0.95;
 pub const MEDIUM_FROM: f64 = 0.75;
 /// Maximum length of a property, bytes.
 const TEXT_BYTES_MAX: usize = 500;
-/// Maximum distance of an address from the centre of its commune, metres: the largest communes, in Guiana, reach that
-/// far.
+/// Maximum distance of an address from the centre of its commune, metres; the largest communes, in French Guiana,
+/// extend that far.
 const COMMUNE_REACH_M_MAX: f64 = 200_000.0;
 
-/// An address that the upstream service found, as the cache keeps it.
+/// An address that the upstream service found, as stored in the cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     lat: f64,
@@ -108,11 +108,11 @@ impl Found {
             && is_insee_code(&self.insee_code)
             && (self.postal_code.is_empty() || is_postal_code(&self.postal_code))
             && parse_kind(&self.kind).is_ok()
-            && self.is_where_it_says()
+            && self.is_near_its_commune()
     }
 
-    /// Returns whether the position may be in the commune, or in France if the commune is not known.
-    fn is_where_it_says(&self) -> bool {
+    /// Returns whether the position is near the commune, or in France if the commune is unknown.
+    fn is_near_its_commune(&self) -> bool {
         if !(self.lat.abs() <= 90.0 && self.lon.abs() <= 180.0) {
             return false;
         }
@@ -131,7 +131,7 @@ impl Found {
         parse_kind(&self.kind).ok()
     }
 
-    /// Converts it to an address, without the properties that depend on the query.
+    /// Converts it to an address whose confidence and distance, which depend on the query, are not set yet.
     fn address(self) -> Option<Address<'static>> {
         let kind = self.kind()?;
         let department = departments::for_commune(&self.insee_code).unwrap_or_default();
@@ -195,7 +195,7 @@ pub fn of_search(found: Vec<Found>, call: &SearchCall) -> Vec<Address<'static>> 
     addresses
 }
 
-/// Returns the answer to a reverse search, nearest first. Distances are computed here.
+/// Returns the answer to a reverse search, nearest first. The service's own distances are not trusted.
 pub fn of_reverse(found: Vec<Found>, call: &ReverseCall) -> Vec<Address<'static>> {
     let mut near: Vec<(f64, Address<'static>)> = found
         .into_iter()

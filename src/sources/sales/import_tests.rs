@@ -49,7 +49,7 @@ impl Rows {
         Self { names, rows }
     }
 
-    /// The rows with other numbers of mutations.
+    /// The rows as CSV, with different mutation numbers.
     fn renumbered(&self) -> String {
         let mut out = csv::Writer::from_writer(Vec::new());
         out.write_record(&self.names).unwrap();
@@ -123,8 +123,8 @@ impl Rows {
     }
 }
 
-/// Fetches the sales of 83 in 2023 from a publisher with one file, and imports them. Returns the records by id, without
-/// the numbers of mutations.
+/// Fetches the sales of department 83 in 2023 from a publisher that has one file, and imports them. Returns the records
+/// by id, without their mutation numbers.
 async fn import(title: &str, file_path: &str, file: Vec<u8>, is_listed: bool) -> Vec<Value> {
     let listed = file_path.to_owned();
     let title = title.to_owned();
@@ -214,7 +214,7 @@ async fn every_layout_gives_the_same_sales() {
     println!("{} sales in each layout", known.len());
 }
 
-/// Rows that are used if there are no real ones.
+/// Invented rows, used without `TOISE_REAL_DATA`.
 const FEW: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,valeur_fonciere,adresse_numero,\
 adresse_nom_voie,code_postal,code_commune,nom_commune,code_departement,id_parcelle,lot1_numero,lot1_surface_carrez,\
 nombre_lots,code_type_local,type_local,surface_reelle_bati,nombre_pieces_principales,code_nature_culture,\

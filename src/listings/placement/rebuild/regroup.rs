@@ -14,7 +14,7 @@ use toise_base::progress::Progress;
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{AssignmentCandidate, Fingerprint, Surroundings, Thresholds, assign, may_share};
 
-/// Adverts whose properties are searched on all cores before the adverts are placed one by one.
+/// Adverts per group. Candidates for a group are found on all cores; then its adverts are placed one by one.
 const ADVERTS_PER_GROUP: usize = 2_000;
 
 /// The grouping of adverts into properties, as decided now.
@@ -24,9 +24,9 @@ pub(super) struct Grouping {
     group_of: HashMap<i64, usize>,
     /// The adverts of each group in order of arrival; empty for a group that was joined to another.
     groups: Vec<Vec<i64>>,
-    /// Pairs of adverts that may be one home, with the bits.
+    /// Pairs of adverts that may be one home, with their evidence in bits.
     likely: Vec<(i64, i64, f32)>,
-    /// Adverts that a person put into their property.
+    /// Adverts that a person assigned to their property.
     held: HashSet<i64>,
     /// Pairs of adverts that a person declared distinct, in both orders.
     apart: HashSet<(i64, i64)>,
@@ -45,7 +45,7 @@ impl Grouping {
     /// Places all adverts of the store.
     pub(super) fn decide(listings: &Listings, adverts: u64, progress: Progress) -> Result<Self> {
         let bar = progress.rows("comparing adverts", adverts);
-        let mut grouping = listings.store.read_with(Self::of_persons)?;
+        let mut grouping = listings.store.read_with(Self::from_decisions)?;
         let mut last = 0;
         loop {
             let group = listings.store.read_with(|connection| {
@@ -79,8 +79,8 @@ impl Grouping {
         Ok(grouping)
     }
 
-    /// Starts from people's decisions: the adverts that they put together are placed first, one group per property.
-    fn of_persons(connection: &Connection) -> Result<Self> {
+    /// Starts with the decisions of people: adverts that they merged are placed first, one group per property.
+    fn from_decisions(connection: &Connection) -> Result<Self> {
         let mut grouping = Self::default();
         let mut statement = connection.prepare(
             "SELECT property, advert FROM held JOIN adverts USING (advert) ORDER BY property, advert",
@@ -108,7 +108,8 @@ impl Grouping {
         groups.filter(|group| !group.is_empty())
     }
 
-    /// Returns the pairs of adverts in two groups that may be one home, in order of the first advert, with the bits.
+    /// Returns pairs of adverts that may be one home but are in different groups, in order of the first advert, with
+    /// their evidence in bits.
     pub(super) fn likely_pairs(&self) -> impl Iterator<Item = (i64, i64, f32)> {
         let open = |(advert, other, _): &&(i64, i64, f32)| {
             self.group_of.get(advert) != self.group_of.get(other)
@@ -197,7 +198,8 @@ impl Grouping {
         })
     }
 
-    /// Joins a group to another if no two adverts contradict each other and no person separated them.
+    /// Merges `other` into `group`, unless the result is too large, two adverts contradict each other, or a person
+    /// separated two of them.
     fn join(&mut self, connection: &Connection, group: usize, other: usize) -> Result<()> {
         let (ones, others) = (&self.groups[group], &self.groups[other]);
         if ones.len() + others.len() > MEMBERS_MAX {
