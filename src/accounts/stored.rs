@@ -2,8 +2,8 @@
 //!
 //! There is a row for each call, with the compressed response while there is room for it. A call that only reads is
 //! remembered by a row without a body if its response is large or had to make room; if repeated, it is executed again
-//! free of charge. Responses of calls that change something are stored whatever their size, and are the last to make
-//! room.
+//! free of charge. Responses of calls that change something are stored regardless of their size, and are the last to
+//! make room.
 //!
 //! Limits per account: [`STORED_BYTES_MAX`] for bodies, [`STORED_CALLS_MAX`] for rows, about 300 bytes each with their
 //! indexes. Above the limit on rows, the oldest calls are forgotten; if repeated, they are executed and charged again.

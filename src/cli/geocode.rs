@@ -38,7 +38,7 @@ pub struct GeocodeArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Columns that make up the address, in order, separated by commas [default: those whose
-    /// names mean number, street, postal code and town, else all]
+    /// names mean number, street, postal code and town, otherwise all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub columns: Vec<String>,
     /// Turn positions into addresses
@@ -62,7 +62,7 @@ pub struct GeocodeArgs {
     /// Column with the longitude
     #[arg(long, value_name = "COLUMN")]
     pub lon: Option<String>,
-    /// Encoding of a CSV file [default: utf-8 if the file is valid UTF-8, else windows-1252]
+    /// Encoding of a CSV file [default: utf-8 if the file is valid UTF-8, otherwise windows-1252]
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
     /// Delimiter of a CSV file: one character, or tab [default: detected]

@@ -29,7 +29,7 @@ Examples:
   toise refresh --departments 48,12
   toise refresh --kib-per-s 2000 --json")]
 pub struct RefreshArgs {
-    /// Departments, separated by commas [default: refresh.departments, else those that the data folder holds]
+    /// Departments, separated by commas [default: refresh.departments, otherwise those that the data folder holds]
     #[arg(long, value_delimiter = ',', value_parser = department, value_name = "CODES")]
     departments: Vec<String>,
     /// Show what is new, and change nothing
@@ -42,7 +42,7 @@ pub struct RefreshArgs {
 /// Arguments of `refresh` and `start` about what is fetched, and how.
 #[derive(Args, Clone, Debug)]
 pub(super) struct FetchingArgs {
-    /// Maximum rate of downloads, in KiB per second [default: refresh.kib_per_s_max, else no maximum]
+    /// Maximum rate of downloads, in KiB per second [default: refresh.kib_per_s_max, otherwise no maximum]
     #[arg(long, value_name = "N")]
     kib_per_s: Option<u64>,
     /// Skip training

@@ -105,7 +105,7 @@ pub struct SynthOptions {
     /// Queries to generate for bulk match, on the items that --dvf or --dpe generates with the same seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     portfolio: u64,
-    /// Dataset that the queries search [default: diagnostics if any are generated, else sales]
+    /// Dataset that the queries search [default: diagnostics if any are generated, otherwise sales]
     #[arg(long, value_enum, value_name = "DATASET")]
     of: Option<PortfolioOf>,
     /// Seed; the same seed and sizes give the same bytes

@@ -274,7 +274,7 @@ impl Portals {
         IdentityRules::new(rules)
     }
 
-    /// Returns the source of adverts from a host: the name of its portal, else the host.
+    /// Returns the source of adverts from a host: the name of its portal, otherwise the host.
     pub fn source(&self, host: &str) -> String {
         self.find_by_host(host)
             .map_or_else(|| bare_host(host).to_owned(), |portal| portal.name.clone())

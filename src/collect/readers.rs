@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 use toise_engine::priority;
 
-/// Number of threads, whatever the number of cores: most of their time is spent waiting for the disk.
+/// Number of threads, regardless of the number of cores: most of their time is spent waiting for the disk.
 const READERS: usize = 4;
 
 /// One page to read; not to be confused with the durable jobs of the queue.

@@ -268,7 +268,7 @@ pub fn folded(name: &str) -> String {
         .collect()
 }
 
-/// Returns the meaning of a column's name: that of the whole name, else that of the name without the unit or the
+/// Returns the meaning of a column's name: that of the whole name, otherwise that of the name without the unit or the
 /// bracket at its end: `Surface habitable (m²)`, `Prix de vente en €`. `None` if the table has neither. A unit that the
 /// field does not have, as in `Prix de vente (€/m²)` or `Prix (k€)`, is not ignored.
 pub fn meaning(name: &str) -> Option<ColumnMeaning> {
@@ -355,8 +355,8 @@ pub fn narrower(field: &str) -> Option<&'static str> {
 }
 
 /// Returns the columns that make up a postal address, in the order in which an address is written: the column of the
-/// whole address, else those of its parts, then postal code and town. Empty without a street, or if there is neither a
-/// whole address nor a postal code nor a town: then the names do not say enough.
+/// whole address, otherwise those of its parts, then postal code and town. Empty without a street, or if there is
+/// neither a whole address nor a postal code nor a town: then the names do not say enough.
 pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
     let meanings = names.map(meaning);
     let meanings: Vec<Option<ColumnMeaning>> = meanings.collect();

@@ -1,4 +1,4 @@
-//! A validated filter: clauses that must all hold.
+//! A validated filter: clauses that must all be true.
 //!
 //! The wire layer builds it, `toise_engine::predicate` compiles it to one DataFusion expression, and pruning uses it
 //! to skip rows that cannot match. A row whose column is null matches no clause on that column; a row whose list is
@@ -20,7 +20,7 @@ pub use layer::{
 /// Name of the position of a row.
 pub const POSITION: &str = "location";
 
-/// Clauses that must all hold; an empty filter matches every row.
+/// Clauses that must all be true; an empty filter matches every row.
 pub type Filter = Vec<Clause>;
 
 /// One condition on one column.

@@ -138,7 +138,7 @@ impl Engine {
         }
     }
 
-    /// Returns a table as of one of its snapshots: the current view if it has that sequence, else a kept version.
+    /// Returns a table as of one of its snapshots: the current view if it has that sequence, otherwise a kept version.
     ///
     /// # Errors
     /// The version is not kept, or cannot be read.

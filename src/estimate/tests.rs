@@ -330,7 +330,7 @@ fn a_point_off_the_coast_falls_back_to_the_country_though_sales_are_within_reach
     ] {
         assert_eq!(fallback(latitude, &mut home), expected, "{latitude}");
     }
-    // A farm with sales on all sides is on land, whatever the distance of the nearest sale.
+    // A farm with sales on all sides is on land, regardless of the distance of the nearest sale.
     let ring = made(SALES, 1).into_iter().filter(|sale| {
         let (north, east) = (sale.position.latitude(), sale.position.longitude());
         (north - 43.12).hypot((east - 5.95) * 0.73) > 0.014

@@ -227,7 +227,7 @@ pub fn department_at(latitude: f64, longitude: f64) -> Option<&'static str> {
         .then_some(department)
 }
 
-/// Returns the only current commune with a folded name, or else the one commune to which all former communes of that
+/// Returns the only current commune with a folded name, otherwise the one commune to which all former communes of that
 /// name belong.
 fn only_of_name(folded: &str, is: impl Fn(&Place) -> bool) -> Option<&'static Place> {
     let mut found = index().today(folded).filter(|place| is(place));

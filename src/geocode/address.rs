@@ -210,8 +210,9 @@ impl Geocoder {
         let properties = &mut address.properties;
         properties.score = rounded(f64::from(found.probability), 1e5);
         properties.confidence = Confidence::of_probability(found.probability);
-        // A street other than the requested one never has high confidence, whatever its probability. The same holds for
-        // a result that stands in for a house number some distance away, or that is far from the requested position.
+        // A street other than the requested one never has high confidence, regardless of its probability. The same
+        // holds for a result that stands in for a house number some distance away, or that is far from the requested
+        // position.
         let sure_m = match found.number {
             NumberMatch::Missing => HIGH_UNCERTAINTY_M,
             _ => FAR_M,
@@ -285,7 +286,7 @@ pub fn number_text(house: &HouseNumber) -> String {
     format!("{}{joint}{suffix}", house.number)
 }
 
-/// Returns the identifier of a house number: its own, or else that of its street, followed by number and suffix.
+/// Returns the identifier of a house number: its own, otherwise that of its street, followed by number and suffix.
 fn number_id(street_id: &str, house: &HouseNumber) -> String {
     if let Some(id) = &house.id {
         return id.clone();

@@ -3,8 +3,8 @@
 //!
 //! All code outside geocoding uses this module, so that an address means the same place everywhere and is refused by
 //! the same rule: a result of low confidence is never used. [`Geocoder::resolve`] returns the most probable place,
-//! [`Geocoder::locate`] returns it only if it is sure enough, else the reason. A call costs one search, and a second
-//! one for the town if the street is not sure; it does no I/O.
+//! [`Geocoder::locate`] returns it only if it is sure enough, otherwise the reason. A call costs one search, and a
+//! second one for the town if the street is not sure; it does no I/O.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -146,7 +146,7 @@ impl GeocodingService {
     /// Adds the data that a call asks for to addresses of the upstream service. Blocks like [`Self::answer`].
     ///
     /// # Errors
-    /// The same as those of [`Self::answer`].
+    /// Same as [`Self::answer`].
     pub fn complete(
         &self,
         call: &GeocodingCall,
@@ -203,7 +203,7 @@ impl GeocodingService {
     /// requested.
     ///
     /// # Errors
-    /// The same as those of [`Self::search`].
+    /// Same as [`Self::search`].
     pub fn search_explained<'g>(
         &self,
         geocoder: &'g Geocoder,
@@ -221,7 +221,7 @@ impl GeocodingService {
     /// Answers a reverse search, nearest address first.
     ///
     /// # Errors
-    /// The same as those of [`Self::search`].
+    /// Same as [`Self::search`].
     pub fn reverse<'g>(
         &self,
         geocoder: &'g Geocoder,

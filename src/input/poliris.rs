@@ -173,7 +173,7 @@ impl FeedText {
         self.separators > SEPARATORS_BEFORE_TEXT && is_closed(last.trim())
     }
 
-    /// Returns whether it is a whole advert of the agency of another, which is then complete whatever its end.
+    /// Returns whether it is a whole advert of the agency of another, which is then complete regardless of its end.
     fn is_of_agency_of(&self, other: &Self) -> bool {
         let agency = self.text.split_inclusive(SEPARATOR).next();
         self.separators > SEPARATORS_BEFORE_TEXT

@@ -3,7 +3,7 @@
 //! An element whose fields look like those of an advert is preferred over one that only repeats, because photos repeat
 //! in one advert and agencies repeat around their adverts. Elements of another name with the same fields, such as
 //! `<vente>` and `<location>`, are records too. All elements outside the records are counted for the report. The memory
-//! is bounded by the number of different paths, whatever the size of the document.
+//! is bounded by the number of different paths, regardless of the size of the document.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::BufRead;
@@ -135,7 +135,7 @@ impl Survey {
         Some(added)
     }
 
-    /// Returns the records: the elements at the path that a mapping names, else those that look like adverts, else
+    /// Returns the records: the elements at the path that a mapping names, otherwise those that look like adverts, else
     /// those that repeat.
     ///
     /// # Errors

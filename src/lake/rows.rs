@@ -34,7 +34,7 @@ pub trait RowSink {
 pub struct Slice {
     /// Department code, or commune code (five characters).
     pub place: String,
-    /// Year of the table's date column; `None` for every row of the area, whatever its date.
+    /// Year of the table's date column; `None` for every row of the area, regardless of its date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub year: Option<i32>,
 }

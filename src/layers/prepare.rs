@@ -140,7 +140,7 @@ fn around(one: [f64; 4], other: [f64; 4]) -> [f64; 4] {
     ]
 }
 
-/// Decides the reference system: the projection that the file names, else the system that the coordinates suggest.
+/// Decides the reference system: the projection that the file names, otherwise the system that the coordinates suggest.
 fn system(
     geometries: &[Option<Geometry>],
     named: Option<ReferenceSystem>,

@@ -1,5 +1,5 @@
-//! The retry policy: the limits of the client, and the wait before another attempt: the one that the server demands, or
-//! else an exponential backoff with jitter.
+//! The retry policy: the limits of the client, and the wait before another attempt: the one that the server demands,
+//! otherwise an exponential backoff with jitter.
 
 use std::time::{Duration, Instant};
 

@@ -268,7 +268,7 @@ impl OpenData {
         })
     }
 
-    /// Returns what is known of a parcel, and the records that belong to it.
+    /// Returns what is known about a parcel, and the records that belong to it.
     fn sought_of_parcel(&self, id: &ParcelId) -> Result<(PlaceFacts, Vec<Sought>), Error> {
         let today = parcel_today(id.as_str().into()).into_owned();
         let mut named = vec![today.clone()];
@@ -296,7 +296,7 @@ impl OpenData {
         Ok((place, [sales, diagnostics].into_iter().flatten().collect()))
     }
 
-    /// Returns what is known of a building, and the records that belong to it.
+    /// Returns what is known about a building, and the records that belong to it.
     fn sought_of_building(&self, id: &RnbId) -> Result<(PlaceFacts, Vec<Sought>), Error> {
         let named = vec![id.as_str().to_owned()];
         let buildings = self.buildings(rnb::ID, &named, 1)?;

@@ -1,8 +1,8 @@
 //! The snapshot that a replica serves.
 //!
 //! Every response of a replica names it in `x-toise-as-of`. Endpoints declare what only the writer does (`Effect` in
-//! the crate `http`). On a replica, the pipeline answers such requests with 421 and the writer's address, whatever the
-//! key, unless they exceed a rate.
+//! the crate `http`). On a replica, the pipeline answers such requests with 421 and the writer's address, regardless of
+//! the key, unless they exceed a rate.
 
 use std::sync::Arc;
 

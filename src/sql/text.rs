@@ -147,7 +147,7 @@ pub fn is_complete(text: &str) -> bool {
     last.is_none_or(|token| token.token == Token::SemiColon)
 }
 
-/// Returns the first position of a name in a query, whatever its case.
+/// Returns the first position of a name in a query, regardless of its case.
 pub fn position_of(sql: &str, name: &str) -> Option<Position> {
     let tokens = tokens(sql).ok()?;
     let found = tokens.iter().find(|token| match &token.token {
@@ -158,8 +158,8 @@ pub fn position_of(sql: &str, name: &str) -> Option<Position> {
     Some(position(found.span.start))
 }
 
-/// Returns the position of the part of a query that a message quotes: the first text or parameter, else the first
-/// function called, else a number that occurs once.
+/// Returns the position of the part of a query that a message quotes: the first text or parameter, otherwise the first
+/// function called, otherwise a number that occurs once.
 pub fn position_of_quoted(sql: &str, message: &str) -> Option<Position> {
     let tokens = tokens(sql).ok()?;
     let lower = message.to_lowercase();

@@ -1,8 +1,8 @@
 //! Generates blocks of rows in parallel and returns them in order.
 //!
 //! A producer thread generates one window of blocks at a time on rayon's pool and sends them through a bounded channel,
-//! so at most two windows are in memory whatever the total. Each block has its own pseudo-random stream: the bytes do
-//! not depend on the number of threads.
+//! so at most two windows are in memory regardless of the total. Each block has its own pseudo-random stream: the bytes
+//! do not depend on the number of threads.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;

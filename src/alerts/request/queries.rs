@@ -86,7 +86,7 @@ pub static REPLAY: [Field; 3] = [
     .or(DefaultValue::Integer(REPLAY_ITEMS_MAX as i64)),
 ];
 
-/// Returns the fields of the body of a preview. A preview on open data searches all records, whatever their age.
+/// Returns the fields of the body of a preview. A preview on open data searches all records, regardless of their age.
 pub fn preview_table(subject: impl Into<AlertSubject>) -> &'static [Field] {
     static PROPERTY: [Field; 2] = preview(search_query(ListingKind::Property));
     static ADVERT: [Field; 2] = preview(search_query(ListingKind::Advert));

@@ -20,7 +20,7 @@ use toise_opendata::import::ImportOptions;
 use toise_opendata::{Dataset, ImportTable, dpe, dvf};
 use toise_sources::{FetchedSources, FileVersion, addresses, diagnostics, sales};
 
-/// Number of diagnostics of a department that may always be withdrawn at once, whatever their share.
+/// Number of diagnostics of a department that may always be withdrawn at once, regardless of their share.
 const WITHDRAWN_MAX: usize = 100;
 /// Above [`WITHDRAWN_MAX`], at most one in this many diagnostics of a department may be withdrawn at once. A larger
 /// number counts as a fault of the source.

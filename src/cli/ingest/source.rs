@@ -79,7 +79,7 @@ pub fn name_of(source: Option<&Path>) -> String {
     source.map_or(STDIN.into(), |path| path.display().to_string())
 }
 
-/// Opens a file. Its format is the given one, else that of its name, else that of its first bytes.
+/// Opens a file. Its format is the given one, otherwise that of its name, otherwise that of its first bytes.
 ///
 /// # Errors
 /// The file cannot be read, or its beginning does not have its format.

@@ -98,7 +98,7 @@ pub enum Rejection {
 pub struct Extraction {
     /// What the page is.
     pub verdict: PageVerdict,
-    /// The values found, whatever the verdict.
+    /// The values found, regardless of the verdict.
     pub findings: PageFindings,
 }
 
@@ -275,7 +275,7 @@ fn json_ld(text: &str) -> Option<Value> {
     serde_json::from_str(&text).ok()
 }
 
-/// Returns whether a page is in French, by the language it declares, else by its text.
+/// Returns whether a page is in French, by the language it declares, otherwise by its text.
 fn is_french(document: &PageDocument) -> bool {
     match document.language.as_str() {
         "" => french::is_french(&document.text),

@@ -74,7 +74,7 @@ impl<'c, 'o> OtherNames<'c, 'o> {
     }
 
     /// Returns the column that a path means: the one with the same folded name, else the best-ranked one with the same
-    /// meaning, else one with a narrower meaning that the mapping does not name: a rent for a price.
+    /// meaning, otherwise one with a narrower meaning that the mapping does not name: a rent for a price.
     pub fn find(&self, path: &RowPath) -> Option<&'c str> {
         let wanted = path.folded.as_ref()?;
         let mut others = self.others.iter();
@@ -119,7 +119,7 @@ impl<'r> NamedRow<'r> {
         self.row
     }
 
-    /// Returns the values at a path, like [`RowPath::find`], else those of the column that the path means.
+    /// Returns the values at a path, like [`RowPath::find`], otherwise those of the column that the path means.
     pub fn find(&self, path: &'r RowPath) -> Vec<(&'r str, Cow<'r, Value>)> {
         let found = path.find(self.row);
         if !found.is_empty() || path.folded.is_none() {

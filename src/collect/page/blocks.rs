@@ -2,7 +2,7 @@
 //! the breadcrumb, and the current letter of an energy scale. [`document`](super::document) excludes the first three
 //! from the text.
 //!
-//! A block that contains the main heading is never excluded, whatever its class, nor is a block of the site with a
+//! A block that contains the main heading is never excluded, regardless of its class, nor is a block of the site with a
 //! price.
 
 use scraper::ElementRef;

@@ -377,7 +377,7 @@ impl Walker {
     }
 }
 
-/// Returns the value of a microdata property: the attribute that holds it for this element, else the text of the
+/// Returns the value of a microdata property: the attribute that holds it for this element, otherwise the text of the
 /// element.
 fn value_of(element: ElementRef<'_>) -> String {
     let told = element

@@ -156,7 +156,7 @@ const COUNTED: [&str; 8] = [
     "locations",
 ];
 
-/// Phrases of missing pages, whatever their status code.
+/// Phrases of missing pages, regardless of their status code.
 const MISSING: [&str; 4] = [
     "page introuvable",
     "page non trouvee",

@@ -438,7 +438,7 @@ impl ValueRule {
         Some(text.trim()).filter(|text| !text.is_empty())
     }
 
-    /// Returns the value of the phrase that equals the text, else of the longest phrase that the text contains.
+    /// Returns the value of the phrase that equals the text, otherwise of the longest phrase that the text contains.
     fn mapped(&self, text: &str) -> Option<Value> {
         if self.map.is_empty() {
             return None;

@@ -140,7 +140,7 @@ impl FileRequest {
     /// Checks a request whose fields were [set](Self::set), and drops its empty columns.
     ///
     /// # Errors
-    /// The same as those of [`Self::check`].
+    /// Same as [`Self::check`].
     pub fn checked(mut self) -> Result<Self, Fault> {
         self.check_counts()?;
         // Empty names are checked too, because the API document says that columns are unique.

@@ -7,7 +7,7 @@ use crate::text::lexicon;
 
 /// Factor for a query's words before its house number: usually a building or a residence.
 pub(super) const PREFIX_FACTOR: f32 = 0.3;
-/// Factor for a query's words that probably describe something else than the street: words after the town, or words
+/// Factor for a query's words that probably describe something other than the street: words after the town, or words
 /// after the street in a part that begins with a comma or a word such as `bâtiment`. Such words are set aside.
 pub(super) const ASIDE_FACTOR: f32 = 0.3;
 

@@ -14,8 +14,8 @@ const RANGE_MAX: u32 = 60;
 const HOUSE_NUMBER_DIGITS: usize = 5;
 
 impl Geocoder {
-    /// Finds the house number among the tokens that are not aligned with the street: before its name, else after it,
-    /// else within it.
+    /// Finds the house number among the tokens that are not aligned with the street: before its name, otherwise after
+    /// it, otherwise within it.
     pub(super) fn find_number(&self, query: &Query, reading: &Reading, candidate: &mut Candidate) {
         let (Target::Street { segment, street }, Some(fit)) = (&candidate.target, &candidate.fit)
         else {

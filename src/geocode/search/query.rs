@@ -109,7 +109,7 @@ pub struct Query {
     pub noise: u64,
     /// Tokens after the address that may still belong to it: `France`, as in `rue de France`; as bits.
     pub trailing: u64,
-    /// The postal code that the request requires, or else the one in the text.
+    /// The postal code that the request requires, otherwise the one in the text.
     pub postal_code: Option<String>,
     /// Token of the postal code.
     pub postal_code_at: Option<usize>,
@@ -452,7 +452,7 @@ impl Query {
         is_allowed.then_some((place, used))
     }
 
-    /// Returns the place of a name; for a divided city, the arrondissement of its postal code, or else of the number
+    /// Returns the place of a name; for a divided city, the arrondissement of its postal code, otherwise of the number
     /// after CEDEX.
     fn narrowed(&self, place: u32) -> u32 {
         let part = places::narrowed(place, self.postal_code.as_deref());

@@ -1,4 +1,4 @@
-//! Measures how alike a word of a query and a word of the base are, from 0 to 1.
+//! Measures how similar a word of a query and a word of the base are, from 0 to 1.
 //!
 //! A query is compared with every distinct word of the communes it may mean, so most comparisons must end early: a
 //! signature of the letters and the lengths bound the edit distance before any letter is compared.
@@ -139,7 +139,7 @@ impl QueryWord {
         all.filter_map(|word| word.bytes().next())
     }
 
-    /// Returns how alike a word of the base is: 1 for the same word, 0 for an unrelated one.
+    /// Returns how similar a word of the base is: 1 for the same word, 0 for an unrelated one.
     pub fn likeness(&self, other: BaseWord<'_>) -> f32 {
         if self.signature == other.signature && self.text == other.text {
             return 1.0;

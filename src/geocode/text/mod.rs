@@ -1,4 +1,4 @@
-//! Words of addresses: splits and folds a text, and measures how alike two words are.
+//! Words of addresses: splits and folds a text, and measures how similar two words are.
 
 pub mod deletions;
 pub mod fold;

@@ -91,7 +91,7 @@ impl Breaker {
     /// Admits a request; each must end in [`Self::succeeded`], [`Self::failed`] or [`Self::abandoned`].
     ///
     /// # Errors
-    /// The same as those of [`Self::check`].
+    /// Same as [`Self::check`].
     pub fn admit(&mut self, now: Duration) -> Result<Admission, Duration> {
         self.check(now)?;
         self.is_probing = self.open_until.is_some();

@@ -186,7 +186,7 @@ impl Upstream {
     /// Answers a reverse search, nearest address first.
     ///
     /// # Errors
-    /// The same as those of [`Self::search`].
+    /// Same as [`Self::search`].
     pub async fn reverse(
         &self,
         call: &ReverseCall,

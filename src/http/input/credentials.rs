@@ -9,7 +9,7 @@ use toise_service::App;
 use toise_service::admission::KEY_HEADER;
 use toise_service::error::ApiError;
 
-/// Returns the text of the key in the headers of a request: in the key header, or else as bearer token.
+/// Returns the text of the key in the headers of a request: in the key header, otherwise as a bearer token.
 pub fn key_text(headers: &HeaderMap) -> Option<&[u8]> {
     if let Some(text) = headers.get(KEY_HEADER) {
         return Some(text.as_bytes());
@@ -19,7 +19,7 @@ pub fn key_text(headers: &HeaderMap) -> Option<&[u8]> {
     is_bearer.then(|| token.trim().as_bytes())
 }
 
-/// Returns the text of the key of a request: from its headers, or else from its console session.
+/// Returns the text of the key of a request: from its headers, otherwise from its console session.
 ///
 /// # Errors
 /// The request changes something and does not carry the token of its session.

@@ -144,7 +144,7 @@ pub(super) fn record_of(dataset: Dataset) -> Value {
     json!({"type": "object", "required": [dataset.schema().id], "properties": properties})
 }
 
-/// Returns the description of a column: the text of its filter, or else the text of its source.
+/// Returns the description of a column: the text of its filter, otherwise the text of its source.
 fn about(dataset: Dataset, name: &str) -> String {
     let filters = bodies(dataset).search_filters;
     if let Some(filter) = filters.iter().find(|filter| filter.name == name) {

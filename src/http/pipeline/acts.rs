@@ -104,7 +104,7 @@ pub(super) async fn refused(
     }
 }
 
-/// Returns the key, or else the account, that an administrative answer is about.
+/// Returns the key, otherwise the account, that an administrative answer is about.
 fn subject(body: &[u8]) -> Option<String> {
     if body.len() > SUBJECT_BODY_BYTES_MAX {
         return None;

@@ -163,7 +163,7 @@ async fn within(
     }
 }
 
-/// Refuses a request that no endpoint serves here. It counts against the rate of its key, or else of its address, and
+/// Refuses a request that no endpoint serves here. It counts against the rate of its key, otherwise of its address, and
 /// the response has the state of that rate.
 async fn refuse(
     app: &App,

@@ -1,6 +1,6 @@
 //! Finds the endpoint and the parameters of a request by its method and path.
 //!
-//! A literal segment takes precedence over a parameter, whatever the method; a path that exists with other methods
+//! A literal segment takes precedence over a parameter, regardless of the method; a path that exists with other methods
 //! is answered with 405 and their list. Parameters are percent-decoded, and broken encoding is rejected.
 
 use std::collections::{HashMap, HashSet};

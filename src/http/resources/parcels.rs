@@ -1,4 +1,4 @@
-//! Parcels and buildings: what is known of one, in time order. Records are copied into responses as the tables store
+//! Parcels and buildings: what is known about one, in time order. Records are copied into responses as the tables store
 //! them.
 
 use bytes::{BufMut, Bytes, BytesMut};

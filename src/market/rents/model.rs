@@ -233,7 +233,7 @@ fn log_rent(home: &Rental) -> f64 {
 }
 
 /// Returns the rent of a home's commune on the map, and the logarithm that the model's levels are relative to: that of
-/// this rent, else the mean of the map if it lacks the commune or the kind of home, or 0 without a map.
+/// this rent, otherwise the mean of the map if it lacks the commune or the kind of home, or 0 without a map.
 fn base<'m>(
     map: &'m RentMap,
     home: &RentedHome,

@@ -48,7 +48,7 @@ pub struct BulkOptions {
     pub formulas: Formulas,
     /// Pairs of input column and the body field it stands for.
     pub renames: Vec<(String, String)>,
-    /// Input columns to copy to the output; if empty, `key`, else `id`, else the row number.
+    /// Input columns to copy to the output; if empty, `key`, otherwise `id`, otherwise the row number.
     pub keys: Vec<String>,
     /// Candidates per row unless the row gives a size; `None` means the endpoint's default.
     pub size: Option<usize>,

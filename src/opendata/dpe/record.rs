@@ -406,7 +406,7 @@ impl DpeKeyColumns {
         Cow::Borrowed(departments::for_commune(&commune).unwrap_or_default())
     }
 
-    /// Returns the address of a row: as geocoded, else as entered.
+    /// Returns the address of a row: as geocoded, otherwise as entered.
     fn address<'r>(&self, row: &DpeRow<'r>) -> PostalAddress<'r> {
         let mut given = self
             .addresses
@@ -429,7 +429,7 @@ impl DpeKeyColumns {
         columns.flatten().all(|index| row.is_as_stored(*index))
     }
 
-    /// Returns latitude and longitude in degrees, from `_geopoint`, else from the projected coordinates and the
+    /// Returns latitude and longitude in degrees, from `_geopoint`, otherwise from the projected coordinates and the
     /// department's projection. Calls `dropped` with a value that cannot be used.
     fn position(
         &self,

@@ -367,7 +367,7 @@ impl RowReader<'_> {
     }
 }
 
-/// Returns a position if it is in France, else the reason why it is left out; `unreadable` if there is none.
+/// Returns a position if it is in France, otherwise the reason why it is left out; `unreadable` if there is none.
 fn in_france_or_why(
     position: Option<(f64, f64)>,
     unreadable: &'static str,

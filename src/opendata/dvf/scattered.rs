@@ -29,7 +29,7 @@ const VALUE_FIELDS: [DvfField; 4] = [
     DvfField::Disposition,
 ];
 
-/// Digests what the rows of a group share: the mutation number, else the values of [`VALUE_FIELDS`].
+/// Digests what the rows of a group share: the mutation number, otherwise the values of [`VALUE_FIELDS`].
 fn group_key(rows: &Block, row: usize, columns: &DvfColumns, is_numbered: bool) -> u64 {
     let number = is_numbered.then(|| key_of(rows, row, columns, &[DvfField::Mutation]));
     number

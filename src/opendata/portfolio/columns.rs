@@ -106,7 +106,7 @@ fn useless_parts(
     parts.map(|(column, _)| *column).collect()
 }
 
-/// Returns the position of a name: as written, else in any case and with or without accents.
+/// Returns the position of a name: as written, otherwise in any case and with or without accents.
 fn position_of<'n>(
     mut names: impl Iterator<Item = &'n String> + Clone,
     wanted: &str,
@@ -144,7 +144,7 @@ fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error>
 }
 
 impl PortfolioColumns {
-    /// Maps the columns of a portfolio by their names, else by what their names mean. A key column is not a field
+    /// Maps the columns of a portfolio by their names, otherwise by what their names mean. A key column is not a field
     /// unless it is renamed to one: a portfolio's own `id` is not the `id` of a sale.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! One thread reads blocks of rows (`input`), rayon converts each block to one batch of columns, and the calling thread
 //! writes the batches (`output`). Memory is limited to `BLOCKS_WAITING` blocks plus `BLOCKS_ANSWERING` per thread,
-//! whatever the file size. The caller supplies the meaning of a row and its results.
+//! regardless of the file size. The caller supplies the meaning of a row and its results.
 
 mod addresses;
 mod columns;

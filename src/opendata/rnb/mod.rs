@@ -43,7 +43,7 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
         kind: *kind,
         filterable: *filterable,
     });
-    // Rows have no date: an edition replaces what it covers, whatever the year.
+    // Rows have no date: an edition replaces what it covers, regardless of the year.
     TableSchema::projection(
         "rnb",
         columns.collect(),

@@ -76,8 +76,8 @@ impl SalesFile {
         }
     }
 
-    /// Returns the version that the catalogue lists. Without a checksum, the version is identified by date and size, or
-    /// else by the server's headers of the downloaded file.
+    /// Returns the version that the catalogue lists. Without a checksum, the version is identified by date and size,
+    /// otherwise by the server's headers of the downloaded file.
     pub(super) fn version(&self, downloaded: Option<FileVersion>) -> FileVersion {
         let Resource {
             url,

@@ -1,7 +1,7 @@
 //! Fetches the recorded sales of departments and years. Locations are tried in this order, and each one only for what
 //! is still missing because the previous ones failed or moved their files:
 //!
-//! 1. the catalogue: yearly files of the whole country, else one file of all years;
+//! 1. the catalogue: yearly files of the whole country, otherwise one file of all years;
 //! 2. the folder tree: one file per department and year;
 //! 3. a mirror of the folder tree, if one is named;
 //! 4. the tax office's raw files, which have no positions, through the catalogue.

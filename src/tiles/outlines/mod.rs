@@ -103,7 +103,7 @@ struct Outlines {
 
 static OUTLINES: LazyLock<Outlines> = LazyLock::new(Outlines::read);
 
-/// Returns the areas that tiles of a zoom show: departments below [`COMMUNES_ZOOM`], else communes.
+/// Returns the areas that tiles of a zoom show: departments below [`COMMUNES_ZOOM`], otherwise communes.
 pub fn areas(zoom: u8) -> &'static [Area] {
     if zoom < COMMUNES_ZOOM {
         &OUTLINES.departments

@@ -337,7 +337,7 @@ impl Sampled<'_> {
         prices.split_off(1)
     }
 
-    /// Drafts how adverts are identified: by their URL, by an identifier, else by their content.
+    /// Drafts how adverts are identified: by their URL, by an identifier, otherwise by their content.
     fn identity(&self, host: &str) -> Vec<Draft> {
         let mut drafts = Vec::new();
         let addresses = self.columns.iter().filter(|column| column.may_be_address());

@@ -32,7 +32,7 @@ const FILE_NAMES: [&str; 12] = [
     "virtual",
     "brochure",
 ];
-/// Beginnings of the names of columns and keys that hold what belongs to someone else than the advert.
+/// Beginnings of the names of columns and keys that hold what belongs to someone other than the advert.
 const OTHER_NAMES: [&str; 9] = [
     "agence",
     "agency",

@@ -90,7 +90,7 @@ pub fn rooms(tokens: &[Token]) -> Option<u32> {
     })
 }
 
-/// Returns the number of bathrooms: `2 salles de bains`, else `2 salles d'eau`.
+/// Returns the number of bathrooms: `2 salles de bains`, otherwise `2 salles d'eau`.
 pub fn bathrooms(tokens: &[Token]) -> Option<u32> {
     let of = |last: &[&str]| {
         (1..tokens.len()).find_map(|place| {

@@ -138,7 +138,7 @@ fn first_of(tokens: &[Token], table: &[(&str, AssetClass)]) -> Option<&'static s
 /// Returns the class that a text names, not the name of an agency before `vous propose`:
 ///
 /// 1. the class at its beginning, if a dwelling only completes it: `Terrain pour maison`;
-/// 2. else that of a dwelling, whatever the order: `Garage et appartement`;
+/// 2. else that of a dwelling, regardless of the order: `Garage et appartement`;
 /// 3. else the first of a room count and another class: `T3 avec garage` is a flat, `Garage près du T3` is not.
 ///
 /// `3 pièces avec garage` is a flat or a house, so it names no class.
@@ -242,7 +242,7 @@ fn is_let(tokens: &[Token], place: usize) -> bool {
         })
 }
 
-/// Returns the offer in a text: a rarer kind if it names one, else the first of sale and rental.
+/// Returns the offer in a text: a rarer kind if it names one, otherwise the first of sale and rental.
 pub fn offer(tokens: &[Token]) -> Option<&'static str> {
     let at = |words: &[&str]| {
         (0..tokens.len()).find(|place| {

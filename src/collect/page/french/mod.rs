@@ -187,7 +187,7 @@ const COUNTED: [&str; 15] = [
 ];
 const CURRENCY_SIGNS: [char; 3] = ['€', '$', '£'];
 
-/// Returns the price or rent in a text that names one, else its only number.
+/// Returns the price or rent in a text that names one, otherwise its only number.
 pub fn amount(text: &str) -> Option<f64> {
     let tokens = tokens(text);
     let is_other = |token: &Token| {

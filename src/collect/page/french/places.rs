@@ -28,7 +28,7 @@ const CITIES: [(&str, u32, u32); 3] = [
     ("marseille", 13_000, 16),
 ];
 
-/// Returns the first place in a text: by postal code, else by arrondissement, else by department.
+/// Returns the first place in a text: by postal code, otherwise by arrondissement, otherwise by department.
 pub fn place(tokens: &[Token]) -> Option<TextPlace> {
     let found = |read: fn(&[Token], usize) -> Option<TextPlace>| {
         (0..tokens.len()).find_map(|place| read(tokens, place))

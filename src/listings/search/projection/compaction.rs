@@ -24,8 +24,8 @@ use toise_lake::{self as lake, Lake, RowSink};
 
 /// A compaction is due once 1 in this many of the table's rows has changed: each one rewrites files.
 const COMPACTION_SHARE: usize = 16;
-/// Changed records that make a compaction due whatever the size of the table: three quarters of the changed adverts
-/// that one query may convert.
+/// Changed records that make a compaction due regardless of the size of the table: three quarters of the changed
+/// adverts that one query may convert.
 const COMPACTION_ROWS_MAX: usize = super::ADVERT_ROWS_MAX / 4 * 3;
 /// Maximum wait for a table that another process is writing.
 const FREE_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -87,8 +87,9 @@ pub fn compact(
     Ok(Compacted { records, damaged })
 }
 
-/// Rebuilds a table from the store, whatever its current contents, and returns its number of rows; `progress` is called
-/// with the number of records read and with the number of rows written. Blocks; returns once the write is durable.
+/// Rebuilds a table from the store, regardless of its current contents, and returns its number of rows; `progress` is
+/// called with the number of records read and with the number of rows written. Blocks; returns once the write is
+/// durable.
 ///
 /// # Errors
 /// The table cannot be written, or another process is writing it; a record is damaged and would be missing from the
