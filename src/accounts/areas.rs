@@ -52,7 +52,7 @@ pub fn is_name(text: &str) -> bool {
         && !text.chars().any(|char| char.is_control() || char == '/')
 }
 
-/// Stores an area, in place of the one with this name, if there is one. The caller has checked the geometry.
+/// Stores an area, replacing any area with the same name. The caller has checked the geometry.
 ///
 /// # Errors
 /// The name is not valid, the account has [`AREAS_MAX`] areas, or the store fails.

@@ -2,7 +2,7 @@
 //!
 //! The scope `admin` holds every grant. A key with single endpoints of `admin`, such as `admin.keys.create`, holds only
 //! its own grants, so a leaked key gives no further access. A key with operators' endpoints that such a key creates or
-//! changes (itself included) must also stay within its bounds: it must not expire later, nor be usable from other
+//! changes (itself included) must also stay within its bounds: it must not expire later or be usable from other
 //! networks. Customers' keys have no such bounds.
 
 use chrono::{DateTime, Utc};

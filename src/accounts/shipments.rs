@@ -241,7 +241,8 @@ mod tests {
         call(&one, "l", 1);
         call(&other, "k", 10);
         let first = pending(&one).unwrap().unwrap();
-        // If the replica is killed before it sends, the bytes stay the same, whatever is metered in the meantime.
+        // If the replica is killed before it sends, it later sends the same bytes, even if more was metered in the
+        // meantime.
         call(&one, "k", 3);
         assert_eq!(pending(&one).unwrap().unwrap(), first);
         assert!(take(&writer, first.body.as_bytes()).unwrap());

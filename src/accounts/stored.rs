@@ -2,8 +2,7 @@
 //!
 //! There is a row for each call, with the compressed response while there is room for it. A call that only reads is
 //! remembered by a row without a body if its response is large or had to make room; if repeated, it is executed again
-//! free of charge. Responses of calls that change something are stored regardless of their size, and are the last to
-//! make room.
+//! free of charge. Responses of calls that change something are stored regardless of their size, and are deleted last.
 //!
 //! Limits per account: [`STORED_BYTES_MAX`] for bodies, [`STORED_CALLS_MAX`] for rows, about 300 bytes each with their
 //! indexes. Above the limit on rows, the oldest calls are forgotten; if repeated, they are executed and charged again.
@@ -22,8 +21,8 @@ use toise_store::{Database, is_intact_answer};
 
 /// Time for which a call is remembered.
 pub const STORED_RESPONSE_TTL: TimeDelta = TimeDelta::hours(24);
-/// Maximum bytes that the stored responses of an account take, compressed. Above it, the oldest responses make room,
-/// those of calls that only read first.
+/// Maximum bytes that the stored responses of an account take, compressed. Above it, the oldest responses are deleted;
+/// those of calls that only read are deleted first.
 pub const STORED_BYTES_MAX: u64 = 64 << 20;
 /// Maximum bytes of the stored response of a call that only reads, compressed.
 pub const READ_BYTES_MAX: usize = 1 << 20;

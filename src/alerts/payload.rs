@@ -1,5 +1,5 @@
 //! Composes bodies of deliveries from JSON texts: identifiers of properties, and records of adverts and of open data as
-//! of the match.
+//! they were at the match.
 //!
 //! Snapshots are inserted without parsing; [`toise_contract::listings::deliveries`] defines the result.
 

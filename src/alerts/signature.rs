@@ -1,4 +1,5 @@
-//! Signatures of deliveries, after Standard Webhooks: HMAC-SHA256 of `id.timestamp.body`, in base64 after `v1,`.
+//! Signatures of deliveries, as Standard Webhooks defines them: HMAC-SHA256 of `id.timestamp.body`, in base64 after
+//! `v1,`.
 //!
 //! During the rotation of a secret, both secrets sign and a space separates the signatures. A receiver accepts a
 //! delivery if one of them is valid.

@@ -1,4 +1,4 @@
-//! Limits on input files from others: decompressed size, length of a line or a record, and number of columns.
+//! Limits on untrusted input files: decompressed size, length of a line or a record, and number of columns.
 //!
 //! Three megabytes of gzip can hold three gigabytes without a line break, and a quotation mark that is never closed
 //! makes a CSV file one record. Code that opens a file that may be gzip uses [`unpack`] or [`gunzip`], code that reads

@@ -1,4 +1,4 @@
-//! The items of a JSON array, or the fields of an object, from others' input, as slices of the text.
+//! Splits untrusted JSON: the items of an array, or the fields of an object, as slices of the text.
 //!
 //! An array of zeros has an item every two bytes, so memory depends on the bytes kept per item: sixteen here, for at
 //! most [`ITEMS_MAX`] items.

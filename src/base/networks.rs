@@ -1,4 +1,4 @@
-//! IP networks, such as those of the proxies in front of the service or those that a key's customer calls from.
+//! IP networks, such as the networks of trusted proxies, or the networks from which a key may be used.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -171,7 +171,7 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Queues dead letters for another attempt: the named ones, or all those of active alerts.
+/// Queues dead letters for another attempt: the given ones, or all dead letters of active alerts.
 fn retry_dead_letters(
     common: &Common,
     store: &Store,

@@ -55,7 +55,7 @@ impl CsvArgs {
     }
 }
 
-/// The option of commands that read files of others.
+/// The option of commands that read files made by other programs.
 #[derive(Args, Clone, Debug)]
 pub struct MissingArgs {
     /// Further texts that stand for an empty cell, separated by commas, besides NA, NULL, n.c., - and the like

@@ -1,4 +1,4 @@
-//! `toise explain`: explains why two adverts are, or are not, taken for the same asset.
+//! `toise explain`: explains why two adverts are, or are not, considered the same asset.
 
 use clap::Args;
 

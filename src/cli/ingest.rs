@@ -97,13 +97,13 @@ pub struct IngestArgs {
     /// Print a mapping for the file, with sample values and the confidence of each column, ready to save and edit
     #[arg(long, conflicts_with_all = ["mapping", "maps", "sets", "dry_run", "snapshot", "strict", "report"])]
     suggest: bool,
-    /// Format of the files [default: that of the file name, otherwise of the first byte]
+    /// Format of the files [default: from the file name, otherwise from the first byte]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<IngestFormat>,
     /// Encoding of CSV files, such as windows-1252 [default: UTF-8, row by row Windows-1252 where that fails]
     #[arg(long, value_name = "NAME")]
     encoding: Option<String>,
-    /// Delimiter of CSV files, one character or tab [default: that of the header]
+    /// Delimiter of CSV files, one character or tab [default: detected in the header]
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<String>,
     #[command(flatten)]

@@ -46,7 +46,7 @@ pub struct MatchArgs {
     /// Field of the match body and the column to read it from; repeatable
     #[arg(long = "map", value_name = "FIELD=COLUMN", value_parser = rename)]
     pub renames: Vec<(String, String)>,
-    /// Column to repeat in the output [default: key, otherwise id, otherwise the row number]
+    /// Column to repeat in the output [default: the column key or id, otherwise the row number]
     #[arg(long = "key", value_name = "COLUMN")]
     pub keys: Vec<String>,
     /// Candidates per row, 1 to 20 [default: 5]

@@ -29,7 +29,7 @@ Examples:
   toise refresh --departments 48,12
   toise refresh --kib-per-s 2000 --json")]
 pub struct RefreshArgs {
-    /// Departments, separated by commas [default: refresh.departments, otherwise those that the data folder holds]
+    /// Departments, separated by commas [default: refresh.departments, otherwise the departments in the data folder]
     #[arg(long, value_delimiter = ',', value_parser = department, value_name = "CODES")]
     departments: Vec<String>,
     /// Show what is new, and change nothing

@@ -66,10 +66,10 @@ struct ListenArgs {
     /// Address to listen on
     #[arg(long, default_value = "127.0.0.1")]
     host: String,
-    /// Signing secret to verify with, whsec_…; repeatable [default: those of the account in the data folder]
+    /// Signing secret to verify with, whsec_…; repeatable [default: the account's secrets in the data folder]
     #[arg(long, value_name = "SECRET", value_parser = secret)]
     secret: Vec<WebhookSecret>,
-    /// Webhook key to verify [default: that of the account, if no secret is given]
+    /// Webhook key to verify [default: the account's key, if no secret is given]
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     /// Account of the data folder whose secrets to verify with, by name or id

@@ -102,7 +102,7 @@ pub fn pack(about: &impl Serialize, payload: &[u8]) -> Result<Bytes> {
 /// Splits a message that [`pack`] made into its value and its bytes.
 ///
 /// # Errors
-/// The message is cut short, or its text is not that of the type.
+/// The message is truncated, or its text is not of the expected type.
 pub fn unpack<T: DeserializeOwned>(message: &Bytes) -> Result<(T, Bytes)> {
     let short = || Error::from(serde_json::Error::custom("it is cut short"));
     let (length, rest) = message.split_first_chunk::<4>().ok_or_else(short)?;

@@ -401,7 +401,7 @@ pub fn has_house_number(street: &str) -> bool {
         && !MONTHS.contains(&folded(next).as_str())
 }
 
-/// Joins the [`STREET_PARTS`] of a row, of which any may be empty. The number is left out before a street that begins
+/// Joins the [`STREET_PARTS`] of a row; any of them may be empty. The number is left out before a street that begins
 /// with one, because a column `N°` may number the rows.
 pub fn street_line(parts: [&str; STREET_PARTS.len()]) -> String {
     let joined = |parts: &[&str]| {

@@ -52,7 +52,7 @@ impl CursorKey {
         }
     }
 
-    /// Returns the key for cursors of one owner, such as an account; those of another owner are invalid with it.
+    /// Returns the key for cursors of one owner, such as an account. Cursors of other owners are invalid with it.
     pub fn of_owner(&self, owner: &[u8; 16]) -> Self {
         let mut signer = self.signer.clone();
         signer.update(owner);
@@ -161,7 +161,8 @@ pub fn query_digest(table: &str, filter: &Filter, sort_by: &str, descending: boo
     text_query_digest(table, filter, sort_by, descending, [&[], &[]])
 }
 
-/// Returns the digest of a query that also has texts: keywords that must all occur, and terms of which any may occur.
+/// Returns the digest of a query that also has texts: keywords that must all occur, and terms of which at least one
+/// must occur.
 pub fn text_query_digest(
     table: &str,
     filter: &Filter,

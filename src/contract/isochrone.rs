@@ -1,4 +1,4 @@
-//! Isochrones: what a filter says of an area within reach of a position.
+//! Isochrones: the part of a filter that describes the area within reach of a position.
 
 use serde_json::Value;
 

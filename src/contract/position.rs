@@ -1,4 +1,4 @@
-//! The position at which a page of sorted rows ended; a cursor carries it.
+//! The position at which a page of sorted rows ended; part of a cursor.
 
 /// Sort value and id of the last row of a page.
 #[derive(Clone, Debug, PartialEq)]

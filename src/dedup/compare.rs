@@ -20,7 +20,7 @@ use toise_contract::enums::EnumPropertyClass as Class;
 /// Minimum number of shingles of a text that describes only one home.
 const LONG_TEXT_SHINGLES: u16 = 30;
 
-/// A rule that keeps two adverts apart, whatever else agrees.
+/// A rule that keeps two adverts apart even if everything else agrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Veto {
@@ -286,8 +286,8 @@ fn veto(comparison: &Comparison) -> Option<Veto> {
     None
 }
 
-/// Returns whether both adverts are of a new-build programme, or lots of one sale. Texts, figures and pictures are then
-/// those of the programme. Only the features of a single flat (price with area or floor) distinguish it from the
+/// Returns whether both adverts are of a new-build programme, or lots of one sale. Texts, figures and pictures then
+/// belong to the programme. Only the features of a single flat (price with area or floor) distinguish it from the
 /// others.
 pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     let is = |advert: &Fingerprint| advert.new_build || advert.class == Class::Program;

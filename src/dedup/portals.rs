@@ -30,7 +30,7 @@ const RATE_BITS_LEAST: f32 = 0.1;
 /// Bisection steps in the search for a rate.
 const HALVINGS: u32 = 24;
 
-/// The rates of one portal with others, bits; 0 for all others.
+/// The rates of one portal with each other portal, bits; 0 for a portal that is not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PortalRates(InlineVec<(u32, f32), RATES_MAX>);
 

@@ -292,7 +292,7 @@ impl FoldedText {
     }
 }
 
-/// Returns where a word, or several, stands in a text.
+/// Returns the position of a word, or of several, in a text.
 fn position_of_word(text: &[u8], word: &[u8]) -> Option<usize> {
     let is_side = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric());
     memchr::memmem::find_iter(text, word).find(|at| {

@@ -64,7 +64,7 @@ pub enum Kernel {
     Between(f64, f64),
     /// A number with a lower bound only.
     AtLeast(f64),
-    /// A whole number, a day or a timestamp between two bounds; missing bounds are those of the type.
+    /// A whole number, a day or a timestamp between two bounds; a missing bound is the minimum or maximum of the type.
     BetweenWhole(i64, i64),
     /// A flag with this value.
     Flag(bool),

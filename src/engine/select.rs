@@ -92,7 +92,7 @@ struct BoundClause<'a> {
 /// A nested predicate of a clause.
 struct BoundPredicate<'a> {
     clauses: Vec<BoundClause<'a>>,
-    /// Zones in which it may hold.
+    /// Zones in which it may be true.
     zones: u64,
 }
 

@@ -37,7 +37,7 @@ pub(super) struct TimeTravel {
 }
 
 impl TimeTravel {
-    /// Creates a state in which every query reads the current versions unless it says otherwise.
+    /// Creates a state in which queries read the current versions by default.
     pub(super) fn new(engine: &Engine) -> Self {
         Self {
             lake: engine.lake().clone(),

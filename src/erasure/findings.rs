@@ -124,7 +124,7 @@ pub struct PlaceReport {
     pub place: Place,
     /// Number of records with a contact.
     pub found: u64,
-    /// Number of those from which it was removed; none in a dry run.
+    /// Number of records from which a contact was removed; none in a dry run.
     pub removed: u64,
     /// Identifiers of the records, the first thousand.
     pub ids: Vec<String>,

@@ -229,7 +229,7 @@ fn texts(
     search.note(store, *place, ids)
 }
 
-/// Searches the responses stored under idempotency keys, and removes the bodies of those with a contact.
+/// Searches the responses stored under idempotency keys, and removes the bodies that contain a contact.
 fn responses(store: &Store, search: &mut Search<'_>) -> Result<()> {
     let contacts = &search.contacts;
     let is_one = |body: &[u8]| contacts.is_in_text(&String::from_utf8_lossy(body));

@@ -130,8 +130,8 @@ pub fn of(home: &Home) -> impl Iterator<Item = (&'static str, f64)> {
         .map(move |(name, offset)| (name, scale * offset))
 }
 
-/// Combines two amenities of which the greater replaces the lesser (a terrace replaces a balcony, a garage replaces a
-/// parking space), so that the pair counts once. Returns both values with one of them cleared.
+/// Combines two amenities so that the pair counts once: the greater replaces the lesser, such as a terrace a balcony,
+/// or a garage a parking space. Returns both values with one of them cleared.
 fn once(lesser: Option<bool>, greater: Option<bool>) -> (Option<bool>, Option<bool>) {
     match (lesser, greater) {
         (_, Some(true)) => (None, Some(true)),

@@ -55,8 +55,8 @@ toise_base::named! {
     /// The reason why an estimate is less certain than usual.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum EstimateWarning {
-        /// No sale of the class is known within reach: the price is that of an average place, and the interval covers
-        /// how much places differ.
+        /// No sale of the class is known within reach: the price is for an average place, and the interval covers the
+        /// differences between places.
         NoSaleWithinReach = "no_sale_within_reach",
         /// Fewer sales are within reach than a local estimate needs.
         FewSalesWithinReach = "few_sales_within_reach",

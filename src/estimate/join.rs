@@ -24,7 +24,7 @@ use toise_opendata::dpe;
 const REACH_M: f32 = 40.0;
 /// Maximum relative difference of the two surfaces: they are measured by different rules.
 const SURFACE_SHARE: f32 = 0.06;
-/// Cell level of the spatial index: cells of 64 m, nine of which cover the reach.
+/// Cell level of the spatial index: cells of 64 m, so that nine cells cover the maximum distance.
 const CELL_LEVEL: u32 = 2;
 /// Columns read from the table of diagnostics.
 const COLUMNS: [&str; 6] = [

@@ -246,7 +246,7 @@ impl Model {
             .collect()
     }
 
-    /// Decomposes the difference between the price and that of a typical home of the class in the whole country.
+    /// Decomposes the difference between the price and the price of a typical home of the class in the whole country.
     ///
     /// The log price is a sum of the country's level, the attributions of place, comparables and trees (exact
     /// attributions, Lundberg 2017), and the adjustments. The logarithmic mean of the typical price and the price

@@ -284,7 +284,7 @@ fn smooth(residuals: &[(f64, f64)], base: &[f64], step: f64, bend: f64) -> Vec<f
         .collect()
 }
 
-/// A symmetric matrix of five diagonals, of which three are stored: the main one and the two above it.
+/// A symmetric matrix with five diagonals. The main diagonal and the two above it are stored.
 type Banded = Vec<[f64; 3]>;
 
 /// Returns the precision of a path given the sales of each month: the matrix of the normal equations of weights, steps

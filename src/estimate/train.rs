@@ -54,7 +54,7 @@ struct HeldOutError {
 struct CalibrationHorizons {
     /// Longest horizon, days.
     longest_days: f64,
-    /// Earliest day as of which a home is valued.
+    /// Earliest valuation date.
     lead: i32,
 }
 

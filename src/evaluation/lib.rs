@@ -47,7 +47,7 @@ pub struct ReportCard {
     pub all: ErrorMetrics,
     /// Name and quality of each baseline on the same sales.
     pub baselines: Vec<(String, ErrorMetrics)>,
-    /// Median error of the estimator minus that of the best baseline.
+    /// Median error of the estimator minus the median error of the best baseline.
     pub difference: Difference,
     /// Quality by class, department, price, surface and quarter.
     pub segments: Vec<SegmentMetrics>,

@@ -28,7 +28,7 @@ const CREDENTIALS: GeneralPurpose = GeneralPurpose::new(
 /// Header with the token.
 pub(super) const AUTHORIZATION: &str = "authorization";
 
-/// What a message counts as.
+/// How a message is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageKind {
     /// Runs a query: counts against the rate and the quota.

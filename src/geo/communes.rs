@@ -49,9 +49,9 @@ pub fn today_of_code(insee_code: &str) -> Option<&'static Place> {
     (!commune.department.is_empty()).then_some(commune)
 }
 
-/// Returns the place under which records with an INSEE code are kept now: for a former commune the current one; an
-/// arrondissement stays itself. Saint-Martin and Saint-Barthélemy are also found by the codes that they had in
-/// Guadeloupe. `None` for an unknown code.
+/// Returns the place under which records with an INSEE code are stored now: for a former commune, the current commune;
+/// for an arrondissement, the arrondissement. Saint-Martin and Saint-Barthélemy are also found by the codes that they
+/// had in Guadeloupe. `None` for an unknown code.
 pub fn record_place(insee_code: &str) -> Option<&'static Place> {
     let recoded = RECODED.iter().find(|(former, _)| *former == insee_code);
     let code = recoded.map_or(insee_code, |(_, code)| code);

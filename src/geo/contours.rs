@@ -18,8 +18,8 @@ use super::varint;
 /// Units per degree in the files.
 const SCALE: f64 = 5_000.0;
 const MAGIC: &[u8] = b"TCT1";
-/// Maximum distance from a contour at which a position still counts as inside France, in metres: because contours are
-/// simplified, and quays and islets are outside them.
+/// Maximum distance from a contour at which a position still counts as inside France, in metres. Needed because
+/// contours are simplified and exclude quays and islets.
 const SHORE_M: f64 = 3_000.0;
 /// Metres of one degree of latitude.
 const DEGREE_M: f64 = 111_195.0;

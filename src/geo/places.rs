@@ -39,7 +39,7 @@ pub struct Place {
     pub parent: Option<u32>,
     /// Number of inhabitants; 0 where unknown.
     pub population: u32,
-    /// Postal codes; those of its parent for a former commune without its own codes.
+    /// Postal codes; a former commune without its own has its parent's.
     pub postal_codes: Vec<&'static str>,
     /// Department code; empty in overseas collectivities.
     pub department: &'static str,
@@ -78,7 +78,8 @@ static PLACES: LazyLock<Places> = LazyLock::new(Places::read);
 
 /// INSEE codes of Paris, Lyon and Marseille, whose arrondissements are places too.
 pub const DIVIDED_CITIES: [&str; 3] = ["75056", "69123", "13055"];
-/// Postal codes that people write for [`DIVIDED_CITIES`] as a whole; the post only uses those of the arrondissements.
+/// Postal codes that people write for [`DIVIDED_CITIES`] as a whole; the post uses only the codes of the
+/// arrondissements.
 pub const CITY_POSTAL_CODES: [&str; 3] = ["75000", "69000", "13000"];
 
 impl Places {
@@ -132,7 +133,8 @@ impl Places {
         self.all.get(index as usize)
     }
 
-    /// Returns the index of the place with an INSEE code; if a delegated commune shares the code, that of the commune.
+    /// Returns the index of the place with an INSEE code. If a commune and its delegated commune share the code,
+    /// returns the commune.
     pub fn find(&self, code: &str) -> Option<u32> {
         self.by_code.get(code).copied()
     }

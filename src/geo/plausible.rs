@@ -1,4 +1,5 @@
-//! Checks that a position can be that of a home in France: not abroad, not at sea, latitude and longitude not swapped.
+//! Checks that a position is plausible for a home in France: not abroad, not at sea, latitude and longitude not
+//! swapped.
 //!
 //! Every entry point that takes the position of a home calls [`check_position`]: requests, portfolios, SQL and adverts.
 //! France is the area that the contours of its communes cover, overseas departments included, with a tolerance. At a
@@ -53,7 +54,7 @@ static COLLECTIVITY_CENTRES: LazyLock<Vec<((f64, f64), f64)>> = LazyLock::new(||
     centres.collect()
 });
 
-/// Reason that a position cannot be that of a home in France.
+/// Why a position is not plausible for a home in France.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum PositionFault {
     /// The position is abroad or at sea.
@@ -76,7 +77,7 @@ impl PositionFault {
     }
 }
 
-/// Checks that a position, WGS 84 degrees, can be that of a home in France.
+/// Checks that a position, in WGS 84 degrees, is plausible for a home in France.
 ///
 /// # Errors
 /// The position is abroad, at sea or not finite, or its two numbers seem to be swapped.

@@ -92,7 +92,7 @@ pub fn nearly_named(key: &str) -> Vec<NamedPlace> {
     nearly(&INDEX.deletions, &INDEX.names, key)
 }
 
-/// Returns those of `names` that differ from `key` by one edit.
+/// Returns the `names` that differ from `key` by one edit.
 fn nearly(deletions: &Deletions, names: &[(String, u32)], key: &str) -> Vec<NamedPlace> {
     let mut found: Vec<NamedPlace> = Vec::new();
     // A letter may be missing from the key.

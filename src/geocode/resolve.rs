@@ -107,7 +107,7 @@ impl<'a> PostalAddress<'a> {
             }
         }
         if address.is_none() && postal_code.is_none() && city.is_none() {
-            // With its postal code, the name is not taken for that of a street.
+            // With its postal code, the name is not mistaken for a street name.
             let place = find_by_code(self.insee_code).ok_or(Unlocated::NotFound)?;
             let postal_code = place.postal_codes.first().copied();
             return structured_text([None, None, postal_code, Some(place.name)])

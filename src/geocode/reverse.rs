@@ -86,7 +86,7 @@ impl Geocoder {
                 continue;
             }
             if filter.kind == Some(ResultKind::Street) {
-                // The distance of a street is that of its nearest house number.
+                // The distance of a street is the distance of its nearest house number.
                 neighbour.number = None;
             }
             let is_known = wanted.iter().any(|other| {

@@ -95,8 +95,8 @@ impl GeocodingService {
         }
     }
 
-    /// Adds an upstream service. Depending on its mode, it is asked for what the index does not hold, or instead of the
-    /// index.
+    /// Adds an upstream service. Depending on its mode, it is queried when the index has no good result, or instead of
+    /// the index.
     pub fn with_upstream(self, upstream: Upstream) -> Self {
         Self {
             upstream: Some(upstream),

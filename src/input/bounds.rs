@@ -1,8 +1,8 @@
-//! Bounds on how much of a source is read, and of which kinds, for callers that read files from untrusted people.
+//! Bounds on the size of a source and on the kinds of file accepted, for callers that read untrusted files.
 
 use std::io::{self, Read};
 
-/// How much of a source is read, and of which kinds.
+/// The maximum size of a source, and the kinds of file accepted.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Maximum bytes that a container expands to. The general limit of 150 times its size also applies.

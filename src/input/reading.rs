@@ -104,7 +104,7 @@ pub struct FileReading {
     pub columns_used: Vec<ColumnUse>,
     /// Columns that are not read.
     pub columns_unused: Vec<String>,
-    /// What else the user should know about the columns, each in one sentence.
+    /// Further remarks about the columns for the user, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Values that were left out, and rows that could not be read, by reason.

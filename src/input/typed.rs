@@ -58,7 +58,7 @@ const CODE_WORDS: [&str; 21] = [
 ];
 const MILLISECOND_NANOS: i64 = 1_000_000;
 
-/// Columns that stay text whatever their cells look like.
+/// Columns that are always text, even if all cells are numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TextColumns {
     /// Columns named like codes.

@@ -168,8 +168,8 @@ pub fn asset_class(cell: &str) -> Option<AssetClass> {
         .or_else(|| is_room_count(&word).then_some(AssetClass::Flat))
 }
 
-/// Reads the offer from a cell that holds only a code or an English word: `VTE`, `Loc.`, `For sale`, `Rental`. Returns its
-/// name in the contract. French words are those of texts, which are read elsewhere.
+/// Reads the offer from a cell that holds only a code or an English word: `VTE`, `Loc.`, `For sale`, `Rental`. Returns
+/// its name in the contract. French words in free texts are read elsewhere.
 pub fn offer(cell: &str) -> Option<&'static str> {
     match cell.trim().trim_end_matches('.').to_lowercase().as_str() {
         "v" | "vte" | "buy" | "sale" | "for sale" | "sell" => Some("OFFER_BUY"),

@@ -140,7 +140,7 @@ impl TableVerification {
         reading
     }
 
-    /// Opens whatever can be opened of a damaged data file, so that all of its damage is reported.
+    /// Opens as much of a damaged data file as possible, so that all of its damage is reported.
     fn open_damaged(&mut self, folder: &Path, entry: &DataFileEntry) {
         let Ok(sums) = DataFileChecksums::load(folder, &entry.file, &entry.sums) else {
             return;

@@ -37,7 +37,7 @@ pub struct CheckedFile {
 }
 
 impl CheckedFile {
-    /// Opens a file, whose length must be that of its checksums.
+    /// Opens a file; its length must match its checksums.
     pub fn open(path: &Path, sums: SpanChecksums) -> Result<Self, Error> {
         let wrap = |error| Error::io(path, error);
         let source = partial::source_of(path);

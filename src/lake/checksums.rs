@@ -3,7 +3,7 @@
 //! The data file and its id index are divided into contiguous spans: the Parquet file at every page, bloom filter, page
 //! index and footer, the id index every 8 KiB. Each span has a CRC-32, and the snapshot names the BLAKE3 digest of the
 //! `.sums` file itself, so everything is verified starting from the snapshot. Spans correspond to the units that
-//! readers request, so that whatever is read can be verified as a whole ([`super::checked`]).
+//! readers request, so that every read can be verified completely ([`super::checked`]).
 //!
 //! A CRC-32 detects every change within four consecutive bytes, and misses one in four billion other changes. It is
 //! what Parquet's own format uses for pages, and costs 0.2 µs per page of 4 KiB (20 GB/s); BLAKE3 would cost 4 µs, and

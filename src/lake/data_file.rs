@@ -371,7 +371,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Returns the columns of the table, from those of the file.
+    /// Returns the columns of the table, built from the columns of the file.
     fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch, Error> {
         let fields = self.table_schema.fields().iter();
         let columns = fields.zip(&self.places).map(|(field, place)| match place {

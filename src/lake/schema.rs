@@ -42,7 +42,7 @@ pub enum ColumnKind {
     TextList,
     /// List of texts from a small set of values; queries read it dictionary-encoded.
     CategoryList,
-    /// List of structs with these fields, none of which is a list.
+    /// List of structs with these fields; no field is a list.
     Items(&'static [Column]),
 }
 

@@ -13,7 +13,7 @@ const PUBLISH_EVERY_S: u64 = 1;
 /// Default seconds between two shipments of metered consumption.
 const METERING_EVERY_S: u64 = 60;
 
-/// Default space for what a replica fetches of departments that it does not hold, in MiB.
+/// Default space for data that a replica fetches from departments it does not hold, in MiB.
 const REPLICA_FETCHED_MIB: u64 = 4_096;
 
 /// Settings of the lake, of its publication and of replicas.
@@ -35,7 +35,7 @@ pub struct LakeSettings {
     pub replica: String,
     /// Codes of the departments whose data files a replica holds on its disk, separated by commas; empty for all.
     pub replica_departments: String,
-    /// Space for what a replica of some departments fetches of the others, in MiB.
+    /// Space for data that a replica of some departments fetches from other departments, in MiB.
     pub replica_fetched_mib: u64,
 }
 

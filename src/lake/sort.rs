@@ -169,7 +169,7 @@ impl Sorter {
         }
     }
 
-    /// Returns all surviving rows as sorted streams for merging; `marks` are those of all rows pushed.
+    /// Returns all surviving rows as sorted streams for merging; `marks` are the marks of all rows pushed.
     pub fn streams(
         mut self,
         alive: &Arc<SurvivorSet>,

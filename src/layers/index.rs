@@ -308,8 +308,8 @@ impl LayerIndex {
         Below::Nodes(below..end.min(below + usize::from(self.tree.node_size()) * BOX_NUMBERS))
     }
 
-    /// Returns the nearest feature; of several at the same distance, that with the lowest number. `None` if the position is
-    /// not finite.
+    /// Returns the nearest feature; of several at the same distance, the one with the lowest number. `None` if the
+    /// position is not finite.
     pub fn nearest(&self, lat: f64, lon: f64) -> Option<Nearest> {
         if !lat.is_finite() || !lon.is_finite() {
             return None;

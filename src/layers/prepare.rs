@@ -195,7 +195,7 @@ fn checked(geometry: Geometry, system: ReferenceSystem) -> Result<(Geometry, [f6
 fn mended(geometry: Geometry) -> Geometry {
     let mend = |polygon: Polygon| match area_of(&polygon) {
         Ok(_) => vec![polygon],
-        // A union with nothing keeps what is inside an odd number of borders.
+        // A union with an empty geometry keeps the areas inside an odd number of borders.
         Err(_) => polygon.union(&MultiPolygon::empty()).0,
     };
     match geometry {

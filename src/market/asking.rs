@@ -131,9 +131,9 @@ pub struct AskingFigures {
     pub rent_per_m2: Option<f64>,
     /// A year's rent over the asking price.
     pub gross_yield: Option<f64>,
-    /// Premium of the median asking price of energy classes A and B over that of D.
+    /// Premium of the median asking price of energy classes A and B over class D.
     pub premium_ab: Option<f64>,
-    /// Premium of the median asking price of energy classes F and G over that of D.
+    /// Premium of the median asking price of energy classes F and G over class D.
     pub premium_fg: Option<f64>,
 }
 

@@ -8,7 +8,7 @@ use toise_geo::projection::from_degrees;
 
 /// Side of a cell, metres.
 pub const CELL_M: f64 = 1_000.0;
-/// Length of the longest code, that of an IRIS, characters.
+/// Length of the longest code (an IRIS), characters.
 const CODE_CHARS: usize = 9;
 /// Number of symbols in codes: digits, capital letters, and the absence of a symbol.
 const SYMBOLS: u64 = 37;

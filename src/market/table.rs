@@ -1,7 +1,7 @@
 //! The SQL table `market`: market indicators with one row for each level, length of period, place, class and period.
 //!
 //! Nothing is stored. A query's filters on level, length of period, department, place and class decide which reports
-//! are computed. Reports cover all days, so that the first period of a department's index is that of its first sale.
+//! are computed. Reports cover all days, so that a department's index begins with the period of its first sale.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -359,7 +359,7 @@ impl Part {
     }
 }
 
-/// Stream that computes a report when it is polled, on other threads than those of the query.
+/// Stream that computes a report when it is polled, on threads other than the query's.
 #[derive(Debug)]
 struct ReportStream {
     table: MarketTable,

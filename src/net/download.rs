@@ -23,7 +23,7 @@ use super::client::{Client, Error, RequestOutcome, explain};
 pub struct DownloadedFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// Entity tag of the server's file, otherwise the date of its last change.
+    /// Entity tag of the server's file, or the date of its last change if it has no tag.
     pub tag: Option<String>,
     /// `Last-Modified` of the server's file.
     pub last_modified: Option<String>,
@@ -34,7 +34,7 @@ pub struct DownloadedFile {
 /// What a server says of a file without sending it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemoteFile {
-    /// Entity tag, otherwise the date of the last change: differs between versions of the file.
+    /// Entity tag, or the date of the last change; differs between versions of the file.
     pub tag: Option<String>,
     /// `Last-Modified`.
     pub last_modified: Option<String>,

@@ -299,7 +299,7 @@ impl Resolve for EgressGuard {
     }
 }
 
-/// Returns why a name cannot be that of a public host; `None` if it can.
+/// Returns why a name cannot belong to a public host; `None` if it can.
 fn non_public_name_reason(name: &str) -> Option<&'static str> {
     let name = name.trim_end_matches('.');
     if !name.contains('.') {

@@ -1,4 +1,4 @@
-//! Posts what an operator wants to know to the address that the operator configured, such as an incoming webhook of a chat.
+//! Posts notices for the operator to the address in the configuration, such as an incoming webhook of a chat.
 //!
 //! The address is the operator's own choice, so it may be a private one, unlike the addresses of customers.
 

@@ -356,7 +356,7 @@ impl<'c> HomeCells<'c> {
         parse_cells(cells, position, today)
     }
 
-    /// Returns why the home cannot be valued, whatever its address is.
+    /// Returns why the home cannot be valued even once its address is located.
     fn fault(&self, today: NaiveDate) -> Option<String> {
         let somewhere = self.address().map(|_| SOMEWHERE);
         self.home(somewhere, today)

@@ -53,7 +53,7 @@ const NOTIFIED_ROWS: usize = 2_048;
 const WAITING_MAX: usize = 10_000;
 /// Interval between deletions of folders that do not belong to a portfolio.
 const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
-/// Age from which such a folder is deleted: a younger one may be that of a portfolio that is being stored.
+/// Age from which such a folder is deleted: a newer folder may belong to a portfolio that is being stored.
 const ORPHAN_AGE: Duration = Duration::from_secs(3_600);
 
 /// The resources of the worker.

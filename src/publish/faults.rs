@@ -70,7 +70,7 @@ pub struct FaultyStore {
     former: Mutex<HashMap<Path, bytes::Bytes>>,
 }
 
-/// An upload in parts, each of which may fail, as may its end.
+/// An upload in parts. Each part may fail, and so may the completion.
 #[derive(Debug)]
 struct FaultyUpload {
     inner: Box<dyn MultipartUpload>,

@@ -236,7 +236,7 @@ fn comparable_table(sales: &[ReportedSale], language: Language) -> Table {
     }
 }
 
-/// Returns the price of a sale, with that of a square metre.
+/// Returns the price of a sale, with the price per square metre.
 fn price(sale: &ReportedSale, language: Language) -> String {
     let price = given(sale.price, |eur| language.euros(eur));
     match sale.price_per_m2 {

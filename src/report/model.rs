@@ -157,7 +157,7 @@ pub struct ReportedSale {
     /// INSEE code of the commune.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insee_code: Option<String>,
-    /// Whether the price is that of several assets.
+    /// Whether the price covers several assets.
     pub is_sold_together: bool,
     /// Distance from the home, metres; of comparables only.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -94,7 +94,7 @@ impl Readiness {
         (!waits.is_empty()).then(|| waits.join("; "))
     }
 
-    /// Returns the obstacle of a service that is alive: workers that hang, otherwise the one that was set.
+    /// Returns why a live service is not ready: hung workers, otherwise the reason that was set.
     pub fn obstacle(&self) -> Option<String> {
         let hung = self.supervisor.hung();
         if !hung.is_empty() {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 const REFUSALS_MAX: u32 = 20;
 /// Time after which refused attempts of a key become entries again.
 const REFUSALS_EVERY: Duration = Duration::from_secs(3_600);
-/// Maximum keys that are counted separately; the attempts of all other keys are counted as those of one key.
+/// Maximum keys that are counted separately; the attempts of all other keys are counted together, as if from one key.
 const KEYS_MAX: usize = 10_000;
 
 /// The counts of refused attempts, by key. Cheap to clone.

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use crate::Error;
 
-    /// Returns a store with two records, of which the second has a flipped bit.
+    /// Returns a store with two records; the second has a flipped bit.
     fn damaged(folder: &std::path::Path) -> Store {
         let store = Store::open(folder).unwrap();
         let document = document::compress(b"{}").unwrap();

@@ -88,7 +88,8 @@ fn another_process() {
     let tables: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
     assert!(tables > 0);
     drop(connection);
-    // A process that gets this lock deletes the log. This program's SQLite asks for more; that of others does not.
+    // A process that gets this lock deletes the log. The SQLite of this program takes further locks; other programs'
+    // SQLite does not.
     let file = OpenOptions::new().write(true).open(path).unwrap();
     let exclusive = FlockOperation::NonBlockingLockExclusive;
     assert!(fcntl_lock(&file, exclusive).is_err(), "not locked");

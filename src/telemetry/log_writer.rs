@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Runs `work` under a subscriber like that of the service.
+    /// Runs `work` under a subscriber like the service's.
     fn logged(writer: &LogWriter, work: impl FnOnce()) {
         let subscriber = tracing_subscriber::fmt()
             .with_writer(writer.clone())

@@ -1,8 +1,8 @@
 //! Computes the figures of communes and departments that colour a map of areas (instead of hexagons).
 //!
-//! One scan groups all rows that a filter selects by their current commune, whatever part of the map is shown; tiles
-//! are then drawn from these figures. Figures are cached under the version of their table, so a filter costs one scan
-//! however many tiles show it.
+//! One scan groups all rows that a filter selects by their current commune, for the whole map; tiles are then drawn
+//! from these figures. Figures are cached under the version of their table, so a filter costs one scan however many
+//! tiles show it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct AreaFigure {
     pub count: u32,
     /// The figure of the source; `None` if no row has one.
     pub figure: Option<f64>,
-    /// How much asking prices exceed those of recorded sales, percent; only for properties.
+    /// How much asking prices exceed the prices of recorded sales, percent; only for properties.
     pub over_sold: Option<f64>,
 }
 

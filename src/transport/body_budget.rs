@@ -1,8 +1,9 @@
 //! The memory budget of request and response bodies. A key and a client address may each hold a share of it.
 //!
 //! A request body is charged to the budget as it arrives, before its memory is allocated. So the half-sent bodies of
-//! many clients hold a bounded amount of memory, whatever length they declare. The lease of a request body ends with
-//! the call. The lease of a long response ends with its last byte, so unread responses also hold a bounded amount.
+//! many clients hold a bounded amount of memory, regardless of the length they declare. The lease of a request body
+//! ends with the call. The lease of a long response ends with its last byte, so unread responses also hold a bounded
+//! amount.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -1,7 +1,7 @@
 //! Cross-origin requests: pages of the origins that the operator names may call the service from a browser.
 //!
 //! Keys are sent in a header, so cookies are never allowed: a page can only use a key that it knows. The endpoint of
-//! the Model Context Protocol refuses every page, whatever is configured here.
+//! the Model Context Protocol refuses every page, regardless of this configuration.
 
 use bytes::Bytes;
 use warp::http::header::{

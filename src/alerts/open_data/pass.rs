@@ -3,7 +3,7 @@
 //! Row groups are read in file order, so the rows of a block are near each other and few alerts apply to them. Data
 //! files that were written up to the earlier version are not opened: nothing in them has changed since. A merge also
 //! copies unchanged rows to new files; their versions show that they can be skipped. The pass holds the files of its
-//! version open, so it can finish whatever is published or deleted in the meantime.
+//! version open, so it can finish even if versions are published or deleted in the meantime.
 
 use std::sync::Arc;
 

@@ -60,7 +60,7 @@ struct CellIndex {
 struct IndexedAlert {
     alert: i64,
     wants: Subscription,
-    /// Its clauses, all of which must hold.
+    /// Its clauses; all must be true.
     clauses: Box<[ClauseId]>,
     /// Its conditions on texts, which must hold too.
     texts: Option<Box<TextPredicate>>,
@@ -317,8 +317,8 @@ impl AlertIndex {
         Ok(matches)
     }
 
-    /// Returns those of `alerts` that match any row of a batch of at most [`ROWS_MAX`] rows with these texts. Evaluates
-    /// each clause of these alerts at most once.
+    /// Returns which of `alerts` match any row of a batch of at most [`ROWS_MAX`] rows with these texts. Evaluates each
+    /// clause of these alerts at most once.
     ///
     /// # Errors
     /// The batch is too large or of another table, or an expression cannot be evaluated.
@@ -351,7 +351,7 @@ impl AlertIndex {
         outcome.map(|()| matching)
     }
 
-    /// Returns those of `rows` on which all clauses of an alert are true and whose texts meet its conditions.
+    /// Returns the rows among `rows` on which all clauses of an alert are true and whose texts meet its conditions.
     fn rows_of(
         &self,
         kept: &IndexedAlert,

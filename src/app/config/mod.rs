@@ -2,7 +2,7 @@
 //!
 //! A setting has a section, a key, a kind and one sentence of documentation, all in [`settings`]. That table is used to
 //! check values, to write the commented file and to find the nearest known key of a mistyped one. Values come from four
-//! layers, of which the later take precedence: default, file (`--config FILE`, or `toise.toml` in the data folder if it
+//! layers; later layers take precedence: default, file (`--config FILE`, or `toise.toml` in the data folder if it
 //! exists), environment (`TOISE_SERVER__LISTEN` is `server.listen`), flags. A key that is not in the table is refused,
 //! and the error gives its position. `toise config` prints the result with the origin of each value.
 

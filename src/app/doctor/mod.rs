@@ -1,4 +1,4 @@
-//! Examines a data folder: what it holds, how old that is, what is missing, and which command helps. Used by `toise
+//! Examines a data folder: what it holds, how old that is, what is missing, and which command to run. Used by `toise
 //! doctor` and for the log of a server that starts.
 //!
 //! Reads the snapshots of tables, the lists of indexes, the description of the model and a few rows of the store, but
@@ -48,7 +48,7 @@ pub struct Examination {
     pub is_replica: bool,
     /// Each table, including those without rows.
     pub tables: Vec<TableState>,
-    /// Departments of which it holds addresses, or diagnostics that a refresh brought.
+    /// Departments with addresses, or with diagnostics from a refresh.
     pub departments: BTreeSet<String>,
     /// Index of addresses.
     pub addresses: AddressState,

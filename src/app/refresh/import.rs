@@ -98,7 +98,7 @@ impl Outcome {
 }
 
 impl Refresher<'_> {
-    /// Fetches and imports what a plan found, addresses first, then trains a model if sales changed. `told` is called
+    /// Fetches and imports what a plan lists, addresses first, then trains a model if sales changed. `told` is called
     /// after each source. A failure of one source is part of the result, and the other sources continue.
     ///
     /// # Errors

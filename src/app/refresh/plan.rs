@@ -47,7 +47,7 @@ pub enum Action {
     Failed,
 }
 
-/// What a source has and what the data folder holds of it.
+/// What a source offers, and which part of it the data folder holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SourcePlan {
     /// Name of the table.
@@ -138,7 +138,8 @@ impl Refresher<'_> {
         })
     }
 
-    /// Returns what the data folder holds. A table without rows counts as not held, whatever was imported before.
+    /// Returns what the data folder holds. A table without rows counts as missing, even if something was imported
+    /// before.
     pub(super) fn held(&self) -> Result<Editions, Failure> {
         let mut held = Editions::load(self.data);
         let lake = Lake::open(self.data)?;

@@ -1,4 +1,4 @@
-//! A worker's handle of its supervisor: it records turns and waits, and can report a failure.
+//! A worker's handle to its supervisor: it records turns and waits, and can report a failure.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError};

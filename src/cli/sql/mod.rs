@@ -137,7 +137,7 @@ pub struct SqlArgs {
 }
 
 impl SqlArgs {
-    /// Returns whether the queries need a data folder: not those of a server, nor those over files alone.
+    /// Returns whether the queries need a data folder: queries of a server and queries over files alone do not.
     pub(crate) fn reads_folder(&self) -> bool {
         self.audit.is_some() || self.url.is_none() && self.files.is_empty()
     }

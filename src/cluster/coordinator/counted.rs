@@ -1,4 +1,4 @@
-//! Connections of a query that count what each worker does: tasks, their rows and their time.
+//! Connections of a query to its workers, which count each worker's tasks, rows and time.
 //!
 //! A worker sends the metrics of a task when the task has ended, on the connection that brought its plan.
 

@@ -2,7 +2,7 @@
 //!
 //! Every worker is asked for its identity before work begins. A worker with other data is an error, unless [`Refusals`]
 //! says that it is left out; one that does not answer is left out. A worker that fails later is dropped for the rest of
-//! the command, which tells the user; the others do its work.
+//! the command, with a message to the user; the others do its work.
 
 mod counted;
 pub mod dispatch;

@@ -41,7 +41,7 @@ const CLASSES: [(&str, &str); 12] = [
 pub struct GraphSummary {
     /// Whether one of them is a listing.
     pub is_listing: bool,
-    /// Whether several are listings and none can be recognised as that of the page.
+    /// Whether several are listings and none can be identified as the listing of the page.
     pub are_many: bool,
     /// Whether an offer is an aggregate of several.
     pub is_aggregate: bool,
@@ -255,7 +255,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
                 .find(|(name, class)| *name == found && !class.is_empty());
             known.map(|(_, class)| *class)
         });
-        // Sites also mark boxes and parking spaces as rooms; their name tells.
+        // Sites also mark boxes and parking spaces as rooms; their names show it.
         let named = || {
             node.get("name")
                 .and_then(text)

@@ -41,7 +41,7 @@ impl OwnNames {
         }
     }
 
-    /// Adds those of another mapping.
+    /// Adds the names of another mapping.
     pub fn append(&mut self, other: Self) {
         self.names.extend(other.names);
         for meaning in other.meanings {

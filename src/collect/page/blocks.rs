@@ -108,7 +108,7 @@ const AGENCY_HEADINGS: [&str; 13] = [
 /// What a block is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
-    /// The listing, as far as its class tells.
+    /// The listing, judging by its class.
     Content,
     /// The site or the agency.
     Site,

@@ -251,8 +251,8 @@ impl ValueRule {
         value.as_str().and_then(|text| self.matched(text))
     }
 
-    /// Sets what a lone separator before three digits means. An amount has no third decimal, whatever its column
-    /// suggests.
+    /// Sets what a lone separator before three digits means. An amount has no third decimal, even if its column
+    /// suggests one.
     pub(crate) fn set_lone_separator(&mut self, lone: LoneSeparator) {
         if matches!(self.reading, ValueFormat::Area | ValueFormat::Number) {
             self.lone = Some(lone);

@@ -19,7 +19,7 @@ pub struct SortColumn<'a> {
 }
 
 impl<'a> SortColumn<'a> {
-    /// Prepares a column for sorting; `ids` are those of the same chunk.
+    /// Prepares a column for sorting; `ids` are the ids of the same chunk.
     pub fn new(decoded: &'a DecodedColumn, ids: &'a StringArray, descending: bool) -> Self {
         let code_keys = match decoded.values.data_type() {
             DataType::Dictionary(..) => {

@@ -96,7 +96,7 @@ impl Part<'_> {
         }
     }
 
-    /// Offers a row of a chunk by a key of [`number_key`] that is not in any column; `ids` are those of the chunk.
+    /// Offers a row of a chunk by a key of [`number_key`] that is not in any column; `ids` are the ids of the chunk.
     #[inline]
     pub fn offer_scored(&mut self, chunk: usize, row: usize, key: u64, ids: &StringArray) {
         self.total += 1;

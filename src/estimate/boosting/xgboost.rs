@@ -1,4 +1,4 @@
-//! Stores trees as XGBoost's JSON in the form of version 3.4. A file was loaded with XGBoost 3.2, see the tests.
+//! Stores trees in the JSON format of XGBoost 3.4. XGBoost 3.2 also loads these files; see the tests.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Geocodes a file for the command line: CSV, Parquet or NDJSON, in any container, into a file of the same kind. For a
-//! spreadsheet it writes CSV, for Arrow Parquet.
+//! Geocodes a file for the command line: CSV, Parquet or NDJSON, in any container, into a file of the same kind. A
+//! spreadsheet becomes CSV, and an Arrow file becomes Parquet.
 //!
 //! The result is written under a temporary name and renamed at the end, so that a file with the final name is complete.
 

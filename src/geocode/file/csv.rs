@@ -262,7 +262,7 @@ pub struct CsvBlock {
     pub position: u64,
     /// Rows by status: ok, not found, skipped, error.
     pub counts: RowCounts,
-    /// What else was found in the rows; they are numbered within the block.
+    /// Other findings about the rows, which are numbered within the block.
     pub findings: RowFindings,
 }
 

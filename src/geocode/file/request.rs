@@ -26,7 +26,7 @@ pub enum UnnamedColumns {
     /// All columns, as the contract says.
     #[default]
     All,
-    /// Those that are named like the parts of an address, if there are such; else all.
+    /// The columns named like parts of an address; all columns if there are none.
     ByMeaning,
 }
 
@@ -196,8 +196,8 @@ impl FileRequest {
         Ok(())
     }
 
-    /// Returns the request for a file with these columns: if it leaves the columns of the address to what they mean,
-    /// and their names tell, it names them.
+    /// Returns the request for a file with these columns. If the request leaves the choice of address columns to their
+    /// names, and the names show which they are, the result names them.
     pub fn for_header(&self, header: &[String]) -> Cow<'_, Self> {
         let is_open = self.unnamed == UnnamedColumns::ByMeaning
             && self.operation == Operation::Search
@@ -297,7 +297,7 @@ impl InputColumns {
             lon: filter("lon", &request.lon)?,
         };
         if request.operation == Operation::Reverse {
-            // Only the position is used, whatever address columns are named.
+            // Only the position is used; address columns are ignored.
             found.text.clear();
             found.lat = found.lat.or_else(|| usual(&LATITUDES));
             found.lon = found.lon.or_else(|| usual(&LONGITUDES));
@@ -319,8 +319,8 @@ impl InputColumns {
 }
 
 impl InputColumns {
-    /// Finds a request's columns among those of a file, and returns them with what was understood of them. The columns
-    /// of the address are those of [`FileRequest::for_header`].
+    /// Finds a request's columns among the columns of a file, and returns them with how they were interpreted. The
+    /// columns of the address are those of [`FileRequest::for_header`].
     ///
     /// # Errors
     /// Those of [`Self::find`].

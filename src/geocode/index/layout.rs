@@ -35,7 +35,7 @@ pub enum Section {
     PostingAt,
     /// `u32`: streets that have a word, ascending.
     Postings,
-    /// Ten bytes: INSEE code of a commune, and that of a former commune; see [`AREA_BYTES`].
+    /// Ten bytes: INSEE codes of a commune and of a former commune; see [`AREA_BYTES`].
     Areas,
     /// `u32`: where the names of an area begin in the text; two names per area (commune, former commune).
     AreaNameAt,

@@ -1,4 +1,4 @@
-//! Aligns the words of a query with the words of a street, one to one, and measures how much of each the other
+//! Aligns the words of a query with the words of a street, one to one, and measures the share of each that the other
 //! explains.
 
 use super::describing_word::{
@@ -239,7 +239,7 @@ impl<'q> StreetQuery<'q> {
         alignment
     }
 
-    /// Returns the unaligned query word most like a word of the base, with a preference for the one after the
+    /// Returns the unaligned query word most similar to a word of the base, with a preference for the one after the
     /// previously aligned word.
     fn best(
         &self,

@@ -122,8 +122,8 @@ impl Geocoder {
     }
 
     /// Keeps the best of the candidates from `begin` on. Hundreds may fit equally well, such as every Place de la
-    /// Mairie. Of those, keeps the ones nearest to the requested position, or without a position those of the largest
-    /// towns.
+    /// Mairie. Of those streets, keeps the nearest to the requested position; without a position, keeps the streets of
+    /// the largest towns.
     fn keep_first(&self, request: &SearchRequest, candidates: &mut Vec<Candidate>, begin: usize) {
         if candidates.len() - begin <= KEPT_OF_READING {
             return;

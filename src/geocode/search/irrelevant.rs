@@ -147,7 +147,7 @@ fn door(text: &str, tokens: &[Token]) -> usize {
         let is_elided = text[token.end..].starts_with(['\'', '’']);
         token.text.len() == 1 && !(is_article && (is_elided || !is_flat))
     };
-    // In `Porte 3` the number is that of a door; in `Tour 3 rue …` it is the house number.
+    // In `Porte 3` the number is a door's; in `Tour 3 rue …` it is the house number.
     let is_of_street = token.is_number() && tokens.get(value + 1).is_some_and(opens_street);
     if !is_value || (is_of_street && !is_flat) {
         return 0;

@@ -142,7 +142,7 @@ impl Likenesses {
         row
     }
 
-    /// Compares a word of the base with those of `tokens` that it has not been compared with yet.
+    /// Compares a word of the base with the `tokens` that it has not been compared with yet.
     fn compare(&mut self, view: &WordsView<'_>, word: u32, row: u32, tokens: u64) {
         let row = &mut self.rows[row as usize];
         let due = tokens & !row.compared;

@@ -1,4 +1,4 @@
-//! Finds the house number that a query asks for in a street, with the suffix as the base writes it.
+//! Finds the house number of a query in a street, with the suffix as spelled in the base.
 
 use super::query::{Query, Reading, bit};
 use super::{Candidate, Geocoder, NumberMatch, Target};

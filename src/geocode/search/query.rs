@@ -58,7 +58,7 @@ toise_base::named! {
         Absent = "absent",
         /// It is one of the place's postal codes.
         Agrees = "agrees",
-        /// It belongs to no commune, such as that of a CEDEX, but to the place's department.
+        /// It belongs to no commune, like a CEDEX code, but to the place's department.
         Department = "department",
         /// It belongs to another place.
         Conflicts = "conflicts",
@@ -436,7 +436,7 @@ impl Query {
                     Some((code, bits(at..at + 3)))
                 }
                 [token, ..] if Some(at) == self.postal_code_at => {
-                    // The code of a CEDEX may be that of a commune somewhere else.
+                    // A CEDEX code may be the postal code of a commune elsewhere.
                     let is_cedex = self.tokens.iter().any(|other| other.text == "cedex");
                     let others = narrowing.with_postal_code.map(|others| others(&token.text));
                     let is_postal = !Places::get().of_postal_code(&token.text).is_empty()

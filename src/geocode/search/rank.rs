@@ -71,7 +71,7 @@ toise_base::named! {
         Fuzzy = "fuzzy",
         /// Not in the query, or not in the base.
         Missing = "missing",
-        /// The query says something else.
+        /// The query contains a different value.
         Conflict = "conflict",
     }
 }

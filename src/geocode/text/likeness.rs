@@ -66,7 +66,7 @@ pub fn signature(word: &str) -> u64 {
     bits
 }
 
-/// Returns the maximum number of edits between two words of which the longer has `letters` letters.
+/// Returns the maximum number of edits between two words, the longer of which has `letters` letters.
 fn edits_max(letters: usize) -> usize {
     match letters {
         0..=2 => 0,

@@ -37,7 +37,7 @@ pub enum Admission {
     Probe,
 }
 
-/// The breaker. Times are those of a monotonic clock.
+/// The breaker. Times are from a monotonic clock.
 #[derive(Debug)]
 pub struct Breaker {
     failures_in_a_row: u32,

@@ -1,4 +1,5 @@
-//! The upstream service: a geocoder with the same API, asked for what the index does not hold, or instead of the index.
+//! The upstream service: a geocoder with the same API, queried when the index has no good result, or instead of the
+//! index.
 //!
 //! The public one is `https://data.geopf.fr/geocodage`. A query goes through these steps, each of which may end it: the
 //! cached answers (`cache`), the circuit breaker (`breaker`), the limit on requests in flight, the rate limit (`pace`),

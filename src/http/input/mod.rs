@@ -1,4 +1,5 @@
-//! Parts of requests that are read apart from endpoints: keys, the size of JSON bodies, names of areas and layers, files and forms.
+//! Parts of requests that are read before an endpoint is called: keys, the size of JSON bodies, names of areas and
+//! layers, files and forms.
 
 pub(crate) mod areas;
 pub mod credentials;

@@ -318,7 +318,7 @@ async fn handle_unbilled(
     })
 }
 
-/// The place of a call in the monthly quota; `None` if the call is free. The error is that of taking the place.
+/// The place of a call in the monthly quota; `None` if the call is free. The error says why no place could be taken.
 type QuotaPlace = Result<Option<Reservation>, ApiError>;
 
 /// Checks key, rate, scope and quota of a call, and length and type of its body, before the body is read.

@@ -1,4 +1,4 @@
-//! The layers of the service: what `layer_NAME`, `within`, `nearest` and `distance_to` of SQL can be asked about.
+//! The layers of the service, for the SQL table `layer_NAME` and the functions `within`, `nearest` and `distance_to`.
 
 use futures::FutureExt;
 use serde_json::{Value, json};

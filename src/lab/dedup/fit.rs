@@ -1,4 +1,4 @@
-//! Estimates match weights from compared pairs of which most are not labelled.
+//! Estimates match weights from compared pairs, most of them unlabelled.
 //!
 //! Uses expectation–maximisation (Winkler, 1988). Each round computes from the weights how likely each pair is one
 //! asset. It then counts how often each level occurs among pairs of one asset and of two, with pairs weighted by that

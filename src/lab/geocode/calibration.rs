@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_error_is_the_mean_distance_between_told_and_right() {
-        // Four results with 0.75, of which three are right, and two with 0.25, of which both are.
+        // Four results with 0.75, three of them right, and two with 0.25, both right.
         let told = [
             (0.75, true),
             (0.75, true),

@@ -2,8 +2,8 @@
 //! questions in that format, so that any geocoder can be judged by them.
 //!
 //! Columns: `query`; `lat`, `lon` to prefer a position; `limit` (number of results considered, 1 by default);
-//! `citycode`, `postcode`, `autocomplete` as in a request; `class` or `file` to group by; and the expectations, all of
-//! which a single result must meet: `expected_name`, `expected_housenumber`, `expected_street`, `expected_postcode`,
+//! `citycode`, `postcode`, `autocomplete` as in a request; `class` or `file` to group by; and the expectations; one
+//! result must meet them all: `expected_name`, `expected_housenumber`, `expected_street`, `expected_postcode`,
 //! `expected_city` (the former commune counts), `expected_citycode`, `expected_type`, `expected_coordinate`
 //! (`lat,lon,metres`). If `expected_lat` and `expected_lon` are given, a result within 100 m is right even if names
 //! differ, because two bases may spell a street in two ways; with `expected_housenumber`, it must also be a house.

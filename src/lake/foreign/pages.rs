@@ -129,7 +129,7 @@ impl Compact<'_> {
     }
 
     /// Reads the kind of the next field of a structure; `None` at the end of the structure. `field` holds the number of
-    /// the previous field, and is set to that of this one.
+    /// the previous field, and is set to the number of this one.
     fn field(&mut self, field: &mut i64) -> Result<Option<u8>, HeaderError> {
         let byte = self.byte()?;
         if byte == kind::STOP {

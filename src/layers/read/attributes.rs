@@ -1,5 +1,5 @@
-//! Converts attributes to columns: JSON objects of features, whose types are decided from all of them, and columns of
-//! files, to the few types that a layer has.
+//! Converts attributes to columns of the few types that a layer has. Attributes come from the columns of a file or from
+//! JSON objects; the type of a JSON attribute is decided from all features.
 
 use std::sync::Arc;
 

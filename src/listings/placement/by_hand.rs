@@ -1,7 +1,7 @@
 //! Applies the decisions of persons to merge or split properties.
 //!
 //! Called by the CLI and by the operators' endpoints. A merge clears earlier splits between the two properties; only a
-//! split can separate their adverts again. A split stays in force whatever later sightings show.
+//! split can separate their adverts again. A split stays in force regardless of later sightings.
 
 use std::sync::Arc;
 

@@ -192,7 +192,7 @@ impl ListingsWriter<'_> {
         Ok(joined)
     }
 
-    /// Returns whether two properties may be joined: they have at most [`MEMBERS_MAX`] adverts, none of which
+    /// Returns whether two properties may be joined: together they have at most [`MEMBERS_MAX`] adverts, no two adverts
     /// contradict each other, and no person split them.
     fn may_join(&self, one: i64, other: i64) -> Result<bool> {
         let ones = fingerprints_of(self.connection(), one)?;

@@ -98,7 +98,7 @@ pub struct Explanation {
     /// The facts that cannot both be true of one home.
     pub contradictions: Vec<Contradiction>,
     /// Other adverts of their properties that may not share a property with one of these two. They keep the two apart
-    /// whatever the comparison says. At most [`DISSENTERS_MAX`].
+    /// even if the comparison finds a match. At most [`DISSENTERS_MAX`].
     pub dissenters: Vec<Dissenter>,
     /// Number of adverts around the first one. The more there are, the likelier it is that two agree by chance.
     pub adverts_around: u32,

@@ -41,7 +41,7 @@ pub struct MergeCounts {
     pub merged_pairs: u64,
     /// Merged pairs that contradict each other in at least one field, without the forgiven ones.
     pub contradicting_pairs: u64,
-    /// Merged pairs with one contradiction, which something else outweighs: pictures, a reference, or one text.
+    /// Merged pairs with one contradiction that pictures, a reference or a shared text outweighs.
     pub forgiven_pairs: u64,
     /// Merged pairs that contradict each other in a field, without the forgiven ones.
     pub contradictions: Vec<ContradictionCount>,

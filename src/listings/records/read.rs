@@ -105,9 +105,9 @@ impl Listings {
         })
     }
 
-    /// Moves the records of properties to the given keys, each of which contains the property's number. Records
-    /// already under their key, and properties merged into another, are skipped. Returns once the write is durable.
-    /// Blocks: tens of milliseconds for each group, during which other writers wait.
+    /// Moves the records of properties to the given keys. Each key contains the property's number. Records already
+    /// under their key, and properties merged into another, are skipped. Returns once the write is durable. Blocks:
+    /// tens of milliseconds for each group, during which other writers wait.
     pub fn move_records(&self, to: &[RecordKey]) -> Result<()> {
         for group in to.chunks(MOVE_BATCH_SIZE) {
             let group = group.to_vec();

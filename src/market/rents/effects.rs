@@ -12,7 +12,7 @@ pub const FEATURES: usize = 7;
 /// The constant, and the features.
 const TERMS: usize = FEATURES + 1;
 /// Variance of rents within a commune divided by the variance between communes. It is the number of adverts at which
-/// the level of a commune is as certain as that of all communes.
+/// the level of a commune is as certain as the level of all communes together.
 const COMMUNE_ADVERTS: f64 = 4.0;
 /// Pull of the effects towards their start values, expressed as a number of adverts with one unit of the feature.
 const PULL: f64 = 0.5;
@@ -103,7 +103,7 @@ pub struct Effects(pub [f64; FEATURES]);
 pub struct Observation {
     /// Its features.
     pub features: Features,
-    /// Logarithm of its rent per square metre, less that of the map.
+    /// Logarithm of its rent per square metre minus the logarithm of the map's.
     pub log_rent: f64,
     /// Number of its commune, from 0 without gaps.
     pub commune: usize,

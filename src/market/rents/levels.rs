@@ -3,7 +3,7 @@
 //! are deviations from the map.
 //!
 //! The strength of the pull is chosen so that the levels of homes are predicted best from the other homes. The nearest
-//! adverts come from an R-tree; finding those of every home is most of the cost of a fit.
+//! adverts come from an R-tree; finding them for every home is most of the cost of a fit.
 
 use std::collections::HashMap;
 

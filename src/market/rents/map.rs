@@ -171,7 +171,7 @@ pub struct MapImport {
     /// Description of the map that is now stored.
     #[serde(flatten)]
     pub description: MapDescription,
-    /// Rows of former communes, whose rents were merged into those of current communes.
+    /// Rows of former communes, whose rents were merged into the rents of current communes.
     pub merged: u64,
     /// Rows skipped: their commune is unknown, or they have no plausible rent.
     pub left_out: u64,
@@ -383,7 +383,8 @@ impl KindMap {
         }
     }
 
-    /// Returns the rent of a commune or arrondissement; that of the city if the map does not divide it.
+    /// Returns the rent of a commune or arrondissement. If the map does not divide a city, its arrondissements have the
+    /// city's rent.
     pub fn rent(&self, code: &str) -> Option<&CommuneRent> {
         let city = || self.rents.get(today_of_code(code)?.code);
         self.rents.get(code).or_else(city)

@@ -127,7 +127,7 @@ pub struct HeldOut {
     pub home: Rental,
     /// The error.
     pub error: HeldOutError,
-    /// Logarithm of its rent over that of the map.
+    /// Logarithm of its rent divided by the map's rent.
     pub map_log_error: Option<f64>,
 }
 

@@ -218,7 +218,7 @@ struct HouseCell<'c> {
     number: Option<i32>,
     /// The suffix written after the number; empty if there is none.
     suffix: &'c str,
-    /// Whether the cell holds several numbers, of which this is the first.
+    /// Whether the cell holds several numbers; this is the first.
     is_range: bool,
 }
 

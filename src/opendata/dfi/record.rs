@@ -197,7 +197,7 @@ mod tests {
     use arrow::array::{Array, AsArray};
     use arrow::datatypes::Date32Type;
 
-    /// The form of the files of 2018, and that of 2024, with one cell more.
+    /// The file format of 2018, and the format of 2024, which has one more cell.
     const FILE: &str = "140;001;000;0000299;1;19900305;XXXXXREDACTEURDUDOCUMENTXXXX;00001;1;A0120;\n\
         140;001;000;0000299;1;19900305;XXXXXREDACTEURDUDOCUMENTXXXX;00001;2;A0297;A0298;\n\
         850;307;000;0000012;4;20240131;X;XNUMX;00001;1; AB 12;\n\

@@ -12,7 +12,7 @@ const STATUS_ERROR: &str = "error";
 /// Why a row has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowFault {
-    /// The position cannot be that of a home in France.
+    /// The position is not plausible for a home in France.
     #[error("{path}: {fault}")]
     Position {
         /// Path of its fields, for messages.

@@ -4,7 +4,7 @@ use crate::figure::{Align, Color, Figure};
 use crate::language::Language;
 use crate::model::ValuePart;
 
-/// The base of a value: that of a typical home.
+/// The base of a value: the value of a typical home.
 const BASE: &str = "typicalHome";
 /// Maximum parts drawn; the smallest ones are combined.
 const PARTS_MAX: usize = 7;
@@ -43,7 +43,7 @@ pub fn name(feature: &str, language: Language) -> String {
     language.say(french, english).to_owned()
 }
 
-/// Draws the parts of a value, from that of a typical home to the value itself.
+/// Draws the parts of a value, from the value of a typical home to the value itself.
 pub fn draw(parts: &[ValuePart], price: f64, width: f32, language: Language) -> Figure {
     let base = parts.iter().find(|part| part.feature == BASE);
     let base = base.map_or(0.0, |part| part.eur);

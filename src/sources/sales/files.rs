@@ -1,5 +1,5 @@
-//! Derives which sales a published file holds from its name and title: those of a year, of a department and year, or
-//! all. The catalogue has no field for this.
+//! Derives from the name and title of a published file which sales it holds: of one year, of one department and year,
+//! or all. The catalogue has no field for this.
 
 use std::collections::BTreeMap;
 

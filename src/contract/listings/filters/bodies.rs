@@ -89,9 +89,9 @@ impl ListingKind {
 pub struct ListingSearch {
     /// Filter.
     pub filter: Filter,
-    /// Keywords, each of which must occur.
+    /// Keywords; all must occur.
     pub keywords: Vec<String>,
-    /// Texts of which any may occur, with tolerance for spelling.
+    /// Texts; at least one must occur. Spelling errors are tolerated.
     pub full_texts: Vec<String>,
 }
 

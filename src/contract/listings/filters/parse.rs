@@ -146,7 +146,7 @@ fn items<T>(
         .collect()
 }
 
-/// Parses a list of entries, at least one of which must hold.
+/// Parses a list of entries; at least one must match.
 fn any(
     value: &Value,
     at: JsonPath<'_>,
@@ -155,7 +155,7 @@ fn any(
     Ok(Clause::any(items(value, at, read)?))
 }
 
-/// Parses a list of texts, one of which must equal that of the record.
+/// Parses a list of texts; one must equal the record's text.
 fn any_of(
     value: &Value,
     at: JsonPath<'_>,

@@ -1,4 +1,5 @@
-//! Tests that adverts are placed as if ingested one by one, whatever is written between preparation and transaction.
+//! Tests that adverts are placed as if ingested one by one, even if others are written between preparation and
+//! transaction.
 
 use proptest::prelude::{Strategy, prop_assert_eq, proptest};
 use proptest::test_runner::Config;

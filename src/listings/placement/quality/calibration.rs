@@ -34,7 +34,7 @@ const SURELY_TWO: f64 = 0.001;
 const RULED_OUT_STEP: usize = 8;
 /// Maximum adverts compared, evenly spread over the store.
 const ADVERTS_MAX: u64 = 30_000;
-/// Maximum adverts of which all pairs are compared to estimate weights.
+/// Maximum adverts for which all pairs are compared to estimate weights.
 const FITTED_ADVERTS_MAX: u64 = 5_000;
 /// Adverts compared at once.
 const ADVERTS_PER_GROUP: usize = 1_000;
@@ -135,7 +135,7 @@ pub struct FieldCalibration {
     pub usual_is_measured: bool,
     /// Pairs by probability, the lowest first; empty bins are omitted.
     pub bins: Vec<CalibrationBin>,
-    /// Pairs whose probability without the field reaches that of a merge.
+    /// Pairs whose probability without the field is high enough for a merge.
     pub merges: u64,
     /// The share of such merges that is wrong.
     pub wrong_without: f64,

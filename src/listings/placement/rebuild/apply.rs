@@ -200,8 +200,8 @@ impl Change {
         self.groups.len() == 1
     }
 
-    /// Returns the group in which each property continues: that of most of its adverts, or of its first advert on a
-    /// tie.
+    /// Returns the group in which each property continues: the group with most of its adverts; on a tie, the group of
+    /// its first advert.
     fn successors(&self) -> BTreeMap<i64, usize> {
         let successor = |adverts: &[i64]| {
             let shares = self.groups.iter().enumerate().map(|(number, group)| {
@@ -236,7 +236,7 @@ impl Change {
         self.groups.iter().enumerate().map(home).collect()
     }
 
-    /// Returns what the change would be, without writing it.
+    /// Returns the change without writing it.
     fn planned(&self, connection: &Connection) -> Result<Option<WrittenChange>> {
         let homes = self.homes(&self.successors());
         WrittenChange::of(connection, self, &homes).map(Some)

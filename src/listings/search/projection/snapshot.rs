@@ -68,7 +68,7 @@ impl SnapshotCache {
         }
     }
 
-    /// Caches a snapshot of which a page was returned.
+    /// Caches a snapshot from which a page was returned.
     pub fn keep(&self, state: &Arc<SearchSnapshot>) {
         let mut states = self.states.lock();
         states.retain(|(_, cached)| cached.number != state.number);

@@ -126,7 +126,7 @@ fn is_found(texts: &[String], search: &ListingSearch) -> bool {
     keywords.iter().all(holds) && (full_texts.is_empty() || full_texts.iter().any(fits))
 }
 
-/// Returns the score of each property by the index's own scoring, counting only full texts of which it has all words.
+/// Returns the score of each property by the index's own scoring, counting only full texts whose words it all has.
 fn scores(words: &TextIndex, model: &Model, search: &ListingSearch) -> HashMap<i64, f32> {
     let (searcher, fields) = (words.present().searcher.clone(), words.fields());
     let query = parse_query(search);

@@ -1,4 +1,4 @@
-//! Tables of thin adverts, written by `benches/adverts/thin.py`, whose head says how each was measured.
+//! Tables of thin adverts, written by `benches/adverts/thin.py`. The top of that script says how each was measured.
 //!
 //! Source: 20,031 adverts of flats in Paris of two portals of one group (SeLoger, Belles Demeures), December
 //! 2025, from the public repository that `benches/adverts/paris.py` names; sales of Paris, 2020 to 2023 (DVF);
@@ -380,7 +380,7 @@ pub(super) const ENDINGS: [[u16; 100]; 3] = [
         2, 2, 2, 9, 55, 2, 1, 10, 9, 703, 2, 8, 6, 3, 342, 2, 12, 28, 87,
     ],
 ];
-/// Prices by the largest of the steps 1,000, 500, 100, 10 and 1 EUR of which they are a multiple, by class of price.
+/// Prices by rounding (the largest of 1,000, 500, 100, 10 and 1 EUR that divides them) and by class of price.
 pub(super) const STEPS: [[u16; 5]; 3] = [
     [7647, 308, 366, 177, 75],
     [5960, 143, 152, 66, 35],
@@ -417,11 +417,11 @@ pub(super) const COPY_BEDROOMS: f64 = 0.146;
 pub(super) const COPY_DISTRICT: f64 = 0.155;
 /// Share of copies with another energy class, where both are known.
 pub(super) const COPY_ENERGY: f64 = 0.067;
-/// Share of copies of which only one shows the bedrooms.
+/// Share of copied pairs in which only one advert shows the bedrooms.
 pub(super) const COPY_BEDROOMS_LONE: f64 = 0.020;
-/// Share of copies of which only one shows the district.
+/// Share of copied pairs in which only one advert shows the district.
 pub(super) const COPY_DISTRICT_LONE: f64 = 0.168;
-/// Share of copies of which only one shows the energy.
+/// Share of copied pairs in which only one advert shows the energy class.
 pub(super) const COPY_ENERGY_LONE: f64 = 0.040;
 /// Share of homes with another of the building on the market, of equal rooms and surface.
 pub(super) const TWINS: f64 = 0.045;

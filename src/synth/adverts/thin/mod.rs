@@ -316,7 +316,7 @@ fn at(stream: &mut Stream, counts: &[u16]) -> usize {
     0
 }
 
-/// Returns the class of a value among bounds, each of which belongs to the class above it.
+/// Returns the class of a value among bounds; a bound belongs to the class above it.
 fn class_of(bounds: &[u32], value: u32) -> usize {
     bounds.iter().filter(|bound| value >= **bound).count()
 }
@@ -337,7 +337,7 @@ fn unknown_share(counts: &[u16]) -> f64 {
 }
 
 /// Draws whether a further advert omits what the first one shows, or shows what it omits. `lone` is the share of pairs
-/// of which only one shows it, `unknown` the share of adverts that omit it.
+/// in which only one advert shows it, `unknown` the share of adverts that omit it.
 fn flips(stream: &mut Stream, is_known: bool, unknown: f64, lone: f64) -> bool {
     let of = if is_known { 1.0 - unknown } else { unknown };
     stream.chance((lone / 2.0 / of.max(1e-6)).min(1.0))
