@@ -288,10 +288,10 @@ CONTROL = "the same, sent to another process"
 ATTACKS = {
     "long paths without a key": Attack.long_paths, "long paths over HTTP/2": Attack.long_paths_2,
     "all streams of many connections": Attack.many_streams, "streams that are reset": Attack.reset_streams,
-    "questions past a key's rate": Attack.past_rate, "answers that nobody reads": Attack.unread_answers,
-    "bodies that unfold": Attack.unfolding_bodies, "large answers to be stored": Attack.stored_answers,
+    "queries above a key's rate": Attack.past_rate, "responses that are not read": Attack.unread_answers,
+    "bodies of a million values": Attack.unfolding_bodies, "large responses to be stored": Attack.stored_answers,
     "bodies that do not end": Attack.half_bodies, CONTROL: Attack.half_bodies, "heads that do not end": Attack.half_open,
-    "forged keys": Attack.forged_keys, "bytes that are no HTTP": Attack.garbage,
+    "forged keys": Attack.forged_keys, "bytes that are not HTTP": Attack.garbage,
     "a connection for each request": Attack.new_connections,
 }
 

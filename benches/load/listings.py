@@ -200,7 +200,7 @@ def main():
             worker.join()
         for kind in [*MIX, ADVERTS]:
             figures(kind, [took for name, took in taken if name == kind])
-        mixed = f"{RATE} requests a second beside {ADVERTS_PER_SECOND} adverts a second"
+        mixed = f"{RATE} requests a second while {ADVERTS_PER_SECOND} adverts a second are ingested"
         rows.append(figures(mixed, [took for name, took in taken if name in MIX]))
         # The server has closed it because it was idle.
         connection.close()

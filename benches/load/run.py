@@ -167,7 +167,7 @@ def fairness(demo):
     print(f"p99 of one client {alone:.2f} ms alone, {beside:.2f} ms beside {HEAVY_CLIENTS} heavy ones of another key"
           f" (bound {bound:.2f} ms, median of {FAIRNESS_RUNS} runs)")
     return [results.row("requests of a modest client, alone", results.figure(alone, "ms", "p99")),
-            results.row("the same beside eight connections that ask heavy questions without pause",
+            results.row("the same while eight connections send heavy queries without pause",
                         results.figure(beside, "ms", "p99"))]
 
 

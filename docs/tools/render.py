@@ -261,7 +261,7 @@ TABLES = {
         for part in ("", "-10")},
     **{f"national-requests{part}": measured(f"national-requests{part}", "Measured") for part in ("", "-10")},
     "attacks": columns(
-        "attacks", "Attack", ("alone, p99 ms", "alone", None, "p99"), ("beside, p99 ms", "beside", None, "p99"),
+        "attacks", "Attack", ("alone, p99 ms", "alone", None, "p99"), ("attacked, p99 ms", "beside", None, "p99"),
         ("ratio", "ratio", None), ("memory, MiB", "memory", None, "max"), ("log, MB/s", "log", None, "max")),
     "console": measured("console", "In the browser"),
     "replica": columns(

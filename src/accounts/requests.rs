@@ -1,7 +1,7 @@
 //! Parses the operators' requests about accounts, keys and consumption. [`crate::answers`] writes the responses.
 //!
-//! In `monthly_quota` and the SQL limits, `null` means unlimited, because a production key's limit cannot be removed
-//! otherwise. In other fields, `null` means that the field is absent.
+//! In `monthly_quota` and the SQL limits, `null` means unlimited; this is the only way to remove the limit of a
+//! production key. In other fields, `null` means that the field is absent.
 
 mod tables;
 
@@ -131,8 +131,8 @@ fn refuse_admin(listed: &[Grant]) -> Result<(), Fault> {
     }
 }
 
-/// Parses the query of a report: `from_date` and `to_date`, both inclusive. A date-time stands for its day in UTC. A
-/// missing bound is the first or last day of the other bound's month; without both, the period is the current month.
+/// Parses the query of a report: `from_date` and `to_date`, both inclusive. A date-time means its day in UTC. A missing
+/// bound is the first or last day of the other bound's month; without both, the period is the current month.
 pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
     query: &[(K, V)],
     today: NaiveDate,
@@ -158,7 +158,7 @@ pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
     Ok(period)
 }
 
-/// Parses the query of the audit log: the number of the entry to read before, and the number of entries to return.
+/// Parses the query of the audit log. Returns the number before which entries are read, and how many to return.
 pub fn parse_audit<K: AsRef<str>, V: AsRef<str>>(
     query: &[(K, V)],
 ) -> Result<(Option<i64>, usize), Fault> {

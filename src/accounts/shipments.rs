@@ -70,8 +70,8 @@ pub enum Error {
     Store(#[from] store::Error),
 }
 
-/// Returns the next shipment of a replica: the oldest that is not known to have arrived, or a new one if there is
-/// consumption that is not shipped. Returns once it is on disk. Blocks.
+/// Returns the next shipment of a replica: the oldest one whose arrival was not recorded, otherwise a new one if there
+/// is unshipped consumption. Returns once it is on disk. Blocks.
 ///
 /// # Errors
 /// The ledger cannot be written.
@@ -97,7 +97,7 @@ fn oldest(transaction: &Transaction<'_>) -> rusqlite::Result<Option<PendingShipm
     read.optional()
 }
 
-/// Makes a shipment of the sums that grew, if any did.
+/// Makes a shipment of the sums that grew; nothing if none did.
 fn make(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut grown = transaction.prepare_cached(
         "SELECT all_sums.account_id, all_sums.key_id, all_sums.type, all_sums.day,

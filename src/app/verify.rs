@@ -35,7 +35,7 @@ impl fmt::Display for DamagedFiles {
         }
         write!(
             out,
-            "\n`toise check` lists all damage of a data folder and says how to mend it"
+            "\n`toise check` lists all damage of a data folder and says how to repair it"
         )
     }
 }
@@ -46,14 +46,14 @@ impl From<Vec<Damage>> for DamagedFiles {
     }
 }
 
-/// Returns the schemas of the tables of a data folder.
+/// Returns the schemas of all tables.
 pub fn tables() -> [&'static TableSchema; 7] {
     let [dvf, dpe, addresses, rnb, dfi] = imported();
     [dvf, dpe, addresses, rnb, dfi, properties(), adverts()]
 }
 
-/// Verifies everything that a copy of a data folder holds except its store, which is verified while it is copied.
-/// Reads every byte; `progress` is called with the number of bytes read of tables. Changes nothing.
+/// Verifies all files that a copy of a data folder holds, except the store, which is verified while it is copied. Reads
+/// every byte; `progress` is called with the number of bytes read of tables. Changes nothing.
 ///
 /// # Errors
 /// Names the damaged files.

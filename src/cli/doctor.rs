@@ -1,4 +1,4 @@
-//! `toise doctor`: what a data folder holds, how old it is, what is missing, and the command that helps.
+//! `toise doctor`: what a data folder holds, how old it is, what is missing, and which command to run.
 
 use chrono::{DateTime, Utc};
 use clap::Args;

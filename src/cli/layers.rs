@@ -38,7 +38,7 @@ pub(super) struct LayerArgs {
     /// Address where the file was published
     #[arg(long, value_name = "URL")]
     source: Option<String>,
-    /// Mend polygons that are not valid, and leave out what cannot be mended, instead of refusing the file
+    /// Repair invalid polygons, and leave out features that cannot be repaired, instead of refusing the file
     #[arg(long)]
     mend: bool,
     #[command(flatten)]
@@ -96,7 +96,7 @@ pub(super) fn import(common: &Common, arguments: &LayerArgs, clock: &Clock) -> C
         layer.reference_system
     );
     if layer.mended > 0 {
-        println!("mended: {} features", HumanCount(layer.mended));
+        println!("repaired: {} features", HumanCount(layer.mended));
     }
     for (count, what) in [
         (layer.without_geometry, "without a geometry"),

@@ -38,7 +38,7 @@ enum PropertiesAction {
         #[arg(value_parser = id)]
         property: FlxId,
     },
-    /// List pairs of properties that may be one asset, the likeliest first, with the evidence
+    /// List pairs of properties that may be one asset, most likely first, with the evidence
     Candidates {
         /// Maximum number of pairs to list
         #[arg(long, default_value_t = 20)]

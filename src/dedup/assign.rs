@@ -47,7 +47,7 @@ pub struct Assignment {
     pub property: Option<FlxId>,
     /// Other properties that it also certainly belongs to, ordered by identifier: they and `property` are one asset.
     pub bridged: Vec<FlxId>,
-    /// Properties that it may belong to, the likeliest first.
+    /// Properties that it may belong to, most likely first.
     pub likely: Vec<LikelyPair>,
 }
 

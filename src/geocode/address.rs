@@ -357,8 +357,8 @@ fn of_street<'g>(
     address
 }
 
-/// Returns whether another part of the commune has a street of the same name. If so, the former commune tells them
-/// apart.
+/// Returns whether another part of the commune has a street of the same name. If so, the former commune distinguishes
+/// them.
 fn has_twin(segment: &Segment, street: u32, area: &Area<'_>) -> bool {
     if area.former_name.is_empty() {
         return false;

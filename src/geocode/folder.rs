@@ -214,7 +214,7 @@ fn has_segments(folder: &Path) -> bool {
     names.any(|name| name.to_string_lossy().ends_with(SEGMENT))
 }
 
-/// Returns whether a segment's file is still as it was written.
+/// Returns whether a segment's file is unchanged since it was written.
 fn is_intact(folder: &Path, entry: &SegmentEntry) -> bool {
     let digest = || {
         let mut file = File::open(folder.join(&entry.file))?;

@@ -1,4 +1,4 @@
-//! Compares results with the parts of an address that a structured search gives one by one.
+//! Compares results with the parts of an address that a structured search gives separately.
 //!
 //! The parts are searched as one text, in which a word may be read in several ways. This module compares a result with
 //! the parts themselves, so that `matched` is right for each part.

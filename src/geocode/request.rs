@@ -64,7 +64,7 @@ pub struct Additions {
 pub struct SearchCall {
     /// The search.
     pub request: SearchRequest,
-    /// Parts of the address that were given one by one.
+    /// Parts of the address that were given separately.
     pub given: GivenParts,
     /// Whether to explain how the result was found.
     pub explain: bool,

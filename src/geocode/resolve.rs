@@ -68,7 +68,7 @@ pub struct PostalAddress<'a> {
     pub postal_code: &'a str,
     /// Commune.
     pub city: &'a str,
-    /// INSEE code of the commune that the result must be in. Without any other part, it stands for the commune.
+    /// INSEE code of the commune that the result must be in. Without any other part, it gives the commune.
     pub insee_code: &'a str,
 }
 

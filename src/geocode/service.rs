@@ -122,8 +122,8 @@ impl GeocodingService {
     }
 
     /// Asks the upstream service; the request starts before `deadline` or not at all. `has_own` says whether the index
-    /// has an answer. Returns `None` if that answer stands because upstream has none above low confidence, or if there
-    /// is no upstream service.
+    /// has an answer. Returns `None` if the index's answer is to be used, because upstream has none above low
+    /// confidence or there is no upstream service.
     ///
     /// # Errors
     /// The upstream service gives no answer. Without an upstream service there is no error.

@@ -1,8 +1,9 @@
 //! Sorts rows by clustering key in bounded memory: full buffers are sorted and spilled, then read back as streams.
 //!
 //! A spill is an Arrow IPC file compressed with LZ4. The more spills there are, the smaller their batches, so that
-//! merging them needs little memory. Each row carries its sequence number (its position in the import). Rows that lost
-//! to another row with the same id are known once all rows were pushed, and are dropped while the streams are read.
+//! merging them needs little memory. Each row carries its sequence number (its position in the import). Which rows are
+//! replaced by another row with the same id is known only after all rows were pushed; replaced rows are dropped while
+//! the streams are read.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -30,13 +31,13 @@ pub const BUFFER_BYTES_MAX: usize = 256 << 20;
 const SPILL_BATCH_BYTES_MIN: usize = 1 << 20;
 /// Maximum size of a batch in a spill, in bytes.
 const SPILL_BATCH_BYTES_MAX: usize = 16 << 20;
-/// Dividend of the batch size, in bytes: a spill's batches have this size divided by the spill's number.
+/// The batches of the n-th spill have this size divided by n, in bytes.
 const SPILL_BATCHES_BYTES: usize = 64 << 20;
 /// Maximum rows in a batch of a spill.
 const SPILL_BATCH_ROWS_MAX: usize = 8_192;
 const SEQUENCE: &str = "__sequence";
 
-/// Rows of one import that survive: one bit per sequence number.
+/// The rows of one import that are kept: one bit per sequence number.
 #[derive(Clone, Debug, Default)]
 pub struct SurvivorSet {
     words: Vec<u64>,

@@ -44,7 +44,7 @@ pub enum Error {
     /// Another process stores or removes a layer.
     #[error(transparent)]
     Busy(#[from] toise_base::staging::StagingError),
-    /// There are as many layers as a data folder may have.
+    /// The data folder already has the maximum number of layers.
     #[error("a data folder may have at most {0} layers; remove one: toise layers remove NAME")]
     TooMany(usize),
 }

@@ -153,9 +153,9 @@ pub struct LayerMetadata {
     pub features: u64,
     /// Features of the file that have no geometry and were skipped.
     pub without_geometry: u64,
-    /// Features of the file whose polygons were not valid and were mended, as was asked for.
+    /// Features of the file whose invalid polygons were repaired, as requested.
     pub mended: u64,
-    /// Features of the file whose geometry is not valid and could not be mended.
+    /// Features of the file whose invalid geometry could not be repaired.
     pub invalid: u64,
     /// Vertices of all geometries.
     pub vertices: u64,

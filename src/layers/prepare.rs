@@ -28,7 +28,8 @@ pub(crate) struct Feature {
 pub enum InvalidFeatures {
     /// The file is refused.
     Refused,
-    /// Polygons are mended: what their borders enclose is kept. Features that cannot be mended are skipped and counted.
+    /// Polygons are repaired: the area that their borders enclose is kept. Features that cannot be repaired are skipped
+    /// and counted.
     Mended,
 }
 
@@ -101,7 +102,7 @@ pub(crate) fn prepare(
                 first_fault.get_or_insert(fault);
             }
             (Err(fault), InvalidFeatures::Refused) => {
-                return Err(format!("{fault} (to mend what is not valid: --mend)"));
+                return Err(format!("{fault} (--mend repairs invalid polygons)"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of the fields that completion derives, and of those that it leaves missing.
+//! Tests which fields completion derives and which it leaves missing.
 
 use super::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The rules of `toise doctor`: what is missing, old or wrong in a data folder, and the command that helps.
+//! The rules of `toise doctor`: what is missing, old or wrong in a data folder, and which command to run.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub struct Finding {
     pub severity: Severity,
     /// What it is, in one sentence without a full stop.
     pub message: String,
-    /// The command that helps, if there is one.
+    /// The command to run, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }

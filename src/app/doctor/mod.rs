@@ -211,7 +211,7 @@ pub fn examine(
     examination
 }
 
-/// Logs what is missing, old or wrong in the data folder of a server, each with the command that helps.
+/// Logs what is missing, old or wrong in the data folder of a server, each with the command to run.
 pub(crate) fn log_findings(data: &Path, config: &Config, opened: Option<&Store>) {
     let now = Clock::system().now();
     for finding in examine(data, config, now, opened).findings {

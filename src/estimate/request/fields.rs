@@ -45,7 +45,7 @@ pub const ESTIMATE_ITEMS_MAX: usize = 1_000;
 
 /// One characteristic of a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the table tells")]
+#[allow(missing_docs, reason = "the table documents them")]
 pub enum HomeInput {
     Longitude,
     Latitude,

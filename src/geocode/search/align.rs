@@ -12,7 +12,7 @@ use crate::text::likeness::OPEN_PREFIX;
 
 /// Factor for a title or a first name that the query omits before the name itself.
 const LEFT_OUT_FACTOR: f32 = 0.2;
-/// Weight in the score of how far the street's own words are explained.
+/// Weight in the score of the share of the street's words that the query explains.
 const STREET_SHARE: f32 = 0.62;
 /// Penalty for a different street type.
 const KIND_COST: f32 = 0.04;

@@ -166,7 +166,7 @@ impl Geocoder {
     /// [`ELSEWHERE_STREETS_MAX`]. If distinctive words are among the tokens `required`, as bits, only the streets that
     /// have all of them are returned.
     ///
-    /// A word that may be `misspelled` also stands for similar words with the same first letter.
+    /// A word that may be `misspelled` also matches similar words with the same first letter.
     fn streets_with_rarest(
         &self,
         described: &StreetQuery<'_>,
@@ -177,7 +177,7 @@ impl Geocoder {
     ) -> Vec<(usize, u32)> {
         let is_long = |token: &usize| likenesses.word(*token).text().len() >= ELSEWHERE_LETTERS_MIN;
         let mut tokens: Vec<usize> = described.telling().filter(is_long).collect();
-        // The base may have an abbreviated word in full.
+        // The base may spell out an abbreviated word.
         let is_required = |token: &usize| {
             let is_whole = lexicon::expansions(likenesses.word(*token).text()).is_empty();
             required & bit(*token) != 0 && is_whole
@@ -305,7 +305,8 @@ fn begun_with(segment: &Segment, word: &QueryWord) -> Vec<u32> {
     streets_of(segment, found)
 }
 
-/// Returns the streets of a segment that have a word like this one. Subtracts the number of words compared from `left`.
+/// Returns the streets of a segment that have a word similar to this one. Subtracts the number of words compared from
+/// `left`.
 fn alike(segment: &Segment, word: &QueryWord, left: &mut usize) -> Vec<u32> {
     let first = word
         .text()

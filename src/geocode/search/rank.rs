@@ -335,7 +335,8 @@ fn own_postal_code(geocoder: &Geocoder, candidate: &Candidate) -> u32 {
     }
 }
 
-/// Compares the postal code of the query with that of the address, which is more exact than those of its commune.
+/// Compares the postal code of the query with the postal code of the address, which is more exact than the codes of its
+/// commune.
 pub(super) fn compare_postal_code(geocoder: &Geocoder, query: &Query, candidate: &mut Candidate) {
     let own = own_postal_code(geocoder, candidate);
     let Some(code) = query.postal_code.as_ref().filter(|_| own != 0) else {
@@ -359,7 +360,7 @@ pub(super) fn compare_postal_code(geocoder: &Geocoder, query: &Query, candidate:
     }
 }
 
-/// Compares the words that the street does not explain with those of the commune's name, where only a postal code
+/// Compares the words that the street does not explain with the words of the commune's name, where only a postal code
 /// names the place: it may be shared by several communes.
 pub(super) fn compare_town_words(geocoder: &Geocoder, query: &Query, candidate: &mut Candidate) {
     let (Some(fit), Target::Street { segment, street }) = (&candidate.fit, &candidate.target)
@@ -567,15 +568,15 @@ fn shares(request: &SearchRequest, found: &[Ranked<'_>]) -> Vec<f32> {
     };
     let spots: Vec<usize> = (0..tied.len()).filter(is_new).collect();
     let kept: f32 = spots.iter().map(|index| weights[*index]).sum();
-    // Namesakes that were not kept are no nearer than the last one kept.
+    // Streets of the same name that were not kept are no nearer than the last one kept.
     let dropped = (first.candidate.namesakes as usize).saturating_sub(tied.len());
     let least = weights.iter().copied().fold(1.0, f32::min);
     let all = kept + dropped as f32 * least;
     weights.iter().map(|one| one / all).collect()
 }
 
-/// Gives the first results their shares of the probability. The next result is limited to what they leave, but not
-/// below half of the last of them. Every result is limited to the probability of the one before.
+/// Gives the first results their shares of the probability. The next result gets at most the remaining probability, or
+/// half of the last share if that is more. Every result is limited to the probability of the one before.
 fn give_probabilities(matches: &mut [Match], shares: &[f32]) {
     let (mut ceiling, mut left) = (1.0_f32, 1.0_f32);
     for (index, one) in matches.iter_mut().enumerate() {

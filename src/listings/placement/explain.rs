@@ -75,7 +75,7 @@ pub struct Dissenter {
     pub title: Option<String>,
     /// The compared advert with which it may not share a property.
     pub against: FlxId,
-    /// The facts that cannot both be true of one home; empty if it merely resembles that advert too little.
+    /// The facts that cannot both be true of one home; empty if the two are only not similar enough.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -100,7 +100,7 @@ pub struct Explanation {
     /// Other adverts of their properties that may not share a property with one of these two. They keep the two apart
     /// even if the comparison finds a match. At most [`DISSENTERS_MAX`].
     pub dissenters: Vec<Dissenter>,
-    /// Number of adverts around the first one. The more there are, the likelier it is that two agree by chance.
+    /// Number of adverts around the first one. The more there are, the more likely it is that two agree by chance.
     pub adverts_around: u32,
     /// Adverts among them that share its price and surface but differ otherwise.
     pub lookalikes: u32,
@@ -244,7 +244,7 @@ pub(super) fn explanation(
 }
 
 /// Returns the other adverts of the first advert's property that may not share a property with the second. Excludes
-/// adverts that a person put together with the first.
+/// adverts that a person merged with the first.
 fn dissenting(
     connection: &Connection,
     first: &ExplainedAdvert,

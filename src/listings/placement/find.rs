@@ -84,7 +84,7 @@ pub(crate) struct Placement {
     alike: Vec<i64>,
     /// The properties of those candidates, which were compared in full.
     weighed: Vec<i64>,
-    /// The adverts found under the keys, and how their values agree with those of this one.
+    /// The adverts found under the keys, and how their values agree with this one's.
     met: Vec<(i64, Agreements)>,
     /// Number of candidates under the fullest key.
     fullest: usize,
@@ -140,7 +140,7 @@ impl Placement {
         })
     }
 
-    /// Returns what [`Placement::find`] would find now, given what changed since it ran.
+    /// Returns the result of [`Placement::find`], updated for the changes since it ran.
     pub fn now(
         &self,
         connection: &Connection,
@@ -209,7 +209,7 @@ impl Placement {
 struct Nearby {
     /// Those whose outlines may belong to the same property.
     near: Vec<i64>,
-    /// All of them, with how their values agree with those of the advert.
+    /// All of them, with how their values agree with the advert's.
     met: Vec<(i64, Agreements)>,
     /// Number under the fullest key.
     fullest: usize,

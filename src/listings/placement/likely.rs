@@ -14,8 +14,8 @@ use toise_dedup::DedupVerdict;
 const READ_PER_PAIR: usize = 4;
 
 impl Listings {
-    /// Returns the likeliest pairs of properties that may be one asset, each by its most similar adverts, with the
-    /// evidence. Blocks.
+    /// Returns the most likely pairs of properties that may be one asset. Each is shown by its most similar adverts,
+    /// with the evidence. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.

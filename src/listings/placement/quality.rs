@@ -39,11 +39,11 @@ pub struct MergeCounts {
     pub properties_by_size: [u64; SIZES.len()],
     /// Pairs of adverts in one property.
     pub merged_pairs: u64,
-    /// Merged pairs that contradict each other in at least one field, without the forgiven ones.
+    /// Merged pairs that contradict each other in at least one field, without `forgiven_pairs`.
     pub contradicting_pairs: u64,
     /// Merged pairs with one contradiction that pictures, a reference or a shared text outweighs.
     pub forgiven_pairs: u64,
-    /// Merged pairs that contradict each other in a field, without the forgiven ones.
+    /// Merged pairs that contradict each other in a field, by field, without `forgiven_pairs`.
     pub contradictions: Vec<ContradictionCount>,
     /// Pairs of adverts in two properties that wait for a person's decision.
     pub possible_pairs: u64,

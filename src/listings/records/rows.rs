@@ -407,14 +407,14 @@ pub(crate) fn portal_rates(connection: &Connection, portal: u32) -> rusqlite::Re
     rows.collect()
 }
 
-/// Returns whether a person put an advert into its property.
+/// Returns whether a person assigned an advert to its property.
 pub(crate) fn is_held(connection: &Connection, advert: i64) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM held WHERE advert = ?1)")?
         .query_row([advert], |row| row.get(0))
 }
 
-/// Reads the adverts of a property that a person put there.
+/// Reads the adverts of a property that a person assigned to it.
 pub(crate) fn held_of(connection: &Connection, property: i64) -> rusqlite::Result<Vec<i64>> {
     let mut statement = connection.prepare_cached(
         "SELECT advert FROM adverts CROSS JOIN held USING (advert) WHERE property = ?1",

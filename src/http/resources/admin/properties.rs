@@ -113,7 +113,8 @@ const fn decision(
     }
 }
 
-/// `GET /v2/protected/admin/properties/candidates`: the likeliest pairs, and how many pairs of adverts wait.
+/// `GET /v2/protected/admin/properties/candidates`: the most likely pairs, and the number of pairs waiting for a
+/// decision.
 async fn candidates(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let limit = parse_candidates(&pairs(call.query)?)?;
     call.blocking(move |app| {

@@ -61,8 +61,8 @@ toise_base::named! {
 }
 
 impl HiddenField {
-    /// Returns the share of pairs of one home that agree, for a store with too few identified pairs to measure it: that
-    /// of the labelled pairs of `benches/adverts`.
+    /// Returns the share of pairs of one home that agree, for a store with too few identified pairs to measure it. The
+    /// value was measured on the labelled pairs of `benches/adverts`.
     fn usual_agreement(self) -> f64 {
         match self {
             Self::Energy => 0.96,

@@ -53,7 +53,8 @@ pub(super) fn apply(
         Result::Ok(count.unsigned_abs())
     };
     report.properties_before = count(listings)?;
-    // A merge of two properties is news for a receiver. A split is not: the receiver has already seen the adverts.
+    // Receivers are notified of merges but not of splits, because they have already seen the adverts of a split
+    // property.
     let (merges, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(Change::only_merges);
     for (changes, notifies_alerts) in [(merges, true), (others, false)] {
         for group in changes.chunks(CHANGES_PER_GROUP) {

@@ -251,7 +251,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Records that a person put the adverts of a property together.
+    /// Records that a person merged the adverts of a property.
     pub(crate) fn hold(&self, property: i64) -> rusqlite::Result<()> {
         let sql = "INSERT OR IGNORE INTO held SELECT advert FROM adverts WHERE property = ?1";
         self.execute(sql, [property])?;

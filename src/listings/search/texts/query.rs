@@ -1,11 +1,12 @@
 //! Text queries: find the properties that match the texts of a search, and score them.
 //!
 //! A query is split into terms: keywords, and the words of full texts. Each term matches a set of documents per segment
-//! ([`super::postings_cache`]). A word of a full text matches the documents with a similar word; a full text matches
-//! those with all of its words; a search matches those with any of its full texts and all of its keywords.
+//! ([`super::postings_cache`]). A word of a full text matches documents with a similar word. A full text matches
+//! documents that match all of its words. A search matches documents that match all of its keywords and at least one of
+//! its full texts.
 //!
-//! Scores are computed afterwards, for the matches only: the BM25 weight of each keyword and, for each full text of
-//! which the document has all words, 1 per word plus twice the BM25 weight of each exact stem.
+//! Scores are computed afterwards, for the matches only: the BM25 weight of each keyword, plus a score for each
+//! matching full text: 1 per word, plus twice the BM25 weight of each exact stem.
 
 use fixedbitset::FixedBitSet;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
@@ -67,9 +68,9 @@ impl TextMatches {
 
 /// The tokenised texts of a search.
 pub(super) struct TextQuery {
-    /// All of these must match.
+    /// All must match.
     pub keywords: Vec<QueryTerm>,
-    /// Any of these must match with all of its words; no condition if empty.
+    /// At least one must match with all of its words; no condition if empty.
     pub texts: Vec<Vec<QueryTerm>>,
 }
 
@@ -181,9 +182,10 @@ impl TextQuery {
     }
 }
 
-/// Index statistics rounded up to powers of two, so that scores stay bit-identical while other texts are added and
-/// removed, so pages of one result list fit together even if they come from two snapshots. A score changes only when
-/// one of these crosses a power of two: the number of texts, of their words, or of texts with a word of the search.
+/// Index statistics rounded up to powers of two. Scores then stay bit-identical while other texts are added and
+/// removed, and two pages of a result list are consistent even if they come from different snapshots. A score changes
+/// only when one of these crosses a power of two: the number of texts, of their words, or of texts with a word of the
+/// search.
 pub(super) struct CoarseStatistics<'s>(pub &'s Searcher);
 
 impl Bm25StatisticsProvider for CoarseStatistics<'_> {
