@@ -133,7 +133,7 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
     })
 }
 
-/// Reads what an alert searches from a column.
+/// Reads the subject of an alert from a column.
 pub(super) fn subject_of(row: &Row<'_>, column: usize) -> rusqlite::Result<AlertSubject> {
     let kind = row.get_ref(column)?.as_str()?;
     AlertSubject::ALL
@@ -156,7 +156,7 @@ pub(super) fn delivery_subject_of(
     subject_of(row, column).map(DeliverySubject::Alert)
 }
 
-/// Returns the name in the store of what an alert searches.
+/// Returns the stored name of an alert's subject.
 pub(super) fn kind_of(subject: AlertSubject) -> &'static str {
     match subject {
         AlertSubject::Listings(ListingKind::Property) => "PROPERTY",

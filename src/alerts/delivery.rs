@@ -10,13 +10,13 @@ toise_base::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum DeliveryStatus {
-        /// Not tried yet, or under way for the first time.
+        /// Not tried yet, or in flight for the first time.
         Pending = "pending",
         /// Taken by the receiver.
         Delivered = "delivered",
         /// Tried and not taken; it is tried again.
         Failed = "failed",
-        /// Not taken, and not tried again unless someone asks for it.
+        /// Given up; sent again only on request.
         Dead = "dead",
     }
 }

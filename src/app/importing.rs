@@ -107,7 +107,7 @@ pub fn place_records(
 /// Gives positions to the stored records of a table; `place` does it in an open import.
 ///
 /// # Errors
-/// The table cannot be read or written, or those of `place`.
+/// The table cannot be read or written, or `place` fails.
 fn place_stored(
     lake: &Lake,
     dataset: Dataset,

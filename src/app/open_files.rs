@@ -6,7 +6,7 @@ use toise_telemetry::descriptors::DESCRIPTORS_MIN;
 /// Raises the limit on open files to the maximum that the system allows this process.
 ///
 /// # Errors
-/// The limit is below [`DESCRIPTORS_MIN`], so the service would fail later, while it runs.
+/// The limit is below [`DESCRIPTORS_MIN`]; with so few files, the service would fail while it runs.
 #[cfg(unix)]
 pub(crate) fn raise() -> Result<(), Failure> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};

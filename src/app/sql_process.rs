@@ -132,8 +132,8 @@ fn leave_network() {
     let own = CloneFlags::CLONE_NEWNET;
     // Without privileges, this is allowed only together with a new user namespace.
     let left = unshare(own).or_else(|_| unshare(own | CloneFlags::CLONE_NEWUSER));
-    // A failure is ignored: no statement can open a connection, and this is a second barrier, which not every system
-    // offers.
+    // A failure is ignored: no statement can open a connection, so this is only an additional protection, which not
+    // every system offers.
     let _ = left;
 }
 

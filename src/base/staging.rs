@@ -47,20 +47,20 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Deletes the abandoned stages in the folder `beside`, then creates one there.
+    /// Deletes the abandoned stages in the folder `parent`, then creates one there.
     ///
     /// # Errors
     /// The folder cannot be written to.
-    pub fn create(prefix: &str, beside: &Path) -> Result<Self, StagingError> {
-        sweep(beside, &[prefix]);
+    pub fn create(prefix: &str, parent: &Path) -> Result<Self, StagingError> {
+        sweep(parent, &[prefix]);
         let mut builder = tempfile::Builder::new();
         builder.prefix(prefix);
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
         for _attempt in 0..ATTEMPTS {
             let folder = builder
-                .tempdir_in(beside)
-                .map_err(StagingError::io(beside))?;
+                .tempdir_in(parent)
+                .map_err(StagingError::io(parent))?;
             let Ok(lock) = File::open(folder.path()) else {
                 continue;
             };
@@ -71,7 +71,7 @@ impl Stage {
                 });
             }
         }
-        Err(StagingError::Busy(beside.to_owned()))
+        Err(StagingError::Busy(parent.to_owned()))
     }
 
     /// Returns the path of the folder.

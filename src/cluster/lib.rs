@@ -7,8 +7,8 @@
 //! refuses.
 //!
 //! A bulk job is cut into numbered parts. Each answer is committed as a file of its own before it counts, so a repeated
-//! job only does what is missing. Answers are put together in the order of their numbers. If a worker fails during a
-//! query, the query is run again without it; no row is returned before all have arrived.
+//! job only does what is missing. Answers are joined in the order of their numbers. If a worker fails during a query,
+//! the query is run again without it; no row is returned before all have arrived.
 //!
 //! Connections are encrypted and authenticated, except on loopback (`transport.rs`).
 

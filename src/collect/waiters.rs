@@ -78,7 +78,7 @@ impl WaiterSlot {
         self.job
     }
 
-    /// Waits for the next news of the job; `None` if there will be none.
+    /// Waits for the next message about the job; `None` if there will be none.
     pub async fn news(&mut self) -> Option<JobNews> {
         self.news.changed().await.ok()?;
         self.news.borrow_and_update().clone()

@@ -1,8 +1,8 @@
 //! Dates of the contract: an ISO day, or a date-time with any offset.
 //!
-//! The tables of open data hold days, and a day stands for midnight UTC of that day. As a lower bound, an instant after
-//! midnight therefore means the next day; as an upper bound, it means the day it falls in. A bare day as an upper bound
-//! includes that whole day. Listings hold moments in milliseconds.
+//! The tables of open data hold days; a day means midnight UTC of that day. As a lower bound, an instant after midnight
+//! therefore means the next day; as an upper bound, it means the day it falls in. A bare day as an upper bound includes
+//! that whole day. Listings hold moments in milliseconds.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 

@@ -15,7 +15,7 @@ use toise_contract::listings::codes::FlxId;
 /// Maximum likely pairs kept per advert: those with the highest odds.
 const LIKELY_MAX: usize = 5;
 
-/// An advert of a property to which the new advert may belong.
+/// An advert of a property that the new advert may belong to.
 #[derive(Clone, Copy, Debug)]
 pub struct AssignmentCandidate {
     /// The property.

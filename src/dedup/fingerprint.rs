@@ -21,9 +21,9 @@ use toise_contract::listings::habitation::{Characteristics, TypeHabitation};
 use toise_contract::listings::scalars::Eur;
 use toise_geo::distance::planar_distance_m;
 
-/// Maximum distance from the commune's centre, metres, at which a position stands for the whole commune.
+/// Maximum distance from the commune's centre, metres, at which a position only means the commune.
 const CENTRE_RADIUS_M: f64 = 30.0;
-/// Uncertainty of a position that stands for its commune, metres.
+/// Uncertainty of a position that only means its commune, metres.
 pub const COMMUNE_BLUR_M: u16 = 5_000;
 /// Uncertainty of a position with more than two decimals, metres: portals blur without saying so.
 pub const USUAL_BLUR_M: u16 = 300;

@@ -40,7 +40,7 @@ const LINEAR_SEARCH_MAX: usize = 8;
 /// A filter compiled to run over decoded columns.
 #[derive(Debug)]
 pub struct Predicate {
-    /// Clauses that all must hold; cheap and selective ones first.
+    /// Clauses that must all be true; cheap and selective ones first.
     pub clauses: Vec<CompiledClause>,
 }
 

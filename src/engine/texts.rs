@@ -40,8 +40,8 @@ pub fn analyzer(is_stemmed: bool) -> TextAnalyzer {
 }
 
 /// Splits texts at everything but letters and digits, after normalising them: compatibility forms are decomposed, and
-/// combining marks and invisible characters are removed. So "dégagée" is one word however its accents are encoded, and
-/// so is a word with a soft hyphen inside. The offsets of tokens are those of the normalised text.
+/// combining marks and invisible characters are removed. So "dégagée" is one word in every encoding of its accents, and
+/// so is a word with a soft hyphen inside. Tokens have offsets in the normalised text.
 #[derive(Clone, Default)]
 struct NormalizingTokenizer {
     words: SimpleTokenizer,
@@ -63,8 +63,8 @@ impl Tokenizer for NormalizingTokenizer {
     }
 }
 
-/// Returns whether a character is invisible: those with the Unicode property `Default_Ignorable_Code_Point` that are
-/// not combining marks, and those that set the writing direction.
+/// Returns whether a character is invisible: it has the Unicode property `Default_Ignorable_Code_Point` and is not a
+/// combining mark, or it sets the writing direction.
 fn is_default_ignorable(sign: char) -> bool {
     matches!(
         sign,
@@ -260,8 +260,8 @@ impl ComparableWord {
     }
 }
 
-/// Returns whether one of the words is similar to another: its length sets how many letters may be inserted, removed,
-/// replaced or swapped with the next.
+/// Returns whether one of the words is similar to another. The word's length sets how many letters may be inserted,
+/// removed, replaced or swapped with the next.
 fn is_any_like(words: &[ComparableWord], sought: &str) -> bool {
     let sought = ComparableWord::new(sought);
     let errors = usize::from(errors_max(sought.letters));

@@ -144,7 +144,7 @@ pub struct Regions {
 impl Regions {
     /// Computes the predictive interval of one more department from the deviations of the known ones from their mean
     /// (Student's distribution, with a prior that weighs as much as one department). With a single department, the
-    /// interval spans a factor of seven on each side, because one place tells almost nothing about another.
+    /// interval spans a factor of seven on each side, because one place says almost nothing about another.
     pub fn new(deviations: &[f64]) -> Self {
         let count = deviations.len() as f64;
         let freedom = REGION_PRIOR + (count - 1.0).max(0.0);
@@ -250,8 +250,8 @@ type Segments = BTreeMap<u64, IntervalSides>;
 
 impl Interval {
     /// Calibrates on held-out errors. Fallbacks are calibrated on the errors of the department's level alone and on the
-    /// deviations of the departments from their mean, both by class. With few sales the segments have little influence
-    /// and the interval is that of all sales.
+    /// deviations of the departments from their mean, both by class. With few sales the segments have little influence,
+    /// and the interval is nearly the interval of all sales.
     pub fn calibrate(
         scored: &[CalibrationError],
         departments: [Vec<f64>; 2],

@@ -261,7 +261,7 @@ fn an_estimate_without_sales_around_says_so_and_its_interval_holds_other_towns()
     let near = MODEL.estimate(&home, ALL).unwrap();
     assert_eq!(near.warning, None);
     assert!(near.nearest_sale_m.unwrap() < 500.0);
-    // Inland, far from the town: one town tells almost nothing about the prices of another.
+    // Inland, far from the town: one town says almost nothing about the prices of another.
     home.latitude += 3.0;
     let far = MODEL.estimate(&home, ALL).unwrap();
     assert_eq!(far.warning, Some(EstimateWarning::NoSaleWithinReach));

@@ -131,7 +131,7 @@ pub fn named_near(name: &str, latitude: f64, longitude: f64) -> Option<&'static 
     })
 }
 
-/// Returns Paris, Lyon or Marseille by name, as a whole city, because the name does not tell which arrondissement is
+/// Returns Paris, Lyon or Marseille by name, as a whole city, because the name does not say which arrondissement is
 /// meant.
 pub fn divided_city(name: &str) -> Option<&'static Place> {
     let name = fold(name);

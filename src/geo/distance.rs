@@ -40,7 +40,7 @@ impl Plane {
         EARTH_RADIUS_M * degrees.to_radians()
     }
 
-    /// Returns the offset of a position from that of the plane, in metres to the east and to the north.
+    /// Returns the offset of a position from the plane's origin, in metres to the east and to the north.
     pub fn offset_m(&self, position: Coord) -> Coord {
         Coord {
             x: EARTH_RADIUS_M * (position.x - self.lon).to_radians() * self.narrowing,

@@ -74,7 +74,7 @@ impl NameIndex {
         found(&self.former, folded)
     }
 
-    /// Returns every folded name: first those of communes, then those of former communes.
+    /// Returns every folded name: first of communes, then of former communes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.today
             .keys()

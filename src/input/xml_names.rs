@@ -11,7 +11,7 @@ const URL: u16 = 1 << 4;
 const REFERENCE: u16 = 1 << 5;
 const TEXT: u16 = 1 << 6;
 
-/// Words that say what a field means wherever they stand in its name: `prixvente`, `nbPieces`.
+/// Words that show the meaning of a field anywhere in its name: `prixvente`, `nbPieces`.
 const PARTS: [(u16, &str); 6] = [
     (PRICE, "prix price loyer"),
     (SIZE, "surface superficie pieces rooms"),

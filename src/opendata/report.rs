@@ -108,7 +108,7 @@ impl ConversionFindings {
         count_values(&mut self.unlisted, column, value, 1);
     }
 
-    /// Counts a case in which sales cannot be told apart by their rows.
+    /// Counts a case in which rows do not show which sale they belong to.
     pub fn count_unclear(&mut self, what: &'static str, place: &SourceLocation, value: &str) {
         tally(&mut self.unclear, what, place, value);
     }

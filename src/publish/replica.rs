@@ -57,7 +57,7 @@ const STALLS_MAX: u32 = 8;
 pub struct Replica {
     folder: ReplicaFolder,
     remote: Remote,
-    /// The pointer whose snapshot is installed or was refused for good.
+    /// The pointer whose snapshot is installed or was permanently refused.
     seen: Option<ReadPointer>,
     installed: Option<Manifest>,
     holdings: Holdings,

@@ -43,7 +43,7 @@ impl RetryPolicy {
             .mul_f64(rand::random_range(0.5..=1.0))
     }
 
-    /// Runs a request until it succeeds, fails for good, or was tried often enough.
+    /// Runs a request until it succeeds, fails permanently, or reaches the maximum number of attempts.
     ///
     /// # Errors
     /// The last error.

@@ -26,7 +26,7 @@ pub struct HomeReport {
     pub diagnostics: BuildingDiagnostics,
     /// Recorded sales of its parcels.
     pub parcel: ParcelSales,
-    /// The market of its commune in the last four quarters with recorded sales; `None` if nothing is known of it.
+    /// The market of its commune in the last four quarters with recorded sales; `None` if nothing is known about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub market: Option<PlaceMarket>,
     /// Layers around it.

@@ -91,7 +91,7 @@ impl Store {
         Self::open_with(data, supervisor, &MasterKeys::from_environment()?)
     }
 
-    /// [`Store::open_supervised`] with given master keys rather than those of the environment. Blocks.
+    /// [`Store::open_supervised`] with the given master keys instead of the environment's. Blocks.
     pub fn open_with(data: &Path, supervisor: &Supervisor, keys: &MasterKeys) -> Result<Self> {
         refuse_emptied(data, FILE_NAME, LEDGER_FILE_NAME)?;
         let mut store = database::open_writer(data, FILE_NAME, &migrations::STORE)?;

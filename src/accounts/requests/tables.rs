@@ -99,7 +99,7 @@ const SQL: Field = Field::optional(
      the service",
 );
 const NAME: Field = Field::optional("name", FieldKind::Named(&KEY_NAME), "")
-    .about(|| format!("Name that tells keys apart; {}", key::NAME_RULE));
+    .about(|| format!("Name that distinguishes keys; {}", key::NAME_RULE));
 
 const EXPIRES: Field = Field::optional("expires_at", FieldKind::Moment, "")
     .about(|| {

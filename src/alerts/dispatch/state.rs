@@ -47,7 +47,7 @@ struct PendingAlert {
     stage: AlertStage,
 }
 
-/// The end of a delivery, as far as its endpoint is concerned.
+/// How a delivery ended, for the state of its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeliveryEnd {
     /// It succeeded.

@@ -52,7 +52,7 @@ const PACE: Pace = Pace {
     stop_timeout: Duration::ZERO,
 };
 /// Waiting notifications above which a pass pauses, so that it does not fill the outbox faster than it is emptied.
-/// Those of receivers that fail do not count.
+/// Notifications for failing receivers do not count.
 const WAITING_MAX: i64 = 100_000;
 /// Minimum interval between two counts of the waiting notifications.
 const COUNT_EVERY: Duration = Duration::from_secs(1);

@@ -92,8 +92,8 @@ pub(super) fn note_pass(
     Ok(())
 }
 
-/// Lowers everything that names a version of a table to `version`, the current one, if the store knows a newer one. The
-/// versions after the current one will then be seen as new.
+/// If the store knows a newer version of a table than `version`, the current one, lowers every stored version to it.
+/// Later versions are then tested as new.
 pub(super) fn rewind(
     transaction: &Transaction<'_>,
     dataset: Dataset,

@@ -185,9 +185,9 @@ impl Percolator {
         self
     }
 
-    /// Applies changes of alerts. Costs one indexed lookup if there are none; loading 100,000 alerts takes seconds, so
-    /// this is called before a transaction rather than inside it. Layers that alerts use and that were replaced are
-    /// also read here, for the same reason.
+    /// Applies changes of alerts. Costs one indexed lookup if there are none. Loading 100,000 alerts takes seconds, so
+    /// this is called before a transaction rather than inside it. For the same reason, replaced layers that alerts use
+    /// are read here too.
     pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
         self.read_layers();
         if last_change(connection)? <= self.published.change.load(Ordering::Acquire) {

@@ -84,7 +84,7 @@ pub struct PropertyWritten {
     pub id: FlxId,
     /// What happened to the property.
     pub trigger: PropertyTrigger,
-    /// Its record before the write, and those of the properties that were merged into it; empty for a new one.
+    /// Its record before the write, and the records of the properties that were merged into it; empty for a new one.
     pub former: Vec<FormerRecord>,
 }
 

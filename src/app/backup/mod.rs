@@ -33,7 +33,7 @@ pub(crate) const STAGE_PREFIX: &str = ".toise-backup-";
 pub(crate) const RESTORE_PREFIX: &str = ".toise-restore-";
 /// Folder of the tables.
 const LAKE: &str = "lake";
-/// Folder of the estimator's models, the file that names the current one, and the folder of the report cards.
+/// Folder of the estimator's models, the file that names the current model, and the folder of the report cards.
 const MODELS: &str = "models";
 const MODEL_IN_USE: &str = "current.json";
 const REPORT_CARDS: &str = "reports";

@@ -117,7 +117,7 @@ impl StagedBackup {
     pub fn publish(self) -> Result<Manifest> {
         match &self.target {
             BackupTarget::Folder(path) => {
-                // A rename would replace an empty folder created in the meantime, which is not ours.
+                // A rename would replace an empty folder that another process created in the meantime.
                 if fs::symlink_metadata(path).is_ok() {
                     return Err(Error::Exists(path.clone()));
                 }

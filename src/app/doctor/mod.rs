@@ -111,7 +111,7 @@ pub struct StoreState {
     pub bytes: u64,
     /// Keys that work.
     pub keys: usize,
-    /// Those of them that were not created by `toise demo` or `toise start`.
+    /// The keys among them that were not created by `toise demo` or `toise start`.
     pub own_keys: usize,
     /// When it was last backed up, ISO 8601.
     pub backed_up_at: Option<String>,

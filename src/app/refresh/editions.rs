@@ -18,7 +18,7 @@ use toise_sources::diagnostics::Survey;
 /// Name of the file in the data folder.
 pub const FILE_NAME: &str = "editions.json";
 
-/// What a data folder holds of the official sources.
+/// The editions of the official sources that a data folder holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Editions {
@@ -54,7 +54,7 @@ pub struct SourceState {
     pub held: Option<String>,
     /// Newest edition that the source has.
     pub available: Option<String>,
-    /// When the table last had all that the source has, ISO 8601.
+    /// When the table last had everything the source has, ISO 8601.
     pub current_at: Option<String>,
     /// What went wrong; empty if nothing did.
     pub failures: Vec<String>,

@@ -324,7 +324,7 @@ impl Refresher<'_> {
         }
     }
 
-    /// Trains a model if the sales are not those that the current one was trained on.
+    /// Trains a model if the sales differ from the sales that the current model was trained on.
     fn train(&self, editions: &mut Editions) -> Result<Option<ModelOutcome>, Failure> {
         let folder = self.data.join(store::FOLDER);
         let sales = Lake::open(self.data)?.snapshot(dvf::schema())?;

@@ -21,7 +21,7 @@ const YEARS: i32 = 6;
 const OVERLAP_DAYS: u64 = 7;
 /// Diagnostics that are downloaded and imported at once.
 const BATCH_DIAGNOSTICS: u64 = 1_000_000;
-/// Size of a diagnostic in a download, bytes; those of 2026 have 4 to 6 kB.
+/// Size of a diagnostic in a download, bytes; in 2026 it is 4 to 6 kB.
 const DIAGNOSTIC_BYTES: u64 = 5_000;
 /// A new version is refused as probably incomplete if the held one is more than this many times as large.
 const SHRUNK: u64 = 2;
@@ -58,7 +58,7 @@ pub struct SourcePlan {
     pub available: Option<String>,
     /// Files to import; of diagnostics, rows.
     pub new: u64,
-    /// Size of the download, bytes; that of diagnostics is an estimate.
+    /// Size of the download, bytes; an estimate for diagnostics.
     pub bytes: u64,
     /// What went wrong.
     pub failures: Vec<String>,
@@ -119,8 +119,8 @@ impl Plan {
 }
 
 impl Refresher<'_> {
-    /// Asks each source what it has for these departments, without fetching or changing anything. A source that fails
-    /// is part of the plan.
+    /// Asks each source which data it has for these departments, without fetching or changing anything. If a source
+    /// fails, the plan says so.
     ///
     /// # Errors
     /// An unknown department, or a table cannot be read.
@@ -359,7 +359,7 @@ fn due<'v>(
 /// Returns the day from which changes of diagnostics are queried; `None` for all.
 fn first_day(held: &HeldDiagnostics) -> Option<String> {
     let day = |text: &str| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
-    // A date in the future is a mistake of one diagnostic.
+    // A date in the future is an error in one diagnostic.
     let latest = day(held.survey.changed.as_deref()?)?.min(day(&held.asked_on)?);
     let first = latest.checked_sub_days(Days::new(OVERLAP_DAYS))?;
     Some(first.to_string())
@@ -419,7 +419,7 @@ mod tests {
             refused.contains("has shrunk from 1000 to 10 bytes"),
             "{refused}"
         );
-        // The same edition at another address, and a later one there, in files of another extent.
+        // The same edition at another address, and a later edition there in files that cover other areas or years.
         assert_eq!(
             of(&version(
                 "https://b/full-2024.csv.gz",

@@ -26,13 +26,13 @@ use toise_listings::adverts::identity::ListingUrl;
 const PRICES_OF_A_LIST: usize = 4;
 /// Minimum number of different cards of listings on a list.
 const CARDS_OF_A_LIST: usize = 2;
-/// Minimum number of different cards that make a page a list even if it names details, as filters do.
+/// Minimum number of different cards that make a page a list even if it names details, as search filters do.
 const CARDS_OF_A_LONG_LIST: usize = 6;
 /// Minimum number of labels of details, such as the diagnostic and the fees, on the page of one listing.
 const DETAILS_OF_A_LISTING: usize = 3;
 /// Minimum number of such labels if the title of the page does not name a listing.
 const DETAILS_MIN: usize = 2;
-/// Words in titles for homes that are no flats, and for what belongs to such homes.
+/// Words in titles for homes other than flats, and for things that only such homes have.
 const OTHER_HOMES: [&str; 14] = [
     "chalet",
     "ferme",
@@ -49,7 +49,7 @@ const OTHER_HOMES: [&str; 14] = [
     "peniche",
     "terrain",
 ];
-/// Maximum number of words of a heading that names no more than the town.
+/// Maximum number of words of a heading that names only the town.
 const TOWN_WORDS_MAX: usize = 2;
 /// Minimum price that means a sale for an asset other than a dwelling, EUR; parking spaces cost a few thousand.
 const OTHER_SALE_MIN: f64 = 1_500.0;

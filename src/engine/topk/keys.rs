@@ -9,7 +9,7 @@ pub fn number_key(number: f64, descending: bool) -> u64 {
     if descending { !key } else { key }
 }
 
-/// Returns the number of a key that [`number_key`] returned.
+/// Returns the number that a key of [`number_key`] encodes.
 pub fn number_of(key: u64, descending: bool) -> f64 {
     let key = if descending { !key } else { key };
     f64::from_bits(if key >> 63 == 0 {

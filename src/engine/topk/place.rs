@@ -77,7 +77,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// Returns the number by which it was offered, if its key is that of a number.
+    /// Returns the number by which it was offered, if its key encodes a number.
     pub fn number(&self, descending: bool) -> f64 {
         number_of(self.place.key, descending)
     }

@@ -320,7 +320,7 @@ impl Grower<'_> {
         }
     }
 
-    /// Returns the split that reduces the loss most, if any does.
+    /// Returns the split that reduces the loss most; `None` if no split reduces it.
     fn best_split(&self, node: &OpenNode) -> Option<Split> {
         let mut numbers = SplitMix64::new(splitmix::mix_into(self.seed, node.index as u64));
         let loss = self.units.loss(node.sums);

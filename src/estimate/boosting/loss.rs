@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 /// Width of the rounded kink, as a share of the scale of the residuals.
 const KINK: f32 = 0.04;
-/// Minimum curvature far from the kink, as a share of that at the kink.
+/// Minimum curvature far from the kink, as a share of the curvature at the kink.
 const CURVATURE_MIN: f32 = 3e-4;
 /// Curvature added to each leaf, which shrinks the values of small leaves.
 const SHRINKAGE: f64 = 1.0;

@@ -47,7 +47,7 @@ pub struct TreeSettings {
     /// Minimum curvature of the loss in a leaf, summed over its rows. It grows with their weight.
     pub leaf_min: f64,
     /// Whether to grow extra trees: a node tries one random threshold per feature instead of all (Geurts, Ernst and
-    /// Wehenkel 2006). The sum of many such trees is smoother than that of trees split at the best thresholds.
+    /// Wehenkel 2006). The sum of many such trees is smoother than the sum of trees split at the best thresholds.
     pub extra_trees: bool,
     /// Monotonicity constraint of each feature; at most [`FEATURES_MAX`] features.
     pub directions: Vec<Direction>,

@@ -117,8 +117,7 @@ fn with_street(one: &Address, street: &str) -> String {
     format!("{number} {street} {} {}", one.postal_code, one.commune)
 }
 
-/// Returns whether all parts of a folded word are first names: those of `Jean-Baptiste` are, those of `Saint-Jean` are
-/// not.
+/// Returns whether all parts of a folded word are first names, as in `Jean-Baptiste` but not in `Saint-Jean`.
 fn is_first_name(word: &str) -> bool {
     word.split(' ').all(persons::is_first_name)
 }

@@ -127,7 +127,7 @@ pub fn commune<'g>(geocoder: &'g Geocoder, one: &Match) -> &'g str {
     }
 }
 
-/// Returns the index of the commune that a code of any year belongs to today; for an arrondissement, that of its city.
+/// Returns the index of the current commune of a code of any year; for an arrondissement, of its city.
 fn commune_of_today(code: &str) -> Option<u32> {
     let places = Places::get();
     let place = places.find(code)?;

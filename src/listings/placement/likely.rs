@@ -1,6 +1,6 @@
 //! Likely pairs: properties that may be one asset. A person decides whether to merge them or keep them apart.
 //!
-//! Ingestion records a pair of adverts if its probability is above that of a possible pair and below that of a merge,
+//! Ingestion records a pair of adverts if its probability is at least `possible_probability` but too low for a merge,
 //! or if an advert of the other property contradicts. A pair is listed until its adverts are in one property, a person
 //! declares them distinct, or a later sighting of the advert no longer resembles the other.
 

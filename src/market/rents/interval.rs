@@ -1,8 +1,8 @@
 //! Computes the interval around a rent by split conformal prediction, from errors on held-out homes.
 //!
 //! The logarithmic errors are grouped by class and by the number of adverts near the home. A group with few homes takes
-//! the errors of both classes, otherwise those of its class for any number of adverts, otherwise those of all homes.
-//! Fewer adverts never give a narrower interval.
+//! the errors of both classes, otherwise the errors of its class for any number of adverts, otherwise the errors of all
+//! homes. Fewer adverts never give a narrower interval.
 
 use toise_estimate::HomeClass;
 

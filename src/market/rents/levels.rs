@@ -109,7 +109,7 @@ impl PlaceLevel {
     }
 }
 
-/// What the levels need to know of a home.
+/// The data of a home that the levels need.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacedHome<'h> {
     /// Flat or house.

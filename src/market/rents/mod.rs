@@ -52,7 +52,7 @@ pub enum RentError {
     /// The home has no position in France.
     #[error(transparent)]
     Invalid(#[from] Fault),
-    /// Too little is known of rents at the place.
+    /// Too few rents are known at the place.
     #[error(transparent)]
     TooLittle(#[from] TooLittle),
     /// The table of properties cannot be read, or the query was cancelled.

@@ -52,7 +52,7 @@ pub enum TooLittle {
         /// Homes to rent that are known.
         known: usize,
     },
-    /// Too little is known of the place.
+    /// Too few rents are known at the place.
     #[error(
         "too few adverts of homes to rent: {local} in {name} ({code}) or near it and {department} in its department; \
          import the map of rents with `toise import rents`"

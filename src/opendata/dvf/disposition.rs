@@ -23,7 +23,7 @@ pub enum RowGrouping {
     EqualValues,
 }
 
-/// Names in the report for sales that equal values cannot tell apart.
+/// Names in the report for sales that cannot be separated because their values are equal.
 const HOMES_AS_ONE: &str = "several buildings of one day, price and section: taken as one sale";
 const SECTIONS_AS_ONE: &str =
     "land or annexes of one day and price in several sections: taken as one sale";

@@ -24,7 +24,7 @@ pub const MUTATION_ROWS_MAX: usize = 200_000;
 pub const ORDER_ROWS_MIN: usize = 1_000;
 /// A file is in the usual order if at most one mutation in this many repeats day, price and section of an earlier one.
 pub const APART_SHARE: u64 = 50;
-/// Name in the report for sales that only the order of rows tells apart.
+/// Name in the report for sales that only the order of rows separates.
 const APART: &str =
     "rows of one day, price and section, not next to each other: taken as separate sales";
 

@@ -1614,7 +1614,7 @@ class KeyRequest(TypedDict):
     the service.
     """
     name: NotRequired[str]
-    """Name that tells keys apart; must be 1 to 100 characters, without control characters or blanks at the ends, and
+    """Name that distinguishes keys; must be 1 to 100 characters, without control characters or blanks at the ends, and
     not "demo", which demos use.
     """
     expires_at: NotRequired[str]
@@ -1660,7 +1660,7 @@ class KeyChange(TypedDict):
     the service.
     """
     name: NotRequired[str]
-    """Name that tells keys apart; must be 1 to 100 characters, without control characters or blanks at the ends, and
+    """Name that distinguishes keys; must be 1 to 100 characters, without control characters or blanks at the ends, and
     not "demo", which demos use.
     """
     expires_at: NotRequired[str]

@@ -1,4 +1,4 @@
-//! Tests of files as tables: their types are those of the whole file, and codes stay text.
+//! Tests of files as tables: types are decided over the whole file, and codes stay text.
 
 use std::io::Write;
 

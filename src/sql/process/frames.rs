@@ -68,7 +68,7 @@ pub(super) fn write_blocking(
 /// Reads a frame; `None` at the end. Blocks.
 ///
 /// # Errors
-/// The pipe fails, ends within a frame, or carries something else.
+/// The pipe fails, ends within a frame, or contains invalid data.
 pub(super) fn read_blocking<T: DeserializeOwned>(
     from: &mut impl Read,
 ) -> io::Result<Option<(T, Bytes)>> {

@@ -341,7 +341,7 @@ impl PortalListing<'_> {
 /// read only the changes rely on that.
 pub fn apply_sighting(advert: &mut Advert, first_s: i64, sighting: &SynthSighting) {
     let moment = |seconds: i64| chrono::DateTime::from_timestamp(seconds, 0).map(Timestamp::new);
-    // A house whose living area is not shown also has land, but its price is not that of the land.
+    // A house whose living area is not shown also has land, but its price is not the price of the land.
     let surface = match &advert.habitation {
         Some(habitation) => habitation
             .surface

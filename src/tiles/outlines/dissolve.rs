@@ -14,7 +14,7 @@ type Point = (i32, i32);
 /// within 100 m of the border.
 const WIDTH_MIN: f64 = 5.0;
 
-/// Returns the rings around several contours: clockwise on the map around what they cover, counter-clockwise around
+/// Returns the rings around several contours: clockwise on the map around the covered areas, counter-clockwise around
 /// holes.
 pub fn dissolved<'r>(contours: impl Iterator<Item = &'r Ring>) -> Vec<Ring> {
     let mut next: HashMap<Point, Vec<Point>> = HashMap::new();

@@ -47,7 +47,7 @@ const OTHER_WORDS: [&str; 31] = [
     "buanderie",
     "atelier",
 ];
-/// Words that may stand between an area and what it describes.
+/// Words that may be between an area and the thing it describes.
 const BRIDGES: [&str; 21] = [
     "de",
     "d",

@@ -31,7 +31,7 @@ const OFFERS: [(&[&str], &str); 5] = [
     ),
 ];
 
-/// Words that may stand before the class at the beginning of a text.
+/// Words that may precede the class at the beginning of a text.
 const LEADING: [&str; 14] = [
     "un",
     "une",
@@ -48,7 +48,7 @@ const LEADING: [&str; 14] = [
     "places",
     "emplacement",
 ];
-/// Words that may stand between a dwelling and the word that joins it to what stands before.
+/// Words that may be between a dwelling and the word that joins it to the text before it.
 const BETWEEN: [&str; 14] = [
     "un", "une", "le", "la", "les", "l", "L", "ce", "cette", "bel", "beau", "belle", "grand",
     "grande",

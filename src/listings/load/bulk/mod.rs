@@ -4,8 +4,8 @@
 //! sighting, and waits for the disk. Here the caller supplies the adverts asset by asset with all their sightings, so
 //! none of that is needed. Sightings are merged in memory (`build`), and only the results are written: to the store in
 //! one transaction (records last, in the order of their keys: `spool`), and at the same time to their tables and the
-//! text index. The result equals that of ordinary ingestion, because the same functions decide it, but no alert is
-//! percolated.
+//! text index. The result equals the result of ordinary ingestion, because the same functions decide it, but no alert
+//! is percolated.
 //!
 //! The store is committed first; tables and text index follow. A load that stops before the commit leaves no data. A
 //! load that stops after it leaves tables that lag behind the store, and the next server brings them up to date. Memory

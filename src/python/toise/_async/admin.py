@@ -89,7 +89,7 @@ class AsyncAdmin:
         return cast(list[types.AccountUsage], await self._transport.data(request))
 
     async def candidates(self, limit: int = 20) -> types.CandidatePairs:
-        """Returns pairs of properties that may be one home, the likeliest first; at most 100."""
+        """Returns pairs of properties that may be one home, most likely first; at most 100."""
         request = Request.get(f"{ROOT}/properties/candidates", limit=limit)
         return cast(types.CandidatePairs, await self._transport.data(request))
 

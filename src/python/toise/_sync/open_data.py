@@ -70,7 +70,7 @@ class OpenData(Generic[FiltersT, RecordT, MatchFiltersT, TargetsT, MatchT, Match
         *,
         size: int = 5,
     ) -> MatchAnswerT:
-        """Finds the records that a description may refer to, the likeliest first.
+        """Finds the records that a description may refer to, most likely first.
 
         Args:
             filters: what you know for certain; other records are left out.
