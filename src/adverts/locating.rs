@@ -33,7 +33,6 @@ impl<'s> PlaceSources<'s> {
     }
 }
 
-/// Returns whether a location has a position.
 fn has_position(location: &AdLocation) -> bool {
     let point = location.location_coordinate.as_ref();
     point.is_some_and(|point| point.location.is_some())

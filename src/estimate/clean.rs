@@ -19,7 +19,6 @@ const USUAL_MIN: usize = 20;
 /// Maximum ratio, up or down, to the median price per square metre of the place and year; beyond it a sale is taken to
 /// be an error.
 const FACTOR_MAX: f64 = 4.0;
-/// Days in a year.
 const YEAR_DAYS: i32 = 365;
 
 /// One rule and the number of sales it kept.

@@ -207,7 +207,6 @@ pub fn verify(data: &Path) -> Vec<String> {
     damaged.map(|entry| entry.file).collect()
 }
 
-/// Returns whether a folder has a segment.
 fn has_segments(folder: &Path) -> bool {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names = files.map(|file| file.file_name());

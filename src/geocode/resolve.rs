@@ -21,7 +21,6 @@ use crate::text::fold::{self, Token};
 use toise_geo::communes::find_by_code;
 use toise_geo::places::Places;
 
-/// Digits of a postal code.
 const POSTAL_CODE_DIGITS: usize = 5;
 
 /// Precision of the position of an address.

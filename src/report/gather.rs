@@ -47,7 +47,6 @@ use toise_opendata::{Dataset, DatasetSearchRequest, OpenData, SearchAnswer};
 const COMPARABLES: usize = 5;
 /// Diagnostics whose classes are counted.
 const DIAGNOSTICS_COUNTED: usize = 100;
-/// Diagnostics listed.
 const DIAGNOSTICS_LISTED: usize = 5;
 /// Sales of the parcels listed.
 const PARCEL_SALES: usize = 6;
@@ -66,7 +65,6 @@ pub(crate) const MAP_M_MIN: f64 = 80.0;
 const PATH_YEARS: u32 = 8;
 /// Quarters that the market of a commune is computed from.
 const MARKET_QUARTERS: u32 = 4;
-/// Months of a quarter.
 const QUARTER_MONTHS: u32 = 3;
 /// Column with the address of a diagnostic.
 const ADDRESS_OF_DIAGNOSTIC: &str = "identifiant_ban";

@@ -12,7 +12,6 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use crate::functions;
 use toise_engine::functions::{geo_distance, in_area};
 
-/// Rows of a batch.
 const BATCH_ROWS: usize = 4_096;
 
 /// Creates a context without tables. It has `memory_bytes` of memory, spills at most `spill_bytes` to disk, and runs a

@@ -9,7 +9,6 @@ use std::io::{self, BufReader, ErrorKind, Read};
 
 /// Bytes of the header of a log.
 pub(super) const HEADER_BYTES: usize = 32;
-/// Bytes of the header of a frame.
 const FRAME_HEADER_BYTES: usize = 24;
 /// First four bytes of a log without the last bit, which gives the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;

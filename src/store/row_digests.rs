@@ -27,7 +27,6 @@ const DERIVED: [&str; 6] = [
 /// Prefix of the names of the triggers.
 const TRIGGER: &str = "row_digest_";
 
-/// A table with a digest.
 struct DigestedTable {
     name: String,
     /// All columns. SQLite's row id is excluded unless it is declared as a column, because it may change on its own.

@@ -31,7 +31,6 @@ use toise_store::lease::Lease;
 /// Interval of the upkeep: evictions from the outbox, lost attempts, idle endpoints, orphans.
 const UPKEEP_EVERY: Duration = Duration::from_secs(10);
 
-/// A delivery in flight.
 struct InFlightDelivery {
     batch: SentBatch,
     /// Time of the oldest match in it, Unix milliseconds; set only for its first attempt.

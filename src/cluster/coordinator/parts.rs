@@ -28,7 +28,6 @@ const EXTENSION: &str = "part";
 const MANIFEST: &str = "manifest.json";
 /// Maximum bytes of a manifest; each part takes about fifty.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
-/// Bytes of a digest.
 const DIGEST_BYTES: usize = blake3::OUT_LEN;
 /// Hexadecimal digits of a digest in a name.
 const NAME_DIGITS: usize = 32;

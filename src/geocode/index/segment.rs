@@ -373,7 +373,6 @@ impl Segment {
         }
     }
 
-    /// Returns the street of a block.
     fn street_of_block(&self, block: u32) -> u32 {
         let starts = self.u32s(Section::StreetBlockAt);
         starts

@@ -19,7 +19,6 @@ pub struct WordKind {
 impl WordKind {
     /// Weight of an article.
     pub const ARTICLE_WEIGHT: f32 = 0.15;
-    /// Weight of a number.
     const NUMBER_WEIGHT: f32 = 0.9;
     /// Extra weight of the rarest word over the most frequent.
     const RARITY: f32 = 0.4;

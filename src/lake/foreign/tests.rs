@@ -14,7 +14,6 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, Write
 
 use super::{BATCH_TEXT_BYTES_MAX, ForeignParquet};
 
-/// Rows of a batch.
 const BATCH_ROWS: usize = 1_000;
 
 fn written(columns: Vec<(&str, ArrayRef)>, properties: WriterPropertiesBuilder) -> Vec<u8> {

@@ -20,7 +20,6 @@ const PULL: f64 = 0.5;
 const M2_PER_ROOM: f64 = 22.0;
 /// Maximum deviation from [`M2_PER_ROOM`], as a logarithm; a larger one means that rooms were counted differently.
 const M2_PER_ROOM_LOG_MAX: f64 = 0.7;
-/// Days of a year.
 const YEAR_DAYS: f64 = 365.25;
 
 /// The features of a home that its rent depends on, in the same order as in [`Effects`].

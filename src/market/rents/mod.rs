@@ -245,7 +245,6 @@ impl Rents {
     }
 }
 
-/// Returns the commune of a home.
 fn commune(located: &LocatedHome) -> Result<&'static Place, Fault> {
     let home = &located.home;
     let path = match located.address {

@@ -3,7 +3,6 @@
 use crate::communes::SynthCommune;
 use crate::random::{Stream, mix, mix2, to_unit};
 
-/// Inhabitants per agency.
 const INHABITANTS_PER_AGENCY: f64 = 2_500.0;
 /// Share of assets sold by private persons, and by agents of a network.
 const SHARES: (f64, f64) = (0.18, 0.14);
