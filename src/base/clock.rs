@@ -116,7 +116,7 @@ impl HybridClock {
     }
 
     /// Returns a moment that is never before an earlier result or before `seen_ms` (Unix milliseconds), which may come
-    /// from another process. Both hold only for moments at most [`AHEAD_MAX`] ahead of the clock.
+    /// from another process. Both are true only for moments at most [`AHEAD_MAX`] ahead of the clock.
     pub fn now_after(&self, seen_ms: i64) -> DateTime<Utc> {
         let now_ms = self.clock.now().timestamp_millis();
         let bound_ms = now_ms.saturating_add(AHEAD_MAX.as_millis() as i64);
