@@ -133,6 +133,37 @@ fn prepare_clause<'a>(
             inner: Vec::new(),
         });
     }
+    let columns = decode_columns(source, clause, zones)?;
+    let true_codes = match &columns[..] {
+        [decoded] if clause.by_value => {
+            let truth = true_codes(clause, decoded)?;
+            match &decoded.zones {
+                ZoneMap::Codes(codes) => {
+                    let holding = codes.iter().zip(&truth).filter(|(_, holds)| **holds);
+                    *zones &= holding.fold(0, |holding, (zones, _)| holding | zones);
+                }
+                _ if !truth.contains(&true) => *zones = 0,
+                _ => {}
+            }
+            Some(truth)
+        }
+        _ => None,
+    };
+    let inner = prepare_inner(source, clause, zones)?;
+    Ok(BoundClause {
+        clause,
+        columns,
+        true_codes,
+        inner,
+    })
+}
+
+/// Decodes the columns of a clause. Removes zones whose values are out of the clause's bounds from `zones`.
+fn decode_columns(
+    source: &impl ColumnSource,
+    clause: &CompiledClause,
+    zones: &mut u64,
+) -> Result<Vec<Arc<DecodedColumn>>, Error> {
     let mut columns = Vec::with_capacity(clause.columns.len());
     for (nth, column) in clause.columns.iter().enumerate() {
         let decoded = source.column(*column)?;
@@ -154,21 +185,15 @@ fn prepare_clause<'a>(
             }
         }
     }
-    let true_codes = match &columns[..] {
-        [decoded] if clause.by_value => {
-            let truth = true_codes(clause, decoded)?;
-            match &decoded.zones {
-                ZoneMap::Codes(codes) => {
-                    let holding = codes.iter().zip(&truth).filter(|(_, holds)| **holds);
-                    *zones &= holding.fold(0, |holding, (zones, _)| holding | zones);
-                }
-                _ if !truth.contains(&true) => *zones = 0,
-                _ => {}
-            }
-            Some(truth)
-        }
-        _ => None,
-    };
+    Ok(columns)
+}
+
+/// Prepares the nested predicates of a clause. Removes zones in which none of them can hold from `zones`.
+fn prepare_inner<'a>(
+    source: &impl ColumnSource,
+    clause: &'a CompiledClause,
+    zones: &mut u64,
+) -> Result<Vec<BoundPredicate<'a>>, Error> {
     let mut inner = Vec::new();
     match &clause.kernel {
         Kernel::Any(predicates) => {
@@ -198,12 +223,7 @@ fn prepare_clause<'a>(
         }
         _ => {}
     }
-    Ok(BoundClause {
-        clause,
-        columns,
-        true_codes,
-        inner,
-    })
+    Ok(inner)
 }
 
 /// Returns whether a clause holds on each distinct value of a category.
