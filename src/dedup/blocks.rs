@@ -103,31 +103,14 @@ impl Fingerprint {
     /// is unknown.
     pub fn blocks(&self) -> Vec<BlockKey> {
         let mut keys = Vec::with_capacity(8);
-        let areas = [self.area_class().unwrap_or(AREA_NOT_GIVEN)];
+        let (places, areas) = (self.places(), [self.area_class().unwrap_or(AREA_NOT_GIVEN)]);
         for group in self.groups() {
+            let mut add = |kind, places: &[u64]| push_all(&mut keys, group, kind, places, &areas);
             match self.precise() {
-                Some(spot) => push_all(
-                    &mut keys,
-                    group,
-                    BlockKeyKind::Cell,
-                    &[cell(spot, 0.0, 0.0)],
-                    &areas,
-                ),
-                None => push_all(
-                    &mut keys,
-                    group,
-                    BlockKeyKind::CommuneOnly,
-                    &self.places(),
-                    &areas,
-                ),
+                Some(spot) => add(BlockKeyKind::Cell, &[cell(spot, 0.0, 0.0)]),
+                None => add(BlockKeyKind::CommuneOnly, &places),
             }
-            push_all(
-                &mut keys,
-                group,
-                BlockKeyKind::Commune,
-                &self.places(),
-                &areas,
-            );
+            add(BlockKeyKind::Commune, &places);
         }
         self.push_references(&mut keys);
         keys.extend(self.exact_key([(0.0, 0.0)]));
@@ -173,32 +156,15 @@ impl Fingerprint {
     /// neighbouring cells and areas.
     pub fn probes(&self) -> Vec<BlockKey> {
         let mut keys = Vec::with_capacity(32);
-        let areas = self.near_area_classes();
+        let (places, areas) = (self.places(), self.near_area_classes());
         for group in self.groups() {
+            let mut add = |kind, places: &[u64]| push_all(&mut keys, group, kind, places, &areas);
             match self.precise() {
                 Some(spot) => {
-                    push_all(
-                        &mut keys,
-                        group,
-                        BlockKeyKind::Cell,
-                        &near_cells(spot),
-                        &areas,
-                    );
-                    push_all(
-                        &mut keys,
-                        group,
-                        BlockKeyKind::CommuneOnly,
-                        &self.places(),
-                        &areas,
-                    );
+                    add(BlockKeyKind::Cell, &near_cells(spot));
+                    add(BlockKeyKind::CommuneOnly, &places);
                 }
-                None => push_all(
-                    &mut keys,
-                    group,
-                    BlockKeyKind::Commune,
-                    &self.places(),
-                    &areas,
-                ),
+                None => add(BlockKeyKind::Commune, &places),
             }
         }
         self.push_references(&mut keys);

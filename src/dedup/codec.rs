@@ -204,160 +204,95 @@ impl ByteReader<'_> {
         self.take().map(|[byte]| byte)
     }
 
-    fn digests<const N: usize>(&mut self) -> Option<InlineVec<u64, N>> {
-        let mut digests = InlineVec::default();
+    /// Returns a list that begins with its length; `None` if it is too long or truncated.
+    fn list<T: Copy + Default, const BYTES: usize, const N: usize>(
+        &mut self,
+        item: impl Fn([u8; BYTES]) -> T,
+    ) -> Option<InlineVec<T, N>> {
+        let mut items = InlineVec::default();
         for _ in 0..self.byte()? {
-            if !digests.push(u64::from_le_bytes(self.take()?)) {
-                return None;
-            }
+            items.push(item(self.take()?)).then_some(())?;
         }
-        Some(digests)
+        Some(items)
     }
 }
 
-/// The optional numbers, for reading.
-macro_rules! optional_numbers_struct {
-    ($($field:ident: $type:ty),+) => {
-        /// The optional numbers of a fingerprint.
-        #[derive(Clone, Copy, Debug)]
-        pub(super) struct Numbers { $(pub $field: Option<$type>),+ }
-
-        /// Reads the numbers that [`Fingerprint::write_numbers`] wrote, as marked by the bits of `given`.
-        pub(super) fn numbers(rest: &mut ByteReader<'_>, given: u32) -> Option<Numbers> {
-            let mut bit = 1u32;
-            $(
-                let $field = if given & bit != 0 {
-                    Some(<$type>::from_le_bytes(rest.take()?))
-                } else {
-                    None
-                };
+impl Fingerprint {
+    /// Reads the numbers that [`Fingerprint::write_numbers`] wrote, as marked by the bits of `given`.
+    pub(super) fn read_numbers(&mut self, rest: &mut ByteReader<'_>, given: u32) -> Option<()> {
+        let mut bit = 1u32;
+        macro_rules! read {
+            ($($field:ident: $type:ty),+) => {$(
+                if given & bit != 0 {
+                    self.$field = Some(<$type>::from_le_bytes(rest.take()?));
+                }
                 bit <<= 1;
-            )+
-            (bit <= COMMUNE_BIT).then_some(Numbers { $($field),+ })
+            )+};
         }
-    };
+        optional_numbers!(read);
+        (bit <= COMMUNE_BIT).then_some(())
+    }
 }
-optional_numbers!(optional_numbers_struct);
 
 fn read(rest: &mut ByteReader<'_>) -> Option<Fingerprint> {
     let given = u32::from_le_bytes(rest.take()?);
     let has = |bit: u32| given & bit != 0;
-    let class = value_at(rest.byte()?)?;
-    let offer = value_at(rest.byte()?)?;
-    let numbers = numbers(rest, given)?;
-    let commune = if has(COMMUNE_BIT) {
-        Some(rest.take()?)
-    } else {
-        None
-    };
-    let spot = if has(SPOT_BIT) {
-        Some(ApproximatePosition {
+    let mut decoded = Fingerprint::empty(value_at(rest.byte()?)?, value_at(rest.byte()?)?);
+    decoded.read_numbers(rest, given)?;
+    if has(COMMUNE_BIT) {
+        decoded.commune = Some(rest.take()?);
+    }
+    if has(SPOT_BIT) {
+        decoded.spot = Some(ApproximatePosition {
             lat_e6: i32::from_le_bytes(rest.take()?),
             lon_e6: i32::from_le_bytes(rest.take()?),
             blur_m: u16::from_le_bytes(rest.take()?),
-        })
-    } else {
-        None
-    };
-    let amenities_known = u32::from_le_bytes(rest.take()?);
-    let amenities = u32::from_le_bytes(rest.take()?);
-    let text = if has(TEXT_BIT) {
+        });
+    }
+    decoded.amenities_known = u32::from_le_bytes(rest.take()?);
+    decoded.amenities = u32::from_le_bytes(rest.take()?);
+    if has(TEXT_BIT) {
         let shingles = u16::from_le_bytes(rest.take()?);
         let mut lanes = [0; LANES];
         for lane in &mut lanes {
             *lane = u16::from_le_bytes(rest.take()?);
         }
-        Some(Sketch { lanes, shingles })
-    } else {
-        None
-    };
-    let mut figures = InlineVec::default();
-    for _ in 0..rest.byte()? {
-        if !figures.push(u16::from_le_bytes(rest.take()?)) {
-            return None;
-        }
+        decoded.text = Some(Sketch { lanes, shingles });
     }
-    let mut photos = InlineVec::default();
+    decoded.figures = rest.list(u16::from_le_bytes)?;
     for _ in 0..rest.byte()? {
         let photo = ImageHash {
             perceptual: u64::from_le_bytes(rest.take()?),
             mean: u64::from_le_bytes(rest.take()?),
             difference: u64::from_le_bytes(rest.take()?),
         };
-        if !photos.push(photo) {
-            return None;
-        }
+        decoded.photos.push(photo).then_some(())?;
     }
-    let seller_kind = if has(SELLER_KIND_BIT) {
-        Some(*SellerKind::ALL.get(usize::from(rest.byte()?))?)
-    } else {
-        None
-    };
-    let seller = rest.digests()?;
-    let references = rest.digests()?;
-    let portal = u32::from_le_bytes(rest.take()?);
-    let period = if has(PERIOD_BIT) {
-        Some(OnlinePeriod {
+    if has(SELLER_KIND_BIT) {
+        decoded.seller_kind = Some(*SellerKind::ALL.get(usize::from(rest.byte()?))?);
+    }
+    decoded.seller = rest.list(u64::from_le_bytes)?;
+    decoded.references = rest.list(u64::from_le_bytes)?;
+    decoded.new_build = has(NEW_BUILD_BIT);
+    decoded.portal = u32::from_le_bytes(rest.take()?);
+    if has(PERIOD_BIT) {
+        decoded.period = Some(OnlinePeriod {
             first_s: u32::from_le_bytes(rest.take()?),
             last_s: u32::from_le_bytes(rest.take()?),
             online: has(ONLINE_BIT),
-        })
-    } else {
-        None
-    };
-    let mut number_if = |bit: u32| {
+        });
+    }
+    let numbers = [
+        (DISTRICT_BIT, &mut decoded.district),
+        (ADDRESS_NUMBER_BIT, &mut decoded.address_number),
+        (LOT_SERIES_BIT, &mut decoded.lot_series),
+        (PREVIOUS_PRICE_BIT, &mut decoded.previous_price_eur),
+    ];
+    for (bit, number) in numbers {
         if has(bit) {
-            Some(Some(u32::from_le_bytes(rest.take()?)))
-        } else {
-            Some(None)
-        }
-    };
-    let district = number_if(DISTRICT_BIT)?;
-    let address_number = number_if(ADDRESS_NUMBER_BIT)?;
-    let lot_series = number_if(LOT_SERIES_BIT)?;
-    let previous_price_eur = number_if(PREVIOUS_PRICE_BIT)?;
-    let mut picture_names = InlineVec::default();
-    for _ in 0..rest.byte()? {
-        if !picture_names.push(u32::from_le_bytes(rest.take()?)) {
-            return None;
+            *number = Some(u32::from_le_bytes(rest.take()?));
         }
     }
-    Some(Fingerprint {
-        class,
-        offer,
-        commune,
-        postal_code: numbers.postal_code,
-        spot,
-        surface_dm2: numbers.surface_dm2,
-        land_m2: numbers.land_m2,
-        rooms: numbers.rooms,
-        bedrooms: numbers.bedrooms,
-        floor: numbers.floor,
-        floors: numbers.floors,
-        year: numbers.year,
-        price_eur: numbers.price_eur,
-        previous_price_eur,
-        energy_class: numbers.energy_class,
-        climate_class: numbers.climate_class,
-        energy_score: numbers.energy_score,
-        climate_score: numbers.climate_score,
-        net_price_eur: numbers.net_price_eur,
-        condominium_lots: numbers.condominium_lots,
-        charges_eur: numbers.charges_eur,
-        district,
-        amenities_known,
-        amenities,
-        text,
-        figures,
-        photos,
-        picture_names,
-        address_number,
-        seller_kind,
-        seller,
-        references,
-        lot_series,
-        new_build: has(NEW_BUILD_BIT),
-        portal,
-        period,
-    })
+    decoded.picture_names = rest.list(u32::from_le_bytes)?;
+    Some(decoded)
 }

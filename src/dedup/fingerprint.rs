@@ -108,6 +108,48 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
+    /// Creates a fingerprint of a class and an offer in which every other field is missing.
+    pub(super) fn empty(class: EnumPropertyClass, offer: EnumPropertyOfferType) -> Self {
+        Self {
+            class,
+            offer,
+            commune: None,
+            postal_code: None,
+            spot: None,
+            surface_dm2: None,
+            land_m2: None,
+            rooms: None,
+            bedrooms: None,
+            floor: None,
+            floors: None,
+            year: None,
+            price_eur: None,
+            previous_price_eur: None,
+            energy_class: None,
+            climate_class: None,
+            energy_score: None,
+            climate_score: None,
+            net_price_eur: None,
+            condominium_lots: None,
+            charges_eur: None,
+            district: None,
+            amenities_known: 0,
+            amenities: 0,
+            text: None,
+            figures: InlineVec::default(),
+            photos: InlineVec::default(),
+            picture_names: InlineVec::default(),
+            address_number: None,
+            seller_kind: None,
+            seller: InlineVec::default(),
+            references: InlineVec::default(),
+            lot_series: None,
+            new_build: false,
+            portal: 0,
+            period: None,
+        }
+    }
+
     /// Returns whether this fingerprint has a field that an earlier one of the same advert lacked. The property that
     /// the advert joined may then no longer fit. A changed value, such as a lower price, adds no information.
     pub fn adds_information_to(&self, former: &Self) -> bool {

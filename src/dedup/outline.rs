@@ -6,7 +6,7 @@
 //! changed price or area changes the outline; a sighting does not, because the outline has no period and no text.
 
 use super::blocks::compatible;
-use super::codec::{ByteReader, numbers};
+use super::codec::ByteReader;
 use super::compare::{of_programme, worth};
 use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_of, value_at};
 use super::inline_vec::InlineVec;
@@ -17,7 +17,6 @@ use super::levels::{
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{Agreements, RARITY_BITS_MAX, Surroundings, is_equality};
 use super::seller::SELLER_KEYS_MAX;
-use super::text::TextFigures;
 use super::weights::{ComparedField, WEIGHED_BITS, WEIGHTS};
 
 /// Version of the encoding; an outline of another version rules nothing out.
@@ -193,75 +192,32 @@ impl Outline {
         let mut rest = ByteReader(rest);
         let given = u32::from_le_bytes(rest.take()?);
         let has = |bit: u32| given & bit != 0;
-        let class = value_at(rest.byte()?)?;
-        let offer = value_at(rest.byte()?)?;
-        let numbers = numbers(&mut rest, given)?;
-        let spot = if has(SPOT_BIT) {
-            Some(ApproximatePosition {
+        let mut known = Fingerprint::empty(value_at(rest.byte()?)?, value_at(rest.byte()?)?);
+        known.read_numbers(&mut rest, given)?;
+        if has(SPOT_BIT) {
+            known.spot = Some(ApproximatePosition {
                 lat_e6: i32::from_le_bytes(rest.take()?),
                 lon_e6: i32::from_le_bytes(rest.take()?),
                 blur_m: USUAL_BLUR_M,
-            })
-        } else {
-            None
-        };
-        let commune = if has(COMMUNE_BIT) {
-            Some(rest.take()?)
-        } else {
-            None
-        };
-        let district = if has(DISTRICT_BIT) {
-            Some(u32::from_le_bytes(rest.take()?))
-        } else {
-            None
-        };
-        let portal = u32::from_le_bytes(rest.take()?);
-        let amenities_known = u16::from_le_bytes(rest.take()?).into();
-        let amenities = u16::from_le_bytes(rest.take()?).into();
+            });
+        }
+        if has(COMMUNE_BIT) {
+            known.commune = Some(rest.take()?);
+        }
+        if has(DISTRICT_BIT) {
+            known.district = Some(u32::from_le_bytes(rest.take()?));
+        }
+        known.portal = u32::from_le_bytes(rest.take()?);
+        known.amenities_known = u16::from_le_bytes(rest.take()?).into();
+        known.amenities = u16::from_le_bytes(rest.take()?).into();
+        known.new_build = has(NEW_BUILD_BIT);
         let mut seller = InlineVec::default();
         while let Some(key) = rest.take() {
             seller.push(u16::from_le_bytes(key)).then_some(())?;
         }
         rest.0.is_empty().then_some(())?;
         Some(Self {
-            known: Fingerprint {
-                class,
-                offer,
-                commune,
-                postal_code: None,
-                spot,
-                surface_dm2: numbers.surface_dm2,
-                land_m2: numbers.land_m2,
-                rooms: numbers.rooms,
-                bedrooms: numbers.bedrooms,
-                floor: numbers.floor,
-                floors: numbers.floors,
-                year: numbers.year,
-                price_eur: numbers.price_eur,
-                previous_price_eur: None,
-                energy_class: numbers.energy_class,
-                climate_class: numbers.climate_class,
-                energy_score: numbers.energy_score,
-                climate_score: numbers.climate_score,
-                net_price_eur: numbers.net_price_eur,
-                condominium_lots: numbers.condominium_lots,
-                charges_eur: numbers.charges_eur,
-                district,
-                amenities_known,
-                amenities,
-                text: None,
-                figures: TextFigures::default(),
-                photos: InlineVec::default(),
-                picture_names: InlineVec::default(),
-                address_number: None,
-                seller_kind: None,
-                seller: InlineVec::default(),
-                references: InlineVec::default(),
-                lot_series: None,
-                new_build: has(NEW_BUILD_BIT),
-                portal,
-                period: None,
-            },
+            known,
             seller,
             has_text: has(TEXT_BIT),
             has_figures: has(FIGURES_BIT),

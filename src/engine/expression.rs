@@ -77,6 +77,7 @@ pub(super) fn scoped_expr(
     clause: &Clause,
 ) -> Result<Expr, DataFusionError> {
     let name = clause.column.as_ref();
+    let position = || position_columns(name).map(|name| column(&name));
     match &clause.test {
         ClauseTest::Number { min, max } => Ok(match scope.column(name)?.1 {
             kind @ (ColumnKind::Integer | ColumnKind::SmallInteger) => {
@@ -111,47 +112,34 @@ pub(super) fn scoped_expr(
         },
         ClauseTest::Is(flag) => Ok(column(name).eq(lit(*flag))),
         ClauseTest::Within { lat, lon, radius_m } => {
-            let [lat_column, lon_column] = position_columns(name).map(|name| column(&name));
+            let [lat_column, lon_column] = position();
             let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
-            let distance = functions::geo_distance().call(vec![
-                lit(*lat),
-                lit(*lon),
-                lat_column.clone(),
-                lon_column.clone(),
-            ]);
-            Ok(near(lat_column, lat - lat_span, lat + lat_span)
-                .and(near(lon_column, lon - lon_span, lon + lon_span))
-                .and(distance.lt_eq(lit(*radius_m))))
+            let arguments = vec![lit(*lat), lit(*lon), lat_column, lon_column];
+            let distance = functions::geo_distance().call(arguments);
+            let bounds = [
+                lat - lat_span,
+                lat + lat_span,
+                lon - lon_span,
+                lon + lon_span,
+            ];
+            Ok(in_box(position(), bounds).and(distance.lt_eq(lit(*radius_m))))
         }
         ClauseTest::InBox {
             top,
             left,
             bottom,
             right,
-        } => {
-            let [lat_column, lon_column] = position_columns(name).map(|name| column(&name));
-            Ok(near(lat_column, *bottom, *top).and(near(lon_column, *left, *right)))
-        }
+        } => Ok(in_box(position(), [*bottom, *top, *left, *right])),
         ClauseTest::InArea(area) => {
-            let [lat_column, lon_column] = position_columns(name).map(|name| column(&name));
-            let [south, north, west, east] = area.bounds();
-            let inside = functions::in_area().call(vec![
-                lat_column.clone(),
-                lon_column.clone(),
-                lit(area.to_geojson()),
-            ]);
-            Ok(near(lat_column, south, north)
-                .and(near(lon_column, west, east))
-                .and(inside))
+            let [lat_column, lon_column] = position();
+            let arguments = vec![lat_column, lon_column, lit(area.to_geojson())];
+            let inside = functions::in_area().call(arguments);
+            Ok(in_box(position(), area.bounds()).and(inside))
         }
         ClauseTest::InLayer(test) => {
-            let [lat_column, lon_column] = position_columns(name).map(|name| column(&name));
-            let holds =
-                functions::in_layer(test).call(vec![lat_column.clone(), lon_column.clone()]);
+            let holds = functions::in_layer(test).call(position().into());
             Ok(match test.bounds() {
-                Some([south, north, west, east]) => near(lat_column, south, north)
-                    .and(near(lon_column, west, east))
-                    .and(holds),
+                Some(bounds) => in_box(position(), bounds).and(holds),
                 None => holds,
             })
         }
@@ -178,8 +166,11 @@ fn number(value: f64) -> ScalarValue {
     ScalarValue::Float64(Some(value))
 }
 
-fn near(column: Expr, least: f64, greatest: f64) -> Expr {
-    between(column, Some(number(least)), Some(number(greatest)))
+/// Returns whether a position is between a southern, a northern, a western and an eastern edge.
+fn in_box([lat, lon]: [Expr; 2], [south, north, west, east]: [f64; 4]) -> Expr {
+    let near =
+        |column, least, greatest| between(column, Some(number(least)), Some(number(greatest)));
+    near(lat, south, north).and(near(lon, west, east))
 }
 
 fn between(column: Expr, min: Option<ScalarValue>, max: Option<ScalarValue>) -> Expr {

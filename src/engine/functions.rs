@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, PrimitiveArray};
+use arrow::array::{Array, AsArray, BooleanArray, Float64Array, PrimitiveArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::ScalarValue;
@@ -16,8 +16,10 @@ use toise_contract::filter::LayerTest;
 use toise_geo::area::Area;
 use toise_geo::distance::planar_distance_m;
 
-static GEO_DISTANCE: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Arc::new(ScalarUDF::from(GeoDistance::new())));
+static GEO_DISTANCE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let signature = Signature::exact(vec![DataType::Float64; 4], Volatility::Immutable);
+    Arc::new(ScalarUDF::from(GeoDistance { signature }))
+});
 
 /// Returns the function `geo_distance(pin_lat, pin_lon, lat, lon)`: planar distance in metres from a pin; null if a
 /// coordinate is null.
@@ -28,14 +30,6 @@ pub fn geo_distance() -> &'static Arc<ScalarUDF> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct GeoDistance {
     signature: Signature,
-}
-
-impl GeoDistance {
-    fn new() -> Self {
-        Self {
-            signature: Signature::exact(vec![DataType::Float64; 4], Volatility::Immutable),
-        }
-    }
 }
 
 impl ScalarUDFImpl for GeoDistance {
@@ -53,16 +47,12 @@ impl ScalarUDFImpl for GeoDistance {
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = arguments.number_rows;
-        let [pin_lat, pin_lon, lat, lon] = numbers(&arguments.args, rows)?;
+        let [pin_lat, pin_lon, lat, lon] = numbers(&arguments.args)?;
         let distances: Float64Array = (0..rows)
             .map(|row| {
-                let at = |column: &Operand| column.at(row);
-                Some(planar_distance_m(
-                    at(&pin_lat)?,
-                    at(&pin_lon)?,
-                    at(&lat)?,
-                    at(&lon)?,
-                ))
+                let pin = (pin_lat.at(row)?, pin_lon.at(row)?);
+                let (lat, lon) = (lat.at(row)?, lon.at(row)?);
+                Some(planar_distance_m(pin.0, pin.1, lat, lon))
             })
             .collect();
         Ok(ColumnarValue::Array(Arc::new(distances)))
@@ -146,7 +136,7 @@ impl ScalarUDFImpl for InArea {
             return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(None)));
         };
         let area = self.area(text)?;
-        let [lat, lon] = numbers(&arguments.args[..2], rows)?;
+        let [lat, lon] = numbers(&arguments.args[..2])?;
         let inside: BooleanArray = (0..rows)
             .map(|row| Some(area.contains(lat.at(row)?, lon.at(row)?)))
             .collect();
@@ -192,7 +182,7 @@ impl ScalarUDFImpl for InLayer {
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = arguments.number_rows;
-        let [lat, lon] = numbers(&arguments.args, rows)?;
+        let [lat, lon] = numbers(&arguments.args)?;
         let holds: BooleanArray = (0..rows)
             .map(|row| Some(self.test.holds(lat.at(row)?, lon.at(row)?)))
             .collect();
@@ -210,15 +200,12 @@ impl Operand {
     fn at(&self, row: usize) -> Option<f64> {
         match self {
             Operand::Same(value) => *value,
-            Operand::Each(values) => {
-                use arrow::array::Array;
-                values.is_valid(row).then(|| values.value(row))
-            }
+            Operand::Each(values) => values.is_valid(row).then(|| values.value(row)),
         }
     }
 }
 
-fn numbers<const N: usize>(arguments: &[ColumnarValue], rows: usize) -> Result<[Operand; N]> {
+fn numbers<const N: usize>(arguments: &[ColumnarValue]) -> Result<[Operand; N]> {
     let mut operands = Vec::with_capacity(N);
     for argument in arguments {
         operands.push(match argument {
@@ -227,17 +214,13 @@ fn numbers<const N: usize>(arguments: &[ColumnarValue], rows: usize) -> Result<[
                 let array = array.as_primitive::<Float64Type>();
                 Operand::Same(array.iter().next().flatten())
             }
-            ColumnarValue::Array(_) => {
-                let array: ArrayRef = argument.to_array(rows)?;
-                Operand::Each(
-                    cast(&array, &DataType::Float64)?
-                        .as_primitive::<Float64Type>()
-                        .clone(),
-                )
+            ColumnarValue::Array(array) => {
+                let array = cast(array, &DataType::Float64)?;
+                Operand::Each(array.as_primitive::<Float64Type>().clone())
             }
         });
     }
-    operands.try_into().map_err(|_| {
-        datafusion::error::DataFusionError::Plan(format!("expected {N} numeric arguments"))
-    })
+    operands
+        .try_into()
+        .map_err(|_| DataFusionError::Plan(format!("expected {N} numeric arguments")))
 }

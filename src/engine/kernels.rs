@@ -1,32 +1,56 @@
 //! The kernels of clauses: each tests the values of a run and returns one bit per value, within the mask of earlier
 //! clauses.
 
-use arrow::array::{Array, ArrowPrimitiveType, PrimitiveArray};
+use arrow::array::{Array, ArrowPrimitiveType, Float64Array, PrimitiveArray};
 use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
 use arrow::util::bit_util::set_bit;
 
 /// A clause tests single rows if fewer than one row in this many remains.
 pub(super) const SPARSE_SHARE: usize = 8;
 
-/// Tests whole numbers between two bounds, given the mask, start and length of a run.
+/// A run of rows: the mask of earlier clauses, the first row and the number of rows.
+pub(super) type MaskedRun = (Option<BooleanBuffer>, usize, usize);
+
+/// Tests whole numbers between two bounds.
 pub(super) fn whole<T>(
     column: &PrimitiveArray<T>,
     min: i64,
     max: i64,
-    (mask, start, length): (Option<BooleanBuffer>, usize, usize),
+    run: MaskedRun,
 ) -> BooleanBuffer
 where
     T: ArrowPrimitiveType<Native: Into<i64>>,
 {
-    let values = &column.values()[start..start + length];
-    let holds = |value: T::Native| {
+    values(column, run, move |value: T::Native| {
         let value: i64 = value.into();
         (value >= min) & (value <= max)
-    };
+    })
+}
+
+/// Tests the values of a column. `holds` should have no short circuit, so that the loop is vectorised.
+pub(super) fn values<T: ArrowPrimitiveType>(
+    column: &PrimitiveArray<T>,
+    (mask, start, length): MaskedRun,
+    holds: impl Fn(T::Native) -> bool + Copy,
+) -> BooleanBuffer {
+    let values = &column.values()[start..start + length];
     let all = || pack(values, holds);
     narrow(mask, start, length, [column.nulls(), None], all, |row| {
         holds(values[row])
     })
+}
+
+/// Tests the positions in a column of latitudes and one of longitudes.
+pub(super) fn positions(
+    [lats, lons]: [&Float64Array; 2],
+    (mask, start, length): MaskedRun,
+    holds: impl Fn(f64, f64) -> bool,
+) -> BooleanBuffer {
+    let nulls = [lats.nulls(), lons.nulls()];
+    let [lats, lons] = [lats, lons].map(|column| &column.values()[start..start + length]);
+    let holds = |row: usize| holds(lats[row], lons[row]);
+    let all = || BooleanBuffer::collect_bool(length, holds);
+    narrow(mask, start, length, nulls, all, holds)
 }
 
 /// Returns the rows of a run, counted from its start, that the mask selects, that are not null and that pass the test.
@@ -67,7 +91,7 @@ pub(super) fn narrow(
 /// Tests all values and returns one bit for each. Writes bytes first, then packs eight bytes into eight bits by one
 /// multiplication: this lets the comparisons run as vector instructions, unlike shifting each bit into place (0.3 ns
 /// per value instead of 1).
-pub(super) fn pack<T: Copy>(values: &[T], holds: impl Fn(T) -> bool) -> BooleanBuffer {
+fn pack<T: Copy>(values: &[T], holds: impl Fn(T) -> bool) -> BooleanBuffer {
     /// Moves the lowest bit of byte i to bit 56 + i.
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let mut words: Vec<u64> = Vec::with_capacity(values.len().div_ceil(64));

@@ -16,7 +16,7 @@ use datafusion::error::DataFusionError;
 
 use super::Error;
 use super::decoded::{DecodedColumn, ListOffsets, ZONE_ROWS, ZoneMap};
-use super::kernels::{SPARSE_SHARE, narrow, pack, whole};
+use super::kernels::{SPARSE_SHARE, narrow, positions, values, whole};
 use super::predicate::{CompiledClause, Kernel, Predicate};
 pub use super::selection::{RowRun, Selection};
 use super::some_item::rows_of_items;
@@ -133,6 +133,37 @@ fn prepare_clause<'a>(
             inner: Vec::new(),
         });
     }
+    let columns = decode_columns(source, clause, zones)?;
+    let true_codes = match &columns[..] {
+        [decoded] if clause.by_value => {
+            let truth = true_codes(clause, decoded)?;
+            match &decoded.zones {
+                ZoneMap::Codes(codes) => {
+                    let holding = codes.iter().zip(&truth).filter(|(_, holds)| **holds);
+                    *zones &= holding.fold(0, |holding, (zones, _)| holding | zones);
+                }
+                _ if !truth.contains(&true) => *zones = 0,
+                _ => {}
+            }
+            Some(truth)
+        }
+        _ => None,
+    };
+    let inner = prepare_inner(source, clause, zones)?;
+    Ok(BoundClause {
+        clause,
+        columns,
+        true_codes,
+        inner,
+    })
+}
+
+/// Decodes the columns of a clause. Removes zones whose values are out of the clause's bounds from `zones`.
+fn decode_columns(
+    source: &impl ColumnSource,
+    clause: &CompiledClause,
+    zones: &mut u64,
+) -> Result<Vec<Arc<DecodedColumn>>, Error> {
     let mut columns = Vec::with_capacity(clause.columns.len());
     for (nth, column) in clause.columns.iter().enumerate() {
         let decoded = source.column(*column)?;
@@ -154,21 +185,15 @@ fn prepare_clause<'a>(
             }
         }
     }
-    let true_codes = match &columns[..] {
-        [decoded] if clause.by_value => {
-            let truth = true_codes(clause, decoded)?;
-            match &decoded.zones {
-                ZoneMap::Codes(codes) => {
-                    let holding = codes.iter().zip(&truth).filter(|(_, holds)| **holds);
-                    *zones &= holding.fold(0, |holding, (zones, _)| holding | zones);
-                }
-                _ if !truth.contains(&true) => *zones = 0,
-                _ => {}
-            }
-            Some(truth)
-        }
-        _ => None,
-    };
+    Ok(columns)
+}
+
+/// Prepares the nested predicates of a clause. Removes zones in which none of them can hold from `zones`.
+fn prepare_inner<'a>(
+    source: &impl ColumnSource,
+    clause: &'a CompiledClause,
+    zones: &mut u64,
+) -> Result<Vec<BoundPredicate<'a>>, Error> {
     let mut inner = Vec::new();
     match &clause.kernel {
         Kernel::Any(predicates) => {
@@ -198,12 +223,7 @@ fn prepare_clause<'a>(
         }
         _ => {}
     }
-    Ok(BoundClause {
-        clause,
-        columns,
-        true_codes,
-        inner,
-    })
+    Ok(inner)
 }
 
 /// Returns whether a clause holds on each distinct value of a category.
@@ -239,54 +259,35 @@ impl BoundClause<'_> {
         start: usize,
         length: usize,
     ) -> Result<BooleanBuffer, Error> {
-        let nulls = |nth: usize| self.columns[nth].values.nulls();
-        let numbers = |nth: usize| {
-            let values = self.columns[nth].values.as_primitive::<Float64Type>();
-            &values.values()[start..start + length]
-        };
+        let numbers = |nth: usize| self.columns[nth].values.as_primitive::<Float64Type>();
+        let run = (mask, start, length);
         if let Some(holds) = &self.true_codes {
-            let column = self.columns[0].values.as_dictionary::<Int32Type>();
-            let codes = &column.keys().values()[start..start + length];
-            let missing = [column.keys().nulls(), None];
-            let mut true_codes = (0..).zip(holds).filter(|(_, holds)| **holds);
+            let codes = self.columns[0].values.as_dictionary::<Int32Type>().keys();
+            let mut true_codes = (0_i32..).zip(holds).filter(|(_, holds)| **holds);
             // Usually one code matches (a commune, a kind of building); comparison with a constant is vectorised.
             return Ok(match (true_codes.next(), true_codes.next()) {
-                (Some((sought, _)), None) => {
-                    let holds = |code: i32| code == sought;
-                    let all = || pack(codes, holds);
-                    narrow(mask, start, length, missing, all, |row| holds(codes[row]))
-                }
-                _ => {
-                    let holds = |code: i32| holds.get(code as usize).copied().unwrap_or(false);
-                    let all = || pack(codes, holds);
-                    narrow(mask, start, length, missing, all, |row| holds(codes[row]))
-                }
+                (Some((sought, _)), None) => values(codes, run, move |code: i32| code == sought),
+                _ => values(codes, run, |code: i32| {
+                    holds.get(code as usize).copied().unwrap_or(false)
+                }),
             });
         }
         Ok(match &self.clause.kernel {
             Kernel::Between(min, max) => {
                 let (min, max) = (*min, *max);
-                let values = numbers(0);
-                // No short circuit, so that the loop is vectorised.
-                let holds = |value: f64| (value >= min) & (value <= max);
-                let all = || pack(values, holds);
-                narrow(mask, start, length, [nulls(0), None], all, |row| {
-                    holds(values[row])
+                values(numbers(0), run, move |value: f64| {
+                    (value >= min) & (value <= max)
                 })
             }
             Kernel::AtLeast(min) => {
-                let values = numbers(0);
+                let min = *min;
                 // Expressions order NaN after all numbers.
-                let holds =
-                    |value: f64| (value >= *min) | (value.is_nan() & value.is_sign_positive());
-                let all = || pack(values, holds);
-                narrow(mask, start, length, [nulls(0), None], all, |row| {
-                    holds(values[row])
+                values(numbers(0), run, move |value: f64| {
+                    (value >= min) | (value.is_nan() & value.is_sign_positive())
                 })
             }
             Kernel::BetweenWhole(min, max) => {
                 let values = &self.columns[0].values;
-                let run = (mask, start, length);
                 match values.data_type() {
                     DataType::Int32 => whole::<Int32Type>(values.as_primitive(), *min, *max, run),
                     DataType::Date32 => whole::<Date32Type>(values.as_primitive(), *min, *max, run),
@@ -303,7 +304,8 @@ impl BoundClause<'_> {
                     let values = values.slice(start, length);
                     if *flag { values } else { !&values }
                 };
-                narrow(mask, start, length, [nulls(0), None], all, |row| {
+                let nulls = [self.columns[0].values.nulls(), None];
+                narrow(run.0, start, length, nulls, all, |row| {
                     values.value(start + row) == *flag
                 })
             }
@@ -314,40 +316,36 @@ impl BoundClause<'_> {
                 lon_span,
                 radius_m,
             } => {
-                let (lats, lons) = (numbers(0), numbers(1));
                 let lat_bounds = (lat - lat_span)..=(lat + lat_span);
                 let lon_bounds = (lon - lon_span)..=(lon + lon_span);
-                let holds = |row: usize| {
-                    lat_bounds.contains(&lats[row])
-                        && lon_bounds.contains(&lons[row])
-                        && planar_distance_m(*lat, *lon, lats[row], lons[row]) <= *radius_m
-                };
-                let all = || BooleanBuffer::collect_bool(length, holds);
-                narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
+                positions(
+                    [numbers(0), numbers(1)],
+                    run,
+                    |row_lat: f64, row_lon: f64| {
+                        lat_bounds.contains(&row_lat)
+                            && lon_bounds.contains(&row_lon)
+                            && planar_distance_m(*lat, *lon, row_lat, row_lon) <= *radius_m
+                    },
+                )
             }
             Kernel::InBox([bottom, top, left, right]) => {
-                let (lats, lons) = (numbers(0), numbers(1));
-                let holds = |row: usize| {
-                    (bottom..=top).contains(&&lats[row]) && (left..=right).contains(&&lons[row])
-                };
-                let all = || BooleanBuffer::collect_bool(length, holds);
-                narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
+                positions([numbers(0), numbers(1)], run, |lat: f64, lon: f64| {
+                    (bottom..=top).contains(&&lat) && (left..=right).contains(&&lon)
+                })
             }
             Kernel::InArea(area) => {
-                let (lats, lons) = (numbers(0), numbers(1));
-                let holds = |row: usize| area.contains(lats[row], lons[row]);
-                let all = || BooleanBuffer::collect_bool(length, holds);
-                narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
+                positions([numbers(0), numbers(1)], run, |lat: f64, lon: f64| {
+                    area.contains(lat, lon)
+                })
             }
             Kernel::InLayer(test) => {
-                let (lats, lons) = (numbers(0), numbers(1));
-                let holds = |row: usize| test.holds(lats[row], lons[row]);
-                let all = || BooleanBuffer::collect_bool(length, holds);
-                narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
+                positions([numbers(0), numbers(1)], run, |lat: f64, lon: f64| {
+                    test.holds(lat, lon)
+                })
             }
-            Kernel::Any(_) => narrow_any(&self.inner, mask.as_ref(), start, length)?,
+            Kernel::Any(_) => narrow_any(&self.inner, run.0.as_ref(), start, length)?,
             Kernel::SomeItem(_) => match self.inner.first() {
-                Some(all) => narrow_items(&all.clauses, mask, start, length)?,
+                Some(all) => narrow_items(&all.clauses, run.0, start, length)?,
                 None => BooleanBuffer::new_unset(length),
             },
             Kernel::Among | Kernel::Expression { .. } => {
@@ -357,7 +355,7 @@ impl BoundClause<'_> {
                         .map(|column| column.values.slice(start, length))
                         .collect(),
                 )?;
-                match mask {
+                match run.0 {
                     None => truth,
                     Some(mask) => &mask & &truth,
                 }

@@ -88,39 +88,23 @@ pub fn placed_feature(feature: usize) -> (Topic, Direction) {
     OWN.get(feature).copied().unwrap_or(place)
 }
 
-/// Topic and direction of the surroundings features, which follow the own and place features. The last one is the
-/// prediction of the trees of place, which increases with surface.
-const SURROUNDINGS: [(Topic, Direction); 18] = [
-    (Topic::Location, Direction::Free),
-    (Topic::Location, Direction::Free),
-    (Topic::Location, Direction::Free),
-    (Topic::Location, Direction::Free),
-    (Topic::Location, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Date, Direction::Free),
-    (Topic::Location, Direction::Up),
-];
+/// Number of surroundings features, which follow the own and place features.
+const SURROUNDINGS: usize = 18;
 
-/// Topic and direction of a feature of the residual trees.
+/// Topic and direction of a feature of the residual trees. The last one is the prediction of the trees of place, which
+/// increases with surface.
 pub fn any_feature(feature: usize) -> (Topic, Direction) {
     match feature.checked_sub(PLACED) {
         None => placed_feature(feature),
-        Some(place) => SURROUNDINGS[place],
+        Some(0..5) => (Topic::Location, Direction::Free),
+        Some(5..16) => (Topic::Comparables, Direction::Free),
+        Some(16) => (Topic::Date, Direction::Free),
+        Some(_) => (Topic::Location, Direction::Up),
     }
 }
 
 /// Number of features of the residual trees.
-pub const ALL: usize = PLACED + SURROUNDINGS.len();
+pub const ALL: usize = PLACED + SURROUNDINGS;
 
 /// A home's own features as a row.
 pub fn own(own: &OwnFeatures) -> [f32; OWN.len()] {
@@ -187,7 +171,7 @@ pub fn at_last_sale(row: &[f32; ALL], around: &Surroundings) -> [f32; ALL] {
     row
 }
 
-/// Indices of three features in [`SURROUNDINGS`].
+/// Ranks of three features among the surroundings features.
 const LEVEL: usize = 0;
 const AGE: usize = 14;
 const HORIZON: usize = 16;

@@ -36,6 +36,17 @@ pub enum Grade {
 }
 
 impl Grade {
+    /// All classes, best first.
+    pub const ALL: [Self; 7] = [
+        Self::A,
+        Self::B,
+        Self::C,
+        Self::D,
+        Self::E,
+        Self::F,
+        Self::G,
+    ];
+
     /// Returns the letter of the class.
     pub fn letter(self) -> char {
         match self {

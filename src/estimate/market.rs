@@ -350,12 +350,9 @@ impl Market {
             return around;
         };
         let over = |level: PriceLevel, wider: f64, prior: f64| {
-            let sum = level.weight * now(level);
-            WeightedMean {
-                weight: level.weight,
-                sum,
-            }
-            .over(wider, prior)
+            let mut mean = WeightedMean::default();
+            mean.add(level.weight, now(level));
+            mean.over(wider, prior)
         };
         around.country = now(country);
         around.fallback_level = around.country;
@@ -405,17 +402,10 @@ impl Market {
         let wide_scale = 1.0 / (0.2 * f64::from(farthest)).max(NARROWEST_M * NARROWEST_M);
         let narrow_scale = 1.0 / f64::from(near).max(NARROWEST_M * NARROWEST_M);
         let cells = around.level;
-        let (mut wide, mut narrow, mut similar_rooms) = (
-            WeightedMean::default(),
-            WeightedMean::default(),
-            WeightedMean::default(),
-        );
-        let mut same = WeightedMean::default();
+        let [mut wide, mut narrow, mut similar_rooms, mut same] = [WeightedMean::default(); 4];
+        let [mut age_of, mut squares, mut of_surface] = [WeightedMean::default(); 3];
+        let [mut surface_squares, mut products] = [WeightedMean::default(); 2];
         let mut gaps: Vec<(f64, f64)> = Vec::with_capacity(found.len());
-        let mut age_of = WeightedMean::default();
-        let (mut squares, mut of_surface) = (WeightedMean::default(), WeightedMean::default());
-        let (mut surface_squares, mut products) =
-            (WeightedMean::default(), WeightedMean::default());
         for neighbour in found {
             let row = neighbour.row as usize;
             let day = self.sales.day[row];

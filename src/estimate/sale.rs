@@ -172,17 +172,6 @@ pub fn id_text(id: &[u8; ID_BYTES]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Grades of energy in the order of their number.
-const GRADES: [Grade; 7] = [
-    Grade::A,
-    Grade::B,
-    Grade::C,
-    Grade::D,
-    Grade::E,
-    Grade::F,
-    Grade::G,
-];
-
 impl From<&HomeSale> for Home {
     /// Converts a sale to a home without a known price.
     fn from(sale: &HomeSale) -> Self {
@@ -196,7 +185,7 @@ impl From<&HomeSale> for Home {
             bedrooms: None,
             land_m2: known(sale.land_m2),
             construction_year: known(sale.construction_year).map(|year| year as i32),
-            energy: known(sale.energy).and_then(|grade| GRADES.get(grade as usize).copied()),
+            energy: known(sale.energy).and_then(|grade| Grade::ALL.get(grade as usize).copied()),
             climate: None,
             floor: None,
             floors: None,

@@ -48,31 +48,17 @@ enum Offer {
     Both,
 }
 
-const fn count(
+const fn indicator(
     name: &'static str,
     offer: Offer,
-    read: fn(&Row) -> Option<u64>,
+    read: Reader,
     about: &'static str,
 ) -> Indicator {
     Indicator {
         name,
         about,
         offer,
-        read: Reader::Count(read),
-    }
-}
-
-const fn number(
-    name: &'static str,
-    offer: Offer,
-    read: fn(&Row) -> Option<f64>,
-    about: &'static str,
-) -> Indicator {
-    Indicator {
-        name,
-        about,
-        offer,
-        read: Reader::Number(read),
+        read,
     }
 }
 
@@ -85,134 +71,52 @@ fn asked(row: &Row) -> Option<&AskingFigures> {
 }
 
 use Offer::{Both, Rent, Sale};
+use Reader::{Count, Number};
 
+#[rustfmt::skip]
 static INDICATORS: [Indicator; 21] = [
-    count(
-        "sales",
-        Sale,
-        |row| Some(row.sales.as_ref().map_or(0, |of| of.sales)),
-        "Recorded sales of homes of the class on the open market",
-    ),
-    count(
-        "priced_sales",
-        Sale,
-        |row| Some(row.sales.as_ref().map_or(0, |of| of.priced)),
-        "Sales whose price is that of a single home; the quartiles are computed from these",
-    ),
-    number(
-        "volume_eur",
-        Sale,
-        |row| Some(row.sales.as_ref().map_or(0.0, |of| of.volume)),
-        "Total paid, EUR; the price of a sale is divided among its classes",
-    ),
-    number(
-        "price_per_m2_q1",
-        Sale,
-        |row| quartile(row, 0),
-        "Lower quartile of the recorded price, EUR/m2",
-    ),
-    number(
-        "price_per_m2_median",
-        Sale,
-        |row| quartile(row, 1),
-        "Median of the recorded price, EUR/m2",
-    ),
-    number(
-        "price_per_m2_q3",
-        Sale,
-        |row| quartile(row, 2),
-        "Upper quartile of the recorded price, EUR/m2",
-    ),
-    number(
-        "index",
-        Sale,
-        |row| row.index.map(|index| index[0]),
-        "Hedonic price index of the department and class; the department's first period is 100",
-    ),
-    number(
-        "index_lower",
-        Sale,
-        |row| row.index.map(|index| index[1]),
-        "Lower end of its 80 % interval",
-    ),
-    number(
-        "index_upper",
-        Sale,
-        |row| row.index.map(|index| index[2]),
-        "Upper end of its 80 % interval",
-    ),
-    count(
-        "for_sale",
-        Sale,
-        |row| asked(row).map(|of| of.for_sale),
-        "Properties for sale online on at least one day",
-    ),
-    count(
-        "stock",
-        Sale,
-        |row| asked(row).map(|of| of.stock),
-        "Properties for sale online at the end of the last day",
-    ),
-    number(
-        "asking_price_per_m2",
-        Sale,
-        |row| asked(row)?.price_per_m2,
-        "Median asking price, EUR/m2",
-    ),
-    number(
-        "days_on_market",
-        Sale,
-        |row| asked(row)?.days_on_market,
-        "Median days from the first sighting until going offline, of properties for sale that went offline",
-    ),
-    number(
-        "price_cut_share",
-        Sale,
-        |row| asked(row)?.price_cut_share,
-        "Share of properties for sale whose asking price is below their first one, percent",
-    ),
-    number(
-        "price_cut",
-        Sale,
-        |row| asked(row)?.price_cut,
-        "Median cut of those prices, percent",
-    ),
-    count(
-        "to_rent",
-        Rent,
-        |row| asked(row).map(|of| of.to_rent),
-        "Properties to rent online on at least one day",
-    ),
-    count(
-        "rent_stock",
-        Rent,
-        |row| asked(row).map(|of| of.rent_stock),
-        "Properties to rent online at the end of the last day",
-    ),
-    number(
-        "rent_per_m2",
-        Rent,
-        |row| asked(row)?.rent_per_m2,
-        "Median monthly rent, EUR/m2",
-    ),
-    number(
-        "gross_yield",
-        Both,
-        |row| asked(row)?.gross_yield,
-        "Twelve median monthly rents divided by the median asking price, percent",
-    ),
-    number(
-        "energy_premium_ab",
-        Sale,
-        |row| asked(row)?.premium_ab,
-        "Percentage by which the median asking price per m2 of energy classes A and B exceeds that of class D",
-    ),
-    number(
-        "energy_premium_fg",
-        Sale,
-        |row| asked(row)?.premium_fg,
-        "Percentage by which the median asking price per m2 of energy classes F and G exceeds that of class D",
-    ),
+    indicator("sales", Sale, Count(|row| Some(row.sales.as_ref().map_or(0, |of| of.sales))),
+        "Recorded sales of homes of the class on the open market"),
+    indicator("priced_sales", Sale, Count(|row| Some(row.sales.as_ref().map_or(0, |of| of.priced))),
+        "Sales whose price is that of a single home; the quartiles are computed from these"),
+    indicator("volume_eur", Sale, Number(|row| Some(row.sales.as_ref().map_or(0.0, |of| of.volume))),
+        "Total paid, EUR; the price of a sale is divided among its classes"),
+    indicator("price_per_m2_q1", Sale, Number(|row| quartile(row, 0)),
+        "Lower quartile of the recorded price, EUR/m2"),
+    indicator("price_per_m2_median", Sale, Number(|row| quartile(row, 1)),
+        "Median of the recorded price, EUR/m2"),
+    indicator("price_per_m2_q3", Sale, Number(|row| quartile(row, 2)),
+        "Upper quartile of the recorded price, EUR/m2"),
+    indicator("index", Sale, Number(|row| row.index.map(|index| index[0])),
+        "Hedonic price index of the department and class; the department's first period is 100"),
+    indicator("index_lower", Sale, Number(|row| row.index.map(|index| index[1])),
+        "Lower end of its 80 % interval"),
+    indicator("index_upper", Sale, Number(|row| row.index.map(|index| index[2])),
+        "Upper end of its 80 % interval"),
+    indicator("for_sale", Sale, Count(|row| asked(row).map(|of| of.for_sale)),
+        "Properties for sale online on at least one day"),
+    indicator("stock", Sale, Count(|row| asked(row).map(|of| of.stock)),
+        "Properties for sale online at the end of the last day"),
+    indicator("asking_price_per_m2", Sale, Number(|row| asked(row)?.price_per_m2),
+        "Median asking price, EUR/m2"),
+    indicator("days_on_market", Sale, Number(|row| asked(row)?.days_on_market),
+        "Median days from the first sighting until going offline, of properties for sale that went offline"),
+    indicator("price_cut_share", Sale, Number(|row| asked(row)?.price_cut_share),
+        "Share of properties for sale whose asking price is below their first one, percent"),
+    indicator("price_cut", Sale, Number(|row| asked(row)?.price_cut),
+        "Median cut of those prices, percent"),
+    indicator("to_rent", Rent, Count(|row| asked(row).map(|of| of.to_rent)),
+        "Properties to rent online on at least one day"),
+    indicator("rent_stock", Rent, Count(|row| asked(row).map(|of| of.rent_stock)),
+        "Properties to rent online at the end of the last day"),
+    indicator("rent_per_m2", Rent, Number(|row| asked(row)?.rent_per_m2),
+        "Median monthly rent, EUR/m2"),
+    indicator("gross_yield", Both, Number(|row| asked(row)?.gross_yield),
+        "Twelve median monthly rents divided by the median asking price, percent"),
+    indicator("energy_premium_ab", Sale, Number(|row| asked(row)?.premium_ab),
+        "Percentage by which the median asking price per m2 of energy classes A and B exceeds that of class D"),
+    indicator("energy_premium_fg", Sale, Number(|row| asked(row)?.premium_fg),
+        "Percentage by which the median asking price per m2 of energy classes F and G exceeds that of class D"),
 ];
 
 /// The columns that identify the subject of a row, with their descriptions.
@@ -232,8 +136,8 @@ static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new(name, DataType::Utf8, is_nullable)
     });
     let indicators = INDICATORS.iter().map(|indicator| match indicator.read {
-        Reader::Count(_) => Field::new(indicator.name, DataType::Int64, true),
-        Reader::Number(_) => Field::new(indicator.name, DataType::Float64, true),
+        Count(_) => Field::new(indicator.name, DataType::Int64, true),
+        Number(_) => Field::new(indicator.name, DataType::Float64, true),
     });
     Arc::new(Schema::new(
         subject.into_iter().chain(indicators).collect::<Vec<_>>(),
@@ -261,8 +165,8 @@ pub fn row_schema() -> Value {
     }
     for indicator in &INDICATORS {
         let kind = match indicator.read {
-            Reader::Count(_) => "integer",
-            Reader::Number(_) => "number",
+            Count(_) => "integer",
+            Number(_) => "number",
         };
         let described = json!({"type": [kind, "null"], "description": indicator.about});
         properties.insert(indicator.name.into(), described);
@@ -404,12 +308,12 @@ fn batch(
         };
         let rows = rows.values();
         columns.push(match indicator.read {
-            Reader::Count(read) => {
+            Count(read) => {
                 let values = rows.map(|row| read(row).filter(|_| is_wanted));
                 let values = values.map(|value| value.map(|value| value as i64));
                 Arc::new(values.collect::<Int64Array>())
             }
-            Reader::Number(read) => {
+            Number(read) => {
                 let values = rows.map(|row| read(row).filter(|_| is_wanted));
                 let values = values.map(|value| value.map(hundredths));
                 Arc::new(values.collect::<Float64Array>())

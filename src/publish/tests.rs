@@ -179,6 +179,11 @@ pub(super) async fn publish_from(data: &Path, remote: &Remote, name: &str) -> Re
     publish(data, remote, &publisher(name), &Clock::system(), &bar).await
 }
 
+/// Publishes a folder, which must succeed.
+async fn published(data: &tempfile::TempDir, remote: &Remote) -> Publication {
+    publish_from(data.path(), remote, "a").await.unwrap()
+}
+
 /// Opens a replica of a remote in a folder, polls once and installs a new snapshot.
 async fn follow(data: &Path, remote: &Remote) -> Result<Option<u64>> {
     let mut replica = Replica::open(data, remote.clone(), Holdings::default())?;
@@ -255,24 +260,18 @@ async fn a_replica_shows_what_was_published_and_only_what_changed_travels() {
     let nothing = follow(replica.path(), &remote).await.unwrap_err();
     assert!(matches!(nothing, Error::NothingPublished(_)), "{nothing}");
 
-    let one = publish_from(writer.first.path(), &remote, "a")
-        .await
-        .unwrap();
+    let one = published(&writer.first, &remote).await;
     assert_eq!((one.number, one.is_new), (1, true));
     assert_eq!(one.uploaded_bytes, one.bytes);
     assert_eq!(follow(replica.path(), &remote).await.unwrap(), Some(1));
     assert_eq!(seen(replica.path()), writer.seen[0]);
     assert!(!replica.path().join("toise.toml").exists());
 
-    let same = publish_from(writer.first.path(), &remote, "a")
-        .await
-        .unwrap();
+    let same = published(&writer.first, &remote).await;
     assert_eq!((same.number, same.is_new, same.uploaded), (1, false, 0));
     assert_eq!(follow(replica.path(), &remote).await.unwrap(), None);
 
-    let two = publish_from(writer.second.path(), &remote, "a")
-        .await
-        .unwrap();
+    let two = published(&writer.second, &remote).await;
     assert_eq!((two.number, two.is_new), (2, true));
     assert!(two.uploaded_bytes < two.bytes, "{two:?}");
     assert_eq!(follow(replica.path(), &remote).await.unwrap(), Some(2));
@@ -282,9 +281,7 @@ async fn a_replica_shows_what_was_published_and_only_what_changed_travels() {
     let fresh = tempfile::tempdir().unwrap();
     assert_eq!(follow(fresh.path(), &remote).await.unwrap(), Some(2));
     assert_eq!(seen(fresh.path()), writer.seen[1]);
-    publish_from(writer.first.path(), &remote, "a")
-        .await
-        .unwrap();
+    published(&writer.first, &remote).await;
     assert_eq!(follow(fresh.path(), &remote).await.unwrap(), Some(3));
     assert_eq!(seen(fresh.path()), writer.seen[0]);
 }
@@ -324,9 +321,7 @@ async fn of_two_publishers_one_wins_and_the_other_names_it() {
 async fn a_publisher_killed_during_any_request_leaves_one_whole_state_and_the_next_goes_on() {
     let writer = Writer::new();
     let base = Arc::new(InMemory::new());
-    publish_from(writer.first.path(), &writer.remote(&base), "a")
-        .await
-        .unwrap();
+    published(&writer.first, &writer.remote(&base)).await;
     let mut outcomes = [0, 0];
     for request in 0.. {
         let store = Arc::new(base.fork());
@@ -361,14 +356,10 @@ async fn a_publisher_killed_during_any_request_leaves_one_whole_state_and_the_ne
 async fn a_replica_killed_during_any_request_keeps_its_state_and_goes_on_with_what_it_has() {
     let (writer, store) = (Writer::new(), Arc::new(InMemory::new()));
     let remote = writer.remote(&store);
-    publish_from(writer.first.path(), &remote, "a")
-        .await
-        .unwrap();
+    published(&writer.first, &remote).await;
     let replica = tempfile::tempdir().unwrap();
     follow(replica.path(), &remote).await.unwrap();
-    publish_from(writer.second.path(), &remote, "a")
-        .await
-        .unwrap();
+    published(&writer.second, &remote).await;
     let mut requests = 0;
     for request in (0..).step_by(2) {
         let faulty = FaultyStore::killed_at(&store, request);
@@ -436,15 +427,11 @@ async fn a_corrupt_or_missing_object_is_refused_by_name_and_the_former_state_sta
     let (writer, store) = (Writer::new(), Arc::new(InMemory::new()));
     let remote = writer.remote(&store);
     let replicas = [(); 3].map(|()| tempfile::tempdir().unwrap());
-    publish_from(writer.first.path(), &remote, "a")
-        .await
-        .unwrap();
+    published(&writer.first, &remote).await;
     for replica in &replicas {
         follow(replica.path(), &remote).await.unwrap();
     }
-    publish_from(writer.second.path(), &remote, "a")
-        .await
-        .unwrap();
+    published(&writer.second, &remote).await;
     let pointer = remote.pointer().await.unwrap().unwrap().pointer;
     let manifest = remote.manifest(&pointer).await.unwrap();
     let of = |wanted: &str| -> (String, String) {
@@ -486,13 +473,9 @@ async fn a_corrupt_or_missing_object_is_refused_by_name_and_the_former_state_sta
 async fn an_installation_that_was_killed_is_completed_without_the_network() {
     let (writer, store) = (Writer::new(), Arc::new(InMemory::new()));
     let (remote, data) = (writer.remote(&store), tempfile::tempdir().unwrap());
-    publish_from(writer.first.path(), &remote, "a")
-        .await
-        .unwrap();
+    published(&writer.first, &remote).await;
     follow(data.path(), &remote).await.unwrap();
-    publish_from(writer.second.path(), &remote, "a")
-        .await
-        .unwrap();
+    published(&writer.second, &remote).await;
     let mut replica = Replica::open(data.path(), remote.clone(), Holdings::default()).unwrap();
     let rows = Store::open(data.path()).unwrap();
     let manifest = replica
@@ -583,9 +566,7 @@ async fn an_upload_that_was_cut_short_is_sent_again() {
     let at = RemotePath::from(format!("some/prefix/{}", file.content.path()));
     store.put(&at, "PAR1".into()).await.unwrap();
     drop(capture);
-    publish_from(writer.first.path(), &remote, "a")
-        .await
-        .unwrap();
+    published(&writer.first, &remote).await;
     let replica = tempfile::tempdir().unwrap();
     follow(replica.path(), &remote).await.unwrap();
     assert_eq!(seen(replica.path()), writer.seen[0]);
@@ -693,15 +674,11 @@ async fn a_folder_is_published_to_like_an_object_store() {
     let (writer, folder) = (Writer::new(), tempfile::tempdir().unwrap());
     let url = url::Url::from_directory_path(folder.path()).unwrap();
     let remote = Remote::open(url.as_str(), patient()).unwrap();
-    let stale = publish_from(writer.first.path(), &remote, "a")
-        .await
-        .unwrap();
+    let stale = published(&writer.first, &remote).await;
     assert_eq!(stale.number, 1);
     let before = remote.pointer().await.unwrap().unwrap();
     assert!(remote.pointer_if_changed(&before).await.unwrap().is_none());
-    publish_from(writer.second.path(), &remote, "a")
-        .await
-        .unwrap();
+    published(&writer.second, &remote).await;
     let now = remote.pointer_if_changed(&before).await.unwrap().unwrap();
     assert_eq!(now.pointer.number, 2);
     // A publisher that still has the previous pointer loses.

@@ -9,6 +9,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::ingestion::{self, IngestedGroupings};
+use super::show;
 use crate::dedup::{self, DedupOutcome, Grouping, Mistake};
 use toise_cli::result::Failure;
 use toise_cli::synth::NoiseLevel;
@@ -110,12 +111,7 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
         seed: arguments.seed,
         levels: results,
     };
-    if common.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print(&report);
-    }
-    Ok(())
+    show(common, &report, print)
 }
 
 fn scored(arguments: &DedupArgs, level: DistortionLevel) -> DedupMeasurement {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::show;
 use toise_cli::{CommandResult, Common};
 use toise_collect::evaluation::{self, ExtractionOptions, ExtractionReport, FieldScore, SiteHalf};
 use toise_collect::portals::Portals;
@@ -54,12 +55,7 @@ pub fn run(common: &Common, arguments: &ExtractionArgs) -> CommandResult {
         mistakes_max: arguments.mistakes,
     };
     let report = evaluation::run(&portals, &options)?;
-    if common.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print(&report);
-    }
-    Ok(())
+    show(common, &report, print)
 }
 
 fn print(report: &ExtractionReport) {

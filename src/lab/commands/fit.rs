@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{listings, pairs};
+use super::{listings, pairs, show};
 use crate::dedup::fit::{FittedWeights, WeightFitter};
 use toise_base::progress::Progress;
 use toise_cli::{CommandResult, Common};
@@ -33,12 +33,7 @@ pub fn run(common: &Common, arguments: &FitArgs) -> CommandResult {
         pairs::add_to_fit(&listings, pairs, arguments.pair_weight, &mut fit)?;
     }
     let fitted = fit.fit();
-    if common.json {
-        println!("{}", serde_json::to_string(&fitted)?);
-    } else {
-        print_fitted(&fitted);
-    }
-    Ok(())
+    show(common, &fitted, print_fitted)
 }
 
 fn print_fitted(fitted: &FittedWeights) {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::show;
 use crate::matching::{self, ConfidenceStats, EvaluationOptions, EvaluationReport, LevelResult};
 use toise_cli::matching::MatchTable;
 use toise_cli::{CommandResult, Common};
@@ -29,12 +30,7 @@ pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
         seed: arguments.seed,
     };
     let report = matching::run(&open_data, options)?;
-    if common.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print(&report);
-    }
-    Ok(())
+    show(common, &report, print)
 }
 
 fn print(report: &EvaluationReport) {

@@ -11,10 +11,11 @@ mod pairs;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use serde::Serialize;
 
 use toise_base::clock::Clock;
-use toise_cli::Common;
 use toise_cli::result::Failure;
+use toise_cli::{CommandResult, Common};
 use toise_listings::Listings;
 use toise_store::Store;
 
@@ -78,6 +79,16 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints a report as JSON, or with `print`.
+fn show<R: Serialize>(common: &Common, report: &R, print: impl FnOnce(&R)) -> CommandResult {
+    if common.json {
+        println!("{}", serde_json::to_string(report)?);
+    } else {
+        print(report);
+    }
+    Ok(())
 }
 
 /// Opens the adverts of the data folder.

@@ -10,7 +10,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::listings;
+use super::{listings, show};
 use crate::dedup::fit::WeightFitter;
 use toise_cli::result::Failure;
 use toise_cli::{CommandResult, Common, FittedTable};
@@ -38,12 +38,7 @@ pub struct PairsArgs {
 /// Runs `pairs`.
 pub fn run(common: &Common, arguments: &PairsArgs) -> CommandResult {
     let report = judge(&listings(common)?, &arguments.pairs)?;
-    if common.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        report.print(arguments.mistakes);
-    }
-    Ok(())
+    show(common, &report, |report| report.print(arguments.mistakes))
 }
 
 /// A person's decision on a pair.

@@ -127,8 +127,9 @@ pub fn run(open_data: &OpenData, options: EvaluationOptions) -> Result<Evaluatio
         let asked: Result<Vec<Option<QueryOutcome>>, Error> = records
             .par_iter()
             .map(|record| {
-                let mut stream = sample::stream(options.seed, number as u64, &record.id);
-                match (level.query)(record, &mut stream) {
+                let stream = sample::stream(options.seed, number as u64, &record.id);
+                let query = EvaluationQuery::new(options.dataset, record, stream);
+                match (level.query)(query) {
                     Some(query) => {
                         ask(open_data, &view, options.dataset, level, record, &query).map(Some)
                     }
@@ -164,7 +165,7 @@ fn ask(
     dataset: Dataset,
     level: &EvaluationLevel,
     record: &SampledRecord,
-    query: &EvaluationQuery,
+    query: &EvaluationQuery<'_>,
 ) -> Result<QueryOutcome, Error> {
     let mut request = parse_match(dataset, &query.body(CANDIDATES)).map_err(|fault| {
         let fault = fault.to_string();

@@ -24,19 +24,22 @@ pub(super) const ENERGY: &str = "conso_5_usages_par_m2_ep";
 /// Column of emissions per square metre.
 pub(super) const EMISSIONS: &str = "emission_ges_5_usages_par_m2";
 /// Column of the floor of a flat.
-pub(super) const FLOOR: &str = "numero_etage_appartement";
+const FLOOR: &str = "numero_etage_appartement";
 
 /// A query under construction.
-pub(super) struct EvaluationQuery {
+pub(super) struct EvaluationQuery<'a> {
     dataset: Dataset,
+    record: &'a SampledRecord,
+    random: StdRng,
     filters: Map<String, Value>,
     targets: Map<String, Value>,
     /// The targets expressed as filters.
     pub(super) fits: Filter,
 }
 
-impl EvaluationQuery {
-    fn of(dataset: Dataset, record: &SampledRecord) -> Self {
+impl<'a> EvaluationQuery<'a> {
+    /// Creates a query for the commune and the class of a record.
+    pub(super) fn new(dataset: Dataset, record: &'a SampledRecord, random: StdRng) -> Self {
         let schema = dataset.schema();
         let mut filters = Map::new();
         for column in [schema.commune, schema.class] {
@@ -46,18 +49,27 @@ impl EvaluationQuery {
         }
         Self {
             dataset,
+            record,
+            random,
             filters,
             targets: Map::new(),
             fits: Filter::new(),
         }
     }
 
-    pub(super) fn dpe(record: &SampledRecord) -> Self {
-        Self::of(Dataset::Dpe, record)
+    /// Returns 1 or -1.
+    pub(super) fn step(&mut self) -> f64 {
+        if self.random.random_bool(0.5) {
+            1.0
+        } else {
+            -1.0
+        }
     }
 
-    pub(super) fn dvf(record: &SampledRecord) -> Self {
-        Self::of(Dataset::Dvf, record)
+    /// Returns 1 or -1; `None` if the record has no floor.
+    pub(super) fn floor_step(&mut self) -> Option<f64> {
+        self.record.number(FLOOR)?;
+        Some(self.step())
     }
 
     /// The match body, requesting `size` candidates.
@@ -74,30 +86,20 @@ impl EvaluationQuery {
     }
 
     /// Adds a surface with a relative error of at most `share`, as a range that contains the true one.
-    pub(super) fn surface(
-        mut self,
-        record: &SampledRecord,
-        share: f64,
-        random: &mut StdRng,
-    ) -> Option<Self> {
+    pub(super) fn surface(mut self, share: f64) -> Option<Self> {
         let column = surface_column(self.dataset);
-        let surface = record.number(column)?;
-        let seen = surface * (1.0 + random.random_range(-share..=share));
+        let surface = self.record.number(column)?;
+        let seen = surface * (1.0 + self.random.random_range(-share..=share));
         let range = json!({"min": seen / (1.0 + share) - HAIR, "max": seen / (1.0 - share) + HAIR});
         self.filters.insert(column.into(), range);
         Some(self)
     }
 
     /// Replaces the commune by a pin, uniform in a disc of radius `metres` around the record.
-    pub(super) fn place(
-        mut self,
-        record: &SampledRecord,
-        metres: f64,
-        random: &mut StdRng,
-    ) -> Option<Self> {
-        let (lat, lon) = (record.number("lat")?, record.number("lon")?);
-        let distance = metres * random.random_range(0.0..1.0f64).sqrt();
-        let angle = random.random_range(0.0..std::f64::consts::TAU);
+    pub(super) fn place(mut self, metres: f64) -> Option<Self> {
+        let (lat, lon) = (self.record.number("lat")?, self.record.number("lon")?);
+        let distance = metres * self.random.random_range(0.0..1.0f64).sqrt();
+        let angle = self.random.random_range(0.0..std::f64::consts::TAU);
         let pin_lat = lat + distance * angle.cos() / METRES_PER_DEGREE;
         let pin_lon = lon + distance * angle.sin() / METRES_PER_DEGREE / lat.to_radians().cos();
         self.filters.remove(self.dataset.schema().commune);
@@ -111,9 +113,9 @@ impl EvaluationQuery {
     }
 
     /// Adds a period of about a month around the sale.
-    pub(super) fn month(mut self, record: &SampledRecord, random: &mut StdRng) -> Option<Self> {
+    pub(super) fn month(mut self) -> Option<Self> {
         let column = self.dataset.schema().date;
-        let day = record.number(column)? as i64 - random.random_range(0..30i64);
+        let day = self.record.number(column)? as i64 - self.random.random_range(0..30i64);
         let iso = |day: i64| {
             chrono::DateTime::from_timestamp(day * 86_400, 0)
                 .map(|moment| moment.format("%Y-%m-%d").to_string())
@@ -124,13 +126,8 @@ impl EvaluationQuery {
     }
 
     /// Adds a value rounded to a multiple of `step`.
-    pub(super) fn rounded(
-        mut self,
-        record: &SampledRecord,
-        column: &'static str,
-        step: f64,
-    ) -> Option<Self> {
-        let seen = (record.number(column)? / step).round() * step;
+    pub(super) fn rounded(mut self, column: &'static str, step: f64) -> Option<Self> {
+        let seen = (self.record.number(column)? / step).round() * step;
         self.targets.insert(column.into(), seen.into());
         // A value half a step above would have been rounded up.
         self.fits_between(column, seen - step / 2.0, seen + step / 2.0 * (1.0 - 1e-9));
@@ -138,27 +135,20 @@ impl EvaluationQuery {
     }
 
     /// Adds a value with a relative error of at most `share`.
-    pub(super) fn off(
-        mut self,
-        record: &SampledRecord,
-        column: &'static str,
-        share: f64,
-        random: &mut StdRng,
-    ) -> Option<Self> {
-        let seen = record.number(column)? * (1.0 + random.random_range(-share..=share));
+    pub(super) fn off(mut self, column: &'static str, share: f64) -> Option<Self> {
+        let seen = self.record.number(column)? * (1.0 + self.random.random_range(-share..=share));
         self.targets.insert(column.into(), seen.into());
         let (one, other) = (seen / (1.0 + share), seen / (1.0 - share));
         self.fits_between(column, one.min(other) - HAIR, one.max(other) + HAIR);
         Some(self)
     }
 
-    pub(super) fn figures(self, record: &SampledRecord) -> Option<Self> {
-        self.rounded(record, ENERGY, 1.0)?
-            .rounded(record, EMISSIONS, 1.0)
+    pub(super) fn figures(self) -> Option<Self> {
+        self.rounded(ENERGY, 1.0)?.rounded(EMISSIONS, 1.0)
     }
 
-    fn text(mut self, record: &SampledRecord, column: &'static str) -> Self {
-        if let Some(text) = record.text(column) {
+    fn text(mut self, column: &'static str) -> Self {
+        if let Some(text) = self.record.text(column) {
             self.targets.insert(column.into(), text.into());
             self.fits
                 .push(Clause::new(column, ClauseTest::OneOf(vec![text.into()])));
@@ -166,22 +156,17 @@ impl EvaluationQuery {
         self
     }
 
-    pub(super) fn classes(self, record: &SampledRecord) -> Option<Self> {
-        Some(
-            self.text(record, "etiquette_dpe")
-                .text(record, "etiquette_ges"),
-        )
+    pub(super) fn classes(self) -> Option<Self> {
+        Some(self.text("etiquette_dpe").text("etiquette_ges"))
     }
 
     /// Adds a count, if the record has one, wrong by `step`.
-    fn count(
-        mut self,
-        record: &SampledRecord,
-        column: &'static str,
-        step: f64,
-        least: f64,
-    ) -> Self {
-        if let Some(count) = record.number(column).filter(|count| count.fract() == 0.0) {
+    fn count(mut self, column: &'static str, step: f64, least: f64) -> Self {
+        if let Some(count) = self
+            .record
+            .number(column)
+            .filter(|count| count.fract() == 0.0)
+        {
             let seen = (count + step).max(least);
             if seen <= 200.0 {
                 self.targets.insert(column.into(), seen.into());
@@ -192,24 +177,24 @@ impl EvaluationQuery {
     }
 
     /// Adds construction period, storeys and floor, the floor wrong by `step`.
-    pub(super) fn building(self, record: &SampledRecord, step: f64) -> Option<Self> {
+    pub(super) fn building(self, step: f64) -> Option<Self> {
         Some(
-            self.text(record, "periode_construction")
-                .count(record, "nombre_niveau_immeuble", 0.0, 0.0)
-                .count(record, "nombre_niveau_logement", 0.0, 0.0)
-                .count(record, FLOOR, step, -10.0),
+            self.text("periode_construction")
+                .count("nombre_niveau_immeuble", 0.0, 0.0)
+                .count("nombre_niveau_logement", 0.0, 0.0)
+                .count(FLOOR, step, -10.0),
         )
     }
 
     /// Adds the price rounded to the thousand, or to the hundred below 100,000 EUR.
-    pub(super) fn price(self, record: &SampledRecord) -> Option<Self> {
-        let price = record.number("price_eur")?;
+    pub(super) fn price(self) -> Option<Self> {
+        let price = self.record.number("price_eur")?;
         let step = if price >= 100_000.0 { 1_000.0 } else { 100.0 };
-        self.rounded(record, "price_eur", step)
+        self.rounded("price_eur", step)
     }
 
-    pub(super) fn rooms(self, record: &SampledRecord, step: f64) -> Option<Self> {
-        record.number("main_rooms")?;
-        Some(self.count(record, "main_rooms", step, 0.0))
+    pub(super) fn rooms(self, step: f64) -> Option<Self> {
+        self.record.number("main_rooms")?;
+        Some(self.count("main_rooms", step, 0.0))
     }
 }

@@ -32,32 +32,15 @@ fn current_price(advert: &Advert) -> Option<&AdvertPrice> {
 
 static COLUMNS: LazyLock<Vec<RecordColumn<Advert>>> = LazyLock::new(|| {
     let mut to = vec![
-        RecordColumn::new(
-            ID,
-            ColumnReader::Id(|advert: &Advert| Some(advert.flx_id?.0)),
-        ),
-        RecordColumn::new(
-            "property_flx_id",
-            ColumnReader::Id(|advert| Some(advert.property_flx_id?.0)),
-        ),
-        RecordColumn::new(
-            "main_property_ad_flx_id",
-            ColumnReader::Id(|advert| Some(advert.main_property_ad_flx_id?.0)),
-        ),
-        RecordColumn::new(
-            "type",
-            ColumnReader::Category(|advert| Some(advert.class?.as_str())),
-        ),
-        RecordColumn::new(
-            "source",
-            ColumnReader::Category(|advert| advert.source.as_deref()),
-        ),
-        RecordColumn::new("url", ColumnReader::Text(|advert| advert.url.as_deref())),
-        RecordColumn::new(
-            "title",
-            ColumnReader::Text(|advert: &Advert| advert.title.as_deref()),
-        )
-        .sql_only(),
+        RecordColumn::id(ID, |advert: &Advert| Some(advert.flx_id?.0)),
+        RecordColumn::id("property_flx_id", |advert| Some(advert.property_flx_id?.0)),
+        RecordColumn::id("main_property_ad_flx_id", |advert| {
+            Some(advert.main_property_ad_flx_id?.0)
+        }),
+        RecordColumn::category("type", |advert| Some(advert.class?.as_str())),
+        RecordColumn::category("source", |advert| advert.source.as_deref()),
+        RecordColumn::text("url", |advert| advert.url.as_deref()),
+        RecordColumn::text("title", |advert: &Advert| advert.title.as_deref()).sql_only(),
         RecordColumn::new(
             "tags",
             ColumnReader::List(|advert, each| {

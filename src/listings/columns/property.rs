@@ -46,23 +46,10 @@ impl HasSeller for PropertyAdvert {
 
 static COLUMNS: LazyLock<Vec<RecordColumn<Property>>> = LazyLock::new(|| {
     let mut to = vec![
-        RecordColumn::new(
-            ID,
-            ColumnReader::Id(|property: &Property| Some(property.flx_id?.0)),
-        ),
-        RecordColumn::new(
-            "type",
-            ColumnReader::Category(|property| Some(property.class?.as_str())),
-        ),
-        RecordColumn::new(
-            "process",
-            ColumnReader::Category(|property| Some(property.process?.as_str())),
-        ),
-        RecordColumn::new(
-            "title",
-            ColumnReader::Text(|property: &Property| property.title.as_deref()),
-        )
-        .sql_only(),
+        RecordColumn::id(ID, |property: &Property| Some(property.flx_id?.0)),
+        RecordColumn::category("type", |property| Some(property.class?.as_str())),
+        RecordColumn::category("process", |property| Some(property.process?.as_str())),
+        RecordColumn::text("title", |property: &Property| property.title.as_deref()).sql_only(),
         RecordColumn::new(
             "tags",
             ColumnReader::List(|property, each| {
@@ -81,15 +68,9 @@ static COLUMNS: LazyLock<Vec<RecordColumn<Property>>> = LazyLock::new(|| {
 
 static ADVERT_COLUMNS: LazyLock<Vec<RecordColumn<PropertyAdvert>>> = LazyLock::new(|| {
     let mut to = vec![
-        RecordColumn::new(
-            ID,
-            ColumnReader::Id(|advert: &PropertyAdvert| Some(advert.flx_id?.0)),
-        ),
-        RecordColumn::new(
-            "source",
-            ColumnReader::Category(|advert| advert.source.as_deref()),
-        ),
-        RecordColumn::new("url", ColumnReader::Text(|advert| advert.url.as_deref())),
+        RecordColumn::id(ID, |advert: &PropertyAdvert| Some(advert.flx_id?.0)),
+        RecordColumn::category("source", |advert| advert.source.as_deref()),
+        RecordColumn::text("url", |advert| advert.url.as_deref()),
         RecordColumn::new(
             "lat",
             ColumnReader::Number(|advert| Some(advert.location?.latitude())),

@@ -43,6 +43,18 @@ impl<R> RecordColumn<R> {
         }
     }
 
+    pub fn id(name: &'static str, read: fn(&R) -> Option<Uuid>) -> Self {
+        Self::new(name, ColumnReader::Id(read))
+    }
+
+    pub fn text(name: &'static str, read: fn(&R) -> Option<&str>) -> Self {
+        Self::new(name, ColumnReader::Text(read))
+    }
+
+    pub fn category(name: &'static str, read: fn(&R) -> Option<&str>) -> Self {
+        Self::new(name, ColumnReader::Category(read))
+    }
+
     /// Makes the column available to SQL only.
     pub fn sql_only(self) -> Self {
         Self {

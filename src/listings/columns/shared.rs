@@ -93,16 +93,14 @@ pub(super) fn push_listing_columns<R: ListingRecord + 'static>(to: &mut Vec<Reco
         can_construct, has_building_permit, has_electricity, has_telecom, has_water, is_serviced
     ]);
     columns!(to, R, numbers R::land, "land_", [surface, surface_constructable]);
-    to.push(RecordColumn::new(
-        "land_type",
-        ColumnReader::Category(|record| Some(record.land()?.land_type?.as_str())),
-    ));
+    to.push(RecordColumn::category("land_type", |record| {
+        Some(record.land()?.land_type?.as_str())
+    }));
     columns!(to, R, wholes R::parking, "parking_", [count, number_of_cars]);
     columns!(to, R, numbers R::parking, "parking_", [surface]);
-    to.push(RecordColumn::new(
-        "parking_type",
-        ColumnReader::Category(|record| Some(record.parking()?.parking_type?.as_str())),
-    ));
+    to.push(RecordColumn::category("parking_type", |record| {
+        Some(record.parking()?.parking_type?.as_str())
+    }));
     columns!(to, R, moments R::meta, "meta_", [
         first_seen_at, last_published_at, last_seen_at, last_updated_at
     ]);
@@ -121,10 +119,9 @@ pub(super) fn push_listing_columns<R: ListingRecord + 'static>(to: &mut Vec<Reco
     columns!(to, R, flags renting, "offer_renting_", [
         is_colocation, is_long_term, is_short_term, is_sub_lease
     ]);
-    to.push(RecordColumn::new(
-        "offer_type",
-        ColumnReader::Category(|record| Some(record.offer()?.offer_type?.as_str())),
-    ));
+    to.push(RecordColumn::category("offer_type", |record| {
+        Some(record.offer()?.offer_type?.as_str())
+    }));
 }
 
 fn renting<R: ListingRecord>(record: &R) -> Option<&OfferRentingContract> {
@@ -147,30 +144,24 @@ pub(super) fn push_price_columns<R: HasPrice + 'static>(to: &mut Vec<RecordColum
         .iter_mut()
         .for_each(|column| column.filterable = false);
     to.extend([
-        RecordColumn::new(
-            "price_initial_source_flx_id",
-            ColumnReader::Id(|record| Some(initial_source(record)?.flx_id?.0)),
-        ),
-        RecordColumn::new(
-            "price_initial_source_url",
-            ColumnReader::Text(|record| initial_source(record)?.url.as_deref()),
-        ),
-        RecordColumn::new(
-            "price_initial_source_website",
-            ColumnReader::Category(|record| initial_source(record)?.website.as_deref()),
-        ),
-        RecordColumn::new(
-            "price_latest_source_flx_id",
-            ColumnReader::Id(|record| Some(latest_source(record)?.flx_id?.0)),
-        ),
-        RecordColumn::new(
-            "price_latest_source_url",
-            ColumnReader::Text(|record| latest_source(record)?.url.as_deref()),
-        ),
-        RecordColumn::new(
-            "price_latest_source_website",
-            ColumnReader::Category(|record| latest_source(record)?.website.as_deref()),
-        ),
+        RecordColumn::id("price_initial_source_flx_id", |record| {
+            Some(initial_source(record)?.flx_id?.0)
+        }),
+        RecordColumn::text("price_initial_source_url", |record| {
+            initial_source(record)?.url.as_deref()
+        }),
+        RecordColumn::category("price_initial_source_website", |record| {
+            initial_source(record)?.website.as_deref()
+        }),
+        RecordColumn::id("price_latest_source_flx_id", |record| {
+            Some(latest_source(record)?.flx_id?.0)
+        }),
+        RecordColumn::text("price_latest_source_url", |record| {
+            latest_source(record)?.url.as_deref()
+        }),
+        RecordColumn::category("price_latest_source_website", |record| {
+            latest_source(record)?.website.as_deref()
+        }),
     ]);
 }
 
@@ -201,14 +192,10 @@ pub(super) fn push_seller_columns<R: HasSeller + 'static>(to: &mut Vec<RecordCol
             "seller_flx_id",
             ColumnReader::CategoryId(|record: &R| Some(record.seller()?.flx_id?.0)),
         ),
-        RecordColumn::new(
-            "seller_name",
-            ColumnReader::Category(|record| record.seller()?.name.as_deref()),
-        ),
-        RecordColumn::new(
-            "seller_type",
-            ColumnReader::Category(|record| Some(record.seller()?.seller_type?.as_str())),
-        ),
+        RecordColumn::category("seller_name", |record| record.seller()?.name.as_deref()),
+        RecordColumn::category("seller_type", |record| {
+            Some(record.seller()?.seller_type?.as_str())
+        }),
     ]);
     columns!(to, R, codes R::seller, "seller_", [siren]);
 }
@@ -220,10 +207,7 @@ macro_rules! placed {
             department, insee_code, iris_code, postal_code
         ]);
         $to.push(
-            RecordColumn::new(
-                "location_city",
-                ColumnReader::Category(|record: &$of| $place(record)?.city.as_deref()),
-            )
+            RecordColumn::category("location_city", |record: &$of| $place(record)?.city.as_deref())
             .sql_only(),
         );
         $to.push(RecordColumn::new("lat", ColumnReader::Number(|record: &$of| {

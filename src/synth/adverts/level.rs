@@ -157,13 +157,7 @@ const LIGHT: Noise = Noise {
     reference_missing: 0.2,
     second_agency: 0.15,
     scores_missing: 0.1,
-    same_portal: 0.04,
-    thin: 0.0,
-    floor_missing: 0.0,
-    boilerplate: 0.0,
-    tracked: 0.0,
-    programme: 0.15,
-    new_build_unsaid: 0.0,
+    ..CLEAN
 };
 
 const MIDDLE: Noise = Noise {
@@ -189,13 +183,7 @@ const MIDDLE: Noise = Noise {
     reference_missing: 0.45,
     second_agency: 0.2,
     scores_missing: 0.2,
-    same_portal: 0.04,
-    thin: 0.0,
-    floor_missing: 0.0,
-    boilerplate: 0.0,
-    tracked: 0.0,
-    programme: 0.15,
-    new_build_unsaid: 0.0,
+    ..CLEAN
 };
 
 const HEAVY: Noise = Noise {
@@ -221,13 +209,7 @@ const HEAVY: Noise = Noise {
     reference_missing: 0.75,
     second_agency: 0.5,
     scores_missing: 0.5,
-    same_portal: 0.04,
-    thin: 0.0,
-    floor_missing: 0.0,
-    boilerplate: 0.0,
-    tracked: 0.0,
-    programme: 0.15,
-    new_build_unsaid: 0.0,
+    ..CLEAN
 };
 
 const MARKET: Noise = Noise {
@@ -246,9 +228,6 @@ const MARKET: Noise = Noise {
     text_truncated: 0.3,
     text_rewritten: 0.2,
     text_missing: 0.2,
-    photo_bits_max: 0,
-    photo_dropped: 0.0,
-    photo_cropped: 0.0,
     photos_missing: 0.97,
     reference_missing: 0.6,
     second_agency: 0.35,
@@ -260,4 +239,5 @@ const MARKET: Noise = Noise {
     tracked: 0.4,
     programme: 0.3,
     new_build_unsaid: 0.5,
+    ..CLEAN
 };

@@ -9,7 +9,7 @@ use super::super::lambert;
 use super::super::text::{Day, push_digits, push_integer, push_number};
 use super::certificate::{Certificate, Dwelling};
 use super::energy::climate;
-use super::writers::{CellWriter, flag, number, text};
+use super::writers::{CellWriter, flag, label, number, text};
 use toise_opendata::dpe::{CLASSES, CONSTRUCTION_PERIODS};
 
 /// Result of the geocoding of an address that was found in the address base.
@@ -32,15 +32,9 @@ pub const WRITERS: [(&str, CellWriter); 50] = [
     }),
     ("date_fin_validite_dpe", |it, out| it.expires().push(out)),
     ("version_dpe", |it, out| text(version(it.established), out)),
-    ("modele_dpe", |_, out| {
-        text("DPE 3CL 2021 méthode logement", out)
-    }),
-    ("etiquette_dpe", |it, out| {
-        text(CLASSES[it.classes().0], out)
-    }),
-    ("etiquette_ges", |it, out| {
-        text(CLASSES[it.classes().1], out)
-    }),
+    label!("modele_dpe", _it => "DPE 3CL 2021 méthode logement"),
+    label!("etiquette_dpe", it => CLASSES[it.classes().0]),
+    label!("etiquette_ges", it => CLASSES[it.classes().1]),
     ("type_batiment", |it, out| {
         text(
             match it.dwelling {
@@ -69,9 +63,7 @@ pub const WRITERS: [(&str, CellWriter); 50] = [
             push_integer(out, year)
         }
     }),
-    ("periode_construction", |it, out| {
-        text(CONSTRUCTION_PERIODS[it.building.period], out)
-    }),
+    label!("periode_construction", it => CONSTRUCTION_PERIODS[it.building.period]),
     ("surface_habitable_logement", |it, out| {
         if it.dwelling != Dwelling::Building {
             push_number(out, it.surface_m2, 1)
@@ -167,12 +159,8 @@ pub const WRITERS: [(&str, CellWriter); 50] = [
     }),
     ("nom_rue_ban", |it, out| street(it, out)),
     ("nom_commune_ban", |it, out| text(commune(it), out)),
-    ("code_postal_ban", |it, out| {
-        text(it.address.postal_code(), out)
-    }),
-    ("code_insee_ban", |it, out| {
-        text(it.address.place.insee, out)
-    }),
+    label!("code_postal_ban", it => it.address.postal_code()),
+    label!("code_insee_ban", it => it.address.place.insee),
     ("identifiant_ban", |it, out| {
         text(it.address.place.insee, out);
         out.push(b'_');
@@ -206,27 +194,12 @@ pub const WRITERS: [(&str, CellWriter); 50] = [
             2,
         )
     }),
-    ("statut_geocodage", |it, out| {
-        text(
-            if is_geocoded(it) {
-                GEOCODED
-            } else {
-                NOT_GEOCODED
-            },
-            out,
-        )
-    }),
-    ("code_departement_ban", |it, out| {
-        text(it.address.place.department, out)
-    }),
-    ("code_region_ban", |it, out| {
-        text(it.address.place.region, out)
-    }),
+    label!("statut_geocodage", it => if is_geocoded(it) { GEOCODED } else { NOT_GEOCODED }),
+    label!("code_departement_ban", it => it.address.place.department),
+    label!("code_region_ban", it => it.address.place.region),
     ("adresse_brut", |it, out| street_line(it, out)),
     ("nom_commune_brut", |it, out| text(commune(it), out)),
-    ("code_postal_brut", |it, out| {
-        text(it.address.postal_code(), out)
-    }),
+    label!("code_postal_brut", it => it.address.postal_code()),
     ("complement_adresse_logement", |it, out| {
         if it.dwelling == Dwelling::Flat && it.bits % 10 < 7 {
             text("Etage ", out);
@@ -235,9 +208,7 @@ pub const WRITERS: [(&str, CellWriter); 50] = [
             push_integer(out, 1 + (it.bits >> 9 & 7) as i64);
         }
     }),
-    ("zone_climatique", |it, out| {
-        text(climate(it.address.place.department).0, out)
-    }),
+    label!("zone_climatique", it => climate(it.address.place.department).0),
     ("classe_altitude", |it, out| text(altitude(it), out)),
     ("_geopoint", |it, out| {
         let (lat, lon) = it.address.position();

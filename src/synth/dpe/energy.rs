@@ -32,71 +32,16 @@ pub struct HeatingEnergy {
 }
 
 /// Heating systems: resistance heating, heat pump, gas, oil, logs, pellets, district heating, liquefied gas.
+#[rustfmt::skip]
 pub const ENERGIES: [HeatingEnergy; 8] = [
-    energy(
-        "Électricité",
-        "Convecteur électrique NFC, NF** et NF***",
-        0.96,
-        0.079,
-        0.21,
-        true,
-    ),
-    energy(
-        "Électricité",
-        "PAC air/eau installée à partir de 2017",
-        2.7,
-        0.079,
-        0.21,
-        true,
-    ),
-    energy(
-        "Gaz naturel",
-        "Chaudière gaz à condensation 2001-2015",
-        0.84,
-        0.227,
-        0.097,
-        false,
-    ),
-    energy(
-        "Fioul domestique",
-        "Chaudière fioul standard après 1990",
-        0.74,
-        0.324,
-        0.11,
-        false,
-    ),
-    energy(
-        "Bois – Bûches",
-        "Poêle à bois bûche installé à partir de 2012",
-        0.58,
-        0.030,
-        0.045,
-        false,
-    ),
-    energy(
-        "Bois – Granulés (pellets) ou briquettes",
-        "Poêle à granulés flamme verte installé à partir de 2012",
-        0.78,
-        0.030,
-        0.075,
-        false,
-    ),
-    energy(
-        "Réseau de Chauffage urbain",
-        "Réseau de chaleur isolé",
-        0.92,
-        0.125,
-        0.09,
-        false,
-    ),
-    energy(
-        "GPL",
-        "Chaudière gaz standard 2001-2015",
-        0.80,
-        0.272,
-        0.16,
-        false,
-    ),
+    energy("Électricité", "Convecteur électrique NFC, NF** et NF***", 0.96, 0.079, 0.21, true),
+    energy("Électricité", "PAC air/eau installée à partir de 2017", 2.7, 0.079, 0.21, true),
+    energy("Gaz naturel", "Chaudière gaz à condensation 2001-2015", 0.84, 0.227, 0.097, false),
+    energy("Fioul domestique", "Chaudière fioul standard après 1990", 0.74, 0.324, 0.11, false),
+    energy("Bois – Bûches", "Poêle à bois bûche installé à partir de 2012", 0.58, 0.030, 0.045, false),
+    energy("Bois – Granulés (pellets) ou briquettes", "Poêle à granulés flamme verte installé à partir de 2012", 0.78, 0.030, 0.075, false),
+    energy("Réseau de Chauffage urbain", "Réseau de chaleur isolé", 0.92, 0.125, 0.09, false),
+    energy("GPL", "Chaudière gaz standard 2001-2015", 0.80, 0.272, 0.16, false),
 ];
 
 const fn energy(

@@ -3,127 +3,51 @@
 use super::super::text::{push_number, push_text};
 use super::certificate::{Certificate, Dwelling};
 use super::energy::ENERGIES;
-use super::writers::{CellWriter, flag, text};
+use super::writers::{CellWriter, figure, flag, label, text};
 use toise_opendata::dpe::INSULATION_QUALITIES;
 
 /// Writers by column name.
 pub const WRITERS: [(&str, CellWriter); 54] = [
-    ("conso_5_usages_ep", |it, out| {
-        push_number(out, it.balance.primary.iter().sum(), 1)
-    }),
-    ("conso_5_usages_par_m2_ep", |it, out| {
-        push_number(out, it.primary_per_m2(), 0)
-    }),
-    ("conso_chauffage_ep", |it, out| {
-        push_number(out, it.balance.primary[0], 1)
-    }),
-    ("conso_ecs_ep", |it, out| {
-        push_number(out, it.balance.primary[1], 1)
-    }),
-    ("conso_refroidissement_ep", |it, out| {
-        push_number(out, it.balance.primary[2], 1)
-    }),
-    ("conso_eclairage_ep", |it, out| {
-        push_number(out, it.balance.primary[3], 1)
-    }),
-    ("conso_auxiliaires_ep", |it, out| {
-        push_number(out, it.balance.primary[4], 1)
-    }),
-    ("conso_5_usages_ef", |it, out| {
-        push_number(out, it.balance.last.iter().sum(), 1)
-    }),
-    ("conso_5_usages_par_m2_ef", |it, out| {
-        push_number(out, it.last_per_m2(), 0)
-    }),
-    ("conso_chauffage_ef", |it, out| {
-        push_number(out, it.balance.last[0], 1)
-    }),
-    ("conso_ecs_ef", |it, out| {
-        push_number(out, it.balance.last[1], 1)
-    }),
-    ("conso_refroidissement_ef", |it, out| {
-        push_number(out, it.balance.last[2], 1)
-    }),
-    ("conso_eclairage_ef", |it, out| {
-        push_number(out, it.balance.last[3], 1)
-    }),
-    ("conso_auxiliaires_ef", |it, out| {
-        push_number(out, it.balance.last[4], 1)
-    }),
-    ("conso_chauffage_ef_energie_n1", |it, out| {
-        push_number(out, it.balance.last[0], 1)
-    }),
-    ("conso_ecs_ef_energie_n1", |it, out| {
-        push_number(
-            out,
-            if it.water == it.heating {
-                it.balance.last[1]
-            } else {
-                0.0
-            },
-            1,
-        )
-    }),
+    figure!("conso_5_usages_ep", it => it.balance.primary.iter().sum(), 1),
+    figure!("conso_5_usages_par_m2_ep", it => it.primary_per_m2(), 0),
+    figure!("conso_chauffage_ep", it => it.balance.primary[0], 1),
+    figure!("conso_ecs_ep", it => it.balance.primary[1], 1),
+    figure!("conso_refroidissement_ep", it => it.balance.primary[2], 1),
+    figure!("conso_eclairage_ep", it => it.balance.primary[3], 1),
+    figure!("conso_auxiliaires_ep", it => it.balance.primary[4], 1),
+    figure!("conso_5_usages_ef", it => it.balance.last.iter().sum(), 1),
+    figure!("conso_5_usages_par_m2_ef", it => it.last_per_m2(), 0),
+    figure!("conso_chauffage_ef", it => it.balance.last[0], 1),
+    figure!("conso_ecs_ef", it => it.balance.last[1], 1),
+    figure!("conso_refroidissement_ef", it => it.balance.last[2], 1),
+    figure!("conso_eclairage_ef", it => it.balance.last[3], 1),
+    figure!("conso_auxiliaires_ef", it => it.balance.last[4], 1),
+    figure!("conso_chauffage_ef_energie_n1", it => it.balance.last[0], 1),
+    figure!("conso_ecs_ef_energie_n1", it => if it.water == it.heating { it.balance.last[1] } else { 0.0 }, 1),
     ("conso_refroidissement_annuel", |it, out| {
         if it.cooled {
             push_number(out, it.balance.last[2], 1)
         }
     }),
-    ("emission_ges_5_usages", |it, out| {
-        push_number(out, it.balance.emission.iter().sum(), 1)
-    }),
-    ("emission_ges_5_usages_par_m2", |it, out| {
-        push_number(out, it.emission_per_m2(), 0)
-    }),
-    ("emission_ges_chauffage", |it, out| {
-        push_number(out, it.balance.emission[0], 1)
-    }),
-    ("emission_ges_ecs", |it, out| {
-        push_number(out, it.balance.emission[1], 1)
-    }),
-    ("emission_ges_refroidissement", |it, out| {
-        push_number(out, it.balance.emission[2], 1)
-    }),
-    ("emission_ges_eclairage", |it, out| {
-        push_number(out, it.balance.emission[3], 1)
-    }),
-    ("emission_ges_auxiliaires", |it, out| {
-        push_number(out, it.balance.emission[4], 1)
-    }),
-    ("cout_total_5_usages", |it, out| {
-        push_number(out, it.balance.cost.iter().sum(), 1)
-    }),
-    ("cout_chauffage", |it, out| {
-        push_number(out, it.balance.cost[0], 1)
-    }),
-    ("cout_ecs", |it, out| {
-        push_number(out, it.balance.cost[1], 1)
-    }),
-    ("cout_refroidissement", |it, out| {
-        push_number(out, it.balance.cost[2], 1)
-    }),
-    ("cout_eclairage", |it, out| {
-        push_number(out, it.balance.cost[3], 1)
-    }),
-    ("cout_auxiliaires", |it, out| {
-        push_number(out, it.balance.cost[4], 1)
-    }),
-    ("deperditions_enveloppe", |it, out| {
-        push_number(out, it.needs.heating / 55.0, 1)
-    }),
-    ("deperditions_murs", |it, out| {
-        push_number(out, it.needs.heating / 160.0, 1)
-    }),
-    ("ubat_w_par_m2_k", |it, out| {
-        push_number(out, (it.needs.heating / it.surface_m2 / 110.0).max(0.2), 2)
-    }),
-    ("besoin_chauffage", |it, out| {
-        push_number(out, it.needs.heating, 1)
-    }),
-    ("besoin_ecs", |it, out| push_number(out, it.needs.water, 1)),
-    ("besoin_refroidissement", |it, out| {
-        push_number(out, it.needs.cooling, 1)
-    }),
+    figure!("emission_ges_5_usages", it => it.balance.emission.iter().sum(), 1),
+    figure!("emission_ges_5_usages_par_m2", it => it.emission_per_m2(), 0),
+    figure!("emission_ges_chauffage", it => it.balance.emission[0], 1),
+    figure!("emission_ges_ecs", it => it.balance.emission[1], 1),
+    figure!("emission_ges_refroidissement", it => it.balance.emission[2], 1),
+    figure!("emission_ges_eclairage", it => it.balance.emission[3], 1),
+    figure!("emission_ges_auxiliaires", it => it.balance.emission[4], 1),
+    figure!("cout_total_5_usages", it => it.balance.cost.iter().sum(), 1),
+    figure!("cout_chauffage", it => it.balance.cost[0], 1),
+    figure!("cout_ecs", it => it.balance.cost[1], 1),
+    figure!("cout_refroidissement", it => it.balance.cost[2], 1),
+    figure!("cout_eclairage", it => it.balance.cost[3], 1),
+    figure!("cout_auxiliaires", it => it.balance.cost[4], 1),
+    figure!("deperditions_enveloppe", it => it.needs.heating / 55.0, 1),
+    figure!("deperditions_murs", it => it.needs.heating / 160.0, 1),
+    figure!("ubat_w_par_m2_k", it => (it.needs.heating / it.surface_m2 / 110.0).max(0.2), 2),
+    figure!("besoin_chauffage", it => it.needs.heating, 1),
+    figure!("besoin_ecs", it => it.needs.water, 1),
+    figure!("besoin_refroidissement", it => it.needs.cooling, 1),
     ("qualite_isolation_enveloppe", |it, out| {
         if !it.bits.is_multiple_of(300) {
             quality(it, 0, out)
@@ -158,29 +82,19 @@ pub const WRITERS: [(&str, CellWriter); 54] = [
             )
         }
     }),
-    ("type_energie_n1", |it, out| {
-        text(ENERGIES[it.heating].name, out)
-    }),
+    label!("type_energie_n1", it => ENERGIES[it.heating].name),
     ("type_energie_n2", |it, out| {
         if !ENERGIES[it.heating].electric {
             text("Électricité", out)
         }
     }),
-    ("type_energie_principale_chauffage", |it, out| {
-        text(ENERGIES[it.heating].name, out)
-    }),
+    label!("type_energie_principale_chauffage", it => ENERGIES[it.heating].name),
     ("type_generateur_chauffage_principal", |it, out| {
         push_text(out, ENERGIES[it.heating].generator)
     }),
-    ("type_installation_chauffage", |it, out| {
-        text(plant(it, it.heating), out)
-    }),
-    ("type_installation_ecs", |it, out| {
-        text(plant(it, it.water), out)
-    }),
-    ("type_energie_principale_ecs", |it, out| {
-        text(ENERGIES[it.water].name, out)
-    }),
+    label!("type_installation_chauffage", it => plant(it, it.heating)),
+    label!("type_installation_ecs", it => plant(it, it.water)),
+    label!("type_energie_principale_ecs", it => ENERGIES[it.water].name),
     ("type_ventilation", |it, out| {
         text(
             if it.building.period < 2 {

@@ -8,6 +8,22 @@ use super::{dwelling_cells, energy_cells};
 /// A function that writes one cell; it writes nothing if the value is missing.
 pub type CellWriter = fn(&Certificate, &mut Vec<u8>);
 
+/// A column of numbers with its decimals.
+macro_rules! figure {
+    ($name:literal, $it:ident => $value:expr, $decimals:literal) => {
+        ($name, |$it, out| push_number(out, $value, $decimals))
+    };
+}
+pub(super) use figure;
+
+/// A column of texts that need no quoting.
+macro_rules! label {
+    ($name:literal, $it:ident => $value:expr) => {
+        ($name, |$it, out| text($value, out))
+    };
+}
+pub(super) use label;
+
 /// Returns the writer of a column; `None` if the column is not modelled.
 pub fn writer(column: &str) -> Option<CellWriter> {
     dwelling_cells::WRITERS

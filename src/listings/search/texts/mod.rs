@@ -404,6 +404,17 @@ mod tests {
     use toise_base::clock::Clock;
     use toise_store::Store;
 
+    /// Ingests an advert and returns the sequence of the store.
+    fn ingest(listings: &Listings, number: u32, title: &str) -> i64 {
+        let advert = json!({
+            "url": format!("https://un.example/{number}"), "source": "un.example", "type": "CLASS_FLAT",
+            "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 100_000 * number}, "title": title,
+            "location": {"postalCode": "48000"},
+        });
+        assert!(listings.ingest(vec![advert]).unwrap()[0].is_ok());
+        listings.last_sequence().unwrap()
+    }
+
     #[test]
     fn a_damaged_index_is_replaced_by_an_empty_one() {
         let folder = tempfile::tempdir().unwrap();
@@ -421,15 +432,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path();
         let listings = Listings::new(Store::open(data).unwrap(), Clock::system());
-        let take = |number: u32| {
-            let advert = json!({
-                "url": format!("https://un.example/{number}"), "source": "un.example", "type": "CLASS_FLAT",
-                "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 100_000 * number}, "title": "Loft",
-                "location": {"postalCode": "48000"},
-            });
-            assert!(listings.ingest(vec![advert]).unwrap()[0].is_ok());
-            listings.last_sequence().unwrap()
-        };
+        let take = |number| ingest(&listings, number, "Loft");
         let stopped = TextSearch::open(data);
         stopped.catch_up_to(&listings, take(1)).unwrap();
         let mut other = TextSearch::open(data);
@@ -462,15 +465,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path();
         let listings = Listings::new(Store::open(data).unwrap(), Clock::system());
-        let take = |number: u32, title: &str| {
-            let advert = json!({
-                "url": format!("https://un.example/{number}"), "source": "un.example", "type": "CLASS_FLAT",
-                "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 100_000 * number}, "title": title,
-                "location": {"postalCode": "48000"},
-            });
-            assert!(listings.ingest(vec![advert]).unwrap()[0].is_ok());
-            listings.last_sequence().unwrap()
-        };
+        let take = |number, title| ingest(&listings, number, title);
         let count = |texts: &TextSearch, keyword: &str| {
             let search = ListingSearch {
                 filter: Vec::new(),

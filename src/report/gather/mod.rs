@@ -4,24 +4,22 @@
 //! market reports, which are cached by place. Without anything cached, most of the time goes to the market of the
 //! department.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+mod market;
+mod records;
+
+use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, Int64Type};
-use bytes::Bytes;
-use chrono::{Days, Months, NaiveDate};
-use serde::Deserialize;
+use chrono::NaiveDate;
 
+pub(crate) use self::market::first_day;
+use self::records::{comparables, diagnostics, sales_of};
 use crate::model::{
-    BuildingDiagnostics, HomeReport, LayerNearby, ParcelSales, PlaceMarket, PricePath,
-    QuarterPrice, ReportSource, ReportedDiagnostic, ReportedEstimate, ReportedHome, ReportedSale,
-    SalePosition, Surroundings, ValuePart,
+    HomeReport, LayerNearby, ReportSource, ReportedEstimate, ReportedHome, ReportedSale,
+    Surroundings, ValuePart,
 };
 use crate::request::HomeReportRequest;
 use toise_contract::fault::Fault;
-use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_engine::cancellation::Interrupt;
 use toise_estimate::live::LiveModel;
 use toise_estimate::valuer::Valuer;
@@ -36,20 +34,11 @@ use toise_geocode::reverse::Near;
 use toise_geocode::table as addresses;
 use toise_lake::schema::TableSchema;
 use toise_layers::Layers;
-use toise_market::period::Division;
-use toise_market::place::Level;
-use toise_market::{Market, MarketRequest};
-use toise_opendata::dpe::BUILDING;
-use toise_opendata::dvf::place::{PARCELS, parcel_today};
-use toise_opendata::{Dataset, DatasetSearchRequest, OpenData, SearchAnswer};
+use toise_market::Market;
+use toise_opendata::{Dataset, OpenData};
 
 /// Comparables of a report.
 const COMPARABLES: usize = 5;
-/// Diagnostics whose classes are counted.
-const DIAGNOSTICS_COUNTED: usize = 100;
-const DIAGNOSTICS_LISTED: usize = 5;
-/// Sales of the parcels listed.
-const PARCEL_SALES: usize = 6;
 /// Layers listed: those that contain the home first, then the nearest ones.
 const LAYERS: usize = 6;
 /// Maximum distance of a feature that a report mentions, metres.
@@ -60,14 +49,7 @@ const ADDRESS_REACH_M: f64 = 50.0;
 /// found.
 const ADDRESSES_MAX: usize = 5_000;
 /// Smallest half side of the map, metres.
-pub(crate) const MAP_M_MIN: f64 = 80.0;
-/// Length of the price path, years.
-const PATH_YEARS: u32 = 8;
-/// Quarters that the market of a commune is computed from.
-const MARKET_QUARTERS: u32 = 4;
-const QUARTER_MONTHS: u32 = 3;
-/// Column with the address of a diagnostic.
-const ADDRESS_OF_DIAGNOSTIC: &str = "identifiant_ban";
+const MAP_M_MIN: f64 = 80.0;
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
@@ -112,37 +94,6 @@ pub struct Reporter {
 struct HomeAddress {
     id: String,
     label: String,
-}
-
-/// A sale, as the table stores it.
-#[derive(Deserialize)]
-struct SaleRecord {
-    id: String,
-    transaction_date: String,
-    price_eur: Option<f64>,
-    price_per_m2_living_eur: Option<f64>,
-    surface_m2: Option<f64>,
-    main_rooms: Option<f64>,
-    land_surface_m2: Option<f64>,
-    property_type: Option<String>,
-    address: Option<String>,
-    location: Option<SalePosition>,
-    #[serde(default)]
-    is_sold_together: bool,
-    insee_code: Option<String>,
-}
-
-/// A diagnostic, as the table stores it.
-#[derive(Deserialize)]
-struct DiagnosticRecord {
-    numero_dpe: String,
-    date_etablissement_dpe: Option<String>,
-    etiquette_dpe: Option<String>,
-    etiquette_ges: Option<String>,
-    surface_habitable_logement: Option<f64>,
-    numero_etage_appartement: Option<f64>,
-    conso_5_usages_par_m2_ep: Option<f64>,
-    id_rnb: Option<String>,
 }
 
 impl Reporter {
@@ -285,83 +236,6 @@ impl Reporter {
         HomePlace { home, address }
     }
 
-    /// Returns the price paths of the commune and the department of a home, and the market of the commune.
-    fn market(
-        &self,
-        home: &ReportedHome,
-        class: HomeClass,
-        today: NaiveDate,
-        interrupt: &Interrupt,
-    ) -> Result<(Vec<PricePath>, Option<PlaceMarket>), Error> {
-        if home.insee_code.is_empty() {
-            return Ok((Vec::new(), None));
-        }
-        let from = today.checked_sub_months(Months::new(12 * PATH_YEARS));
-        let by_quarter = |level| MarketRequest {
-            class: Some(class),
-            has_rent: false,
-            by: Division::Quarter,
-            from: from.map(model::days),
-            ..MarketRequest::of_level(level)
-        };
-        let commune = MarketRequest {
-            communes: vec![home.insee_code.clone()],
-            ..by_quarter(Level::Commune)
-        };
-        let department = MarketRequest {
-            departments: vec![home.department.clone()],
-            ..by_quarter(Level::Department)
-        };
-        let of_commune = self.market.report(&commune, interrupt)?;
-        let of_department = self.market.report(&department, interrupt)?;
-        let mut paths = Vec::new();
-        for (level, name, report) in [
-            ("commune", home.commune.as_str(), &of_commune),
-            (
-                "department",
-                departments::name(&home.department).unwrap_or_default(),
-                &of_department,
-            ),
-        ] {
-            let quarters = quarters(&report.rows);
-            if !quarters.is_empty() {
-                paths.push(PricePath {
-                    level,
-                    name: name.to_owned(),
-                    quarters,
-                });
-            }
-        }
-        let (from, to) = last_year(&of_department.rows);
-        let whole = MarketRequest {
-            communes: vec![home.insee_code.clone()],
-            class: Some(class),
-            from: from.map(model::days),
-            ..MarketRequest::of_level(Level::Commune)
-        };
-        let whole = self.market.report(&whole, interrupt)?;
-        let rows = &whole.rows;
-        if rows.num_rows() == 0 {
-            return Ok((paths, None));
-        }
-        let number = |name: &str| number(rows, name, 0);
-        let market = PlaceMarket {
-            name: home.commune.clone(),
-            from,
-            to,
-            sales: number("sales"),
-            price_per_m2_q1: number("price_per_m2_q1"),
-            price_per_m2_median: number("price_per_m2_median"),
-            price_per_m2_q3: number("price_per_m2_q3"),
-            stock: number("stock"),
-            asking_price_per_m2: number("asking_price_per_m2"),
-            days_on_market: number("days_on_market"),
-            rent_per_m2: number("rent_per_m2"),
-            gross_yield: number("gross_yield"),
-        };
-        Ok((paths, Some(market)))
-    }
-
     /// Returns what the layers say about the position of a home.
     fn layers_near(&self, home: &Home) -> Result<Vec<LayerNearby>, Error> {
         let (lat, lon) = (home.latitude, home.longitude);
@@ -452,170 +326,6 @@ fn reported(estimate: &Estimate, home: &Home, valuer: &Valuer) -> ReportedEstima
     }
 }
 
-/// Returns the comparables of an estimate with their records in the table.
-fn comparables(open_data: &OpenData, estimate: &Estimate) -> Result<Vec<ReportedSale>, Error> {
-    let mut sales = Vec::new();
-    for comparable in &estimate.comparables {
-        let filter = vec![one_of(
-            Dataset::Dvf.schema().id,
-            vec![comparable.id.clone()],
-        )];
-        let found = search(open_data, Dataset::Dvf, filter, 1)?;
-        // The model may know a sale that a later import removed.
-        let stored = found.records.first().map(sale).transpose()?;
-        let known = stored.unwrap_or_default();
-        sales.push(ReportedSale {
-            id: comparable.id.clone(),
-            date: comparable.date,
-            price: Some(comparable.price),
-            price_per_m2: Some((comparable.price / comparable.surface_m2).round()),
-            surface_m2: Some(comparable.surface_m2),
-            distance_m: Some(comparable.distance_m.round()),
-            ..known
-        });
-    }
-    Ok(sales)
-}
-
-/// Returns the diagnostics of an address and of its building.
-fn diagnostics(
-    open_data: &OpenData,
-    address: Option<&HomeAddress>,
-) -> Result<BuildingDiagnostics, Error> {
-    let Some(address) = address else {
-        return Ok(BuildingDiagnostics::default());
-    };
-    let at_address = one_of(ADDRESS_OF_DIAGNOSTIC, vec![address.id.clone()]);
-    let found = search(
-        open_data,
-        Dataset::Dpe,
-        vec![at_address.clone()],
-        DIAGNOSTICS_COUNTED,
-    )?;
-    let records = diagnostics_in(&found)?;
-    let mut buildings: BTreeMap<&str, usize> = BTreeMap::new();
-    for building in records.iter().filter_map(|record| record.id_rnb.as_deref()) {
-        *buildings.entry(building).or_default() += 1;
-    }
-    let building = buildings.into_iter().max_by_key(|(_, count)| *count);
-    let (total, records) = match building {
-        Some((building, _)) => {
-            let of_building = one_of(BUILDING, vec![building.to_owned()]);
-            let filter = Clause::any(vec![vec![at_address], vec![of_building]]);
-            let found = search(open_data, Dataset::Dpe, filter, DIAGNOSTICS_COUNTED)?;
-            (found.total, diagnostics_in(&found)?)
-        }
-        None => (found.total, records),
-    };
-    let mut classes = BTreeMap::new();
-    for class in records
-        .iter()
-        .filter_map(|one| letter(one.etiquette_dpe.as_deref()))
-    {
-        *classes.entry(class).or_default() += 1;
-    }
-    let latest = records
-        .into_iter()
-        .take(DIAGNOSTICS_LISTED)
-        .map(|record| ReportedDiagnostic {
-            date: record.date_etablissement_dpe.as_deref().and_then(day),
-            energy: letter(record.etiquette_dpe.as_deref()),
-            climate: letter(record.etiquette_ges.as_deref()),
-            surface_m2: record.surface_habitable_logement,
-            floor: record.numero_etage_appartement,
-            energy_kwh_m2: record.conso_5_usages_par_m2_ep,
-            numero_dpe: record.numero_dpe,
-        });
-    Ok(BuildingDiagnostics {
-        total,
-        classes,
-        latest: latest.collect(),
-    })
-}
-
-/// Returns the sales of parcels, latest first.
-fn sales_of(open_data: &OpenData, parcels: Vec<String>) -> Result<ParcelSales, Error> {
-    if parcels.is_empty() {
-        return Ok(ParcelSales::default());
-    }
-    let today = parcels
-        .iter()
-        .map(|id| parcel_today(id.as_str().into()).into_owned());
-    let filter = vec![one_of(PARCELS, today.collect())];
-    let found = search(open_data, Dataset::Dvf, filter, PARCEL_SALES)?;
-    Ok(ParcelSales {
-        ids: parcels,
-        total: found.total,
-        latest: found.records.iter().map(sale).collect::<Result<_, _>>()?,
-    })
-}
-
-/// Returns the latest records that a filter selects.
-fn search(
-    open_data: &OpenData,
-    dataset: Dataset,
-    filter: Filter,
-    size: usize,
-) -> Result<SearchAnswer, Error> {
-    let request = DatasetSearchRequest {
-        filter,
-        sort_by: dataset.schema().date,
-        descending: true,
-        size,
-        after: None,
-    };
-    Ok(open_data.search(dataset, &request)?)
-}
-
-fn one_of(column: &'static str, texts: Vec<String>) -> Clause {
-    Clause::new(column, ClauseTest::OneOf(texts))
-}
-
-fn damaged(dataset: Dataset) -> impl Fn(serde_json::Error) -> Error {
-    move |error| {
-        let path = PathBuf::from(dataset.name());
-        Error::Lake(toise_lake::Error::damaged(&path, error))
-    }
-}
-
-fn sale(record: &Bytes) -> Result<ReportedSale, Error> {
-    let record: SaleRecord = serde_json::from_slice(record).map_err(damaged(Dataset::Dvf))?;
-    Ok(ReportedSale {
-        id: record.id,
-        date: day(&record.transaction_date).unwrap_or_default(),
-        price: record.price_eur,
-        price_per_m2: record.price_per_m2_living_eur,
-        class: record.property_type,
-        surface_m2: record.surface_m2,
-        room_count: record.main_rooms,
-        land_surface_m2: record.land_surface_m2,
-        address: record.address,
-        insee_code: record.insee_code,
-        is_sold_together: record.is_sold_together,
-        distance_m: None,
-        location: record.location,
-    })
-}
-
-fn diagnostics_in(found: &SearchAnswer) -> Result<Vec<DiagnosticRecord>, Error> {
-    let records = found.records.iter();
-    let records = records.map(|record| serde_json::from_slice(record));
-    records
-        .collect::<Result<_, _>>()
-        .map_err(damaged(Dataset::Dpe))
-}
-
-/// Returns the day at the start of a date text.
-fn day(text: &str) -> Option<NaiveDate> {
-    text.get(..10)?.parse().ok()
-}
-
-/// Returns a class of a diagnostic, A to G.
-fn letter(text: Option<&str>) -> Option<char> {
-    let letter = text?.chars().next()?;
-    ('A'..='G').contains(&letter).then_some(letter)
-}
-
 /// Returns the latest source of each table.
 fn tables(open_data: &OpenData) -> Result<Vec<ReportSource>, Error> {
     let mut sources = Vec::new();
@@ -650,65 +360,6 @@ fn file_name(source: &str) -> String {
     let trimmed = source.trim_end_matches('/');
     let name = trimmed.rsplit(['/', '\\']).next();
     name.unwrap_or(trimmed).to_owned()
-}
-
-/// Returns the quarters of a market report that have a median.
-fn quarters(rows: &RecordBatch) -> Vec<QuarterPrice> {
-    let Some(periods) = rows.column_by_name("period") else {
-        return Vec::new();
-    };
-    let periods = periods.as_string::<i32>();
-    let with_median = (0..rows.num_rows()).filter_map(|row| {
-        Some(QuarterPrice {
-            period: periods
-                .is_valid(row)
-                .then(|| periods.value(row).to_owned())?,
-            median: number(rows, "price_per_m2_median", row)?,
-            sales: number(rows, "priced_sales", row)? as u64,
-        })
-    });
-    let mut quarters: Vec<QuarterPrice> = with_median.collect();
-    quarters.sort_by(|one, other| one.period.cmp(&other.period));
-    quarters
-}
-
-/// Returns the first and the last day of the last four quarters that have recorded sales.
-fn last_year(rows: &RecordBatch) -> (Option<NaiveDate>, Option<NaiveDate>) {
-    let Some(periods) = rows.column_by_name("period") else {
-        return (None, None);
-    };
-    let periods = periods.as_string::<i32>();
-    let sold = (0..rows.num_rows()).filter(|row| {
-        periods.is_valid(*row) && number(rows, "sales", *row).is_some_and(|sales| sales > 0.0)
-    });
-    let Some(start) = sold.map(|row| periods.value(row)).max().and_then(first_day) else {
-        return (None, None);
-    };
-    let before = Months::new(QUARTER_MONTHS * (MARKET_QUARTERS - 1));
-    let end = start.checked_add_months(Months::new(QUARTER_MONTHS));
-    (
-        start.checked_sub_months(before),
-        end.and_then(|end| end.checked_sub_days(Days::new(1))),
-    )
-}
-
-/// Returns the first day of a quarter such as `2024-Q2`.
-pub(crate) fn first_day(quarter: &str) -> Option<NaiveDate> {
-    let (year, quarter) = quarter.split_once("-Q")?;
-    let month = (quarter.parse::<u32>().ok()?.checked_sub(1)?) * QUARTER_MONTHS + 1;
-    NaiveDate::from_ymd_opt(year.parse().ok()?, month, 1)
-}
-
-/// Returns a figure of a market report.
-fn number(rows: &RecordBatch, column: &str, row: usize) -> Option<f64> {
-    let column = rows.column_by_name(column)?;
-    if column.is_null(row) {
-        return None;
-    }
-    let counts = column.as_primitive_opt::<Int64Type>();
-    let counted = counts.map(|counts| counts.value(row) as f64);
-    let numbers = column.as_primitive_opt::<Float64Type>();
-    counted.or_else(|| numbers.map(|numbers| numbers.value(row)))
 }
 
 /// Returns half the side of the map that shows the comparables, metres.
