@@ -255,6 +255,64 @@ fn a_name_known_in_part_is_used_if_it_reads_everything_and_says_nothing_else() {
     assert_eq!(read[0].get("habitation"), None, "{read:?}");
 }
 
+/// Returns the energy diagnostics that are read from rows with these cells, and the suggested mapping.
+fn climates(header: &str, cells: &[&str]) -> (Vec<Value>, String) {
+    let mut lines = vec![format!("Réf;type;prix;cp;{header}")];
+    let rows = cells.iter().enumerate();
+    lines.extend(rows.map(|(row, cells)| format!("A{row};Appartement;17{row} 000;83000;{cells}")));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let file = file("agence", &lines);
+    let suggestion = file.suggest().unwrap();
+    let read = adverts(&file, &suggestion).into_iter();
+    let climates = read.map(|advert| advert["habitation"]["climate"].clone());
+    (climates.collect(), suggestion.text)
+}
+
+#[test]
+fn numbers_from_1_to_7_are_classes_only_if_the_file_shows_it() {
+    let (read, text) = climates("DPE", &["1", "4", "7.0", "3"]);
+    for (climate, letter) in read.iter().zip(["A", "D", "G", "C"]) {
+        let class = format!("ENERGY_CLASSIFICATION_{letter}");
+        assert_eq!(*climate, json!({ "epcEnergy": class }), "{text}");
+    }
+    let (read, text) = climates("ges;ges_valeur", &["1;4", "3;25", "6;90"]);
+    assert_eq!(
+        read[1],
+        json!({"epcClimate": "GREENHOUSE_CLASSIFICATION_C", "epcClimateScore": 25.0}),
+        "{text}"
+    );
+    for (header, cells, reason) in [
+        (
+            "DPE",
+            ["1", "2", "1"],
+            "# Fewer than 3 different numbers occur",
+        ),
+        (
+            "DPE;dpe_valeur",
+            ["1;480", "4;210", "7;45"],
+            "# As classes, with 1 for A, the numbers do not agree with the scores in dpe_valeur.",
+        ),
+        (
+            "consommation_energie",
+            ["2", "5", "7"],
+            "# All values are whole numbers from 1 to 7, so they may be classes.",
+        ),
+        (
+            "DPE",
+            ["1", "4", "8"],
+            "#   \"DPE\" (3 of 3 rows): 1 | 4 | 8",
+        ),
+    ] {
+        let (read, text) = climates(header, &cells);
+        assert!(text.contains(reason), "{text}");
+        for climate in read {
+            assert_eq!(climate.get("epcEnergy"), None, "{text}");
+            let score = climate.get("epcEnergyScore").and_then(Value::as_f64);
+            assert!(score.is_none_or(|score| score > 8.0), "{text}");
+        }
+    }
+}
+
 #[test]
 fn a_quarter_has_no_town_and_a_storey_stands_in_for_its_column() {
     let file = file(
