@@ -356,6 +356,27 @@ fn a_quarter_has_no_town_and_a_storey_stands_in_for_its_column() {
 }
 
 #[test]
+fn the_town_is_no_quarter_with_or_without_its_arrondissement() {
+    let file = file(
+        "paris",
+        &[
+            "Réf;Type;Prix;quartier;ville",
+            "A1;Appartement;470 000;Paris;Paris",
+            "A2;Appartement;480 000;Paris 11e;Paris",
+            "A3;Appartement;520 000;Paris 3ème arrondissement;Paris 3ème",
+            "A4;Appartement;490 000;Bastille;Paris 11e",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let read = adverts(&file, &suggestion).into_iter();
+    let quarters: Vec<Value> = read
+        .map(|advert| advert["location"]["district"].clone())
+        .collect();
+    let expected = [Value::Null, Value::Null, Value::Null, json!("Bastille")];
+    assert_eq!(quarters, expected, "{}", suggestion.text);
+}
+
+#[test]
 fn the_class_is_read_from_texts_as_a_person_reads_them() {
     let file = file(
         "agence",
