@@ -268,7 +268,9 @@ impl Sampled<'_> {
         known.sort_by_key(|draft| (Reverse(draft.is_sure()), draft.read == 0));
         let by_part = || {
             let columns = self.columns.iter().filter(|column| {
-                column.meaning.is_none() && column.is_nameable && has_part(&column.path, field)
+                // The words of a list's path name no field: `attributes`, `value`.
+                let is_unknown = column.meaning.is_none() && !column.is_item;
+                is_unknown && column.is_nameable && has_part(&column.path, field)
             });
             let worth = |column: &ColumnProfile| {
                 if is_in_thousands(column) {

@@ -580,6 +580,46 @@ fn the_records_of_a_document_and_the_objects_in_them_are_found() {
 }
 
 #[test]
+fn the_keys_of_a_list_are_columns() {
+    let row = |number: u32, square: &str| {
+        json!({
+            "list_id": number, "subject": "Bel appartement", "price": 250_000 + number,
+            "location": {"city": "Rennes", "zipcode": "35000"},
+            "attributes": [
+                {"key": "real_estate_type", "value": "2", "value_label": "Appartement"},
+                {"key": "square", "value": square, "value_label": format!("{square} m²")},
+                {"key": "rooms", "value": "3"},
+                {"key": "energy_rate", "value": "d", "value_label": "D"},
+                {"key": "activity.sector", "value": "1"},
+            ],
+            "images": [{"url": "https://i.example/1.jpg"}],
+        })
+    };
+    let rows = [row(7, "61"), row(8, "72,5")];
+    let rows = rows.map(|row| row.as_object().unwrap().clone());
+    let file = SampledFile {
+        name: "rennes".into(),
+        rows: rows.into(),
+        ..SampledFile::default()
+    };
+    let suggestion = file.suggest().unwrap();
+    let text = &suggestion.text;
+    assert!(
+        text.contains("from = \"attributes[key=square].value_label\""),
+        "{text}"
+    );
+    let read = &adverts(&file, &suggestion)[1];
+    assert_eq!(read["type"], "CLASS_FLAT", "{text}");
+    assert_eq!(
+        read["habitation"],
+        json!({"surface": {"total": 72.5}, "roomCount": 3.0,
+            "climate": {"epcEnergy": "ENERGY_CLASSIFICATION_D"}}),
+        "{text}"
+    );
+    assert!(!text.contains("activity.sector"), "{text}");
+}
+
+#[test]
 fn a_header_that_is_a_row_is_seen() {
     let header = |names: &[&str]| SampledFile {
         header: names.iter().map(|&name| name.to_owned()).collect(),
