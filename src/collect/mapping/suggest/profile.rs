@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
-use super::super::row::{Row, RowPath};
+use super::super::row::{Row, RowPath, is_own_text};
 use super::super::rule::is_empty;
 use toise_contract::columns::{ColumnMeaning, advert_meaning, folded};
 
@@ -170,7 +170,12 @@ fn collect(path: &str, value: &Value, depth: usize, add: &mut impl FnMut(&str)) 
     match value {
         Value::Object(fields) if depth < DEPTH_MAX => {
             for (key, inner) in fields {
-                collect(&format!("{path}.{key}"), inner, depth + 1, add);
+                // The path of an element with attributes reads its text.
+                if is_own_text(value, key) {
+                    add(path);
+                } else {
+                    collect(&format!("{path}.{key}"), inner, depth + 1, add);
+                }
             }
         }
         Value::Array(items) => match item_paths(path, items) {

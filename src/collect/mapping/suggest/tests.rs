@@ -620,6 +620,27 @@ fn the_keys_of_a_list_are_columns() {
 }
 
 #[test]
+fn an_xml_element_with_a_unit_is_a_column_in_that_unit() {
+    let rows = [("1.2", "ha"), ("850", "m2")].map(|(land, unit)| {
+        json!({"reference": format!("A{land}"), "type": "Maison", "prix": {"devise": "EUR", "text": "245000"},
+            "surface_terrain": {"unit": unit, "text": land}, "code_postal": "46600"})
+    });
+    let rows = rows.map(|row| row.as_object().unwrap().clone());
+    let file = SampledFile {
+        name: "agence".into(),
+        rows: rows.into(),
+        ..SampledFile::default()
+    };
+    let suggestion = file.suggest().unwrap();
+    let read = adverts(&file, &suggestion);
+    let text = &suggestion.text;
+    for (advert, land) in [(0, 12_000.0), (1, 850.0)] {
+        assert_eq!(read[advert]["land"]["surface"], land, "{text}");
+        assert_eq!(read[advert]["currentPrice"]["value"], 245_000.0, "{text}");
+    }
+}
+
+#[test]
 fn a_header_that_is_a_row_is_seen() {
     let header = |names: &[&str]| SampledFile {
         header: names.iter().map(|&name| name.to_owned()).collect(),
