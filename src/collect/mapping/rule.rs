@@ -107,12 +107,12 @@ enum Condition {
     /// An earlier rule gave a field of the advert this value: `offer.type=OFFER_RENT`.
     Given(AdvertField, Value),
     /// An earlier rule gave a field a number that compares so with another: `currentPrice.value>=20000`.
-    Compared(AdvertField, Comparison, f64),
+    Compared(AdvertField, ComparisonSign, f64),
 }
 
-/// Comparison of a number with a bound.
+/// Sign that compares a number with a bound.
 #[derive(Clone, Copy, Debug)]
-enum Comparison {
+enum ComparisonSign {
     Below,
     AtMost,
     Above,
@@ -121,15 +121,15 @@ enum Comparison {
 }
 
 /// Signs of comparisons, the longer ones first.
-const COMPARISONS: [(&str, Comparison); 5] = [
-    ("<=", Comparison::AtMost),
-    (">=", Comparison::AtLeast),
-    ("<", Comparison::Below),
-    (">", Comparison::Above),
-    ("=", Comparison::Equal),
+const COMPARISONS: [(&str, ComparisonSign); 5] = [
+    ("<=", ComparisonSign::AtMost),
+    (">=", ComparisonSign::AtLeast),
+    ("<", ComparisonSign::Below),
+    (">", ComparisonSign::Above),
+    ("=", ComparisonSign::Equal),
 ];
 
-impl Comparison {
+impl ComparisonSign {
     fn holds(self, number: f64, bound: f64) -> bool {
         match self {
             Self::Below => number < bound,
@@ -143,7 +143,7 @@ impl Comparison {
 
 /// Splits a condition such as `currentPrice.value >= 20000` at its sign; `None` if it has none outside the brackets of a
 /// path, as in `attributes[key=rooms].value`.
-fn compared(text: &str) -> Option<(&str, Comparison, &str)> {
+fn compared(text: &str) -> Option<(&str, ComparisonSign, &str)> {
     let mut depth = 0_usize;
     let (start, _) = text.char_indices().find(|(_, sign)| {
         match sign {
@@ -173,7 +173,7 @@ impl Condition {
     }
 
     /// Creates a condition on the value that an earlier rule gave a field.
-    fn of_field(name: &str, comparison: Comparison, value: &str) -> Result<Self, String> {
+    fn of_field(name: &str, comparison: ComparisonSign, value: &str) -> Result<Self, String> {
         let field = AdvertField::parse(name)
             .map_err(|_| format!("{name:?} is not a field of an advert, such as \"offer.type\""))?;
         if field.kind == AdvertFieldKind::Number {
@@ -182,7 +182,7 @@ impl Condition {
             let bound = bound.ok_or_else(|| format!("{value:?} must be a number"))?;
             return Ok(Self::Compared(field, comparison, bound));
         }
-        if !matches!(comparison, Comparison::Equal) {
+        if !matches!(comparison, ComparisonSign::Equal) {
             return Err(format!(
                 "{name} is not a number, so it can only be compared with \"=\""
             ));
