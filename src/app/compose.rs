@@ -19,7 +19,7 @@ use toise_accounts::prices::Prices;
 use toise_accounts::uses::KeyUses;
 use toise_accounts::verify::KeyVerifier;
 use toise_alerts::AlertRegistry;
-use toise_alerts::dispatch::{self};
+use toise_alerts::dispatch::{self, test_delivery};
 use toise_alerts::retention::Retention;
 use toise_base::clock::Clock;
 use toise_base::disk::free_bytes;
@@ -250,6 +250,7 @@ pub fn app(
         pool,
         bodies: BodyBudget::new(config.server.bodies_mib << 20),
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
+        receiver_tests: Arc::new(Semaphore::new(test_delivery::AT_ONCE_MAX)),
         geocoding_files: BodyBudget::new(FILES_AT_ONCE_MAX),
         request_timeout: config.server.request_timeout(),
     };

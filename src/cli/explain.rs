@@ -5,7 +5,7 @@ use clap::Args;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_collect::portals::Portals;
-use toise_dedup::DedupVerdict;
+use toise_dedup::{DedupVerdict, Veto};
 use toise_listings::placement::explain::Explanation;
 use toise_store::Store;
 
@@ -50,6 +50,16 @@ fn outcome(verdict: DedupVerdict) -> &'static str {
     }
 }
 
+/// Returns why a rule keeps two adverts apart.
+fn reason(veto: Veto) -> &'static str {
+    match veto {
+        Veto::Kind => "different types or offers",
+        Veto::Programme => {
+            "similar flats of a new-build programme, and nothing shows that they are the same flat"
+        }
+    }
+}
+
 /// Formats a pair in a few lines: both adverts, and the evidence for and against one home.
 pub(super) fn short(pair: &Explanation) -> String {
     let mut lines = vec![format!(
@@ -70,7 +80,7 @@ pub(super) fn short(pair: &Explanation) -> String {
     let shown = pair.comparison.evidence.iter();
     let shown: Vec<String> = shown
         .filter(|one| one.bits.abs() >= SHOWN_BITS)
-        .map(|one| format!("{:?} {} {:+.1}", one.field, one.about(), one.bits))
+        .map(|one| format!("{}: {} ({:+.1})", one.field.label(), one.about(), one.bits))
         .collect();
     lines.push(format!("  {}", shown.join("; ")));
     for contradiction in &pair.contradictions {
@@ -117,7 +127,7 @@ fn print(explanation: &Explanation) {
         let bits = format!("{:+.1}", evidence.bits);
         let rarity = evidence.rarity_bits.map(|bits| format!("{bits:+.1}"));
         table.add_row([
-            format!("{:?}", evidence.field),
+            evidence.field.label().to_owned(),
             evidence.about().to_owned(),
             bits,
             rarity.unwrap_or_default(),
@@ -125,7 +135,7 @@ fn print(explanation: &Explanation) {
     }
     println!("{table}");
     if let Some(veto) = comparison.veto {
-        println!("vetoed, whatever else agrees: {veto:?}");
+        println!("kept apart, whatever else agrees: {}", reason(veto));
     }
     println!(
         "before any comparison: {:+.1} bits for {} adverts around",
@@ -138,8 +148,8 @@ fn print(explanation: &Explanation) {
         );
     }
     if !explanation.common.is_empty() {
-        let names = explanation.common.iter().map(|field| format!("{field:?}"));
-        let names: Vec<String> = names.collect();
+        let names = explanation.common.iter().map(|field| field.label());
+        let names: Vec<&str> = names.collect();
         println!(
             "not compared, because many homes show it: {}",
             names.join(", ")

@@ -167,6 +167,9 @@ fn print_candidates(pairs: &[Explanation], waiting: u64) {
         println!("{}", short(pair));
     }
     println!(
+        "in brackets, the evidence in bits: +1 doubles the odds that both are one home, -1 halves them"
+    );
+    println!(
         "{} pairs shown, {waiting} pairs of adverts wait for a decision: `toise properties merge` or `keep-apart`",
         pairs.len()
     );

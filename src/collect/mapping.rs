@@ -34,6 +34,7 @@ pub use row::{Row, RowPath};
 use rule::{RowFinding, RowRule};
 use toise_contract::Fault;
 use toise_contract::listings::advert_field::AdvertField;
+use toise_geo::communes::is_same_town;
 use toise_input::FileForm;
 use toise_input::number::{FileDecimals, LoneSeparator};
 use toise_input::reading::ColumnUse;
@@ -309,7 +310,7 @@ impl Mapping {
 
     /// Converts a row to an advert. If the mapping comes from a file and has a rule for the price, a row without a
     /// price means "price on request". If no rule gives the source, it is the one named in the mapping's file, else the
-    /// portal of the URL.
+    /// portal of the URL. A quarter that is only the name of the town is dropped.
     pub fn read(&self, row: &Row, portals: &Portals) -> MappedAdvert {
         let row = NamedRow::new(row, &self.own);
         let mut advert = Value::Object(Map::new());
@@ -372,6 +373,7 @@ impl Mapping {
         {
             advert["source"] = json!(source);
         }
+        drop_town_as_district(&mut advert);
         unfit.retain(|(name, _)| !given.contains(name));
         MappedAdvert {
             advert,
@@ -403,6 +405,18 @@ impl Mapping {
         }
         let url = Url::parse(advert[URL].as_str()?).ok()?;
         Some(portals.source(url.host_str()?))
+    }
+}
+
+/// Removes a quarter that is only the name of the town: columns of quarters hold it for adverts without a quarter.
+fn drop_town_as_district(advert: &mut Value) {
+    let Some(location) = advert.get_mut("location").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let text = |key: &str| location.get(key).and_then(Value::as_str);
+    let names = text("district").zip(text("city"));
+    if names.is_some_and(|(district, city)| is_same_town(district, city)) {
+        location.remove("district");
     }
 }
 

@@ -71,8 +71,8 @@ const MEANINGS: &[(&str, &str)] = &[
         surface_reelle_bati surface_interieure area area_m2 size size_sqm size_m2 living_area living_surface floor_area \
         property_size surface_area square_meters m2 sqm metre_carre metres_carres living_space habitable_area \
         superficie_habitable surf_hab surf_habitable surf surface_hab surface_carrez surface_loi_carrez surf_carrez \
-        superficie_carrez carrez loi_carrez surface_bien surface_logement"),
-    ("land.surface", "surface_terrain superficie_terrain terrain terrain_m2 surface_terrain_m2 land_surface land_surface_m2 land_area land_size plot_area plot_size"),
+        superficie_carrez carrez loi_carrez surface_bien surface_logement square"),
+    ("land.surface", "surface_terrain superficie_terrain terrain terrain_m2 surface_terrain_m2 land_surface land_surface_m2 land_area land_size plot_area plot_size land_plot_surface"),
     ("habitation.roomCount", "nb_pieces pieces nombre_pieces nombre_de_pieces nombre_pieces_principales nbr_pieces \
         nbre_pieces nb_piece piece nb_rooms rooms room_count number_of_rooms total_rooms rooms_quantity rooms_count piec \
         nombre_piece nombre_de_pieces_principales nb_pieces_principales pieces_principales"),

@@ -10,7 +10,9 @@ use super::inline_vec::InlineVec;
 use super::seller::SellerKind;
 use super::text::{LANES, Sketch};
 
-/// Version of the encoding; versions differ in layout or digests.
+/// Version of the layout. Adverts with a fingerprint of another version cannot be compared until `toise properties
+/// rebuild` derives it again. A change of digests alone needs no new version: former digests only agree less, until the
+/// rebuild replaces them or the advert is seen again.
 const VERSION: u8 = 1;
 /// Bytes before the fields: version and checksum.
 const HEAD_BYTES: usize = 5;

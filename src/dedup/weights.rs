@@ -59,6 +59,35 @@ pub enum ComparedField {
     PreviousPrice,
 }
 
+impl ComparedField {
+    /// Returns its name in the output of commands; the console uses the same names.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Place => "Place",
+            Self::Surface => "Surface",
+            Self::Land => "Land",
+            Self::Rooms => "Rooms",
+            Self::Bedrooms => "Bedrooms",
+            Self::Floor => "Storey",
+            Self::Building => "Building",
+            Self::Price => "Price",
+            Self::Energy => "Energy",
+            Self::Amenities => "Amenities",
+            Self::Text => "Description",
+            Self::Figures => "Figures in the description",
+            Self::Photos => "Pictures",
+            Self::Seller => "Seller",
+            Self::Reference => "Seller’s reference",
+            Self::Portal => "Portal",
+            Self::Identifier => "Number in the URL",
+            Self::Condominium => "Condominium",
+            Self::District => "District",
+            Self::Kind => "Type",
+            Self::PreviousPrice => "Price change",
+        }
+    }
+}
+
 /// Number of fields.
 pub const FIELDS: usize = 21;
 
@@ -117,13 +146,13 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         levels: &[
             level("within 40 m", 1.0, 1.0),
             level("within 150 m", 2.0, 1.8),
-            level("within 350 m, as blurred", 1.3, 1.3),
-            level("within 700 m, as both blurred", -0.5, 0.0),
+            level("within 350 m", 1.3, 1.3),
+            level("within 700 m", -0.5, 0.0),
             level("within 1.5 km", -3.8, -3.8),
             level("farther apart", -6.0, -6.0),
-            level("one commune", 0.0, 0.0),
-            level("one postal code", 0.0, 0.0),
-            level("one in a district of the other's city", -2.5, -2.5),
+            level("same commune", 0.0, 0.0),
+            level("same postal code", 0.0, 0.0),
+            level("one in an arrondissement of the other's city", -2.5, -2.5),
             level("a neighbouring commune", -6.0, -6.0),
             level("another commune", -9.0, -9.0),
         ],
@@ -132,7 +161,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         field: ComparedField::Surface,
         why: "Adverts in a block have similar areas. Hundredths rarely coincide by accident, whole metres often: an equal value counts by its rarity. Another measurement differs by up to 8 %.",
         levels: &[
-            level("equal to the decimetre", 5.0, 1.8),
+            level("equal, decimals included", 5.0, 1.8),
             level("equal", 3.6, 2.3),
             level("equal when rounded", 3.0, 2.0),
             level("within 2.5 %", 0.2, -1.5),
@@ -157,7 +186,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Assets in a block have similar sizes, so equality is little evidence; counting the kitchen explains a difference of one, hardly of two.",
         levels: &[
             level("equal", 0.3, 0.1),
-            level("one more", -1.0, -1.6),
+            level("one more or less", -1.0, -1.6),
             level("different", -5.8, -5.8),
         ],
     },
@@ -166,8 +195,8 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "They follow from the rooms: equal ones show something only where the rooms are unknown.",
         levels: &[
             level("equal", 0.5, 0.3),
-            level("equal, as the rooms are", 0.1, 0.0),
-            level("one more", -2.2, -2.2),
+            level("equal, like the rooms", 0.1, 0.0),
+            level("one more or less", -2.2, -2.2),
             level("different", -5.0, -5.5),
         ],
     },
@@ -176,7 +205,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Distinguishes twins, above all if the same agency sells them; six in a hundred pairs of one asset differ.",
         levels: &[
             level("equal", 2.2, 2.5),
-            level("one apart", -4.5, -9.0),
+            level("one storey apart", -4.5, -9.0),
             level("different", -6.5, -11.0),
         ],
     },
@@ -185,7 +214,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Neighbours share a building as twins do, so agreement is worth little; another building means another asset.",
         levels: &[
             level("year and storeys equal", 0.3, 0.2),
-            level("one of them equal", 0.2, 0.0),
+            level("year or storeys equal", 0.2, 0.0),
             level("different", -3.2, -3.0),
         ],
     },
@@ -209,9 +238,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("both scores equal", 7.2, 2.8),
             level("one score equal, the other near", 2.0, 0.5),
             level("scores within 3 %", 0.5, 0.0),
-            level("classes equal, or the only score known", 1.7, 1.0),
+            level("classes equal, or the only known score", 1.7, 1.0),
             level("classes next to each other", -1.7, -1.7),
-            level("other scores", -2.7, -2.7),
+            level("different scores", -2.7, -2.7),
             level("classes two or more apart", -4.5, -4.5),
         ],
     },
@@ -220,10 +249,10 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Most adverts do not mention most amenities: agreement is common, contradiction is a mistake on one \
               side.",
         levels: &[
-            level("four or more, all alike", 0.2, -0.3),
-            level("a few, all alike", 0.1, -0.7),
-            level("one unlike", -1.0, -1.1),
-            level("several unlike", -2.5, -2.2),
+            level("four or more, all equal", 0.2, -0.3),
+            level("a few, all equal", 0.1, -0.7),
+            level("one differs", -1.0, -1.1),
+            level("several differ", -2.5, -2.2),
         ],
     },
     FieldWeights {
@@ -231,19 +260,19 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets, and the same text only for one: it changes a word at least. Texts that stand on many homes are not compared.",
         levels: &[
             level("the same text", 5.5, 6.0),
-            level("nine tenths in common", 5.0, 2.6),
-            level("six tenths in common", 1.3, 0.2),
-            level("three tenths in common", 1.3, 0.0),
-            level("a tenth in common", 1.0, 0.0),
-            level("written independently", 0.2, -0.6),
+            level("more than 90 % in common", 5.0, 2.6),
+            level("more than 70 % in common", 1.3, 0.2),
+            level("more than 40 % in common", 1.3, 0.0),
+            level("more than 10 % in common", 1.0, 0.0),
+            level("little in common", 0.2, -0.6),
         ],
     },
     FieldWeights {
         field: ComparedField::Figures,
         why: "Rewriting leaves the areas of rooms, the scores and the year unchanged. Two assets share a few by accident, flats with the same plan most of them.",
         levels: &[
-            level("most, three or more in common", 3.6, 2.4),
-            level("two or more in common", 2.5, 1.2),
+            level("most in common, at least three", 3.6, 2.4),
+            level("at least two in common", 2.5, 1.2),
             level("one in common", 0.9, -0.5),
             level("none in common", -2.0, -2.5),
         ],
@@ -265,32 +294,35 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         field: ComparedField::Seller,
         why: "Whether both have the same seller decides which weights apply; the rest depends on the kind of seller. An agency has hundreds of assets, a private person one.",
         levels: &[
-            level("one agency", 0.0, 0.6),
-            level("one network", 0.0, 1.5),
-            level("one private person", 0.0, 5.5),
-            level("other professionals", -0.7, -0.6),
-            level("professional and private", -1.2, -0.1),
+            level("same agency", 0.0, 0.6),
+            level("same agency network", 0.0, 1.5),
+            level("same private person", 0.0, 5.5),
+            level("different professionals", -0.7, -0.6),
+            level("one professional, one private", -1.2, -0.1),
         ],
     },
     FieldWeights {
         field: ComparedField::Reference,
         why: "An agency numbers its assets: the same number means the same asset, a different one mostly another asset; relisting assigns new numbers. Numbers of two agencies coincide by accident.",
-        levels: &[level("one in common", 0.5, 8.0), level("others", 0.6, -5.0)],
+        levels: &[
+            level("same reference", 0.5, 8.0),
+            level("different references", 0.6, -5.0),
+        ],
     },
     FieldWeights {
         field: ComparedField::Portal,
         why: "Several agencies show one home on one portal at the same time, so this counts little against one asset; one agency shows an asset once on each portal.",
         levels: &[
-            level("other portals", 2.5, 3.0),
-            level("one portal, one after the other", -0.7, 0.9),
-            level("one portal, both online together", -0.5, -2.4),
+            level("different portals", 2.5, 3.0),
+            level("same portal, one after the other", -0.7, 0.9),
+            level("same portal, online at the same time", -0.5, -2.4),
         ],
     },
     FieldWeights {
         field: ComparedField::Identifier,
         why: "Portals that belong together keep the number of an advert; numbers of others coincide by chance, which \
               seven digits make rare.",
-        levels: &[level("one number in both addresses", 6.0, 6.0)],
+        levels: &[level("same number in both URLs", 6.0, 6.0)],
     },
     FieldWeights {
         field: ComparedField::Condominium,
@@ -307,7 +339,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "A portal names districts by one rule, so another name there means another place; between portals it shows little. An equal name counts by its rarity around.",
         levels: &[
             level("equal", 1.8, 1.4),
-            level("different, on one portal", -2.7, -2.7),
+            level("different, on the same portal", -2.7, -2.7),
             level("different", -1.2, -1.2),
         ],
     },
@@ -317,13 +349,13 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               both are rare, and adverts of different classes only meet with equal price and area.",
         levels: &[
             level("house and flat", -3.5, -3.5),
-            level("lot of a programme", -1.0, -1.0),
+            level("home and new-build programme", -1.0, -1.0),
         ],
     },
     FieldWeights {
         field: ComparedField::PreviousPrice,
         why: "A seller changes the price on all portals within days. Two homes that ask the same price rarely came from \
               the same one, unless both prices are round.",
-        levels: &[level("both prices changed alike", 2.5, 2.0)],
+        levels: &[level("same price before and after a change", 2.5, 2.0)],
     },
 ];

@@ -7,7 +7,7 @@
 use super::contours::commune_at;
 use super::departments;
 use super::distance::planar_distance_m;
-use super::place_names::{city_of, fold, index};
+use super::place_names::{city_of, fold, index, town_of};
 use super::places::{CITY_POSTAL_CODES, DIVIDED_CITIES, Place, PlaceKind, Places};
 
 /// A position has a known department only if there is no other department within this distance, in metres. Contours are
@@ -140,6 +140,13 @@ pub fn divided_city(name: &str) -> Option<&'static Place> {
         let place = places.place(places.find(code)?)?;
         (fold(place.name) == name).then_some(place)
     })
+}
+
+/// Returns whether two names are those of one town in any spelling, with or without an arrondissement or a postal code:
+/// `Paris` and `Paris 11e (75011)`.
+pub fn is_same_town(one: &str, other: &str) -> bool {
+    let town = town_of(one);
+    !town.is_empty() && town == town_of(other)
 }
 
 /// Returns the commune identified by a postal code and a name together: `75013` and `Paris` give the 13th
@@ -314,6 +321,25 @@ mod tests {
         assert_eq!(code(named_near("Saint-Denis", 43.1, 5.9)), None);
         assert_eq!(code(divided_city("PARIS")), Some("75056"));
         assert_eq!(code(divided_city("Paris 13")), None);
+    }
+
+    #[test]
+    fn a_town_is_the_same_with_and_without_its_arrondissement() {
+        for (one, other, is_same) in [
+            ("Paris", "PARIS", true),
+            ("Paris 11ème arrondissement", "Paris", true),
+            ("Paris XIe", "Paris 11e", true),
+            ("Lyon 3e (69003)", "Lyon", true),
+            ("Toulon (83000)", "Toulon", true),
+            ("St-Étienne", "Saint Etienne", true),
+            ("Paris 11e - Bastille", "Paris", false),
+            ("Vieux Lyon", "Lyon", false),
+            ("Parisot", "Paris", false),
+            ("", "", false),
+            ("75011", "Paris", false),
+        ] {
+            assert_eq!(is_same_town(one, other), is_same, "{one}, {other}");
+        }
     }
 
     #[test]

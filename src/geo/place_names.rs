@@ -147,6 +147,19 @@ pub(crate) fn city_of(folded: &str) -> &str {
         .unwrap_or(folded)
 }
 
+/// Returns the folded name of a whole town, without an arrondissement or a postal code: `paris` for `Paris 11e (75011)`.
+pub(crate) fn town_of(name: &str) -> String {
+    let folded = fold(name);
+    let is_postal_code =
+        |word: &&str| word.len() == 5 && word.bytes().all(|sign| sign.is_ascii_digit());
+    let words = folded.split(' ').filter(|word| !is_postal_code(word));
+    let town = words.collect::<Vec<_>>().join(" ");
+    match arrondissement(&town) {
+        Some(short) => city_of(&short).to_owned(),
+        None => town,
+    }
+}
+
 /// Normalises a name: no case, accents, hyphens or `cedex`; `st` and `ste` are written out.
 pub(crate) fn fold(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());

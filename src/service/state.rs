@@ -148,6 +148,8 @@ pub struct Capacity {
     pub bodies: BodyBudget,
     /// Permits of calls that ingest adverts.
     pub ingesting: Arc<Semaphore>,
+    /// Permits of calls that post a test delivery.
+    pub receiver_tests: Arc<Semaphore>,
     /// Budget of concurrent calls that send files of addresses; one unit is one call.
     pub geocoding_files: BodyBudget,
     /// Maximum duration of a request, including its body.

@@ -1,18 +1,23 @@
 //! Tests of receivers: one empty delivery, and what the receiver answered.
 
+use std::sync::Arc;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 use toise::net::egress::{AllowedHosts, EgressGuard};
 use toise::service::receivers::ReceiverChecker;
 use toise::transport::server::ServerLimits;
+use tokio::sync::Semaphore;
 
 use super::alerts::{CREATED, KINDS, read};
 use crate::support::alerts::{body, with};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::{InMemoryTables, Service};
 
-async fn service() -> Service {
+/// Starts a service that posts at most `at_once_max` tests at the same time.
+async fn service(at_once_max: usize) -> Service {
     Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        app.capacity.receiver_tests = Arc::new(Semaphore::new(at_once_max));
         let gate = EgressGuard::new(AllowedHosts::parse("127.0.0.1").unwrap());
         app.data.receivers = ReceiverChecker::new(gate).unwrap();
     })
@@ -21,7 +26,7 @@ async fn service() -> Service {
 
 #[tokio::test]
 async fn a_test_posts_one_empty_signed_delivery_and_is_not_kept() {
-    let service = service().await;
+    let service = service(1).await;
     for (listing, root) in KINDS {
         let receiver = Receiver::first(vec![Act::Status(204), Act::Status(500), Act::Close]).await;
         let to = json!({"webhook_url": receiver.url()});
@@ -69,4 +74,19 @@ async fn a_test_posts_one_empty_signed_delivery_and_is_not_kept() {
         service.stored("SELECT count(*) FROM ledger WHERE credits > 0"),
         [0]
     );
+}
+
+#[tokio::test]
+async fn a_test_that_finds_no_room_in_time_is_refused_and_posts_nothing() {
+    let service = service(0).await;
+    let (listing, root) = KINDS[0];
+    let receiver = Receiver::first(vec![Act::Status(204)]).await;
+    let to = json!({"webhook_url": receiver.url()});
+    let alert = with(body(listing, &json!({}), CREATED), to);
+    let made = service.data(Method::PUT, root, &alert).await;
+    let test = format!("{root}/{}/test", made["alert_id"].as_str().unwrap());
+    let refused = service.call(Method::POST, &test, &Value::Null).await;
+    assert_eq!(refused.status(), 503);
+    assert_eq!(refused.headers()["retry-after"], "1");
+    assert_eq!(receiver.count(), 0);
 }

@@ -1,7 +1,8 @@
 //! Test deliveries: posts an empty delivery to the receiver of an alert, so that its owner can check the address and the
 //! signature before anything matches.
 //!
-//! A test is one attempt. It is neither stored nor retried nor charged, and does not count in the receiver's health.
+//! A test is one attempt. It is neither stored nor retried nor charged, and does not count in the receiver's health. It
+//! takes none of the slots of deliveries; the service limits tests to [`AT_ONCE_MAX`].
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -17,6 +18,9 @@ use toise_base::clock::Clock;
 use toise_contract::listings::codes::FlxId;
 use toise_net::webhook_client::{ConnectionReuse, WebhookClient};
 use toise_store::{Result, Store};
+
+/// Maximum test deliveries of all accounts at the same time.
+pub const AT_ONCE_MAX: usize = 8;
 
 /// The result of a test delivery, as in the contract.
 #[derive(Clone, Debug, PartialEq, Serialize)]

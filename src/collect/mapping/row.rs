@@ -14,6 +14,10 @@ pub type Row = Map<String, Value>;
 
 /// Key of the text of an XML element that also has attributes (`toise_input::xml`).
 const XML_TEXT: &str = "text";
+/// Attributes of an XML element with the unit of its number.
+const UNITS: [&str; 4] = ["unit", "unite", "unité", "uom"];
+/// Units of areas that a number must show; square metres are read without a unit.
+const LARGE_AREAS: [&str; 6] = ["ha", "hectare", "hectares", "a", "are", "ares"];
 /// Stands for all items of a list, and for the rest of a column's name.
 const EVERY: &str = "*";
 
@@ -114,7 +118,7 @@ impl RowPath {
     /// Returns the values at the path, in order, with the columns they come from.
     pub fn find<'r>(&'r self, row: &'r Row) -> Vec<(&'r str, Cow<'r, Value>)> {
         if let Some(value) = row.get(&self.name) {
-            return vec![(self.name.as_str(), Cow::Borrowed(own_text(value)))];
+            return vec![(self.name.as_str(), own_text(value))];
         }
         if let Some(prefix) = self.prefix() {
             let columns = row.iter().filter(|(column, _)| column.starts_with(prefix));
@@ -137,25 +141,48 @@ impl RowPath {
     }
 }
 
-/// Returns the text of an XML element that has attributes, `<prix devise="EUR">245000</prix>`; any other value itself.
-fn own_text(value: &Value) -> &Value {
-    let of_element = value.as_object().filter(|fields| {
-        fields
-            .values()
-            .all(|field| !field.is_object() && !field.is_array())
-    });
+/// Returns the text of an XML element that has attributes, `<prix devise="EUR">245000</prix>`; any other value itself. A
+/// number in ares or hectares is returned with its unit: `<terrain unit="ha">1.2</terrain>` is `1.2 ha`.
+fn own_text(value: &Value) -> Cow<'_, Value> {
+    let Some((fields, text)) = element_text(value) else {
+        return Cow::Borrowed(value);
+    };
+    let unit = UNITS.iter().find_map(|name| fields.get(*name)?.as_str());
+    let unit = unit.map(|unit| unit.trim().to_lowercase());
+    let unit = unit.filter(|unit| LARGE_AREAS.contains(&unit.as_str()));
+    let number = text.as_str().map(str::trim);
+    let number = number.filter(|text| text.ends_with(|sign: char| sign.is_ascii_digit()));
+    match number.zip(unit) {
+        Some((number, unit)) => Cow::Owned(Value::String(format!("{number} {unit}"))),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// Returns the attributes and the text of an XML element that has both.
+fn element_text(value: &Value) -> Option<(&Row, &Value)> {
+    let fields = value.as_object()?;
+    let is_flat = fields
+        .values()
+        .all(|field| !field.is_object() && !field.is_array());
     // The text of a picture is its caption.
-    let of_element = of_element.filter(|fields| !fields.contains_key("url"));
-    let text = of_element.and_then(|fields| fields.get(XML_TEXT));
-    text.filter(|text| text.is_string()).unwrap_or(value)
+    if !is_flat || fields.contains_key("url") {
+        return None;
+    }
+    let text = fields.get(XML_TEXT)?;
+    text.is_string().then_some((fields, text))
+}
+
+/// Returns whether a value is read as the text of an XML element with attributes, and the key is that of the text.
+pub(super) fn is_own_text(value: &Value, key: &str) -> bool {
+    key == XML_TEXT && element_text(value).is_some()
 }
 
 /// Adds the values that the steps lead to from a value, in order.
 pub(super) fn walk<'v>(value: Cow<'v, Value>, steps: &[RowStep], found: &mut Vec<Cow<'v, Value>>) {
     let Some((step, rest)) = steps.split_first() else {
         found.push(match value {
-            Cow::Borrowed(value) => Cow::Borrowed(own_text(value)),
-            Cow::Owned(value) => Cow::Owned(own_text(&value).clone()),
+            Cow::Borrowed(value) => own_text(value),
+            Cow::Owned(value) => Cow::Owned(own_text(&value).into_owned()),
         });
         return;
     };
@@ -233,6 +260,8 @@ mod tests {
             "attributes": [{"key": "rooms", "value": "3"}, {"key": "square", "value": "61"}],
             "images": [{"url": "a"}, {"url": "b"}], "raw": "{\"ad\": {\"price\": [7]}}",
             "css-1": "x", "css-2": "y",
+            "terrain": {"unit": "ha", "text": "1.2"}, "pre": {"unit": "ha", "text": "1.2 ha"}, "jardin": {"uom": "m2",
+                "text": "350"},
             "loyer": {"devise": "EUR", "text": "650"}, "bien": {"prix": {"devise": "EUR", "text": "245000"}},
         });
         for (path, values) in [
@@ -246,6 +275,10 @@ mod tests {
             ("css-*", json!(["x", "y"])),
             ("nothing", json!([])),
             ("loyer", json!(["650"])),
+            ("terrain", json!(["1.2 ha"])),
+            ("terrain.text", json!(["1.2"])),
+            ("pre", json!(["1.2 ha"])),
+            ("jardin", json!(["350"])),
             ("loyer.devise", json!(["EUR"])),
             ("bien.prix", json!(["245000"])),
             ("images[7].url", json!([])),

@@ -106,55 +106,113 @@ enum Condition {
     Filled(Vec<RowPath>),
     /// An earlier rule gave a field of the advert this value: `offer.type=OFFER_RENT`.
     Given(AdvertField, Value),
-    /// An earlier rule gave a field a number from the first to the second: `currentPrice.value>=20000`.
-    Within(AdvertField, f64, f64),
+    /// An earlier rule gave a field a number that compares so with another: `currentPrice.value>=20000`.
+    Compared(AdvertField, ComparisonSign, f64),
+}
+
+/// Sign that compares a number with a bound.
+#[derive(Clone, Copy, Debug)]
+enum ComparisonSign {
+    Below,
+    AtMost,
+    Above,
+    AtLeast,
+    Equal,
+}
+
+/// Signs of comparisons, the longer ones first.
+const COMPARISONS: [(&str, ComparisonSign); 5] = [
+    ("<=", ComparisonSign::AtMost),
+    (">=", ComparisonSign::AtLeast),
+    ("<", ComparisonSign::Below),
+    (">", ComparisonSign::Above),
+    ("=", ComparisonSign::Equal),
+];
+
+impl ComparisonSign {
+    fn holds(self, number: f64, bound: f64) -> bool {
+        match self {
+            Self::Below => number < bound,
+            Self::AtMost => number <= bound,
+            Self::Above => number > bound,
+            Self::AtLeast => number >= bound,
+            Self::Equal => number == bound,
+        }
+    }
+}
+
+/// Splits a condition such as `currentPrice.value >= 20000` at its sign; `None` if it has none outside the brackets of a
+/// path, as in `attributes[key=rooms].value`.
+fn compared(text: &str) -> Option<(&str, ComparisonSign, &str)> {
+    let mut depth = 0_usize;
+    let (start, _) = text.char_indices().find(|(_, sign)| {
+        match sign {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && matches!(sign, '<' | '>' | '=')
+    })?;
+    let (left, rest) = text.split_at(start);
+    COMPARISONS.iter().find_map(|(sign, comparison)| {
+        let right = rest.strip_prefix(*sign)?;
+        Some((left.trim(), *comparison, right.trim()))
+    })
 }
 
 impl Condition {
     fn new(written: &OneOrMany) -> Result<Self, String> {
-        if let OneOrMany::One(text) = written
-            && let Some((field, bound)) = text.split_once('=')
-            && let Some(name) = field.trim().strip_suffix(['<', '>'])
-            && let Ok(number) = AdvertField::parse(name.trim())
-        {
-            let bound: f64 = bound
-                .trim()
-                .parse()
-                .map_err(|_| format!("{bound:?} must be a number"))?;
-            return Ok(if field.ends_with('<') {
-                Self::Within(number, f64::NEG_INFINITY, bound)
-            } else {
-                Self::Within(number, bound, f64::INFINITY)
-            });
+        match written {
+            OneOrMany::One(text) => match compared(text) {
+                Some((name, comparison, value)) => Self::of_field(name, comparison, value)
+                    .map_err(|fault| format!("{text:?}: {fault}")),
+                None => paths(written).map(Self::Filled),
+            },
+            OneOrMany::Many(_) => paths(written).map(Self::Filled),
         }
-        if let OneOrMany::One(text) = written
-            && let Some((field, value)) = text.split_once('=')
-            && let Ok(field) = AdvertField::parse(field.trim())
-        {
-            let value = json!(value.trim());
-            if !field.fits(&value) {
-                return Err(format!("{} does not take {value}", field.name));
+    }
+
+    /// Creates a condition on the value that an earlier rule gave a field.
+    fn of_field(name: &str, comparison: ComparisonSign, value: &str) -> Result<Self, String> {
+        let field = AdvertField::parse(name)
+            .map_err(|_| format!("{name:?} is not a field of an advert, such as \"offer.type\""))?;
+        if field.kind == AdvertFieldKind::Number {
+            let bound: Option<f64> = value.parse().ok();
+            let bound = bound.filter(|bound| bound.is_finite());
+            let bound = bound.ok_or_else(|| format!("{value:?} must be a number"))?;
+            return Ok(Self::Compared(field, comparison, bound));
+        }
+        if !matches!(comparison, ComparisonSign::Equal) {
+            return Err(format!(
+                "{name} is not a number, so it can only be compared with \"=\""
+            ));
+        }
+        let wanted = match field.kind {
+            AdvertFieldKind::Flag => value.parse().map_or(Value::Null, Value::Bool),
+            // A day is not equal to the moment that a rule gives.
+            AdvertFieldKind::Date | AdvertFieldKind::List | AdvertFieldKind::Position => {
+                return Err(format!("{name} must be a number, a text, or true or false"));
             }
-            return Ok(Self::Given(field, value));
+            AdvertFieldKind::Text | AdvertFieldKind::Number => json!(value),
+        };
+        // Two signs, `==`, are no text either.
+        let is_value = !value.is_empty() && !value.starts_with(['<', '>', '=']);
+        if !is_value || wanted.is_null() || !field.fits(&wanted) {
+            return Err(format!("{name} does not take {value:?}"));
         }
-        paths(written).map(Self::Filled)
+        Ok(Self::Given(field, wanted))
     }
 
     fn holds<'r>(&'r self, row: &NamedRow<'r>, advert: &Value, empty: &[String]) -> bool {
         match self {
             Self::Filled(paths) => is_any_filled(paths, row, empty),
-            Self::Given(field, value) => given(field, advert) == Some(value),
-            Self::Within(field, least, most) => given(field, advert)
+            Self::Given(field, value) => field.value_in(advert) == Some(value),
+            Self::Compared(field, comparison, bound) => field
+                .value_in(advert)
                 .and_then(Value::as_f64)
-                .is_some_and(|number| (*least..=*most).contains(&number)),
+                .is_some_and(|number| comparison.holds(number, *bound)),
         }
     }
-}
-
-/// Returns the value that an earlier rule gave a field.
-fn given<'a>(field: &AdvertField, advert: &'a Value) -> Option<&'a Value> {
-    let mut steps = field.name.split('.');
-    steps.try_fold(advert, |inner, step| inner.get(step))
 }
 
 /// Returns whether one of the columns has a value other than 0 in a row.

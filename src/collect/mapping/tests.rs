@@ -602,7 +602,7 @@ when = "offer.type=OFFER_RENT"
     let error = Mapping::parse("when.toml", &text.replace("=OFFER_RENT", "=RENT"));
     let error = error.unwrap_err().to_string();
     assert!(
-        error.contains("when: offer.type does not take \"RENT\""),
+        error.contains("field[2]: when: \"offer.type=RENT\": offer.type does not take \"RENT\""),
         "{error}"
     );
 }
@@ -635,9 +635,85 @@ when = "currentPrice.value >= 20000"
     assert_eq!(offer("20 000 €"), "OFFER_BUY");
     assert_eq!(offer("12000"), Value::Null);
     assert_eq!(offer(""), Value::Null);
-    let error = Mapping::parse("when.toml", &text.replace("8000", "dear"));
-    let error = error.unwrap_err().to_string();
-    assert!(error.contains("when: \"dear\" must be a number"), "{error}");
+}
+
+/// Returns a mapping that sets `isPro` under a condition.
+fn pro_when(when: &str) -> Result<Mapping, Error> {
+    let text = format!(
+        r#"
+[[field]]
+path = "url"
+from = "url"
+[[field]]
+path = "currentPrice.value"
+from = "prix"
+[[field]]
+path = "habitation.characteristics.hasLift"
+from = "ascenseur"
+[[field]]
+path = "location.locationCoordinate.location"
+latitude = "lat"
+longitude = "lng"
+[[field]]
+path = "isPro"
+value = true
+when = "{when}"
+"#
+    );
+    Mapping::parse("when.toml", &text)
+}
+
+#[test]
+fn every_comparison_of_a_condition_works() {
+    let row = json!({"url": "https://p.example/1", "prix": "8000", "ascenseur": "oui", "lat": "45.7", "lng": "4.8",
+        "attributes": [{"key": "rooms", "value": "3"}]});
+    for (when, holds) in [
+        ("currentPrice.value<8000", false),
+        ("currentPrice.value<8001", true),
+        ("currentPrice.value <= 8000", true),
+        ("currentPrice.value>8000", false),
+        ("currentPrice.value > 7999.5", true),
+        ("currentPrice.value>=8000", true),
+        ("currentPrice.value=8000", true),
+        ("currentPrice.value = 8001", false),
+        ("habitation.roomCount<8000", false),
+        ("habitation.characteristics.hasLift=true", true),
+        ("habitation.characteristics.hasLift=false", false),
+        ("location.locationCoordinate.location[1]>40", true),
+        ("attributes[key=rooms].value", true),
+        ("attributes[key=square].value", false),
+    ] {
+        let read = read_with(&pro_when(when).unwrap(), row.clone());
+        assert_eq!(read.advert["isPro"] == true, holds, "{when}");
+    }
+}
+
+#[test]
+fn a_condition_that_can_never_hold_is_refused_with_its_rule() {
+    for (when, fault) in [
+        ("currentPrice.value<dear", "\"dear\" must be a number"),
+        ("currentPrice.value<nan", "\"nan\" must be a number"),
+        ("currentPrice.value>=inf", "\"inf\" must be a number"),
+        ("currentPrice.value<", "\"\" must be a number"),
+        ("currentPrice.value==8000", "\"=8000\" must be a number"),
+        ("currentPrice.value=<8000", "\"<8000\" must be a number"),
+        (
+            "currentPrice.amount<8000",
+            "\"currentPrice.amount\" is not a field",
+        ),
+        ("prix<8000", "\"prix\" is not a field"),
+        ("offer.type!=OFFER_RENT", "\"offer.type!\" is not a field"),
+        ("offer.type<5", "offer.type is not a number"),
+        ("title==Studio", "title does not take \"=Studio\""),
+        ("title=", "title does not take \"\""),
+        ("isPro=oui", "isPro does not take \"oui\""),
+        ("tags=cave", "tags must be a number"),
+        ("lastSeenAt=2026-03-09", "lastSeenAt must be a number"),
+    ] {
+        let error = pro_when(when).unwrap_err().to_string();
+        let start = format!("when.toml: field[4]: when: {when:?}: {fault}");
+        assert!(error.starts_with(&start), "{error}");
+    }
 }
 
 #[test]

@@ -101,14 +101,16 @@ impl AdvertField {
 
     /// Returns whether an advert has the field, even if its value is null.
     pub fn is_in(&self, advert: &Value) -> bool {
-        let found = self
-            .steps
-            .iter()
-            .try_fold(advert, |value, step| match step {
-                FieldStep::Field(name) => value.get(name),
-                FieldStep::Item(index) => value.get(index),
-            });
-        found.is_some()
+        self.value_in(advert).is_some()
+    }
+
+    /// Returns the field's value in an advert.
+    pub fn value_in<'a>(&self, advert: &'a Value) -> Option<&'a Value> {
+        let mut steps = self.steps.iter();
+        steps.try_fold(advert, |value, step| match step {
+            FieldStep::Field(name) => value.get(name),
+            FieldStep::Item(index) => value.get(index),
+        })
     }
 
     /// Sets the field of an advert, creating the objects and arrays on the way.

@@ -1,12 +1,14 @@
 //! Drafts the rules that a suggestion tries for each field, in the order in which they are written.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::super::row::Row;
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
+use crate::page::french::energy;
 use toise_contract::columns::{IDENTIFIER, folded};
 use toise_contract::listings::advert_field::AdvertField;
 use toise_input::number::{self, LoneSeparator};
@@ -71,17 +73,19 @@ const PLAIN: [(&str, Option<&str>); 33] = [
     ("medias.images", None),
     ("seller.name", None),
 ];
+/// The field of the energy class.
+const ENERGY_CLASS: &str = "habitation.climate.epcEnergy";
+/// The field of the climate class.
+const CLIMATE_CLASS: &str = "habitation.climate.epcClimate";
 /// Fields of scores, with the fields of their classes.
 const SCORES: [(&str, &str); 2] = [
-    (
-        "habitation.climate.epcEnergyScore",
-        "habitation.climate.epcEnergy",
-    ),
-    (
-        "habitation.climate.epcClimateScore",
-        "habitation.climate.epcClimate",
-    ),
+    ("habitation.climate.epcEnergyScore", ENERGY_CLASS),
+    ("habitation.climate.epcClimateScore", CLIMATE_CLASS),
 ];
+/// Letters of the classes, in the order of the numbers that may stand for them.
+const CLASS_LETTERS: [char; 7] = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
+/// Pattern of the number of a class.
+const CLASS_NUMBER: &str = r"^(\d+)(?:[.,]0+)?$";
 /// Words, folded, in names of columns with another value than that of the home today: `surface_sejour`, `loyer_estime`.
 const OTHER_VALUES: [&str; 49] = [
     "estime",
@@ -166,6 +170,13 @@ const MIXED_RENT_EUR_MAX: f64 = 3_000.0;
 const MIXED_MIN: f64 = 0.2;
 /// Highest number that may be a class of energy rather than a score.
 const CODED_CLASS_MAX: f64 = 7.0;
+/// Minimum number of different classes in a column of numbers from 1 to 7; fewer may be flags.
+const CODED_CLASSES_MIN: usize = 3;
+/// Minimum share of numbers above [`CODED_CLASS_MAX`] in a column of scores. In a column of classes, few such numbers
+/// stand for an unknown class.
+const SCORES_MIN: f64 = 0.5;
+/// Minimum share of classes that must agree with the scores in the same rows.
+const AGREEING_MIN: f64 = 0.5;
 
 /// Returns whether the name of a column says that its amounts are in thousands, `Prix (k€)`, and its cells are such numbers.
 fn is_in_thousands(column: &ColumnProfile) -> bool {
@@ -233,8 +244,16 @@ impl Sampled<'_> {
     /// Drafts the rule of a field that is read from one column: the best column with a known name, else the best one
     /// whose name contains a known one.
     pub(super) fn plain(&self, field: &'static str, reading: Option<&str>) -> Option<Draft> {
-        let draft =
-            |column: &ColumnProfile, worth: f64| self.of_column(field, reading, column, worth);
+        let is_score = SCORES.iter().any(|(score, _)| *score == field);
+        let draft = |column: &ColumnProfile, worth: f64| {
+            let mut draft = self.of_column(field, reading, column, worth);
+            if is_score && class_numbers(column).is_some() {
+                draft.confidence = 0.0;
+                draft.reason =
+                    "All values are whole numbers from 1 to 7, so they may be classes.".into();
+            }
+            draft
+        };
         let known = self.of(field).into_iter().map(|column| draft(column, 1.0));
         // A column that is named after a class may hold the score.
         let scores = SCORES.iter().filter(|(score, _)| *score == field);
@@ -242,12 +261,16 @@ impl Sampled<'_> {
         let scores = scores.filter(|column| has_scores(&column.samples));
         let scores = scores.map(|column| draft(column, 1.0));
         let known = known.chain(scores.filter(Draft::is_sure));
-        let mut known: Vec<Draft> = known.collect();
+        let numbered = self.of(field).into_iter();
+        let numbered = numbered.filter_map(|column| self.numbered_classes(field, column));
+        let mut known: Vec<Draft> = known.chain(numbered).collect();
         // Among equally sure columns, the best-ranked name is used.
-        known.sort_by_key(|draft| Reverse(draft.is_sure()));
+        known.sort_by_key(|draft| (Reverse(draft.is_sure()), draft.read == 0));
         let by_part = || {
             let columns = self.columns.iter().filter(|column| {
-                column.meaning.is_none() && column.is_nameable && has_part(&column.path, field)
+                // The words of a list's path name no field: `attributes`, `value`.
+                let is_unknown = column.meaning.is_none() && !column.is_item;
+                is_unknown && column.is_nameable && has_part(&column.path, field)
             });
             let worth = |column: &ColumnProfile| {
                 if is_in_thousands(column) {
@@ -270,6 +293,64 @@ impl Sampled<'_> {
         };
         let found = known.into_iter().next().or_else(by_part);
         found.filter(|draft| draft.read > 0)
+    }
+
+    /// Drafts the classes of a column that holds only the numbers 1 to 7, 1 for A. The rule is not sure if few different
+    /// numbers occur, or if the file has scores that do not agree with them.
+    fn numbered_classes(&self, field: &'static str, column: &ColumnProfile) -> Option<Draft> {
+        let (score, _) = *SCORES.iter().find(|(_, class)| *class == field)?;
+        let numbers = class_numbers(column)?;
+        let start = if field == ENERGY_CLASS {
+            "ENERGY_CLASSIFICATION_"
+        } else {
+            "GREENHOUSE_CLASSIFICATION_"
+        };
+        let letters = CLASS_LETTERS.iter().enumerate();
+        let pairs = letters.map(|(at, letter)| format!("\"{}\" = \"{start}{letter}\"", at + 1));
+        let map = format!("map = {{ {} }}", pairs.collect::<Vec<_>>().join(", "));
+        let mut draft = Draft::new(field)
+            .from(&[&column.path])
+            .with("pattern", CLASS_NUMBER)
+            .with_line(&map)
+            .tried(self.rows, column.filled, 1.0)
+            .because("All values are whole numbers from 1 to 7: 1 is read as A, 7 as G.");
+        let scores = self.of(score).into_iter();
+        let mut scores = scores.filter(|column| has_scores(&column.samples));
+        if numbers.len() < CODED_CLASSES_MIN {
+            draft.confidence = draft.confidence.min(0.5);
+            draft.reason = format!(
+                "Fewer than {CODED_CLASSES_MIN} different numbers occur, so they may not be classes."
+            );
+        } else if let Some(scores) = scores.next()
+            && !self.agree(&draft, score, scores)
+        {
+            draft.confidence = 0.0;
+            draft.reason = format!(
+                "As classes, with 1 for A, the numbers do not agree with the scores in {}.",
+                scores.path
+            );
+        }
+        Some(draft)
+    }
+
+    /// Returns whether most classes that a draft reads agree with the scores of the same rows in a column.
+    fn agree(&self, classes: &Draft, score: &'static str, column: &ColumnProfile) -> bool {
+        let scores = Draft::new(score).from(&[&column.path]).values(self.rows);
+        let rows = classes.values(self.rows).into_iter().zip(scores);
+        let rows = rows.filter_map(|(class, score)| {
+            let letter = class.as_ref()?.as_str()?.chars().next_back()?;
+            Some((letter, score.as_ref()?.as_f64()?))
+        });
+        let agrees = |letter, score| {
+            if classes.field == ENERGY_CLASS {
+                energy::energy_class_agrees(letter, score, None, None)
+            } else {
+                energy::climate_class_agrees(letter, score, None)
+            }
+        };
+        let agreeing: Vec<bool> = rows.map(|(letter, score)| agrees(letter, score)).collect();
+        let count = agreeing.iter().filter(|agrees| **agrees).count();
+        count as f64 >= AGREEING_MIN * agreeing.len() as f64
     }
 
     /// Drafts the rule of a field that is read from a column.
@@ -618,7 +699,26 @@ fn has_scores(samples: &[String]) -> bool {
     let numbers = samples
         .iter()
         .filter_map(|cell| number::read(cell, LoneSeparator::Decimals));
-    numbers.fold(0.0, f64::max) > CODED_CLASS_MAX
+    let numbers: Vec<f64> = numbers.collect();
+    let high = numbers.iter().filter(|number| **number > CODED_CLASS_MAX);
+    let high = high.count();
+    high > 0 && high as f64 >= SCORES_MIN * numbers.len() as f64
+}
+
+/// Returns the different numbers of a column that may stand for classes; `None` unless all its values are whole numbers
+/// from 1 to 7.
+fn class_numbers(column: &ColumnProfile) -> Option<BTreeSet<u8>> {
+    if column.samples.len() < column.distinct {
+        return None;
+    }
+    let samples = column.samples.iter();
+    let known = samples.filter(|cell| !column.unknown.contains(cell.as_str()));
+    let numbers = known.map(|cell| {
+        let number = number::read(cell, LoneSeparator::Decimals)?;
+        let is_class = number.fract() == 0.0 && (1.0..=CODED_CLASS_MAX).contains(&number);
+        is_class.then_some(number as u8)
+    });
+    numbers.collect()
 }
 
 /// Returns whether the name of a column, of which a part names the field, says nothing else, and the field does not take

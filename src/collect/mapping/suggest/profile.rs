@@ -1,10 +1,11 @@
-//! Profiles the columns of a file from its first rows: their paths, how many rows fill them, and sample values.
+//! Profiles the columns of a file from its first rows: their paths, how many rows fill them, and sample values. In a list
+//! of keys and values, `[{"key": "rooms", "value": "3"}]`, each key is a column.
 
 use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
-use super::super::row::{Row, RowPath};
+use super::super::row::{Row, RowPath, is_own_text};
 use super::super::rule::is_empty;
 use toise_contract::columns::{ColumnMeaning, advert_meaning, folded};
 
@@ -16,6 +17,11 @@ const SAMPLE_CHARS_MAX: usize = 40;
 const DEPTH_MAX: usize = 4;
 /// Maximum number of columns; documents that use data as keys may have any number.
 const COLUMNS_MAX: usize = 400;
+
+/// Fields with the key of an item in a list of keys and values.
+const ITEM_KEYS: [&str; 4] = ["key", "name", "code", "label"];
+/// Fields with the value of such an item, in words if there are some: `Appartement` beside the code `2`.
+const ITEM_VALUES: [&str; 2] = ["value_label", "value"];
 
 /// Beginnings of the names of columns and keys that hold pictures and other files of an advert.
 const FILE_NAMES: [&str; 12] = [
@@ -68,8 +74,10 @@ const UNKNOWN: [&str; 8] = [
 pub struct ColumnProfile {
     /// Its path, as a rule names it.
     pub path: String,
-    /// Meaning of its name. For a path whose name has none, the meaning of its last key.
+    /// Meaning of its name. For a path whose name has none, the meaning of its last key, or of the key of the item.
     pub meaning: Option<ColumnMeaning>,
+    /// Whether it is a value in a list of keys and values.
+    pub is_item: bool,
     /// Whether its name can be written in a rule.
     pub is_nameable: bool,
     /// Rows in which it has a value.
@@ -88,9 +96,12 @@ pub struct ColumnProfile {
 
 impl ColumnProfile {
     fn new(path: String) -> Self {
-        let last = path.rsplit('.').next().unwrap_or_default();
+        let item = item_key(&path);
+        let last = path.rsplit('.').next();
+        let last = item.or(last).unwrap_or_default();
         Self {
             meaning: advert_meaning(&path).or_else(|| advert_meaning(last)),
+            is_item: item.is_some(),
             is_nameable: RowPath::parse(&path).is_ok(),
             filled: 0,
             distinct: 0,
@@ -159,11 +170,46 @@ fn collect(path: &str, value: &Value, depth: usize, add: &mut impl FnMut(&str)) 
     match value {
         Value::Object(fields) if depth < DEPTH_MAX => {
             for (key, inner) in fields {
-                collect(&format!("{path}.{key}"), inner, depth + 1, add);
+                // The path of an element with attributes reads its text.
+                if is_own_text(value, key) {
+                    add(path);
+                } else {
+                    collect(&format!("{path}.{key}"), inner, depth + 1, add);
+                }
             }
         }
+        Value::Array(items) => match item_paths(path, items) {
+            Some(paths) => paths.iter().for_each(|path| add(path)),
+            None => add(path),
+        },
         _ => add(path),
     }
+}
+
+/// Returns the paths to the values in a list of keys and values: `attributes[key=rooms].value`; `None` for any other
+/// list.
+fn item_paths(path: &str, items: &[Value]) -> Option<Vec<String>> {
+    let paths = items.iter().map(|item| {
+        let (field, key) = ITEM_KEYS.iter().find_map(|field| {
+            let key = item.get(field)?.as_str()?;
+            Some((field, key))
+        })?;
+        let is_given = |value: &&&str| item.get(value).is_some_and(|value| !value.is_null());
+        let value = ITEM_VALUES.iter().find(is_given)?;
+        // These signs end a key in a path.
+        let is_nameable = !key.is_empty() && !key.contains(['.', '[', ']']);
+        Some(is_nameable.then(|| format!("{path}[{field}={key}].{value}")))
+    });
+    let paths: Vec<Option<String>> = paths.collect::<Option<_>>()?;
+    (!paths.is_empty()).then(|| paths.into_iter().flatten().collect())
+}
+
+/// Returns the key in a path to a value in a list of keys and values.
+fn item_key(path: &str) -> Option<&str> {
+    let (_, rest) = path.rsplit_once('[')?;
+    let (item, value) = rest.split_once("].")?;
+    let (field, key) = item.split_once('=')?;
+    (ITEM_KEYS.contains(&field) && ITEM_VALUES.contains(&value)).then_some(key)
 }
 
 fn profile(path: String, rows: &[Row]) -> ColumnProfile {

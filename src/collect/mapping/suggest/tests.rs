@@ -255,6 +255,64 @@ fn a_name_known_in_part_is_used_if_it_reads_everything_and_says_nothing_else() {
     assert_eq!(read[0].get("habitation"), None, "{read:?}");
 }
 
+/// Returns the energy diagnostics that are read from rows with these cells, and the suggested mapping.
+fn climates(header: &str, cells: &[&str]) -> (Vec<Value>, String) {
+    let mut lines = vec![format!("Réf;type;prix;cp;{header}")];
+    let rows = cells.iter().enumerate();
+    lines.extend(rows.map(|(row, cells)| format!("A{row};Appartement;17{row} 000;83000;{cells}")));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let file = file("agence", &lines);
+    let suggestion = file.suggest().unwrap();
+    let read = adverts(&file, &suggestion).into_iter();
+    let climates = read.map(|advert| advert["habitation"]["climate"].clone());
+    (climates.collect(), suggestion.text)
+}
+
+#[test]
+fn numbers_from_1_to_7_are_classes_only_if_the_file_shows_it() {
+    let (read, text) = climates("DPE", &["1", "4", "7.0", "3"]);
+    for (climate, letter) in read.iter().zip(["A", "D", "G", "C"]) {
+        let class = format!("ENERGY_CLASSIFICATION_{letter}");
+        assert_eq!(*climate, json!({ "epcEnergy": class }), "{text}");
+    }
+    let (read, text) = climates("ges;ges_valeur", &["1;4", "3;25", "6;90"]);
+    assert_eq!(
+        read[1],
+        json!({"epcClimate": "GREENHOUSE_CLASSIFICATION_C", "epcClimateScore": 25.0}),
+        "{text}"
+    );
+    for (header, cells, reason) in [
+        (
+            "DPE",
+            ["1", "2", "1"],
+            "# Fewer than 3 different numbers occur",
+        ),
+        (
+            "DPE;dpe_valeur",
+            ["1;480", "4;210", "7;45"],
+            "# As classes, with 1 for A, the numbers do not agree with the scores in dpe_valeur.",
+        ),
+        (
+            "consommation_energie",
+            ["2", "5", "7"],
+            "# All values are whole numbers from 1 to 7, so they may be classes.",
+        ),
+        (
+            "DPE",
+            ["1", "4", "8"],
+            "#   \"DPE\" (3 of 3 rows): 1 | 4 | 8",
+        ),
+    ] {
+        let (read, text) = climates(header, &cells);
+        assert!(text.contains(reason), "{text}");
+        for climate in read {
+            assert_eq!(climate.get("epcEnergy"), None, "{text}");
+            let score = climate.get("epcEnergyScore").and_then(Value::as_f64);
+            assert!(score.is_none_or(|score| score > 8.0), "{text}");
+        }
+    }
+}
+
 #[test]
 fn a_quarter_has_no_town_and_a_storey_stands_in_for_its_column() {
     let file = file(
@@ -295,6 +353,27 @@ fn a_quarter_has_no_town_and_a_storey_stands_in_for_its_column() {
     );
     let refused = suggestion.mapping.read(&file.rows[0], &Portals::default());
     assert_eq!(refused.left_out, [], "{text}");
+}
+
+#[test]
+fn the_town_is_no_quarter_with_or_without_its_arrondissement() {
+    let file = file(
+        "paris",
+        &[
+            "Réf;Type;Prix;quartier;ville",
+            "A1;Appartement;470 000;Paris;Paris",
+            "A2;Appartement;480 000;Paris 11e;Paris",
+            "A3;Appartement;520 000;Paris 3ème arrondissement;Paris 3ème",
+            "A4;Appartement;490 000;Bastille;Paris 11e",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let read = adverts(&file, &suggestion).into_iter();
+    let quarters: Vec<Value> = read
+        .map(|advert| advert["location"]["district"].clone())
+        .collect();
+    let expected = [Value::Null, Value::Null, Value::Null, json!("Bastille")];
+    assert_eq!(quarters, expected, "{}", suggestion.text);
 }
 
 #[test]
@@ -498,6 +577,67 @@ fn the_records_of_a_document_and_the_objects_in_them_are_found() {
         json!({"postalCode": "35200", "city": "Rennes", "locationCoordinate": {"location": [-1.67, 48.09]}})
     );
     assert_eq!(records_in(&json!({"a": 1})), None);
+}
+
+#[test]
+fn the_keys_of_a_list_are_columns() {
+    let row = |number: u32, square: &str| {
+        json!({
+            "list_id": number, "subject": "Bel appartement", "price": 250_000 + number,
+            "location": {"city": "Rennes", "zipcode": "35000"},
+            "attributes": [
+                {"key": "real_estate_type", "value": "2", "value_label": "Appartement"},
+                {"key": "square", "value": square, "value_label": format!("{square} m²")},
+                {"key": "rooms", "value": "3"},
+                {"key": "energy_rate", "value": "d", "value_label": "D"},
+                {"key": "activity.sector", "value": "1"},
+            ],
+            "images": [{"url": "https://i.example/1.jpg"}],
+        })
+    };
+    let rows = [row(7, "61"), row(8, "72,5")];
+    let rows = rows.map(|row| row.as_object().unwrap().clone());
+    let file = SampledFile {
+        name: "rennes".into(),
+        rows: rows.into(),
+        ..SampledFile::default()
+    };
+    let suggestion = file.suggest().unwrap();
+    let text = &suggestion.text;
+    assert!(
+        text.contains("from = \"attributes[key=square].value_label\""),
+        "{text}"
+    );
+    let read = &adverts(&file, &suggestion)[1];
+    assert_eq!(read["type"], "CLASS_FLAT", "{text}");
+    assert_eq!(
+        read["habitation"],
+        json!({"surface": {"total": 72.5}, "roomCount": 3.0,
+            "climate": {"epcEnergy": "ENERGY_CLASSIFICATION_D"}}),
+        "{text}"
+    );
+    assert!(!text.contains("activity.sector"), "{text}");
+}
+
+#[test]
+fn an_xml_element_with_a_unit_is_a_column_in_that_unit() {
+    let rows = [("1.2", "ha"), ("850", "m2")].map(|(land, unit)| {
+        json!({"reference": format!("A{land}"), "type": "Maison", "prix": {"devise": "EUR", "text": "245000"},
+            "surface_terrain": {"unit": unit, "text": land}, "code_postal": "46600"})
+    });
+    let rows = rows.map(|row| row.as_object().unwrap().clone());
+    let file = SampledFile {
+        name: "agence".into(),
+        rows: rows.into(),
+        ..SampledFile::default()
+    };
+    let suggestion = file.suggest().unwrap();
+    let read = adverts(&file, &suggestion);
+    let text = &suggestion.text;
+    for (advert, land) in [(0, 12_000.0), (1, 850.0)] {
+        assert_eq!(read[advert]["land"]["surface"], land, "{text}");
+        assert_eq!(read[advert]["currentPrice"]["value"], 245_000.0, "{text}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Matches of alerts: history, deliveries, replay and preview.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -32,6 +33,9 @@ use toise_opendata::request::bodies::bodies;
 use toise_opendata::{Dataset, DatasetSearchRequest};
 use toise_service::App;
 use toise_service::error::ApiError;
+
+/// Maximum wait of a test delivery for its permit.
+const TEST_WAIT: Duration = Duration::from_secs(2);
 
 // A preview returns the history an alert would have, and costs the same.
 macro_rules! endpoints {
@@ -163,7 +167,8 @@ async fn begin_replay(call: &Call<'_>, subject: AlertSubject) -> Result<ApiRespo
     .await
 }
 
-/// Posts an empty delivery to the receiver and returns what it answered.
+/// Posts an empty delivery to the receiver and returns what it answered. Waits at most [`TEST_WAIT`] while too many
+/// tests run.
 async fn test_receiver(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
     let address = address(call, subject)?;
     let test = call.blocking(move |app| {
@@ -173,11 +178,14 @@ async fn test_receiver(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResp
             .map_err(ApiError::internal)?
             .ok_or(ApiError::NotFound("alert"))
     });
+    let test = test.await?;
     let app = call.app;
-    let tested = test
-        .await?
-        .send(app.data.receivers.client(), &app.clock)
-        .await;
+    let permit = tokio::time::timeout(TEST_WAIT, app.capacity.receiver_tests.acquire()).await;
+    // Held until the receiver has answered.
+    let _permit = permit
+        .map_err(|_| ApiError::Overloaded)?
+        .map_err(ApiError::internal)?;
+    let tested = test.send(app.data.receivers.client(), &app.clock).await;
     Ok(ApiResponse::data(json!(tested)))
 }
 

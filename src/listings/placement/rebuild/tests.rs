@@ -193,6 +193,38 @@ fn fingerprints_of_an_earlier_version_are_replaced() {
 }
 
 #[test]
+fn text_digests_of_an_earlier_version_are_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let mut with_text = advert("a", 1);
+    with_text["description"] = json!(
+        "Au deuxième étage d'un immeuble en pierre de taille, appartement traversant avec parquet, moulures et \
+         cheminée, vendu avec une cave voûtée et une place pour les vélos dans la cour."
+    );
+    ingest(&listings, vec![with_text]);
+    let stored = || {
+        let read = listings
+            .store
+            .read_with(|connection| rows::fingerprints_after(connection, 0, 10));
+        read.unwrap().remove(0)
+    };
+    let (number, fingerprint) = stored();
+    let mut former = fingerprint;
+    former.text.as_mut().unwrap().lanes[0] ^= 1;
+    let written = listings
+        .store
+        .write_with(move |transaction| -> crate::Result<()> {
+            let mut tables = ListingsWriter::begin(transaction, PercolationBuffer::none())?;
+            tables.update_fingerprint(number, &former)?;
+            tables.end()
+        });
+    written.unwrap();
+    assert_ne!(stored().1, fingerprint);
+    assert_eq!(rebuild(&listings).refreshed, 1);
+    assert_eq!(stored().1, fingerprint);
+}
+
+#[test]
 fn possible_pairs_are_found_anew() {
     let folder = tempfile::tempdir().unwrap();
     let listings = listings(&folder);
