@@ -93,14 +93,8 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
                 .property(*property)?
                 .ok_or_else(|| format!("no property {property}"))?;
             let record: Value = serde_json::from_slice(&record)?;
-            println!(
-                "{}",
-                if common.json {
-                    record.to_string()
-                } else {
-                    format!("{record:#}")
-                }
-            );
+            let text = format!("{record:#}");
+            common.say(record, text);
         }
         PropertiesAction::Candidates { limit } => {
             let pairs = listings.likely_pairs(*limit)?;

@@ -190,12 +190,7 @@ pub fn run(common: &Common, arguments: &RentArgs) -> CommandResult {
     let rents = open(common)?;
     let estimate = rents.estimate(&home, request.price_eur, &Interrupt::default())?;
     let answer = estimate.json(&home);
-    if common.json {
-        println!("{answer}");
-    } else {
-        print(&answer);
-    }
-    Ok(())
+    common.show(&answer, || print(&answer))
 }
 
 fn print(answer: &Value) {
