@@ -160,8 +160,6 @@ pub fn app(
     let pool = QueryPool::new(config.engine.threads(), config.engine.query_queue_max)?;
     let readiness = Readiness::of(supervisor);
     let metrics = Metrics::new()?;
-    let observed = readiness.clone();
-    let depth = pool.clone();
     let market = market(&properties, &models, clock);
     let rents = rents(&properties, store, &models, clock);
     let indicators = MarketTable::new(market.clone(), config.sql.threads())?;
@@ -176,27 +174,8 @@ pub fn app(
         clock,
         config,
     )?;
-    let queries = sql.clone();
     register_worker_gauges(&metrics, supervisor);
-    metrics.register_gauges(move |gauges| {
-        gauges.set(READY, &[], f64::from(u8::from(observed.is_ready())));
-        gauges.set_count(LOG_LINES_LEFT_OUT, &[], logs::lines_left_out());
-        let tallies = queries.tallies();
-        gauges.set(SQL_RUNNING, &[], tallies.running() as f64);
-        gauges.set_count(SQL_ROWS, &[], tallies.rows());
-        gauges.set_count(SQL_BYTES, &[], tallies.bytes());
-        for (outcome, count) in tallies.for_workers() {
-            gauges.set_count(SQL_FOR_WORKERS, &[("outcome", outcome)], count);
-        }
-        for (protocol, outcome, count) in tallies.ended() {
-            gauges.set_count(
-                SQL_QUERIES,
-                &[("protocol", protocol), ("outcome", outcome)],
-                count,
-            );
-        }
-        gauges.set(QUERY_POOL_JOBS, &[], depth.depth() as f64);
-    });
+    register_service_gauges(&metrics, readiness.clone(), pool.clone(), sql.clone());
     let upstream = Upstream::new(&config.geocoding, store.clone(), clock.clone())?;
     let receivers = ReceiverChecker::new(
         EgressGuard::new(config.webhooks.allowed()).supervised_by(supervisor),
@@ -271,6 +250,34 @@ pub fn app(
         metrics,
         replica: None,
     })
+}
+
+/// Registers the gauges of readiness, log lines and queries.
+fn register_service_gauges(
+    metrics: &Metrics,
+    readiness: Readiness,
+    pool: QueryPool,
+    queries: SqlService,
+) {
+    metrics.register_gauges(move |gauges| {
+        gauges.set(READY, &[], f64::from(u8::from(readiness.is_ready())));
+        gauges.set_count(LOG_LINES_LEFT_OUT, &[], logs::lines_left_out());
+        let tallies = queries.tallies();
+        gauges.set(SQL_RUNNING, &[], tallies.running() as f64);
+        gauges.set_count(SQL_ROWS, &[], tallies.rows());
+        gauges.set_count(SQL_BYTES, &[], tallies.bytes());
+        for (outcome, count) in tallies.for_workers() {
+            gauges.set_count(SQL_FOR_WORKERS, &[("outcome", outcome)], count);
+        }
+        for (protocol, outcome, count) in tallies.ended() {
+            gauges.set_count(
+                SQL_QUERIES,
+                &[("protocol", protocol), ("outcome", outcome)],
+                count,
+            );
+        }
+        gauges.set(QUERY_POOL_JOBS, &[], pool.depth() as f64);
+    });
 }
 
 /// Returns the market indicators over the tables of the projection's engine.

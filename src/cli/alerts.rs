@@ -195,11 +195,10 @@ fn retry_dead_letters(
         let retry = || deliveries::retry_all(store, clock);
         retried = audited_with_subject(store, clock, act, subject, retry)?;
     }
-    if common.json {
-        println!("{}", json!({"retried": retried}))
-    } else {
-        println!("{retried} deliveries queued; the server retries them")
-    }
+    common.say(
+        json!({"retried": retried}),
+        format!("{retried} deliveries queued; the server retries them"),
+    );
     Ok(())
 }
 
@@ -219,17 +218,13 @@ fn replay_matches(
             error => error.into(),
         })
     })?;
-    if common.json {
-        println!(
-            "{}",
-            json!({"replay_id": begun.replay_id, "items": begun.items})
-        )
-    } else {
-        println!(
+    common.say(
+        json!({"replay_id": begun.replay_id, "items": begun.items}),
+        format!(
             "{} items queued for replay {}; the server sends them",
             begun.items, begun.replay_id
-        )
-    }
+        ),
+    );
     Ok(())
 }
 

@@ -70,20 +70,13 @@ fn take(common: &Common, arguments: &BackupArgs, clock: &Clock) -> Result<Manife
 /// Prints the path, size and date of a backup or a restored folder.
 pub(super) fn report(common: &Common, key: &str, path: &Path, manifest: &Manifest) {
     let (files, bytes) = (manifest.files.len(), manifest.bytes());
-    if common.json {
-        let report = json!({
-            key: path,
-            "created_at": manifest.created_at,
-            "files": files,
-            "bytes": bytes,
-        });
-        println!("{report}");
-    } else {
-        println!(
-            "{}: {files} files, {:.1} MB, as of {}",
+    let at = &manifest.created_at;
+    common.say(
+        json!({key: path, "created_at": at, "files": files, "bytes": bytes}),
+        format!(
+            "{}: {files} files, {:.1} MB, as of {at}",
             path.display(),
-            bytes as f64 / 1e6,
-            manifest.created_at
-        );
-    }
+            bytes as f64 / 1e6
+        ),
+    );
 }

@@ -3,15 +3,16 @@
 
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::result::Failure;
 use super::tables::LakeTable;
 use super::{CommandResult, Common};
 use toise_app::verify;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geocode::folder as addresses;
-use toise_lake::check::TableCheck;
+use toise_lake::check::{Damage, TableCheck};
 use toise_layers::folder as layers;
 use toise_listings::Listings;
 use toise_listings::placement::quality::MergeCounts;
@@ -39,93 +40,122 @@ pub struct CheckArgs {
 
 /// Runs `check`.
 pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
-    let lake = common.lake()?;
-    let mut tables = Vec::new();
-    for table in LakeTable::chosen(&arguments.tables) {
-        let schema = table.schema();
-        let reading = lake.check(schema);
-        let bar = Progress::new(common.json).bytes(schema.name, Some(reading.bytes()));
-        tables.push(reading.run(&|bytes| bar.inc(bytes)));
-        bar.finish_and_clear();
-    }
-    let model = if arguments.tables.is_empty() {
-        verify::model_version(&common.data)
-    } else {
-        Ok(None)
-    };
-    let covers_index = arguments.tables.is_empty() || arguments.tables.contains(&LakeTable::Ban);
-    let index = if covers_index {
-        addresses::verify(&common.data)
-    } else {
-        Vec::new()
-    };
-    let covers_texts =
-        arguments.tables.is_empty() || arguments.tables.contains(&LakeTable::Properties);
-    let texts = if covers_texts {
-        texts::verify(&common.data)
-    } else {
-        Ok(())
-    };
-    let layers = if arguments.tables.is_empty() {
-        layers::verify(&common.data)
-    } else {
-        Vec::new()
-    };
-    let layers: Vec<String> = layers.iter().map(ToString::to_string).collect();
-    let store = if arguments.tables.is_empty() {
-        Store::open_existing(&common.data)?
-    } else {
-        None
-    };
-    let opened = store;
-    let store = opened.as_ref().map(Store::check).transpose()?;
-    let of_store = store.as_ref().map_or(0, |check| check.damaged_count);
-    // Merges cannot be counted in a damaged store.
-    let merges = opened.filter(|_| of_store == 0).map(|store| {
-        Listings::new(store, Clock::system()).merge_counts(Progress::new(common.json))
-    });
-    let merges = merges.transpose()?;
-    let damaged: Vec<_> = tables.iter().flat_map(|table| &table.damaged).collect();
-    if common.json {
-        let of_derived =
-            index.len() + layers.len() + usize::from(texts.is_err()) + usize::from(model.is_err());
-        let count = damaged.len() + of_derived + of_store as usize;
-        let texts = texts.as_ref().err().map(ToString::to_string);
-        let model = model.as_ref().map_err(ToString::to_string);
-        let model = match &model {
-            Ok(version) => json!({"version": version}),
-            Err(reason) => json!({"damaged": reason}),
+    let check = DataCheck::of(common, &arguments.tables)?;
+    common.show(&check.answer(), || check.print())?;
+    check.verdict()
+}
+
+/// What the check of a data folder found. Parts that were not checked count as intact.
+struct DataCheck {
+    tables: Vec<TableCheck>,
+    /// The version of the model; `None` if there is no model.
+    model: Result<Option<String>, Failure>,
+    /// Damaged files of the index of addresses.
+    index: Vec<String>,
+    /// The damage of the index of texts.
+    texts: Option<String>,
+    /// The damage of each damaged layer.
+    layers: Vec<String>,
+    store: Option<StoreCheck>,
+    merges: Option<MergeCounts>,
+}
+
+impl DataCheck {
+    /// Checks the chosen tables and their indexes; everything if none is chosen.
+    fn of(common: &Common, chosen: &[LakeTable]) -> Result<Self, Failure> {
+        let (data, progress) = (&common.data, Progress::new(common.json));
+        let is_everything = chosen.is_empty();
+        let covers = |table: LakeTable| is_everything || chosen.contains(&table);
+        let lake = common.lake()?;
+        let mut tables = Vec::new();
+        for table in LakeTable::chosen(chosen) {
+            let schema = table.schema();
+            let reading = lake.check(schema);
+            let bar = progress.bytes(schema.name, Some(reading.bytes()));
+            tables.push(reading.run(&|bytes| bar.inc(bytes)));
+            bar.finish_and_clear();
+        }
+        let mut found = Self {
+            tables,
+            model: Ok(None),
+            index: Vec::new(),
+            texts: None,
+            layers: Vec::new(),
+            store: None,
+            merges: None,
         };
-        println!(
-            "{}",
-            json!({
-                "tables": tables, "model": model, "index": {"damaged": index}, "texts": {"damaged": texts},
-                "layers": {"damaged": layers},
-                "store": store, "merges": merges,
-                "damaged": count,
-            })
-        );
-    } else {
-        print(&tables);
-        match &model {
+        if covers(LakeTable::Ban) {
+            found.index = addresses::verify(data);
+        }
+        if covers(LakeTable::Properties) {
+            found.texts = texts::verify(data).err().map(|error| error.to_string());
+        }
+        if is_everything {
+            found.model = verify::model_version(data).map_err(Failure::from);
+            found.layers = layers::verify(data)
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            if let Some(store) = Store::open_existing(data)? {
+                let check = store.check()?;
+                // Merges cannot be counted in a damaged store.
+                if check.damaged_count == 0 {
+                    let listings = Listings::new(store, Clock::system());
+                    found.merges = Some(listings.merge_counts(progress)?);
+                }
+                found.store = Some(check);
+            }
+        }
+        Ok(found)
+    }
+
+    fn damaged(&self) -> Vec<&Damage> {
+        let tables = self.tables.iter();
+        tables.flat_map(|table| &table.damaged).collect()
+    }
+
+    /// Returns the number of damaged places of the store.
+    fn damaged_in_store(&self) -> u64 {
+        self.store.as_ref().map_or(0, |check| check.damaged_count)
+    }
+
+    fn answer(&self) -> Value {
+        let model = match &self.model {
+            Ok(version) => json!({"version": version}),
+            Err(reason) => json!({"damaged": reason.to_string()}),
+        };
+        let of_derived = self.index.len()
+            + self.layers.len()
+            + usize::from(self.texts.is_some())
+            + usize::from(self.model.is_err());
+        json!({
+            "tables": self.tables, "model": model, "index": {"damaged": self.index}, "texts": {"damaged": self.texts},
+            "layers": {"damaged": self.layers},
+            "store": self.store, "merges": self.merges,
+            "damaged": self.damaged().len() + of_derived + self.damaged_in_store() as usize,
+        })
+    }
+
+    fn print(&self) {
+        print_tables(&self.tables);
+        match &self.model {
             Ok(Some(version)) => println!("The model {version} is intact."),
             Ok(None) => {}
             Err(error) => println!("{error}"),
         }
-        index
-            .iter()
-            .for_each(|name| println!("index of addresses: {name}: damaged"));
-        if let Err(error) = &texts {
-            println!("{error}");
+        for name in &self.index {
+            println!("index of addresses: {name}: damaged");
         }
-        layers.iter().for_each(|damage| println!("{damage}"));
-        if let Some(store) = &store {
+        for damage in self.texts.iter().chain(&self.layers) {
+            println!("{damage}");
+        }
+        if let Some(store) = &self.store {
             print_store(store);
         }
-        if let Some(merges) = &merges {
+        if let Some(merges) = &self.merges {
             print_merges(merges);
         }
-        for of_file in damaged.chunk_by(|a, b| a.file == b.file) {
+        for of_file in self.damaged().chunk_by(|a, b| a.file == b.file) {
             for damage in of_file.iter().take(PLACES_SHOWN_MAX) {
                 println!("{}: {}", damage.file, damage.reason);
             }
@@ -134,39 +164,40 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
             }
         }
     }
-    if of_store > 0 {
-        return Err(format!(
-            "the store is damaged in {of_store} places; ingest the adverts named again, or restore a backup: toise restore \
-             BACKUP --data NEW"
-        )
-        .into());
-    }
-    let mut files: Vec<&str> = damaged.iter().map(|damage| &*damage.file).collect();
-    files.dedup();
-    if files.is_empty() && !index.is_empty() {
-        return Err(
+
+    /// Fails if anything is damaged, and says how to repair it.
+    fn verdict(self) -> CommandResult {
+        let in_store = self.damaged_in_store();
+        let mut files: Vec<&str> = self
+            .damaged()
+            .into_iter()
+            .map(|damage| damage.file.as_str())
+            .collect();
+        files.dedup();
+        let failure = if in_store > 0 {
+            format!(
+                "the store is damaged in {in_store} places; ingest the adverts named again, or restore a backup: toise \
+                 restore BACKUP --data NEW"
+            )
+        } else if !files.is_empty() {
+            format!(
+                "damaged: {}; properties and adverts are rebuilt by: toise compact --rebuild; for other tables, delete \
+                 their folders (lake/_TABLE and lake/TABLE) and import them again, or restore a backup: toise restore \
+                 BACKUP --data NEW",
+                files.join(", ")
+            )
+        } else if !self.index.is_empty() {
             "the index of addresses is damaged; a server rebuilds it when it starts: toise serve"
-                .into(),
-        );
+                .into()
+        } else if !self.layers.is_empty() {
+            "a layer is damaged; import it again, or restore a backup".into()
+        } else if self.texts.is_some() {
+            "the text index is damaged; a server rebuilds it when it starts, and so does: toise compact --rebuild".into()
+        } else {
+            return self.model.map(drop);
+        };
+        Err(failure.into())
     }
-    if files.is_empty() && !layers.is_empty() {
-        return Err("a layer is damaged; import it again, or restore a backup".into());
-    }
-    if files.is_empty() && texts.is_err() {
-        return Err(
-            "the text index is damaged; a server rebuilds it when it starts, and so does: toise compact --rebuild"
-                .into(),
-        );
-    }
-    if files.is_empty() {
-        return Ok(model.map(drop)?);
-    }
-    Err(format!(
-        "damaged: {}; properties and adverts are rebuilt by: toise compact --rebuild; for other tables, delete their folders \
-         (lake/_TABLE and lake/TABLE) and import them again, or restore a backup: toise restore BACKUP --data NEW",
-        files.join(", ")
-    )
-    .into())
 }
 
 fn print_store(check: &StoreCheck) {
@@ -195,7 +226,7 @@ fn print_merges(merges: &MergeCounts) {
     }
 }
 
-fn print(tables: &[TableCheck]) {
+fn print_tables(tables: &[TableCheck]) {
     let mut shown = crate::table_of("table|published|rows|files|runs|read|state");
     for table in tables {
         shown.add_row([

@@ -4,8 +4,10 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
 
-use super::result::Failure;
+use super::result::{CommandResult, Failure};
 use toise_app::DEFAULT_DATA;
 use toise_app::compose::configured_listings;
 use toise_app::config::{ConfigSources, EffectiveConfig, Flag};
@@ -88,6 +90,25 @@ impl Common {
              with open data: toise start --departments 48",
             self.data.display()
         ))
+    }
+
+    /// Prints a result: as JSON if asked, else as a line of text.
+    pub(crate) fn say(&self, result: Value, text: String) {
+        if self.json {
+            println!("{result}");
+        } else {
+            println!("{text}");
+        }
+    }
+
+    /// Prints a result: as JSON if asked, else with `print`.
+    pub(crate) fn show(&self, result: &impl Serialize, print: impl FnOnce()) -> CommandResult {
+        if self.json {
+            println!("{}", serde_json::to_string(result)?);
+        } else {
+            print();
+        }
+        Ok(())
     }
 
     /// Opens the tables of the data folder.

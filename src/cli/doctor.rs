@@ -26,14 +26,12 @@ pub fn run(common: &Common, _: &DoctorArgs) -> CommandResult {
     let config = common.configuration(Vec::new())?.config;
     let now = Clock::system().now();
     let examined = examine(&common.data, &config, now, None);
-    if common.json {
-        println!("{}", serde_json::to_string(&examined)?);
-    } else {
+    common.show(&examined, || {
         if examined.exists && !examined.is_empty() {
             print_contents(&examined, now);
         }
         print_findings(&examined.findings);
-    }
+    })?;
     let findings = examined.findings.iter();
     match findings
         .filter(|finding| finding.severity == Severity::Problem)

@@ -1,14 +1,12 @@
 //! `toise estimate`: values each home of a portfolio.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 
 use super::common::{CsvArgs, MissingArgs};
-use super::result::require_results;
+use super::result::{MAP_ADVICE, listed_counts, print_counts, print_files, require_results};
 use super::values::rename;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
@@ -17,7 +15,6 @@ use toise_estimate::bulk::{self, BulkEstimateOptions, BulkEstimateReport, COMPAR
 use toise_estimate::valuer::{Adjustments, Valuer};
 use toise_estimate::{Detail, Model, store};
 use toise_geocode::resolve::LazyGeocoder;
-use toise_input::reading;
 
 /// Arguments of `estimate`.
 #[derive(Args, Debug)]
@@ -100,11 +97,7 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
     let model = Model::open(&common.data.join(store::FOLDER))?;
     let valuer = Valuer::new(Arc::new(model), adjustments);
     let report = bulk::run(&valuer, &options)?;
-    if common.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print(&report, &arguments.output);
-    }
+    common.show(&report, || print(&report, &arguments.output))?;
     verdict(&arguments.input, &report)
 }
 
@@ -118,6 +111,7 @@ fn run_shared(
 ) -> CommandResult {
     use super::cluster::{self, Workers};
     use toise_cluster::Work;
+    use toise_cluster::coordinator::dispatch::Shares;
     use toise_cluster::coordinator::jobs::share;
     use toise_cluster::identity::Identity;
 
@@ -137,28 +131,25 @@ fn run_shared(
             output: files.output.clone(),
             ..options
         };
-        let mut shares = None;
+        let mut shares = Shares::default();
         let report = bulk::run_remote(adjustments, &options, |job, blocks, answers| {
             let mut dispatch = dispatch(Work::Estimate(job.clone()));
             let shared = share(&mut dispatch, blocks, answers);
-            shares = Some(dispatch.shares());
+            shares = dispatch.shares();
             shared
         })?;
-        Ok((report, shares.unwrap_or_default()))
+        Ok((report, shares))
     })?;
-    if common.json {
-        println!("{}", serde_json::to_string(&shared)?);
-    } else {
+    common.show(&shared, || {
         print(&shared.report, &output);
         cluster::print(&shared.cluster);
-    }
+    })?;
     verdict(&input, &shared.report)
 }
 
 /// Fails if no row of a portfolio is valued.
 fn verdict(input: &Path, report: &BulkEstimateReport) -> CommandResult {
-    let advice = "the output has the errors; --map OURS=THEIRS reads a column under another name";
-    require_results(input, report.rows, report.valued, advice)
+    require_results(input, report.rows, report.valued, MAP_ADVICE)
 }
 
 fn print(report: &BulkEstimateReport, output: &Path) {
@@ -166,26 +157,14 @@ fn print(report: &BulkEstimateReport, output: &Path) {
         "{} rows in {:.1} s ({:.0} rows/s): {} valued, {} in error",
         report.rows, report.seconds, report.rows_per_second, report.valued, report.errors
     );
-    let by = |counts: &BTreeMap<Cow<'static, str>, u64>| {
-        let counts = counts.iter();
-        let counts: Vec<String> = counts
-            .map(|(name, count)| format!("{count} {name}"))
-            .collect();
-        counts.join(", ")
-    };
     if report.valued > 0 {
         println!(
             "confidence: {}; fallback: {}",
-            by(&report.confidence),
-            by(&report.fallback)
+            listed_counts(&report.confidence),
+            listed_counts(&report.fallback)
         );
     }
-    if !report.warning.is_empty() {
-        println!("warning: {}", by(&report.warning));
-    }
-    if !report.located.is_empty() {
-        println!("located by address: {}", by(&report.located));
-    }
-    print!("{}", reading::to_text(report.files.iter()));
-    println!("written to {}", output.display());
+    print_counts("warning", &report.warning);
+    print_counts("located by address", &report.located);
+    print_files(&report.files, output);
 }

@@ -56,12 +56,7 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
         counts,
         calibration,
     };
-    if common.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print(&report);
-    }
-    Ok(())
+    common.show(&report, || print(&report))
 }
 
 fn print(report: &StoreReport) {

@@ -32,12 +32,7 @@ pub fn run(common: &Common, _: &EvaluateRentArgs) -> CommandResult {
         .into());
     }
     let report = evaluate(&rentals.homes, rentals.left_out, &map);
-    if common.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print(&report);
-    }
-    Ok(())
+    common.show(&report, || print(&report))
 }
 
 fn print(report: &RentReport) {

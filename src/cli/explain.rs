@@ -33,12 +33,7 @@ pub fn run(common: &Common, arguments: &ExplainArgs) -> CommandResult {
         .listings(Store::open(&common.data)?, Clock::system())?
         .with_identity(Portals::load(&common.data)?.identity());
     let explanation = listings.explain(&arguments.one, &arguments.other)?;
-    if common.json {
-        println!("{}", serde_json::to_string(&explanation)?);
-    } else {
-        print(&explanation);
-    }
-    Ok(())
+    common.show(&explanation, || print(&explanation))
 }
 
 /// Returns the printed name of a verdict.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::common::{CsvArgs, MissingArgs};
-use super::result::require_results;
+use super::result::{print_files, require_results};
 use super::{CommandResult, Common};
 use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
@@ -14,7 +14,6 @@ use toise_geocode::file::request::{FileRequest, UnnamedColumns};
 use toise_geocode::file::rows::RowAnswers;
 use toise_geocode::folder as index;
 use toise_geocode::request::Operation;
-use toise_input::reading;
 
 /// Any error of the command.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -122,11 +121,7 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
     }
     let places = (arguments.file.as_path(), output.as_path());
     let report = geocode(common, places, (&request, formulas), &geocoder)?;
-    if common.json {
-        println!("{}", serde_json::to_string(&report)?)
-    } else {
-        print(&report, &output)
-    }
+    common.show(&report, || print(&report, &output))?;
     verdict(&arguments.file, &report)
 }
 
@@ -179,12 +174,10 @@ fn run_shared(
         let report = geocode(common, places, (request, formulas), &rows)?;
         Ok((report, rows.into_dispatch().shares()))
     })?;
-    if common.json {
-        println!("{}", serde_json::to_string(&shared)?)
-    } else {
+    common.show(&shared, || {
         print(&shared.report, places.1);
         cluster::print(&shared.cluster);
-    }
+    })?;
     verdict(places.0, &shared.report)
 }
 
@@ -225,8 +218,7 @@ fn print(report: &FileReport, output: &Path) {
         report.counts.skipped,
         report.counts.error
     );
-    print!("{}", reading::to_text(report.files.iter()));
-    println!("written to {}", output.display());
+    print_files(&report.files, output);
 }
 
 #[cfg(test)]

@@ -304,11 +304,10 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
         KeysAction::Revoke { key } => {
             let revoke = || keys::revoke(&store, &clock, key)?.ok_or(keys::Error::NoKey);
             let key_id = audited(&store, &clock, act_on(&store, "keys revoke", key), revoke)?;
-            if common.json {
-                println!("{}", json!({"key_id": key_id, "revoked": true}));
-            } else {
-                println!("revoked {key_id}");
-            }
+            common.say(
+                json!({"key_id": key_id, "revoked": true}),
+                format!("revoked {key_id}"),
+            );
         }
         KeysAction::Grant {
             key,

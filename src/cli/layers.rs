@@ -129,11 +129,10 @@ pub fn run(common: &Common, arguments: &LayersArgs) -> CommandResult {
                     format!("no layer {name}; to list the layers: toise layers list").into(),
                 );
             }
-            if common.json {
-                println!("{}", json!({"removed": name}));
-            } else {
-                println!("removed the layer {name}");
-            }
+            common.say(
+                json!({"removed": name}),
+                format!("removed the layer {name}"),
+            );
             Ok(())
         }
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::common::CsvArgs;
@@ -43,14 +43,14 @@ Examples:
   toise market --level commune --layer schools,500")]
 pub struct MarketArgs {
     /// Kind of place that each row describes; a cell is a square of 1 km
-    #[arg(long, value_enum)]
-    level: LevelArg,
+    #[arg(long, value_parser = ["department", "commune", "iris", "cell"])]
+    level: String,
     /// Flats or houses only
-    #[arg(long = "type", value_enum, value_name = "TYPE")]
-    class: Option<ClassArg>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = ["flat", "house"])]
+    class: Option<String>,
     /// Indicators of sales only, or of rentals only
-    #[arg(long, value_enum)]
-    offer: Option<OfferArg>,
+    #[arg(long, value_parser = ["buy", "rent"])]
+    offer: Option<String>,
     /// First day, such as 2023-01-01
     #[arg(long, value_name = "DATE")]
     from: Option<String>,
@@ -58,8 +58,8 @@ pub struct MarketArgs {
     #[arg(long, value_name = "DATE")]
     to: Option<String>,
     /// Length of a period [default: all days are one period]
-    #[arg(long, value_enum)]
-    by: Option<DivisionArg>,
+    #[arg(long, value_parser = ["month", "quarter"])]
+    by: Option<String>,
     /// In this department only; repeatable
     #[arg(long, value_name = "CODE")]
     department: Vec<String>,
@@ -84,40 +84,6 @@ pub struct MarketArgs {
     /// Draw the median price, or rent, over the periods into an .svg or .png file
     #[arg(long, value_name = "FILE", requires = "by")]
     plot: Option<PathBuf>,
-}
-
-toise_base::named! {
-    #[derive(Clone, Copy, Debug, ValueEnum)]
-    enum LevelArg {
-        Department = "department",
-        Commune = "commune",
-        Iris = "iris",
-        Cell = "cell",
-    }
-}
-
-toise_base::named! {
-    #[derive(Clone, Copy, Debug, ValueEnum)]
-    enum ClassArg {
-        Flat = "CLASS_FLAT",
-        House = "CLASS_HOUSE",
-    }
-}
-
-toise_base::named! {
-    #[derive(Clone, Copy, Debug, ValueEnum)]
-    enum OfferArg {
-        Buy = "OFFER_BUY",
-        Rent = "OFFER_RENT",
-    }
-}
-
-toise_base::named! {
-    #[derive(Clone, Copy, Debug, ValueEnum)]
-    enum DivisionArg {
-        Month = "month",
-        Quarter = "quarter",
-    }
 }
 
 /// Parses `LAT,LON,METRES`.
@@ -162,13 +128,20 @@ impl MarketArgs {
     /// Returns the body of the same request over HTTP, so that one parser reads both.
     fn body(&self) -> Value {
         let mut body = Map::new();
-        body.insert("level".into(), json!(self.level.as_str()));
+        body.insert("level".into(), json!(self.level));
+        let code = |prefix: &str, name: &String| format!("{prefix}_{}", name.to_uppercase());
         let given = [
-            ("type", self.class.map(ClassArg::as_str)),
-            ("offer", self.offer.map(OfferArg::as_str)),
-            ("by", self.by.map(DivisionArg::as_str)),
-            ("from", self.from.as_deref()),
-            ("to", self.to.as_deref()),
+            (
+                "type",
+                self.class.as_ref().map(|class| code("CLASS", class)),
+            ),
+            (
+                "offer",
+                self.offer.as_ref().map(|offer| code("OFFER", offer)),
+            ),
+            ("by", self.by.clone()),
+            ("from", self.from.clone()),
+            ("to", self.to.clone()),
         ];
         for (name, value) in given {
             if let Some(value) = value {

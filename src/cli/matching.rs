@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::common::{CsvArgs, MissingArgs};
-use super::result::require_results;
+use super::result::{MAP_ADVICE, print_counts, print_files, require_results};
 use super::values::rename;
 use super::{CommandResult, Common};
 use toise_base::progress::Progress;
 use toise_geocode::resolve::LazyGeocoder;
-use toise_input::reading;
 use toise_opendata::bulk::{self, BulkOptions, BulkReport};
 use toise_opendata::{Dataset, OpenData};
 
@@ -103,11 +102,7 @@ pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
     }
     let open_data = OpenData::open(&common.data, common.budget()?)?;
     let report = bulk::run(&open_data, &options)?;
-    if common.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print(&report, &arguments.output);
-    }
+    common.show(&report, || print(&report, &arguments.output))?;
     verdict(&arguments.input, &report)
 }
 
@@ -116,6 +111,7 @@ pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
 fn run_shared(common: &Common, workers: &str, options: BulkOptions) -> CommandResult {
     use super::cluster::{self, Workers};
     use toise_cluster::Work;
+    use toise_cluster::coordinator::dispatch::Shares;
     use toise_cluster::coordinator::jobs::share;
 
     let dataset = options.dataset;
@@ -135,29 +131,26 @@ fn run_shared(common: &Common, workers: &str, options: BulkOptions) -> CommandRe
             output: files.output.clone(),
             ..options
         };
-        let mut shares = None;
+        let mut shares = Shares::default();
         let report = bulk::run_remote(&options, |job, blocks, answers| {
             let mut dispatch = dispatch(Work::Match(job.clone()));
             let shared = share(&mut dispatch, blocks, answers);
-            shares = Some(dispatch.shares());
+            shares = dispatch.shares();
             shared
         })?;
-        Ok((report, shares.unwrap_or_default()))
+        Ok((report, shares))
     })?;
-    if common.json {
-        println!("{}", serde_json::to_string(&shared)?);
-    } else {
+    common.show(&shared, || {
         print(&shared.report, &output);
         cluster::print(&shared.cluster);
-    }
+    })?;
     verdict(&input, &shared.report)
 }
 
 /// Fails if all rows of a portfolio are in error. Rows without candidates are a result.
 fn verdict(input: &std::path::Path, report: &BulkReport) -> CommandResult {
     let results = report.matched + report.without_candidates;
-    let advice = "the output has the errors; --map OURS=THEIRS reads a column under another name";
-    require_results(input, report.rows, results, advice)
+    require_results(input, report.rows, results, MAP_ADVICE)
 }
 
 fn print(report: &BulkReport, output: &std::path::Path) {
@@ -170,25 +163,12 @@ fn print(report: &BulkReport, output: &std::path::Path) {
         report.without_candidates,
         report.errors
     );
-    if !report.status.is_empty() {
-        let status = report.status.iter();
-        let status: Vec<String> = status
-            .map(|(status, count)| format!("{count} {status}"))
-            .collect();
-        println!("in error: {}", status.join(", "));
-    }
+    print_counts("in error", &report.status);
     let first = &report.confidence;
     println!(
         "first candidates: {} HIGH, {} MEDIUM, {} LOW, {} REJECT",
         first.high, first.medium, first.low, first.reject
     );
-    if !report.located.is_empty() {
-        let located = report.located.iter();
-        let located: Vec<String> = located
-            .map(|(precision, count)| format!("{count} {precision}"))
-            .collect();
-        println!("located by address: {}", located.join(", "));
-    }
-    print!("{}", reading::to_text(report.files.iter()));
-    println!("written to {}", output.display());
+    print_counts("located by address", &report.located);
+    print_files(&report.files, output);
 }

@@ -127,11 +127,7 @@ pub fn run(common: &Common, arguments: &PortfolioArgs) -> CommandResult {
             portfolios
                 .delete(account, name)
                 .map_err(|error| format!("{name}: {error}"))?;
-            if common.json {
-                println!("{}", json!({"name": name}));
-            } else {
-                println!("{name} deleted");
-            }
+            common.say(json!({"name": name}), format!("{name} deleted"));
         }
     }
     Ok(())

@@ -93,14 +93,8 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
                 .property(*property)?
                 .ok_or_else(|| format!("no property {property}"))?;
             let record: Value = serde_json::from_slice(&record)?;
-            println!(
-                "{}",
-                if common.json {
-                    record.to_string()
-                } else {
-                    format!("{record:#}")
-                }
-            );
+            let text = format!("{record:#}");
+            common.say(record, text);
         }
         PropertiesAction::Candidates { limit } => {
             let pairs = listings.likely_pairs(*limit)?;
@@ -117,11 +111,10 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
                 |kept: &FlxId| Some(format!("properties {property} and {other} are {kept}"));
             let merge = || -> Result<FlxId, Failure> { Ok(listings.merge(*property, *other)?) };
             let kept = audited_with_subject(&store, &clock, act, subject, merge)?;
-            if common.json {
-                println!("{}", json!({"propertyFlxId": kept}));
-            } else {
-                println!("{property} and {other} are the property {kept} now");
-            }
+            common.say(
+                json!({"propertyFlxId": kept}),
+                format!("{property} and {other} are the property {kept} now"),
+            );
         }
         PropertiesAction::KeepApart { property, other } => {
             let act =
@@ -129,11 +122,10 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
             let subject = |(): &()| Some(format!("properties {property} and {other}"));
             let keep = || -> Result<(), Failure> { Ok(listings.keep_apart(*property, *other)?) };
             audited_with_subject(&store, &clock, act, subject, keep)?;
-            if common.json {
-                println!("{}", json!({"keptApart": [property, other]}));
-            } else {
-                println!("{property} and {other} are never merged");
-            }
+            common.say(
+                json!({"keptApart": [property, other]}),
+                format!("{property} and {other} are never merged"),
+            );
         }
         PropertiesAction::Rebuild { dry_run } => {
             rebuild::run(common, &store, &listings, *dry_run)?;
@@ -149,14 +141,13 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
             };
             let split = || -> Result<FlxId, Failure> { Ok(listings.split(*property, adverts)?) };
             let parted = audited_with_subject(&store, &clock, act, subject, split)?;
-            if common.json {
-                println!("{}", json!({"propertyFlxId": parted, "adverts": adverts}));
-            } else {
-                println!(
+            common.say(
+                json!({"propertyFlxId": parted, "adverts": adverts}),
+                format!(
                     "moved {} adverts of {property} to the new property {parted}",
                     adverts.len()
-                );
-            }
+                ),
+            );
         }
     }
     Ok(())

@@ -136,8 +136,8 @@ pub struct RentArgs {
     #[arg(long, value_name = "TEXT")]
     address: Option<String>,
     /// Kind of home
-    #[arg(long = "type", value_enum, value_name = "TYPE")]
-    class: ClassArg,
+    #[arg(long = "type", value_name = "TYPE", value_parser = ["flat", "house"])]
+    class: String,
     /// Living surface, m2
     #[arg(long, value_name = "M2")]
     surface: f64,
@@ -152,19 +152,10 @@ pub struct RentArgs {
     price: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ClassArg {
-    Flat,
-    House,
-}
-
 impl RentArgs {
     /// Returns the body of the same request over HTTP, so that one parser reads both.
     fn body(&self) -> Value {
-        let class = match self.class {
-            ClassArg::Flat => "CLASS_FLAT",
-            ClassArg::House => "CLASS_HOUSE",
-        };
+        let class = format!("CLASS_{}", self.class.to_uppercase());
         let mut habitation = Map::new();
         habitation.insert("surface".into(), json!({"total": self.surface}));
         if let Some(rooms) = self.rooms {
@@ -199,12 +190,7 @@ pub fn run(common: &Common, arguments: &RentArgs) -> CommandResult {
     let rents = open(common)?;
     let estimate = rents.estimate(&home, request.price_eur, &Interrupt::default())?;
     let answer = estimate.json(&home);
-    if common.json {
-        println!("{answer}");
-    } else {
-        print(&answer);
-    }
-    Ok(())
+    common.show(&answer, || print(&answer))
 }
 
 fn print(answer: &Value) {

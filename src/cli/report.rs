@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::indicators::market_over;
 use super::result::Failure;
@@ -62,20 +63,15 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Language of the report
-    #[arg(long, value_enum, default_value = "fr")]
-    lang: LanguageArg,
+    #[arg(long, default_value = "fr", value_parser = PossibleValuesParser::new(Language::NAMES)
+        .try_map(|name| Language::parse(&name).ok_or("no such language")))]
+    lang: Language,
     /// Logo at the top: a PNG or JPEG file
     #[arg(long, value_name = "FILE")]
     logo: Option<PathBuf>,
     /// Text at the top, such as a name and a telephone number
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LanguageArg {
-    Fr,
-    En,
 }
 
 /// The form of an output file.
@@ -107,13 +103,6 @@ impl ReportArgs {
         parameters
     }
 
-    fn language(&self) -> Language {
-        match self.lang {
-            LanguageArg::Fr => Language::French,
-            LanguageArg::En => Language::English,
-        }
-    }
-
     fn letterhead(&self) -> Result<Letterhead, Failure> {
         let logo = self.logo.as_deref().map(|path| {
             let at = |reason: String| format!("--logo {}: {reason}", path.display());
@@ -132,7 +121,7 @@ pub fn run(common: &Common, arguments: &ReportArgs) -> CommandResult {
     let output = arguments.output.as_deref().map(form).transpose()?;
     let letterhead = arguments.letterhead()?;
     let report = report(common, arguments)?;
-    let language = arguments.language();
+    let language = arguments.lang;
     if let (Some(path), Some(form)) = (&arguments.output, output) {
         let document = content::say(&report, language);
         let day = language.long_day(report.date);

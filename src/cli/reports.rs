@@ -86,11 +86,10 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
             let resolution = audited_with_subject(&store, &clock, act, subject, || {
                 resolve(&listings, &store, *report, *merge, split, note.as_deref())
             })?;
-            if common.json {
-                println!("{}", json!({"report_id": report, "resolution": resolution}))
-            } else {
-                println!("report {report}: {resolution}")
-            }
+            common.say(
+                json!({"report_id": report, "resolution": resolution}),
+                format!("report {report}: {resolution}"),
+            );
             Ok(())
         }
     }

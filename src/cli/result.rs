@@ -4,11 +4,15 @@
 //! part. A command that reads a file fails if the file has no rows, or if no row gives a result: most likely it is the wrong file,
 //! or its columns have other names. docs/errors.md lists the cases.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+
+use toise_input::reading::{self, ReadFile};
 
 /// Any error that makes a command fail.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -53,6 +57,35 @@ pub(crate) fn require_results(file: &Path, rows: u64, results: u64, advice: &str
         (rows, 0) => Err(format!("{file}: none of its {rows} rows gave a result: {advice}").into()),
         _ => Ok(()),
     }
+}
+
+/// Advice for a portfolio none of whose rows gave a result.
+pub(crate) const MAP_ADVICE: &str =
+    "the output has the errors; --map OURS=THEIRS reads a column under another name";
+
+/// Numbers of rows by name.
+pub(crate) type RowCounts = BTreeMap<Cow<'static, str>, u64>;
+
+/// Lists numbers of rows for a message: `3 HIGH, 1 LOW`.
+pub(crate) fn listed_counts(counts: &RowCounts) -> String {
+    let counts = counts.iter();
+    let counts: Vec<String> = counts
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    counts.join(", ")
+}
+
+/// Prints numbers of rows in one line, if there are any.
+pub(crate) fn print_counts(what: &str, counts: &RowCounts) {
+    if !counts.is_empty() {
+        println!("{what}: {}", listed_counts(counts));
+    }
+}
+
+/// Prints how the files of a job were interpreted, and where its output is.
+pub(crate) fn print_files(files: &[ReadFile], output: &Path) {
+    print!("{}", reading::to_text(files.iter()));
+    println!("written to {}", output.display());
 }
 
 /// Prints a report that was written to a file: as JSON, or as a text with the path. Copies the file if asked.

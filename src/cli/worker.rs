@@ -99,11 +99,7 @@ pub fn run(common: &Common, arguments: &WorkerArgs) -> CommandResult {
             .map_err(|error| format!("{}: {error}", arguments.listen))?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let address = format!("{scheme}://{}", listener.local_addr()?);
-        if common.json {
-            println!("{}", json!({"address": address}))
-        } else {
-            println!("working on {address}")
-        }
+        common.say(json!({"address": address}), format!("working on {address}"));
         let limits = ServerLimits::from(&config.server);
         let stop = async {
             tokio::select! {

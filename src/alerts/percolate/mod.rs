@@ -293,20 +293,14 @@ impl Percolator {
         let flag = &published.are_on_layers;
         flag.store(are_on_layers, Ordering::Release);
         published.change.store(state.change, Ordering::Release);
-        published
-            .on_properties
-            .store(state.properties.len(), Ordering::Relaxed);
-        published
-            .on_adverts
-            .store(state.adverts.len(), Ordering::Relaxed);
-        published
-            .on_sales
-            .store(state.sales.len(), Ordering::Relaxed);
-        published
-            .on_diagnostics
-            .store(state.diagnostics.len(), Ordering::Relaxed);
-        published
-            .unreadable
-            .store(state.unreadable.len(), Ordering::Relaxed);
+        for (count, alerts) in [
+            (&published.on_properties, state.properties.len()),
+            (&published.on_adverts, state.adverts.len()),
+            (&published.on_sales, state.sales.len()),
+            (&published.on_diagnostics, state.diagnostics.len()),
+            (&published.unreadable, state.unreadable.len()),
+        ] {
+            count.store(alerts, Ordering::Relaxed);
+        }
     }
 }

@@ -42,10 +42,6 @@ const OUTBOX_MAX: u64 = 1_000_000_000;
 const COLLECT_SECONDS_MAX: u64 = 31_536_000;
 /// Maximum rate of requests to the upstream geocoding service, per second.
 const UPSTREAM_RATE_PER_S_MAX: u64 = 1_000;
-/// Maximum length of a text that goes into a header, in characters.
-const HEADER_CHARS_MAX: usize = 200;
-/// Maximum length of a text that is shown, in characters.
-const TEXT_CHARS_MAX: usize = 200;
 /// Maximum rows of an answer.
 const SQL_ROWS_MAX: u64 = 1_000_000_000_000;
 /// Maximum memory setting, in MiB: 16 TiB.
@@ -57,43 +53,70 @@ const HOURS_MAX: u64 = 8_784;
 const KIB_PER_S_MAX: u64 = 10 << 20;
 
 /// Kind of values that a setting accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum SettingKind {
-    /// `HOST:PORT`.
-    Address,
-    /// `HOST:PORT`; empty for none.
-    AddressOrNone,
-    /// Path of a file; empty for none.
-    Path,
-    /// A level, or filter directives of `tracing`.
-    Level,
+    /// A text that this function allows, and the description of such a text.
+    Text(fn(&str) -> bool, &'static str),
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// A whole number in this range, bounds included.
     Whole(u64, u64),
     /// A probability threshold of deduplication: from [`Thresholds::PROBABILITY_MIN`], below 1.
     Probability,
-    /// Host names and addresses separated by commas; empty for none.
-    Hosts,
-    /// Addresses and networks separated by commas; empty for none.
-    Networks,
-    /// Origins of pages separated by commas, or `*`; empty for none.
-    Origins,
-    /// Codes of departments separated by commas; empty for all.
-    Departments,
-    /// `http` or `https` address of a service; empty for none.
-    BaseAddress,
-    /// `http` or `https` addresses separated by commas; empty for none.
-    BaseAddresses,
-    /// Visible ASCII characters; empty for none.
-    Header,
-    /// Text in one line; empty for none.
-    Text,
-    /// `http` or `https` address of tiles with `{z}`, `{x}` and `{y}`, or of a style; empty for none.
-    MapAddress,
     /// `true` or `false`.
     Flag,
 }
+
+const ADDRESS: SettingKind =
+    SettingKind::Text(is_address, "HOST:PORT in quotes, as in \"127.0.0.1:8080\"");
+const ADDRESS_OR_NONE: SettingKind = SettingKind::Text(
+    |text| text.is_empty() || is_address(text),
+    "HOST:PORT in quotes, as in \"127.0.0.1:8081\", empty for none",
+);
+const PATH: SettingKind = SettingKind::Text(|_| true, "a path in quotes, empty for none");
+const LEVEL: SettingKind = SettingKind::Text(
+    |text| !text.is_empty() && EnvFilter::try_new(text).is_ok(),
+    "error, warn, info, debug, trace, off, or directives by module",
+);
+const HOSTS: SettingKind = SettingKind::Text(
+    |text| AllowedHosts::parse(text).is_ok(),
+    "host names or addresses in quotes, separated by commas, empty for none",
+);
+const NETWORKS: SettingKind = SettingKind::Text(
+    |text| Networks::parse(text).is_ok(),
+    "addresses or networks in quotes, separated by commas, as in \"10.0.0.0/8\"",
+);
+const ORIGINS: SettingKind = SettingKind::Text(
+    |text| AllowedOrigins::parse(text).is_ok(),
+    "origins in quotes, separated by commas, as in \"https://app.example.com\"",
+);
+const DEPARTMENTS: SettingKind = SettingKind::Text(
+    |text| departments(text).is_some(),
+    "codes of departments in quotes, separated by commas, as in \"13,2A,75\"",
+);
+const BASE_ADDRESS: SettingKind = SettingKind::Text(
+    |text| text.is_empty() || is_base_address(text),
+    "an http or https address without user and query in quotes, empty for none",
+);
+const BASE_ADDRESSES: SettingKind = SettingKind::Text(
+    |text| text.is_empty() || text.split(',').map(str::trim).all(is_base_address),
+    "http or https addresses in quotes, separated by commas, empty for none",
+);
+/// A text that goes into a header.
+const HEADER: SettingKind = SettingKind::Text(
+    |text| text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic()),
+    "at most 200 visible ASCII characters in quotes",
+);
+/// A text that is shown.
+const LINE: SettingKind = SettingKind::Text(
+    |text| text.chars().count() <= 200 && !text.chars().any(char::is_control),
+    "text of at most 200 characters in one line, in quotes",
+);
+const MAP_ADDRESS: SettingKind = SettingKind::Text(
+    |text| text.is_empty() || BaseMap::parse(text, "").is_some(),
+    "an http or https address without user, with {z}, {x} and {y} for tiles or without for a style, in quotes, \
+     empty for none",
+);
 
 /// One setting.
 #[derive(Clone, Debug)]
@@ -143,11 +166,11 @@ pub const SECTIONS: [(&str, &str); 20] = [
 
 #[rustfmt::skip]
 const ROWS: [(&str, &str, SettingKind, &str); 90] = [
-    ("server", "listen", SettingKind::Address,
+    ("server", "listen", ADDRESS,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
-    ("server", "tls_certificate", SettingKind::Path,
+    ("server", "tls_certificate", PATH,
         "PEM file with the certificate chain, leaf first; with tls_key it turns TLS on. SIGHUP reloads both"),
-    ("server", "tls_key", SettingKind::Path,
+    ("server", "tls_key", PATH,
         "PEM file with the private key of the certificate"),
     ("server", "tls_handshake_timeout_s", SettingKind::Whole(1, SECONDS_MAX),
         "Maximum duration of a TLS handshake, in seconds"),
@@ -159,9 +182,9 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
     ("server", "unkeyed_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
         "Requests per second without a valid key that one client address, or one /64 network of IPv6, may send; \
          further ones are answered 429"),
-    ("server", "trusted_proxies", SettingKind::Networks,
+    ("server", "trusted_proxies", NETWORKS,
         "Addresses and networks of proxies, separated by commas, whose X-Forwarded-For names the client; empty for none"),
-    ("server", "cors_origins", SettingKind::Origins,
+    ("server", "cors_origins", ORIGINS,
         "Origins whose pages may call from a browser, such as https://app.example.com, separated by commas; * for all, \
          empty for none"),
     ("server", "bodies_mib", SettingKind::Whole(64, MEBIBYTES_MAX),
@@ -177,12 +200,12 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
         "Maximum duration of a request including its body, in seconds"),
     ("server", "drain_timeout_s", SettingKind::Whole(0, SECONDS_MAX),
         "Maximum wait for running requests when the service stops, in seconds"),
-    ("admin", "listen", SettingKind::AddressOrNone,
+    ("admin", "listen", ADDRESS_OR_NONE,
         "Address for metrics and administration, HOST:PORT, which are then served nowhere else; empty to serve \
          administration with everything else, and metrics to clients on this machine"),
     ("log", "format", SettingKind::OneOf(&["text", "json"]),
         "text for people, json for one object per line"),
-    ("log", "level", SettingKind::Level,
+    ("log", "level", LEVEL,
         "error, warn, info, debug, trace or off, also by module (info,toise::http=debug); RUST_LOG takes precedence"),
     ("engine", "column_cache_mib", SettingKind::Whole(1, MEBIBYTES_MAX),
         "Maximum size of the cache of decoded columns, in MiB"),
@@ -194,18 +217,18 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
         "Maximum queries waiting for a thread; past it the response is 503 with Retry-After"),
     ("lake", "keep_versions", SettingKind::Whole(1, KEEP_VERSIONS_MAX as u64),
         "Versions of each table that stay readable, the current one included; each publication makes one"),
-    ("lake", "publish", SettingKind::Header,
+    ("lake", "publish", HEADER,
         "Object store to publish the data folder to (s3://bucket/prefix, gs://, az://, file://); empty for none"),
     ("lake", "publish_every_s", SettingKind::Whole(1, SECONDS_MAX),
         "Pause between two checks for something to publish, in seconds"),
     ("lake", "metering_every_s", SettingKind::Whole(1, SECONDS_MAX),
         "Pause between two shipments of the consumption that a replica metered, and between two checks for them, in \
          seconds"),
-    ("lake", "writer_address", SettingKind::BaseAddress,
+    ("lake", "writer_address", BASE_ADDRESS,
         "Address of this server, to which its replicas refer requests that only it can answer; empty to name none"),
-    ("lake", "replica", SettingKind::Header,
+    ("lake", "replica", HEADER,
         "Object store whose publications to serve as a replica, with a data folder of its own; empty for none"),
-    ("lake", "replica_departments", SettingKind::Departments,
+    ("lake", "replica_departments", DEPARTMENTS,
         "Departments whose data files a replica holds on its disk, such as 13,2A,75; what it reads of other \
          departments is fetched from the object store; empty for all"),
     ("lake", "replica_fetched_mib", SettingKind::Whole(16, MEBIBYTES_MAX),
@@ -218,11 +241,11 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
         "First hour of the day, in UTC, at which a refresh may start"),
     ("refresh", "until_h", SettingKind::Whole(1, 24),
         "Hour of the day, in UTC, from which no refresh starts; if it is not later than from_h, the window spans midnight"),
-    ("refresh", "departments", SettingKind::Departments,
+    ("refresh", "departments", DEPARTMENTS,
         "Departments to refresh, such as 13,2A,75; empty for those that the data folder holds"),
     ("refresh", "kib_per_s_max", SettingKind::Whole(0, KIB_PER_S_MAX),
         "Maximum rate of downloads, in KiB per second; 0 for no maximum"),
-    ("refresh", "webhook", SettingKind::BaseAddress,
+    ("refresh", "webhook", BASE_ADDRESS,
         "Address to which the server posts what a refresh changed and what failed, as JSON with a text; empty for none"),
     ("limits", "test_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
         "Requests per second of a test key"),
@@ -247,14 +270,14 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
          candidates`); at most same_probability"),
     ("estimate", "adjustments", SettingKind::Flag,
         "Whether features that sales do not record (balcony, lift, condition, ...) adjust the price, within bounds"),
-    ("webhooks", "allow_hosts", SettingKind::Hosts,
+    ("webhooks", "allow_hosts", HOSTS,
         "Hosts that webhooks may reach at any address, also over plain http; for trials, never on a public service"),
     ("webhooks", "retention_days", SettingKind::Whole(1, RETENTION_DAYS_MAX),
         "Retention of notifications for replays, delivered or not, in days"),
     ("webhooks", "outbox_max", SettingKind::Whole(1_000, OUTBOX_MAX),
         "Maximum notifications in the outbox; past it, delivered ones are evicted first, then dead ones, then those of the \
           account with most waiting. About 150 bytes each, and 1 KiB per advert"),
-    ("collect", "allow_hosts", SettingKind::Hosts,
+    ("collect", "allow_hosts", HOSTS,
         "Hosts whose pages may be fetched at any address and port, also over plain http; for trials"),
     ("collect", "plain_http", SettingKind::OneOf(&["refused", "allowed"]),
         "Whether pages are fetched over plain http; if refused, they are requested over https"),
@@ -281,11 +304,11 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
         "Maximum waiting pages of one account; past it the response is 503 with Retry-After"),
     ("collect", "keep_pages_days", SettingKind::Whole(0, RETENTION_DAYS_MAX),
         "Retention of fetched pages, for disputes, in days; 0 stores none"),
-    ("collect", "contact", SettingKind::Header,
+    ("collect", "contact", HEADER,
         "Web or email address for portals, added to the user agent; empty for none"),
     ("personal_data", "offline_contacts_days", SettingKind::Whole(0, RETENTION_DAYS_MAX),
         "Retention of the contact person and of a private seller's name after an advert went offline, in days; 0 keeps them"),
-    ("geocoding", "upstream", SettingKind::BaseAddress,
+    ("geocoding", "upstream", BASE_ADDRESS,
         "Base address of a geocoding service of the same contract, such as https://data.geopf.fr/geocodage, queried as \
          upstream_mode says; empty for none"),
     ("geocoding", "upstream_mode", SettingKind::OneOf(&["fallback", "only"]),
@@ -296,7 +319,7 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
          day at most"),
     ("geocoding", "upstream_rate_per_s", SettingKind::Whole(1, UPSTREAM_RATE_PER_S_MAX),
         "Maximum requests to it per second; its Retry-After may demand less"),
-    ("geocoding", "isochrones", SettingKind::BaseAddress,
+    ("geocoding", "isochrones", BASE_ADDRESS,
         "Address of the service that computes areas within reach of a position, when a filter asks for one; empty for none"),
     ("sql", "rows_max", SettingKind::Whole(1, SQL_ROWS_MAX),
         "Maximum rows of the answer of a query"),
@@ -314,29 +337,29 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
         "Threads that run queries, at low priority; 0 for one per core"),
     ("sql", "audit_days", SettingKind::Whole(1, RETENTION_DAYS_MAX),
         "Retention of the audit log of queries, in days"),
-    ("flight", "listen", SettingKind::AddressOrNone,
+    ("flight", "listen", ADDRESS_OR_NONE,
         "Address of Arrow Flight SQL, HOST:PORT, with the certificate of the server; empty for off"),
-    ("cluster", "token", SettingKind::Header,
+    ("cluster", "token", HEADER,
         "Token that callers send to workers, over TLS or on loopback; empty to use certificates on both sides instead"),
-    ("cluster", "certificate", SettingKind::Path,
+    ("cluster", "certificate", PATH,
         "PEM file with the certificate of this worker or caller, leaf first; empty for none"),
-    ("cluster", "key", SettingKind::Path,
+    ("cluster", "key", PATH,
         "PEM file with the private key of that certificate"),
-    ("cluster", "ca", SettingKind::Path,
+    ("cluster", "ca", PATH,
         "PEM file with the certificate of the authority that signed those of workers and callers; empty for none"),
     ("cluster", "part_rows", SettingKind::Whole(1, 1_000_000),
         "Rows after which a part of a bulk job ends: at most these are answered again when a worker dies"),
-    ("cluster", "workers", SettingKind::BaseAddresses,
+    ("cluster", "workers", BASE_ADDRESSES,
         "Workers that run large SQL queries of the server, such as https://a.example:9101,https://b.example:9101; empty \
          for none"),
     ("cluster", "sql_scan_mib", SettingKind::Whole(0, MEBIBYTES_MAX),
         "A query goes to the workers if the data files that it scans have at least this many MiB"),
     ("mcp", "enabled", SettingKind::Flag,
         "Whether the server answers agents at /mcp, with the keys, limits and credits of HTTP"),
-    ("console", "base_map", SettingKind::MapAddress,
+    ("console", "base_map", MAP_ADDRESS,
         "Base map of another service: address of raster tiles with {z}, {x} and {y}, or of a MapLibre style; browsers then \
          load from that origin. Empty for the outlines of departments and communes, which need no network"),
-    ("console", "attribution", SettingKind::Text,
+    ("console", "attribution", LINE,
         "Attribution shown on the base map, such as © IGN; required with base_map"),
     ("console", "behind_tls", SettingKind::Flag,
         "Whether a proxy in front of the server terminates TLS: the session cookie is then Secure, as it is under the \
@@ -396,35 +419,8 @@ impl SettingKind {
     pub fn check(self, value: &Value) -> Result<(), String> {
         let text = value.as_str();
         let allowed = match self {
-            SettingKind::Address => text.is_some_and(is_address),
-            SettingKind::AddressOrNone => {
-                text.is_some_and(|text| text.is_empty() || is_address(text))
-            }
-            SettingKind::Path => text.is_some(),
-            SettingKind::Level => {
-                text.is_some_and(|text| !text.is_empty() && EnvFilter::try_new(text).is_ok())
-            }
+            SettingKind::Text(allows, _) => text.is_some_and(allows),
             SettingKind::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
-            SettingKind::Hosts => text.is_some_and(|text| AllowedHosts::parse(text).is_ok()),
-            SettingKind::Networks => text.is_some_and(|text| Networks::parse(text).is_ok()),
-            SettingKind::Origins => text.is_some_and(|text| AllowedOrigins::parse(text).is_ok()),
-            SettingKind::Departments => text.is_some_and(|text| departments(text).is_some()),
-            SettingKind::BaseAddress => {
-                text.is_some_and(|text| text.is_empty() || is_base_address(text))
-            }
-            SettingKind::BaseAddresses => text.is_some_and(|text| {
-                let mut addresses = text.split(',').map(str::trim);
-                text.is_empty() || addresses.all(is_base_address)
-            }),
-            SettingKind::Header => text.is_some_and(|text| {
-                text.len() <= HEADER_CHARS_MAX && text.bytes().all(|byte| byte.is_ascii_graphic())
-            }),
-            SettingKind::Text => text.is_some_and(|text| {
-                text.chars().count() <= TEXT_CHARS_MAX && !text.chars().any(char::is_control)
-            }),
-            SettingKind::MapAddress => {
-                text.is_some_and(|text| text.is_empty() || BaseMap::parse(text, "").is_some())
-            }
             SettingKind::Flag => value.is_bool(),
             SettingKind::Probability => value
                 .as_float()
@@ -444,45 +440,9 @@ impl SettingKind {
     /// Returns the message with what a value must be and what was found.
     pub(super) fn refusal(self, found: &str) -> String {
         let expected = match self {
-            SettingKind::Address => "HOST:PORT in quotes, as in \"127.0.0.1:8080\"".into(),
-            SettingKind::AddressOrNone => {
-                "HOST:PORT in quotes, as in \"127.0.0.1:8081\", empty for none".into()
-            }
-            SettingKind::Path => "a path in quotes, empty for none".into(),
-            SettingKind::Level => {
-                "error, warn, info, debug, trace, off, or directives by module".into()
-            }
+            SettingKind::Text(_, expected) => expected.into(),
             SettingKind::OneOf(words) => format!("one of: {}", words.join(", ")),
-            SettingKind::Hosts => {
-                "host names or addresses in quotes, separated by commas, empty for none".into()
-            }
-            SettingKind::Networks => {
-                "addresses or networks in quotes, separated by commas, as in \"10.0.0.0/8\"".into()
-            }
-            SettingKind::Origins => {
-                "origins in quotes, separated by commas, as in \"https://app.example.com\"".into()
-            }
-            SettingKind::Departments => {
-                "codes of departments in quotes, separated by commas, as in \"13,2A,75\"".into()
-            }
-            SettingKind::BaseAddress => {
-                "an http or https address without user and query in quotes, empty for none".into()
-            }
-            SettingKind::BaseAddresses => {
-                "http or https addresses in quotes, separated by commas, empty for none".into()
-            }
-            SettingKind::Header => {
-                format!("at most {HEADER_CHARS_MAX} visible ASCII characters in quotes")
-            }
             SettingKind::Whole(min, max) => format!("a whole number from {min} to {max}"),
-            SettingKind::Text => {
-                format!("text of at most {TEXT_CHARS_MAX} characters in one line, in quotes")
-            }
-            SettingKind::MapAddress => {
-                "an http or https address without user, with {z}, {x} and {y} for tiles or without for a style, in quotes, \
-                 empty for none"
-                    .into()
-            }
             SettingKind::Flag => "true or false, without quotes".into(),
             SettingKind::Probability => format!(
                 "a number from {} up to but not including 1, as in 0.98",

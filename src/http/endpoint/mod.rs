@@ -1,7 +1,7 @@
 //! Endpoints. One value declares everything about an endpoint.
 //!
-//! The router, the pipeline, the OpenAPI document and the policy tests read these values and nothing else. A value
-//! is a struct literal, so no field can be forgotten; [`crate::resources`] lists them all.
+//! The router, the pipeline, the OpenAPI document and the policy tests read these values and nothing else. Each value
+//! states who may call it and the effect of a call; [`crate::resources`] lists them all.
 
 pub mod audience;
 pub mod call;
@@ -17,6 +17,7 @@ use warp::http::Method;
 use crate::endpoint::call::Call;
 use crate::endpoint::operation::Operation;
 use crate::endpoint::response::ApiResponse;
+use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_service::App;
 pub use toise_service::admission::{Access, Counting};
@@ -112,23 +113,70 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the endpoint of a page or file that anybody may read.
-    pub const fn page(
+    /// Returns an endpoint that is free, takes no body, has the time limit of every request and is not in the OpenAPI
+    /// document.
+    pub const fn new(
+        method: Method,
         path: &'static str,
+        access: Access,
+        effect: Effect,
         handler: Handler,
-        operation: Option<fn() -> Operation>,
     ) -> Self {
         Self {
-            method: Method::GET,
+            method,
             path,
-            access: Access::Public,
+            access,
             counting: Counting::Free,
-            effect: Effect::Reads,
+            effect,
             body: BodyRule::None,
             time: Time::Request,
             handler,
-            operation,
+            operation: None,
         }
+    }
+
+    /// Returns an endpoint for GET, as [`Endpoint::new`] does.
+    pub const fn get(path: &'static str, access: Access, effect: Effect, handler: Handler) -> Self {
+        Self::new(Method::GET, path, access, effect, handler)
+    }
+
+    /// Returns an endpoint for POST, as [`Endpoint::new`] does.
+    pub const fn post(
+        path: &'static str,
+        access: Access,
+        effect: Effect,
+        handler: Handler,
+    ) -> Self {
+        Self::new(Method::POST, path, access, effect, handler)
+    }
+
+    /// Returns the endpoint of a page or file that anybody may read.
+    pub const fn page(path: &'static str, handler: Handler) -> Self {
+        Self::get(path, Access::Public, Effect::Reads, handler)
+    }
+
+    /// Sets the consumption type of an answered call.
+    pub const fn counted_as(mut self, consumption: Consumption) -> Self {
+        self.counting = Counting::As(consumption);
+        self
+    }
+
+    /// Sets the body it accepts.
+    pub const fn with_body(mut self, body: BodyRule) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// Sets its time limit.
+    pub const fn with_time(mut self, time: Time) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// Sets its documentation in the OpenAPI document.
+    pub const fn with_operation(mut self, operation: fn() -> Operation) -> Self {
+        self.operation = Some(operation);
+        self
     }
 
     /// Returns whether it needs a key.

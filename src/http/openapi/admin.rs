@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::reference;
+use super::{by_name, enveloped, reference};
 use toise_accounts::prices::Consumption;
 use toise_accounts::{areas, requests};
 use toise_contract::fields::Field;
@@ -14,7 +14,7 @@ use toise_opendata::request::history;
 
 /// Returns every schema, by its name under `components.schemas`.
 pub fn component_schemas() -> Map<String, Value> {
-    let schemas = [
+    by_name([
         ("AccountRequest", accepted(&requests::ACCOUNT)),
         ("Account", account(false)),
         ("AccountWithSecret", account(true)),
@@ -31,25 +31,17 @@ pub fn component_schemas() -> Map<String, Value> {
         ("OperationReport", operation_report()),
         ("ModelInUse", model_in_use()),
         ("Job", job()),
-    ];
-    schemas
-        .into_iter()
-        .map(|(name, schema)| (name.to_owned(), schema))
-        .collect()
+    ])
 }
 
 /// Returns the schema of the response `{data: …}` with one of the schemas.
 pub fn data_of(name: &str) -> Value {
-    envelope(reference(name))
+    enveloped(reference(name))
 }
 
 /// Returns the schema of the response `{data: […]}` with one of the schemas.
 pub fn data_list_of(name: &str) -> Value {
-    envelope(json!({"type": "array", "items": reference(name)}))
-}
-
-fn envelope(data: Value) -> Value {
-    record(json!({"data": data}))
+    enveloped(json!({"type": "array", "items": reference(name)}))
 }
 
 /// Returns the parameter of an identifier in a path.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::reference;
+use super::{by_name, reference};
 use toise_contract::fields::schema::{self, count, id};
 use toise_dedup::weights::WEIGHTS;
 use toise_dedup::{Contradiction, Veto};
@@ -10,7 +10,7 @@ use toise_listings::placement::request::{OTHER, SPLIT};
 
 /// Returns the component schemas by name.
 pub fn schemas() -> Map<String, Value> {
-    let schemas = [
+    by_name([
         ("OtherProperty", schema::object(&OTHER, &mut Map::new())),
         ("SplitRequest", schema::object(&SPLIT, &mut Map::new())),
         ("DecidedProperty", decided_property()),
@@ -20,11 +20,7 @@ pub fn schemas() -> Map<String, Value> {
         ("CandidateAdvert", candidate_advert()),
         ("Dissenter", dissenter()),
         ("AdvertComparison", comparison()),
-    ];
-    let named = schemas
-        .into_iter()
-        .map(|(name, schema)| (name.to_owned(), schema));
-    named.collect()
+    ])
 }
 
 fn typed(kind: &str, about: &str) -> Value {

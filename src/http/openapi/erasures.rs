@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::reference;
+use super::{by_name, reference};
 use toise_contract::fields::schema::{self, count, id, record};
 use toise_erasure::Place;
 use toise_erasure::request::ERASURE;
@@ -11,15 +11,11 @@ use toise_erasure::request::ERASURE;
 pub fn schemas() -> Map<String, Value> {
     let mut request = schema::object(&ERASURE, &mut Map::new());
     request["minProperties"] = json!(1);
-    let schemas = [
+    by_name([
         ("ErasureRequest", request),
         ("Erasure", erasure()),
         ("ErasurePlace", place()),
-    ];
-    let named = schemas
-        .into_iter()
-        .map(|(name, schema)| (name.to_owned(), schema));
-    named.collect()
+    ])
 }
 
 fn erasure() -> Value {

@@ -189,6 +189,14 @@ pub(crate) fn enveloped(data: Value) -> Value {
     record(json!({"data": data}))
 }
 
+/// Returns schemas by name.
+fn by_name<const N: usize>(schemas: [(&str, Value); N]) -> Map<String, Value> {
+    schemas
+        .into_iter()
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .collect()
+}
+
 fn error_schema() -> Value {
     record(
         json!({"error": record_about("Why the request failed", json!({

@@ -46,21 +46,12 @@ pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
         let (status, code) = fault.status_and_code();
         let reason = status.canonical_reason().unwrap_or_default();
         let entry = &mut responses[status.as_str()];
-        match entry["description"].as_str() {
-            Some(previous) if previous.ends_with(&code.to_string()) => {}
-            Some(previous) => {
-                *entry = json!({
-                    "description": format!("{previous} or {code}"),
-                    "content": content(reference("Error")),
-                })
-            }
-            None => {
-                *entry = json!({
-                    "description": format!("{reason}; error.code {code}"),
-                    "content": content(reference("Error")),
-                })
-            }
-        }
+        let description = match entry["description"].as_str() {
+            Some(previous) if previous.ends_with(&code.to_string()) => continue,
+            Some(previous) => format!("{previous} or {code}"),
+            None => format!("{reason}; error.code {code}"),
+        };
+        *entry = json!({"description": description, "content": content(reference("Error"))});
     }
     for (status, response) in &described.others {
         responses[*status] = response.clone();

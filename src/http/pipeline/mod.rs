@@ -34,6 +34,7 @@ use toise_service::replica::{self, AS_OF_HEADER};
 use toise_service::{App, billing};
 use toise_telemetry::Refusal;
 use toise_transport::body::{self, BodyError, Incoming};
+use toise_transport::body_budget::BodyLease;
 use toise_transport::coding;
 use toise_transport::pieces::BodyPieces;
 use trace::RequestTrace;
@@ -253,30 +254,9 @@ async fn handle_unbilled(
     // Held until the call is answered.
     let key_id = trace.key.as_ref().map(|key| key.key_id);
     let mut lease = app.capacity.bodies.lease(key_id, trace.client);
-    let bytes = match endpoint.body {
-        BodyRule::None | BodyRule::Upload { .. } | BodyRule::Form { .. } => Bytes::new(),
-        BodyRule::Json { bytes_max } => {
-            trace.is_receiving = true;
-            let declared = body::declared(&head.headers);
-            let read = body.read(bytes_max, declared, &mut lease).await?;
-            trace.is_receiving = false;
-            unfolding::bounded(read, &mut lease, &app.capacity.pool, key_id).await?
-        }
-    };
+    let bytes = read_body(app, head, endpoint, body, &mut lease, trace).await?;
     let (path, query) = (head.path.as_str(), head.query.as_str());
-    let outcome = match (claim_key, &trace.key) {
-        (Some(claim_key), Some(key)) => {
-            let digest = idempotency::request_digest(&head.method, path, query, &bytes);
-            let hold = app.billing.holds.hold(key.account_id, claim_key).await;
-            let mut claim = IdempotencyClaim::new(hold.map_err(ApiError::internal)?, digest)
-                .sealing_with(credentials::key_text(&head.headers));
-            if endpoint.only_reads() {
-                claim = claim.repeatable(endpoint.keeps_answers());
-            }
-            claim.outcome(&app.billing.ledger).await?
-        }
-        _ => IdempotencyOutcome::NoKey,
-    };
+    let outcome = claim(app, head, endpoint, claim_key, &bytes, trace).await?;
     if let IdempotencyOutcome::Replayed(given) = outcome {
         return Ok(given.into());
     }
@@ -316,6 +296,49 @@ async fn handle_unbilled(
         reservation,
         claim,
     })
+}
+
+/// Reads the body of a call. A file is read by the handler.
+async fn read_body(
+    app: &App,
+    head: &Head,
+    endpoint: &Endpoint,
+    body: &mut Incoming,
+    lease: &mut BodyLease,
+    trace: &mut RequestTrace,
+) -> Result<Bytes, ApiError> {
+    let BodyRule::Json { bytes_max } = endpoint.body else {
+        return Ok(Bytes::new());
+    };
+    trace.is_receiving = true;
+    let declared = body::declared(&head.headers);
+    let read = body.read(bytes_max, declared, lease).await?;
+    trace.is_receiving = false;
+    let key_id = trace.key.as_ref().map(|key| key.key_id);
+    unfolding::bounded(read, lease, &app.capacity.pool, key_id).await
+}
+
+/// Claims the idempotency key of a call, if it has one.
+async fn claim(
+    app: &App,
+    head: &Head,
+    endpoint: &Endpoint,
+    claim_key: Option<String>,
+    bytes: &[u8],
+    trace: &RequestTrace,
+) -> Result<IdempotencyOutcome, ApiError> {
+    let (Some(claim_key), Some(key)) = (claim_key, &trace.key) else {
+        return Ok(IdempotencyOutcome::NoKey);
+    };
+    let (path, query) = (head.path.as_str(), head.query.as_str());
+    let digest = idempotency::request_digest(&head.method, path, query, bytes);
+    let hold = app.billing.holds.hold(key.account_id, claim_key).await;
+    let mut claim = IdempotencyClaim::new(hold.map_err(ApiError::internal)?, digest)
+        .sealing_with(credentials::key_text(&head.headers));
+    if endpoint.only_reads() {
+        claim = claim.repeatable(endpoint.keeps_answers());
+    }
+    claim.outcome(&app.billing.ledger).await
 }
 
 /// The place of a call in the monthly quota; `None` if the call is free. The error says why no place could be taken.

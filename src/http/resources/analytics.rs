@@ -2,11 +2,10 @@
 
 use futures::FutureExt;
 use serde_json::{Value, json};
-use warp::http::Method;
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
 use crate::input::layers;
 use crate::openapi::{Operation, enveloped, reference};
 use toise_accounts::prices::Consumption;
@@ -25,36 +24,32 @@ use toise_service::error::ApiError;
 /// The analytics endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[SEARCH, MARKET];
 
-const SEARCH: Endpoint = Endpoint {
-    method: Method::POST,
-    path: "/v2/protected/analytics/property/search",
-    access: Access::scoped(Scope::Analytics, "analytics.property.search"),
-    counting: Counting::As(Consumption::Analytics),
-    effect: Effect::Reads,
-    body: JSON_BODY,
-    time: Time::Request,
-    handler: |call| analytics(call).boxed(),
-    operation: Some(|| {
-        Operation::new(
-            "analyticsPropertySearch",
-            "Statistics on the properties that match a search",
-        )
-        .with_request(reference("PropertyAnalyticsPayload"))
-        .with_answer(enveloped(figures()))
-    }),
-};
+const SEARCH: Endpoint = Endpoint::post(
+    "/v2/protected/analytics/property/search",
+    Access::scoped(Scope::Analytics, "analytics.property.search"),
+    Effect::Reads,
+    |call| analytics(call).boxed(),
+)
+.counted_as(Consumption::Analytics)
+.with_body(JSON_BODY)
+.with_operation(|| {
+    Operation::new(
+        "analyticsPropertySearch",
+        "Statistics on the properties that match a search",
+    )
+    .with_request(reference("PropertyAnalyticsPayload"))
+    .with_answer(enveloped(figures()))
+});
 
-const MARKET: Endpoint = Endpoint {
-    method: Method::POST,
-    path: "/v2/protected/analytics/market",
-    access: Access::scoped(Scope::Analytics, "analytics.market"),
-    counting: Counting::As(Consumption::Analytics),
-    effect: Effect::Reads,
-    body: JSON_BODY,
-    time: Time::Request,
-    handler: |call| market(call).boxed(),
-    operation: Some(market_operation),
-};
+const MARKET: Endpoint = Endpoint::post(
+    "/v2/protected/analytics/market",
+    Access::scoped(Scope::Analytics, "analytics.market"),
+    Effect::Reads,
+    |call| market(call).boxed(),
+)
+.counted_as(Consumption::Analytics)
+.with_body(JSON_BODY)
+.with_operation(market_operation);
 
 async fn analytics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {

@@ -6,7 +6,7 @@ use warp::http::Method;
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
 use crate::openapi::{Operation, enveloped, reference};
 use toise_accounts::areas::{self, AREAS_MAX, StoredArea};
 use toise_accounts::scopes::Scope;
@@ -23,50 +23,37 @@ const WHAT: &str = "area";
 
 /// The endpoints of stored areas.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/areas",
-        access: Access::scoped(Scope::Search, "areas.list"),
-        counting: Counting::Free,
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| list(call).boxed(),
-        operation: Some(list_operation),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: ONE,
-        access: Access::scoped(Scope::Search, "areas.get"),
-        counting: Counting::Free,
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| get(call).boxed(),
-        operation: Some(get_operation),
-    },
-    Endpoint {
-        method: Method::PUT,
-        path: ONE,
-        access: Access::scoped(Scope::Search, "areas.put"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| put(call).boxed(),
-        operation: Some(put_operation),
-    },
-    Endpoint {
-        method: Method::DELETE,
-        path: ONE,
-        access: Access::scoped(Scope::Search, "areas.delete"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| delete(call).boxed(),
-        operation: Some(delete_operation),
-    },
+    Endpoint::get(
+        "/v2/protected/areas",
+        Access::scoped(Scope::Search, "areas.list"),
+        Effect::Reads,
+        |call| list(call).boxed(),
+    )
+    .with_operation(list_operation),
+    Endpoint::get(
+        ONE,
+        Access::scoped(Scope::Search, "areas.get"),
+        Effect::Reads,
+        |call| get(call).boxed(),
+    )
+    .with_operation(get_operation),
+    Endpoint::new(
+        Method::PUT,
+        ONE,
+        Access::scoped(Scope::Search, "areas.put"),
+        Effect::Writes,
+        |call| put(call).boxed(),
+    )
+    .with_body(JSON_BODY)
+    .with_operation(put_operation),
+    Endpoint::new(
+        Method::DELETE,
+        ONE,
+        Access::scoped(Scope::Search, "areas.delete"),
+        Effect::Writes,
+        |call| delete(call).boxed(),
+    )
+    .with_operation(delete_operation),
 ];
 
 fn list_operation() -> Operation {

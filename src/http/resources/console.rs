@@ -14,7 +14,7 @@ use warp::http::{HeaderMap, Method, Response, StatusCode};
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Handler, Time};
+use crate::endpoint::{Access, BodyRule, Effect, Endpoint, Handler};
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::input::credentials;
 use toise_accounts::key::KeyRecord;
@@ -153,31 +153,23 @@ static FILES: LazyLock<Vec<(DocsFile, bool)>> = LazyLock::new(|| {
 
 /// The page, its files and its sessions. They are not in the OpenAPI document, because they are not for programs.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::page("/console", |_| async { Ok(to_page()) }.boxed(), None),
-    Endpoint::page(
-        "/console/",
-        |call| async { send(call.app, "index.html", call.headers) }.boxed(),
-        None,
-    ),
-    Endpoint::page(
-        "/console/{file}",
-        |call| async { send(call.app, call.param(0), call.headers) }.boxed(),
-        None,
-    ),
-    Endpoint::page(
-        "/console/{folder}/{file}",
-        |call| {
-            async {
-                send(
-                    call.app,
-                    &format!("{}/{}", call.param(0), call.param(1)),
-                    call.headers,
-                )
-            }
-            .boxed()
-        },
-        None,
-    ),
+    Endpoint::page("/console", |_| async { Ok(to_page()) }.boxed()),
+    Endpoint::page("/console/", |call| {
+        async { send(call.app, "index.html", call.headers) }.boxed()
+    }),
+    Endpoint::page("/console/{file}", |call| {
+        async { send(call.app, call.param(0), call.headers) }.boxed()
+    }),
+    Endpoint::page("/console/{folder}/{file}", |call| {
+        async {
+            send(
+                call.app,
+                &format!("{}/{}", call.param(0), call.param(1)),
+                call.headers,
+            )
+        }
+        .boxed()
+    }),
     session(Method::POST, SESSION_BODY, |call| begin(call).boxed()),
     session(Method::GET, BodyRule::None, |call| {
         current_session(call).boxed()
@@ -188,18 +180,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 const fn session(method: Method, body: BodyRule, handler: Handler) -> Endpoint {
-    Endpoint {
-        method,
-        path: "/console-session",
-        access: Access::Public,
-        counting: Counting::Free,
-        // Sessions are kept in memory; nothing is stored.
-        effect: Effect::Reads,
-        body,
-        time: Time::Request,
-        handler,
-        operation: None,
-    }
+    // Sessions are kept in memory; nothing is stored.
+    let effect = Effect::Reads;
+    Endpoint::new(method, "/console-session", Access::Public, effect, handler).with_body(body)
 }
 
 fn send(app: &App, name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {

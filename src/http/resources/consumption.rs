@@ -1,11 +1,10 @@
 //! Consumption of the key's account, in a period or day by day.
 
 use futures::FutureExt;
-use warp::http::Method;
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
+use crate::endpoint::{Access, Effect, Endpoint};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of, period_parameters};
 use toise_accounts::answers::{consumption_answer, daily_answer};
@@ -21,49 +20,37 @@ const DAYS_MAX: i64 = 366;
 
 /// The report on a period, under both of its paths, and the daily report.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/consumption",
-        access: Access::Keyed,
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| report(call).boxed(),
-        operation: Some(|| operation("consumption")),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/consumption",
-        access: Access::Keyed,
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| report(call).boxed(),
-        operation: Some(|| operation("adminConsumption")),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/consumption/days",
-        access: Access::Keyed,
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| days(call).boxed(),
-        operation: Some(|| {
-            Operation::new(
-                "consumptionDays",
-                "Consumption of the key's account in a period, day by day",
-            )
-            .with_description(format!(
-                "At most {DAYS_MAX} days. Days without consumption are left out"
-            ))
-            .with_query(period_parameters())
-            .with_answer(data_list_of("DayUsage"))
-        }),
-    },
+    Endpoint::get(
+        "/v2/protected/consumption",
+        Access::Keyed,
+        Effect::ReadsOnWriter,
+        |call| report(call).boxed(),
+    )
+    .with_operation(|| operation("consumption")),
+    Endpoint::get(
+        "/v2/protected/admin/consumption",
+        Access::Keyed,
+        Effect::ReadsOnWriter,
+        |call| report(call).boxed(),
+    )
+    .with_operation(|| operation("adminConsumption")),
+    Endpoint::get(
+        "/v2/protected/consumption/days",
+        Access::Keyed,
+        Effect::ReadsOnWriter,
+        |call| days(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new(
+            "consumptionDays",
+            "Consumption of the key's account in a period, day by day",
+        )
+        .with_description(format!(
+            "At most {DAYS_MAX} days. Days without consumption are left out"
+        ))
+        .with_query(period_parameters())
+        .with_answer(data_list_of("DayUsage"))
+    }),
 ];
 
 fn operation(id: &str) -> Operation {

@@ -13,12 +13,11 @@ use chrono::NaiveDate;
 use futures::FutureExt;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use serde_json::{Value, json};
-use warp::http::Method;
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::limits::COMPARABLES;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
+use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY};
 use crate::openapi::estimate;
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_accounts::meter::EstimatePermit;
@@ -51,28 +50,24 @@ const ABOUT: &str = "Today's value on the open market, in whole EUR, with an int
 
 /// The estimate endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/estimate/property/lite",
-        access: Access::scoped(Scope::Ai, "estimate.property.lite"),
-        counting: Counting::As(Consumption::EstimatePropertyLite),
-        effect: Effect::Reads,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| lite(call).boxed(),
-        operation: Some(lite_operation),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/estimate/property/lite/_many",
-        access: Access::scoped(Scope::Ai, "estimate.property.lite.many"),
-        counting: Counting::As(Consumption::EstimatePropertyLite),
-        effect: Effect::Reads,
-        body: MANY_JSON_BODY,
-        time: Time::Request,
-        handler: |call| lite_many(call).boxed(),
-        operation: Some(lite_many_operation),
-    },
+    Endpoint::post(
+        "/v2/protected/estimate/property/lite",
+        Access::scoped(Scope::Ai, "estimate.property.lite"),
+        Effect::Reads,
+        |call| lite(call).boxed(),
+    )
+    .counted_as(Consumption::EstimatePropertyLite)
+    .with_body(JSON_BODY)
+    .with_operation(lite_operation),
+    Endpoint::post(
+        "/v2/protected/estimate/property/lite/_many",
+        Access::scoped(Scope::Ai, "estimate.property.lite.many"),
+        Effect::Reads,
+        |call| lite_many(call).boxed(),
+    )
+    .counted_as(Consumption::EstimatePropertyLite)
+    .with_body(MANY_JSON_BODY)
+    .with_operation(lite_many_operation),
 ];
 
 fn lite_operation() -> Operation {

@@ -12,12 +12,11 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use warp::http::Method;
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::limits::BATCH_MAX;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
 use crate::openapi::geocoding::{
     batch_request, reverse_parameters, search_parameters, with_collection,
 };
@@ -46,39 +45,31 @@ const LICENCE: &str = "etalab-2.0";
 
 /// The endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/geocoding/search",
-        access: Access::scoped(Scope::Geocoding, "geocoding.search"),
-        counting: Counting::As(Consumption::GeocodingSearch),
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| search(call).boxed(),
-        operation: Some(search_operation),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/geocoding/reverse",
-        access: Access::scoped(Scope::Geocoding, "geocoding.reverse"),
-        counting: Counting::As(Consumption::GeocodingReverse),
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| reverse(call).boxed(),
-        operation: Some(reverse_operation),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/geocoding/batch",
-        access: Access::scoped(Scope::Geocoding, "geocoding.batch"),
-        counting: Counting::As(Consumption::GeocodingSearch),
-        effect: Effect::Reads,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| batch(call).boxed(),
-        operation: Some(batch_operation),
-    },
+    Endpoint::get(
+        "/geocoding/search",
+        Access::scoped(Scope::Geocoding, "geocoding.search"),
+        Effect::Reads,
+        |call| search(call).boxed(),
+    )
+    .counted_as(Consumption::GeocodingSearch)
+    .with_operation(search_operation),
+    Endpoint::get(
+        "/geocoding/reverse",
+        Access::scoped(Scope::Geocoding, "geocoding.reverse"),
+        Effect::Reads,
+        |call| reverse(call).boxed(),
+    )
+    .counted_as(Consumption::GeocodingReverse)
+    .with_operation(reverse_operation),
+    Endpoint::post(
+        "/geocoding/batch",
+        Access::scoped(Scope::Geocoding, "geocoding.batch"),
+        Effect::Reads,
+        |call| batch(call).boxed(),
+    )
+    .counted_as(Consumption::GeocodingSearch)
+    .with_body(JSON_BODY)
+    .with_operation(batch_operation),
 ];
 
 fn search_operation() -> Documented {

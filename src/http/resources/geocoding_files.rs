@@ -12,12 +12,11 @@ use futures::FutureExt;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use uuid::Uuid;
-use warp::http::Method;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
+use crate::endpoint::{Access, BodyRule, Effect, Endpoint, Time};
 use crate::input::form::{ReceivedForm, receive};
 use crate::openapi::Operation as Documented;
 use crate::openapi::geocoding::file_fields;
@@ -64,32 +63,30 @@ const NAME_CHARS_MAX: usize = 100;
 
 /// The endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::POST,
-        path: "/geocoding/search/csv",
-        access: Access::scoped(Scope::Geocoding, "geocoding.csv"),
-        counting: Counting::As(Consumption::GeocodingCsv),
-        effect: Effect::Reads,
-        body: BodyRule::Form {
-            bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
-        },
-        time: Time::Upload,
-        handler: |call| answer_file(call, Operation::Search).boxed(),
-        operation: Some(|| documented(Operation::Search)),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/geocoding/reverse/csv",
-        access: Access::scoped(Scope::Geocoding, "geocoding.reverse_csv"),
-        counting: Counting::As(Consumption::GeocodingCsv),
-        effect: Effect::Reads,
-        body: BodyRule::Form {
-            bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
-        },
-        time: Time::Upload,
-        handler: |call| answer_file(call, Operation::Reverse).boxed(),
-        operation: Some(|| documented(Operation::Reverse)),
-    },
+    Endpoint::post(
+        "/geocoding/search/csv",
+        Access::scoped(Scope::Geocoding, "geocoding.csv"),
+        Effect::Reads,
+        |call| answer_file(call, Operation::Search).boxed(),
+    )
+    .counted_as(Consumption::GeocodingCsv)
+    .with_body(BodyRule::Form {
+        bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
+    })
+    .with_time(Time::Upload)
+    .with_operation(|| documented(Operation::Search)),
+    Endpoint::post(
+        "/geocoding/reverse/csv",
+        Access::scoped(Scope::Geocoding, "geocoding.reverse_csv"),
+        Effect::Reads,
+        |call| answer_file(call, Operation::Reverse).boxed(),
+    )
+    .counted_as(Consumption::GeocodingCsv)
+    .with_body(BodyRule::Form {
+        bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
+    })
+    .with_time(Time::Upload)
+    .with_operation(|| documented(Operation::Reverse)),
 ];
 
 fn documented(operation: Operation) -> Documented {

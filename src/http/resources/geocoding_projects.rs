@@ -14,7 +14,7 @@ use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use super::geocoding_files::{answer_name, place_of};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, BodyRule, Effect, Endpoint, JSON_BODY, Time};
 use crate::input::upload::UploadPieces;
 use crate::openapi::geocoding::{asked, file_fields};
 use crate::openapi::{Failure, Operation as Documented, enveloped};
@@ -34,85 +34,65 @@ const PIECE_BYTES: usize = 256 << 10;
 
 /// The endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::POST,
-        path: "/geocoding/async/projects",
-        access: Access::scoped(Scope::Geocoding, "geocoding.projects.create"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| create(call).boxed(),
-        operation: Some(create_operation),
-    },
-    Endpoint {
-        method: Method::PUT,
-        path: "/geocoding/async/projects/{id}/pipeline",
-        access: Access::scoped(Scope::Geocoding, "geocoding.projects.pipeline"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| set_pipeline(call).boxed(),
-        operation: Some(pipeline_operation),
-    },
-    Endpoint {
-        method: Method::PUT,
-        path: "/geocoding/async/projects/{id}/input-file",
-        access: Access::scoped(Scope::Geocoding, "geocoding.projects.input"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: BodyRule::Upload {
-            bytes_max: INPUT_BYTES_MAX,
-        },
-        time: Time::Upload,
-        handler: |call| set_input(call).boxed(),
-        operation: Some(input_operation),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/geocoding/async/projects/{id}/start",
-        access: Access::scoped(Scope::Geocoding, "geocoding.projects.start"),
-        counting: Counting::As(Consumption::GeocodingCsv),
-        effect: Effect::Writes,
-        body: BodyRule::None,
-        time: Time::Upload,
-        handler: |call| start(call).boxed(),
-        operation: Some(start_operation),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/geocoding/async/projects/{id}",
-        access: Access::scoped(Scope::Geocoding, "geocoding.projects.get"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| get(call).boxed(),
-        operation: Some(get_operation),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/geocoding/async/projects/{id}/output-file/{token}",
-        access: Access::scoped(Scope::Geocoding, "geocoding.projects.output"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| output(call).boxed(),
-        operation: Some(output_operation),
-    },
-    Endpoint {
-        method: Method::DELETE,
-        path: "/geocoding/async/projects/{id}",
-        access: Access::scoped(Scope::Geocoding, "geocoding.projects.delete"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| delete(call).boxed(),
-        operation: Some(delete_operation),
-    },
+    Endpoint::post(
+        "/geocoding/async/projects",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.create"),
+        Effect::Writes,
+        |call| create(call).boxed(),
+    )
+    .with_operation(create_operation),
+    Endpoint::new(
+        Method::PUT,
+        "/geocoding/async/projects/{id}/pipeline",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.pipeline"),
+        Effect::Writes,
+        |call| set_pipeline(call).boxed(),
+    )
+    .with_body(JSON_BODY)
+    .with_operation(pipeline_operation),
+    Endpoint::new(
+        Method::PUT,
+        "/geocoding/async/projects/{id}/input-file",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.input"),
+        Effect::Writes,
+        |call| set_input(call).boxed(),
+    )
+    .with_body(BodyRule::Upload {
+        bytes_max: INPUT_BYTES_MAX,
+    })
+    .with_time(Time::Upload)
+    .with_operation(input_operation),
+    Endpoint::post(
+        "/geocoding/async/projects/{id}/start",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.start"),
+        Effect::Writes,
+        |call| start(call).boxed(),
+    )
+    .counted_as(Consumption::GeocodingCsv)
+    .with_time(Time::Upload)
+    .with_operation(start_operation),
+    Endpoint::get(
+        "/geocoding/async/projects/{id}",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.get"),
+        Effect::ReadsOnWriter,
+        |call| get(call).boxed(),
+    )
+    .with_operation(get_operation),
+    Endpoint::get(
+        "/geocoding/async/projects/{id}/output-file/{token}",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.output"),
+        Effect::ReadsOnWriter,
+        |call| output(call).boxed(),
+    )
+    .with_operation(output_operation),
+    Endpoint::new(
+        Method::DELETE,
+        "/geocoding/async/projects/{id}",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.delete"),
+        Effect::Writes,
+        |call| delete(call).boxed(),
+    )
+    .with_operation(delete_operation),
 ];
 
 fn create_operation() -> Documented {

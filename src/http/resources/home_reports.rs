@@ -10,7 +10,7 @@ use warp::http::header::CONTENT_DISPOSITION;
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
+use crate::endpoint::{Access, BodyRule, Effect, Endpoint};
 use crate::files::HTML_POLICY;
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_accounts::letterheads::{self, StoredLetterhead};
@@ -51,64 +51,52 @@ static BODY: [Field; 2] = [
 
 /// The endpoints of reports.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/reports/home",
-        access: Access::scoped(Scope::Ai, "reports.home"),
-        counting: Counting::As(Consumption::ReportsHome),
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| home(call).boxed(),
-        operation: Some(home_operation),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: LETTERHEAD,
-        access: Access::scoped(Scope::Ai, "reports.letterhead.get"),
-        counting: Counting::Free,
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| get(call).boxed(),
-        operation: Some(|| {
-            Operation::new("letterheadGet", "The letterhead of the account")
-                .with_answer(answer_schema())
-        }),
-    },
-    Endpoint {
-        method: Method::PUT,
-        path: LETTERHEAD,
-        access: Access::scoped(Scope::Ai, "reports.letterhead.put"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: BodyRule::Json {
-            bytes_max: LETTERHEAD_BYTES_MAX,
-        },
-        time: Time::Request,
-        handler: |call| put(call).boxed(),
-        operation: Some(|| {
-            Operation::new("letterheadPut", "Store the letterhead of the account")
-                .with_description("The logo and the text are at the top of the account's reports")
-                .with_request(object(&BODY, &mut Components::new()))
-                .with_answer(answer_schema())
-        }),
-    },
-    Endpoint {
-        method: Method::DELETE,
-        path: LETTERHEAD,
-        access: Access::scoped(Scope::Ai, "reports.letterhead.delete"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| delete(call).boxed(),
-        operation: Some(|| {
-            Operation::new("letterheadDelete", "Delete the letterhead of the account")
-                .with_answer(answer_schema())
-                .failing(Failure::NoRecord)
-        }),
-    },
+    Endpoint::get(
+        "/v2/protected/reports/home",
+        Access::scoped(Scope::Ai, "reports.home"),
+        Effect::Reads,
+        |call| home(call).boxed(),
+    )
+    .counted_as(Consumption::ReportsHome)
+    .with_operation(home_operation),
+    Endpoint::get(
+        LETTERHEAD,
+        Access::scoped(Scope::Ai, "reports.letterhead.get"),
+        Effect::Reads,
+        |call| get(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new("letterheadGet", "The letterhead of the account")
+            .with_answer(answer_schema())
+    }),
+    Endpoint::new(
+        Method::PUT,
+        LETTERHEAD,
+        Access::scoped(Scope::Ai, "reports.letterhead.put"),
+        Effect::Writes,
+        |call| put(call).boxed(),
+    )
+    .with_body(BodyRule::Json {
+        bytes_max: LETTERHEAD_BYTES_MAX,
+    })
+    .with_operation(|| {
+        Operation::new("letterheadPut", "Store the letterhead of the account")
+            .with_description("The logo and the text are at the top of the account's reports")
+            .with_request(object(&BODY, &mut Components::new()))
+            .with_answer(answer_schema())
+    }),
+    Endpoint::new(
+        Method::DELETE,
+        LETTERHEAD,
+        Access::scoped(Scope::Ai, "reports.letterhead.delete"),
+        Effect::Writes,
+        |call| delete(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new("letterheadDelete", "Delete the letterhead of the account")
+            .with_answer(answer_schema())
+            .failing(Failure::NoRecord)
+    }),
 ];
 
 fn home_operation() -> Operation {

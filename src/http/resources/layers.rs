@@ -2,11 +2,10 @@
 
 use futures::FutureExt;
 use serde_json::{Value, json};
-use warp::http::Method;
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
+use crate::endpoint::{Access, Effect, Endpoint};
 use crate::openapi::{Operation, enveloped};
 use toise_accounts::scopes::Scope;
 use toise_contract::fields::schema::{instant, record, text};
@@ -14,17 +13,13 @@ use toise_layers::LayerMetadata;
 use toise_service::error::ApiError;
 
 /// The endpoint of layers.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
-    method: Method::GET,
-    path: "/v2/protected/layers",
-    access: Access::scoped(Scope::Search, "layers.list"),
-    counting: Counting::Free,
-    effect: Effect::Reads,
-    body: BodyRule::None,
-    time: Time::Request,
-    handler: |call| list(call).boxed(),
-    operation: Some(operation),
-}];
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint::get(
+    "/v2/protected/layers",
+    Access::scoped(Scope::Search, "layers.list"),
+    Effect::Reads,
+    |call| list(call).boxed(),
+)
+.with_operation(operation)];
 
 fn operation() -> Operation {
     Operation::new("layersList", "Layers: geodata that SQL can be asked about, by name")

@@ -7,11 +7,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures::FutureExt;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::{Value, json};
-use warp::http::Method;
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
+use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY};
 use crate::input::layers;
 use crate::openapi::schemas::match_many_request;
 use crate::openapi::{Operation, enveloped, reference, type_name};
@@ -32,72 +31,60 @@ pub use toise_service::open_data::{AnswerError, OpenDataBackend};
 
 /// The endpoints for diagnostics, then for sales.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/opendata/dpe/search",
-        access: Access::scoped(Scope::Search, "opendata.dpe.search"),
-        counting: Counting::As(Consumption::OpendataDpeSearch),
-        effect: Effect::Reads,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| search(call, Dataset::Dpe).boxed(),
-        operation: Some(|| search_operation(Dataset::Dpe)),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/opendata/dpe/match",
-        access: Access::scoped(Scope::Search, "opendata.dpe.match"),
-        counting: Counting::As(Consumption::OpendataDpeMatch),
-        effect: Effect::Reads,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| find_matches(call, Dataset::Dpe).boxed(),
-        operation: Some(|| match_operation(Dataset::Dpe)),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/opendata/dpe/match/_many",
-        access: Access::scoped(Scope::Search, "opendata.dpe.match_many"),
-        counting: Counting::As(Consumption::OpendataDpeMatch),
-        effect: Effect::Reads,
-        body: MANY_JSON_BODY,
-        time: Time::Request,
-        handler: |call| find_matches_many(call, Dataset::Dpe).boxed(),
-        operation: Some(|| match_many_operation(Dataset::Dpe)),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/opendata/dvf/search",
-        access: Access::scoped(Scope::Search, "opendata.dvf.search"),
-        counting: Counting::As(Consumption::OpendataDvfSearch),
-        effect: Effect::Reads,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| search(call, Dataset::Dvf).boxed(),
-        operation: Some(|| search_operation(Dataset::Dvf)),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/opendata/dvf/match",
-        access: Access::scoped(Scope::Search, "opendata.dvf.match"),
-        counting: Counting::As(Consumption::OpendataDvfMatch),
-        effect: Effect::Reads,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| find_matches(call, Dataset::Dvf).boxed(),
-        operation: Some(|| match_operation(Dataset::Dvf)),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/opendata/dvf/match/_many",
-        access: Access::scoped(Scope::Search, "opendata.dvf.match_many"),
-        counting: Counting::As(Consumption::OpendataDvfMatch),
-        effect: Effect::Reads,
-        body: MANY_JSON_BODY,
-        time: Time::Request,
-        handler: |call| find_matches_many(call, Dataset::Dvf).boxed(),
-        operation: Some(|| match_many_operation(Dataset::Dvf)),
-    },
+    Endpoint::post(
+        "/v2/protected/opendata/dpe/search",
+        Access::scoped(Scope::Search, "opendata.dpe.search"),
+        Effect::Reads,
+        |call| search(call, Dataset::Dpe).boxed(),
+    )
+    .counted_as(Consumption::OpendataDpeSearch)
+    .with_body(JSON_BODY)
+    .with_operation(|| search_operation(Dataset::Dpe)),
+    Endpoint::post(
+        "/v2/protected/opendata/dpe/match",
+        Access::scoped(Scope::Search, "opendata.dpe.match"),
+        Effect::Reads,
+        |call| find_matches(call, Dataset::Dpe).boxed(),
+    )
+    .counted_as(Consumption::OpendataDpeMatch)
+    .with_body(JSON_BODY)
+    .with_operation(|| match_operation(Dataset::Dpe)),
+    Endpoint::post(
+        "/v2/protected/opendata/dpe/match/_many",
+        Access::scoped(Scope::Search, "opendata.dpe.match_many"),
+        Effect::Reads,
+        |call| find_matches_many(call, Dataset::Dpe).boxed(),
+    )
+    .counted_as(Consumption::OpendataDpeMatch)
+    .with_body(MANY_JSON_BODY)
+    .with_operation(|| match_many_operation(Dataset::Dpe)),
+    Endpoint::post(
+        "/v2/protected/opendata/dvf/search",
+        Access::scoped(Scope::Search, "opendata.dvf.search"),
+        Effect::Reads,
+        |call| search(call, Dataset::Dvf).boxed(),
+    )
+    .counted_as(Consumption::OpendataDvfSearch)
+    .with_body(JSON_BODY)
+    .with_operation(|| search_operation(Dataset::Dvf)),
+    Endpoint::post(
+        "/v2/protected/opendata/dvf/match",
+        Access::scoped(Scope::Search, "opendata.dvf.match"),
+        Effect::Reads,
+        |call| find_matches(call, Dataset::Dvf).boxed(),
+    )
+    .counted_as(Consumption::OpendataDvfMatch)
+    .with_body(JSON_BODY)
+    .with_operation(|| match_operation(Dataset::Dvf)),
+    Endpoint::post(
+        "/v2/protected/opendata/dvf/match/_many",
+        Access::scoped(Scope::Search, "opendata.dvf.match_many"),
+        Effect::Reads,
+        |call| find_matches_many(call, Dataset::Dvf).boxed(),
+    )
+    .counted_as(Consumption::OpendataDvfMatch)
+    .with_body(MANY_JSON_BODY)
+    .with_operation(|| match_many_operation(Dataset::Dvf)),
 ];
 
 fn search_operation(dataset: Dataset) -> Operation {

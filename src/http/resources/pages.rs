@@ -3,12 +3,12 @@
 use futures::FutureExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use warp::http::{Method, StatusCode};
+use warp::http::StatusCode;
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::limits::CHECKED_MAX;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, Time};
 use crate::openapi::admin::data_of;
 use crate::openapi::{Operation, collect as schemas, enveloped, reference};
 use toise_accounts::key::KeyKind;
@@ -28,80 +28,62 @@ use toise_service::error::ApiError;
 
 /// The endpoints for adverts, then for properties.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/adverts/url",
-        access: Access::scoped(Scope::Refetch, "adverts.url"),
-        counting: Counting::As(Consumption::AdvertsGetByUrl),
-        effect: Effect::Writes,
-        body: BodyRule::None,
-        time: Time::Collection,
-        handler: |call| by_url(call, ListingKind::Advert).boxed(),
-        operation: Some(|| {
-            by_url_operation("advertsGetByUrl", "The advert on a web page", "Advert")
-        }),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/adverts/{flxId}/check",
-        access: Access::scoped(Scope::Refetch, "adverts.check"),
-        counting: Counting::As(Consumption::AdvertsCheck),
-        effect: Effect::Writes,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| check(call, ListingKind::Advert).boxed(),
-        operation: Some(|| check_operation("advertsCheck", "an advert")),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/adverts/{flxId}/report",
-        access: Access::scoped(Scope::Refetch, "adverts.report"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| report(call, ListingKind::Advert).boxed(),
-        operation: Some(|| report_operation("advertsReport", "an advert")),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/properties/url",
-        access: Access::scoped(Scope::Refetch, "properties.url"),
-        counting: Counting::As(Consumption::PropertiesGetByUrl),
-        effect: Effect::Writes,
-        body: BodyRule::None,
-        time: Time::Collection,
-        handler: |call| by_url(call, ListingKind::Property).boxed(),
-        operation: Some(|| {
-            by_url_operation(
-                "propertiesGetByUrl",
-                "The property that the advert on a web page belongs to",
-                "Property",
-            )
-        }),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/properties/{flxId}/check",
-        access: Access::scoped(Scope::Refetch, "properties.check"),
-        counting: Counting::As(Consumption::PropertiesCheck),
-        effect: Effect::Writes,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| check(call, ListingKind::Property).boxed(),
-        operation: Some(|| check_operation("propertiesCheck", "a property")),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/properties/{flxId}/report",
-        access: Access::scoped(Scope::Refetch, "properties.report"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| report(call, ListingKind::Property).boxed(),
-        operation: Some(|| report_operation("propertiesReport", "a property")),
-    },
+    Endpoint::get(
+        "/v2/protected/adverts/url",
+        Access::scoped(Scope::Refetch, "adverts.url"),
+        Effect::Writes,
+        |call| by_url(call, ListingKind::Advert).boxed(),
+    )
+    .counted_as(Consumption::AdvertsGetByUrl)
+    .with_time(Time::Collection)
+    .with_operation(|| by_url_operation("advertsGetByUrl", "The advert on a web page", "Advert")),
+    Endpoint::post(
+        "/v2/protected/adverts/{flxId}/check",
+        Access::scoped(Scope::Refetch, "adverts.check"),
+        Effect::Writes,
+        |call| check(call, ListingKind::Advert).boxed(),
+    )
+    .counted_as(Consumption::AdvertsCheck)
+    .with_operation(|| check_operation("advertsCheck", "an advert")),
+    Endpoint::post(
+        "/v2/protected/adverts/{flxId}/report",
+        Access::scoped(Scope::Refetch, "adverts.report"),
+        Effect::Writes,
+        |call| report(call, ListingKind::Advert).boxed(),
+    )
+    .with_body(JSON_BODY)
+    .with_operation(|| report_operation("advertsReport", "an advert")),
+    Endpoint::get(
+        "/v2/protected/properties/url",
+        Access::scoped(Scope::Refetch, "properties.url"),
+        Effect::Writes,
+        |call| by_url(call, ListingKind::Property).boxed(),
+    )
+    .counted_as(Consumption::PropertiesGetByUrl)
+    .with_time(Time::Collection)
+    .with_operation(|| {
+        by_url_operation(
+            "propertiesGetByUrl",
+            "The property that the advert on a web page belongs to",
+            "Property",
+        )
+    }),
+    Endpoint::post(
+        "/v2/protected/properties/{flxId}/check",
+        Access::scoped(Scope::Refetch, "properties.check"),
+        Effect::Writes,
+        |call| check(call, ListingKind::Property).boxed(),
+    )
+    .counted_as(Consumption::PropertiesCheck)
+    .with_operation(|| check_operation("propertiesCheck", "a property")),
+    Endpoint::post(
+        "/v2/protected/properties/{flxId}/report",
+        Access::scoped(Scope::Refetch, "properties.report"),
+        Effect::Writes,
+        |call| report(call, ListingKind::Property).boxed(),
+    )
+    .with_body(JSON_BODY)
+    .with_operation(|| report_operation("propertiesReport", "a property")),
 ];
 
 fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {

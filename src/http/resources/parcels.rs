@@ -3,11 +3,10 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::FutureExt;
-use warp::http::Method;
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
+use crate::endpoint::{Access, Effect, Endpoint};
 use crate::openapi::Operation;
 use crate::openapi::admin::data_of;
 use crate::resources::properties::write_lite;
@@ -29,51 +28,45 @@ use toise_service::error::ApiError;
 
 /// The endpoints of parcels and buildings.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/parcels/{parcel_id}",
-        access: Access::scoped(Scope::Search, "parcels.get"),
-        counting: Counting::As(Consumption::ParcelsGetById),
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| parcel(call).boxed(),
-        operation: Some(|| {
-            Operation::new("parcelHistory", "Sales and diagnostics of a parcel, in time order")
-                .with_description(format!(
-                    "Sales that name the parcel, also by the identifier that it had before its commune joined another, \
-                     and sales of parcels that it was made from according to the documents of filiation; diagnostics \
-                     whose address is on it according to the national address base, or whose building \
-                     is on it according to the register of buildings, superseded diagnostics included. At most \
-                     {LINKS_MAX} addresses and buildings count. 404 if nothing is known of the parcel"
-                ))
-                .with_query(parameters(&PAGE))
-                .with_answer(data_of("PlaceHistory"))
-        }),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/buildings/{id_rnb}",
-        access: Access::scoped(Scope::Search, "buildings.get"),
-        counting: Counting::As(Consumption::BuildingsGetById),
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| building(call).boxed(),
-        operation: Some(|| {
-            Operation::new("buildingHistory", "Sales and diagnostics of a building, in time order")
-                .with_description(format!(
-                    "Diagnostics that name the building, superseded ones included, and sales of its parcels. If the \
-                     register of buildings was imported, its parcels are those of the register, and diagnostics that \
-                     name no building are those of the largest building at their address, with a score. Otherwise its \
-                     parcels are those on which the addresses of its diagnostics are. A sale may be one of another \
-                     building on the same parcel. At most {LINKS_MAX} addresses and parcels count. 404 if nothing is \
-                     known of the building"
-                ))
-                .with_query(parameters(&PAGE))
-                .with_answer(data_of("PlaceHistory"))
-        }),
-    },
+    Endpoint::get(
+        "/v2/protected/parcels/{parcel_id}",
+        Access::scoped(Scope::Search, "parcels.get"),
+        Effect::Reads,
+        |call| parcel(call).boxed(),
+    )
+    .counted_as(Consumption::ParcelsGetById)
+    .with_operation(|| {
+        Operation::new("parcelHistory", "Sales and diagnostics of a parcel, in time order")
+            .with_description(format!(
+                "Sales that name the parcel, also by the identifier that it had before its commune joined another, \
+                 and sales of parcels that it was made from according to the documents of filiation; diagnostics \
+                 whose address is on it according to the national address base, or whose building \
+                 is on it according to the register of buildings, superseded diagnostics included. At most \
+                 {LINKS_MAX} addresses and buildings count. 404 if nothing is known of the parcel"
+            ))
+            .with_query(parameters(&PAGE))
+            .with_answer(data_of("PlaceHistory"))
+    }),
+    Endpoint::get(
+        "/v2/protected/buildings/{id_rnb}",
+        Access::scoped(Scope::Search, "buildings.get"),
+        Effect::Reads,
+        |call| building(call).boxed(),
+    )
+    .counted_as(Consumption::BuildingsGetById)
+    .with_operation(|| {
+        Operation::new("buildingHistory", "Sales and diagnostics of a building, in time order")
+            .with_description(format!(
+                "Diagnostics that name the building, superseded ones included, and sales of its parcels. If the \
+                 register of buildings was imported, its parcels are those of the register, and diagnostics that \
+                 name no building are those of the largest building at their address, with a score. Otherwise its \
+                 parcels are those on which the addresses of its diagnostics are. A sale may be one of another \
+                 building on the same parcel. At most {LINKS_MAX} addresses and parcels count. 404 if nothing is \
+                 known of the building"
+            ))
+            .with_query(parameters(&PAGE))
+            .with_answer(data_of("PlaceHistory"))
+    }),
 ];
 
 /// Endpoint that a key without the scope must be granted to see properties.

@@ -10,7 +10,7 @@ use warp::http::Method;
 use super::geocoding_files::place_of;
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
+use crate::endpoint::{Access, BodyRule, Effect, Endpoint, Time};
 use crate::input::upload::UploadPieces;
 use crate::openapi::{Failure, Operation, enveloped};
 use toise_accounts::scopes::Scope;
@@ -77,52 +77,40 @@ static PAGE: [Field; 3] = [
 
 /// The endpoints of portfolios.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/portfolios",
-        access: Access::scoped(Scope::Ai, "portfolios.list"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| list(call).boxed(),
-        operation: Some(list_operation),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: ONE,
-        access: Access::scoped(Scope::Ai, "portfolios.get"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| get(call).boxed(),
-        operation: Some(get_operation),
-    },
-    Endpoint {
-        method: Method::PUT,
-        path: ONE,
-        access: Access::scoped(Scope::Ai, "portfolios.put"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: BodyRule::Upload {
-            bytes_max: FILE_BYTES_MAX,
-        },
-        time: Time::Upload,
-        handler: |call| put(call).boxed(),
-        operation: Some(put_operation),
-    },
-    Endpoint {
-        method: Method::DELETE,
-        path: ONE,
-        access: Access::scoped(Scope::Ai, "portfolios.delete"),
-        counting: Counting::Free,
-        effect: Effect::Writes,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| delete(call).boxed(),
-        operation: Some(delete_operation),
-    },
+    Endpoint::get(
+        "/v2/protected/portfolios",
+        Access::scoped(Scope::Ai, "portfolios.list"),
+        Effect::ReadsOnWriter,
+        |call| list(call).boxed(),
+    )
+    .with_operation(list_operation),
+    Endpoint::get(
+        ONE,
+        Access::scoped(Scope::Ai, "portfolios.get"),
+        Effect::ReadsOnWriter,
+        |call| get(call).boxed(),
+    )
+    .with_operation(get_operation),
+    Endpoint::new(
+        Method::PUT,
+        ONE,
+        Access::scoped(Scope::Ai, "portfolios.put"),
+        Effect::Writes,
+        |call| put(call).boxed(),
+    )
+    .with_body(BodyRule::Upload {
+        bytes_max: FILE_BYTES_MAX,
+    })
+    .with_time(Time::Upload)
+    .with_operation(put_operation),
+    Endpoint::new(
+        Method::DELETE,
+        ONE,
+        Access::scoped(Scope::Ai, "portfolios.delete"),
+        Effect::Writes,
+        |call| delete(call).boxed(),
+    )
+    .with_operation(delete_operation),
 ];
 
 fn list_operation() -> Operation {

@@ -6,11 +6,11 @@
 use bytes::Bytes;
 use futures::FutureExt;
 use serde_json::json;
+use warp::http::Response;
 use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
-use warp::http::{Method, Response};
 
+use crate::endpoint::Endpoint;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
 use crate::openapi::{Operation, content, enveloped, reference};
 use toise_contract::fields::schema::record;
 use toise_service::App;
@@ -27,65 +27,28 @@ const NOT_REFRESHED: HeaderName = HeaderName::from_static("x-toise-not-refreshed
 
 /// The endpoints for probes, metrics and version.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/healthz",
-        access: Access::Public,
-        counting: Counting::Free,
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| healthz(call.app).boxed(),
-        operation: Some(|| {
-            let not_ready = json!({
-                "description": "The service is starting or draining, a worker hangs, or the disk is full or not \
-                                writable",
-                "content": content(reference("Error")),
-            });
-            Operation::new("healthz", "Readiness of the service")
-                .with_only_listed_failures()
-                .or_answering("503", not_ready)
-        }),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/livez",
-        access: Access::Public,
-        counting: Counting::Free,
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |_| async { Ok(Response::new(Bytes::new()).into()) }.boxed(),
-        operation: Some(|| Operation::new("livez", "Whether the process answers at all")),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/metrics",
-        access: Access::Public,
-        counting: Counting::Free,
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| metrics(call.app).boxed(),
-        operation: Some(|| {
-            Operation::new("metrics", "Metrics of the service for Prometheus")
-                .answering_as("text/plain", json!({"type": "string"}))
-        }),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/version",
-        access: Access::Public,
-        counting: Counting::Free,
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |_| async { Ok(version()) }.boxed(),
-        operation: Some(|| {
-            Operation::new("version", "Version of the service")
-                .with_answer(enveloped(record(json!({"version": {"type": "string"}}))))
-        }),
-    },
+    Endpoint::page("/healthz", |call| healthz(call.app).boxed()).with_operation(|| {
+        let not_ready = json!({
+            "description": "The service is starting or draining, a worker hangs, or the disk is full or not \
+                            writable",
+            "content": content(reference("Error")),
+        });
+        Operation::new("healthz", "Readiness of the service")
+            .with_only_listed_failures()
+            .or_answering("503", not_ready)
+    }),
+    Endpoint::page("/livez", |_| {
+        async { Ok(Response::new(Bytes::new()).into()) }.boxed()
+    })
+    .with_operation(|| Operation::new("livez", "Whether the process answers at all")),
+    Endpoint::page("/metrics", |call| metrics(call.app).boxed()).with_operation(|| {
+        Operation::new("metrics", "Metrics of the service for Prometheus")
+            .answering_as("text/plain", json!({"type": "string"}))
+    }),
+    Endpoint::page("/version", |_| async { Ok(version()) }.boxed()).with_operation(|| {
+        Operation::new("version", "Version of the service")
+            .with_answer(enveloped(record(json!({"version": {"type": "string"}}))))
+    }),
 ];
 
 async fn healthz(app: &App) -> Result<ApiResponse, ApiError> {

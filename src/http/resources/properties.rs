@@ -4,11 +4,10 @@
 use bytes::Bytes;
 use futures::FutureExt;
 use serde_json::{Value, json};
-use warp::http::Method;
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::{ApiResponse, list};
-use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
 use crate::input::layers;
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Failure, Operation, enveloped, reference};
@@ -33,79 +32,71 @@ const RECORD_BYTES: usize = 8 << 10;
 
 /// The endpoints for searches, counts and similar properties.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/properties/search",
-        access: Access::scoped(Scope::Search, "properties.search"),
-        counting: Counting::As(Consumption::PropertiesSearch),
-        effect: Effect::Reads,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| search(call, FieldSubset::Whole).boxed(),
-        operation: Some(|| {
-            search_operation(
-                "propertiesSearch",
-                "Filtered, sorted list of properties",
-                "SearchPropertiesPayload",
-                "Property",
-            )
-        }),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/properties/search/lite",
-        access: Access::scoped(Scope::Search, "properties.search.lite"),
-        counting: Counting::As(Consumption::PropertiesSearchLite),
-        effect: Effect::Reads,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| search(call, FieldSubset::Lite).boxed(),
-        operation: Some(|| {
-            search_operation(
-                "propertiesSearchLite",
-                "Filtered, sorted list of properties in short form",
-                "SearchPropertiesLitePayload",
-                "LiteProperty",
-            )
-        }),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/properties/search/count",
-        access: Access::scoped(Scope::Search, "properties.count"),
-        counting: Counting::As(Consumption::PropertiesSearch),
-        effect: Effect::Reads,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| count(call).boxed(),
-        operation: Some(|| {
-            Operation::new(
-                "propertiesCount",
-                "Number of properties that match a search",
-            )
-            .with_request(reference("CountPropertiesPayload"))
-            .with_answer(enveloped(record(
-                json!({"count": schema::count("Properties that match")}),
-            )))
-        }),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/properties/similars",
-        access: Access::scoped(Scope::Search, "properties.similars"),
-        counting: Counting::As(Consumption::PropertiesSearch),
-        effect: Effect::Reads,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| similars(call).boxed(),
-        operation: Some(|| {
-            Operation::new("propertiesSimilars", "Properties similar to a given one")
-                .with_description(similars_description())
-                .with_request(reference("SimilarPropertiesPayload"))
-                .with_answer(data_list_of("Property"))
-                .failing(Failure::NoRecord)
-        }),
-    },
+    Endpoint::post(
+        "/v2/protected/properties/search",
+        Access::scoped(Scope::Search, "properties.search"),
+        Effect::Reads,
+        |call| search(call, FieldSubset::Whole).boxed(),
+    )
+    .counted_as(Consumption::PropertiesSearch)
+    .with_body(JSON_BODY)
+    .with_operation(|| {
+        search_operation(
+            "propertiesSearch",
+            "Filtered, sorted list of properties",
+            "SearchPropertiesPayload",
+            "Property",
+        )
+    }),
+    Endpoint::post(
+        "/v2/protected/properties/search/lite",
+        Access::scoped(Scope::Search, "properties.search.lite"),
+        Effect::Reads,
+        |call| search(call, FieldSubset::Lite).boxed(),
+    )
+    .counted_as(Consumption::PropertiesSearchLite)
+    .with_body(JSON_BODY)
+    .with_operation(|| {
+        search_operation(
+            "propertiesSearchLite",
+            "Filtered, sorted list of properties in short form",
+            "SearchPropertiesLitePayload",
+            "LiteProperty",
+        )
+    }),
+    Endpoint::post(
+        "/v2/protected/properties/search/count",
+        Access::scoped(Scope::Search, "properties.count"),
+        Effect::Reads,
+        |call| count(call).boxed(),
+    )
+    .counted_as(Consumption::PropertiesSearch)
+    .with_body(JSON_BODY)
+    .with_operation(|| {
+        Operation::new(
+            "propertiesCount",
+            "Number of properties that match a search",
+        )
+        .with_request(reference("CountPropertiesPayload"))
+        .with_answer(enveloped(record(
+            json!({"count": schema::count("Properties that match")}),
+        )))
+    }),
+    Endpoint::post(
+        "/v2/protected/properties/similars",
+        Access::scoped(Scope::Search, "properties.similars"),
+        Effect::Reads,
+        |call| similars(call).boxed(),
+    )
+    .counted_as(Consumption::PropertiesSearch)
+    .with_body(JSON_BODY)
+    .with_operation(|| {
+        Operation::new("propertiesSimilars", "Properties similar to a given one")
+            .with_description(similars_description())
+            .with_request(reference("SimilarPropertiesPayload"))
+            .with_answer(data_list_of("Property"))
+            .failing(Failure::NoRecord)
+    }),
 ];
 
 fn similars_description() -> String {

@@ -22,23 +22,17 @@ use toise_transport::coding::Unchanging;
 
 /// The document, the page and the page's files; only the first two are in the OpenAPI document.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::page(
-        DOCUMENT_PATH,
-        |_| async { Ok(document()) }.boxed(),
-        Some(|| Operation::new("openapi", "This document").with_answer(json!({"type": "object"}))),
-    ),
-    Endpoint::page(
-        PAGE_PATH,
-        SEND,
-        Some(|| {
-            Operation::new("docs", "This document as a web page")
-                .answering_as("text/html", json!({"type": "string"}))
-        }),
-    ),
-    Endpoint::page(FILES_PREFIX, SEND, None),
-    Endpoint::page("/docs/{file}", SEND, None),
-    Endpoint::page("/", |_| async { Ok(to_page()) }.boxed(), None),
-    Endpoint::page("/robots.txt", |_| async { Ok(robots()) }.boxed(), None),
+    Endpoint::page(DOCUMENT_PATH, |_| async { Ok(document()) }.boxed()).with_operation(|| {
+        Operation::new("openapi", "This document").with_answer(json!({"type": "object"}))
+    }),
+    Endpoint::page(PAGE_PATH, SEND).with_operation(|| {
+        Operation::new("docs", "This document as a web page")
+            .answering_as("text/html", json!({"type": "string"}))
+    }),
+    Endpoint::page(FILES_PREFIX, SEND),
+    Endpoint::page("/docs/{file}", SEND),
+    Endpoint::page("/", |_| async { Ok(to_page()) }.boxed()),
+    Endpoint::page("/robots.txt", |_| async { Ok(robots()) }.boxed()),
 ];
 
 /// Keeps search engines away: the terms of the sales data forbid indexing by them.

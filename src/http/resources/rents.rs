@@ -2,12 +2,11 @@
 
 use futures::FutureExt;
 use serde_json::json;
-use warp::http::Method;
 
 use super::estimates::{estimate_permit, read_body};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
 use crate::openapi::{Operation, enveloped, reference};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
@@ -21,17 +20,15 @@ use toise_service::error::ApiError;
 const PLACE_PATH: &str = "location";
 
 /// The endpoint for rents.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
-    method: Method::POST,
-    path: "/v2/protected/estimate/rent",
-    access: Access::scoped(Scope::Ai, "estimate.rent"),
-    counting: Counting::As(Consumption::EstimateRent),
-    effect: Effect::Reads,
-    body: JSON_BODY,
-    time: Time::Request,
-    handler: |call| rent(call).boxed(),
-    operation: Some(operation),
-}];
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint::post(
+    "/v2/protected/estimate/rent",
+    Access::scoped(Scope::Ai, "estimate.rent"),
+    Effect::Reads,
+    |call| rent(call).boxed(),
+)
+.counted_as(Consumption::EstimateRent)
+.with_body(JSON_BODY)
+.with_operation(operation)];
 
 fn operation() -> Operation {
     Operation::new("estimateRent", "The rent of a home")

@@ -4,10 +4,9 @@
 
 use bytes::Bytes;
 use futures::FutureExt;
-use warp::http::Method;
 
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Handler, Time};
+use crate::endpoint::{Endpoint, Handler};
 use crate::openapi::{Operation, reference};
 pub use toise_contract::sample::Sample;
 
@@ -54,17 +53,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 const fn endpoint(sample: Sample, handler: Handler, operation: fn() -> Operation) -> Endpoint {
-    Endpoint {
-        method: Method::GET,
-        path: sample.path(),
-        access: Access::Public,
-        counting: Counting::Free,
-        effect: Effect::Reads,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler,
-        operation: Some(operation),
-    }
+    Endpoint::page(sample.path(), handler).with_operation(operation)
 }
 
 fn operation(sample: Sample, id: &str, summary: &str) -> Operation {

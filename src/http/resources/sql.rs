@@ -9,12 +9,12 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use futures::FutureExt;
 use serde_json::{Value, json};
+use warp::http::HeaderMap;
 use warp::http::header::{ACCEPT, CONTENT_ENCODING, HeaderName};
-use warp::http::{HeaderMap, Method};
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, Time};
 use crate::openapi::Operation;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
@@ -114,17 +114,16 @@ static BODY: [Field; 5] = [
 ];
 
 /// The endpoint.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
-    method: Method::POST,
-    path: "/v2/protected/sql",
-    access: Access::scoped(Scope::Sql, "sql.query"),
-    counting: Counting::As(Consumption::Sql),
-    effect: Effect::Reads,
-    body: JSON_BODY,
-    time: Time::Query,
-    handler: |call| query(call).boxed(),
-    operation: Some(documented),
-}];
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint::post(
+    "/v2/protected/sql",
+    Access::scoped(Scope::Sql, "sql.query"),
+    Effect::Reads,
+    |call| query(call).boxed(),
+)
+.counted_as(Consumption::Sql)
+.with_body(JSON_BODY)
+.with_time(Time::Query)
+.with_operation(documented)];
 
 fn documented() -> Operation {
     let rows =

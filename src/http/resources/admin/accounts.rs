@@ -2,12 +2,11 @@
 
 use futures::FutureExt;
 use serde_json::Value;
-use warp::http::Method;
 
 use super::{on_store, operator};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Effect, Endpoint, JSON_BODY};
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
 use toise_accounts::account::{self, Account, SECRET_OVERLAP};
@@ -18,80 +17,61 @@ use toise_service::error::ApiError;
 
 /// Operators' endpoints for accounts.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/accounts",
-        access: operator("admin.accounts.list"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| list(call).boxed(),
-        operation: Some(|| {
-            Operation::new("accountsList", "All accounts, oldest first")
-                .with_answer(data_list_of("Account"))
-        }),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/admin/accounts",
-        access: operator("admin.accounts.create"),
-        counting: Counting::Free,
-        effect: Effect::Administers,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| create(call).boxed(),
-        operation: Some(|| {
-            Operation::new("accountsCreate", "Create an account")
-                .with_request(reference("AccountRequest"))
-                .with_answer(data_of("AccountWithSecret"))
-        }),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/accounts/{accountId}",
-        access: operator("admin.accounts.get"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| get(call).boxed(),
-        operation: Some(|| {
-            Operation::new("accountsGet", "One account").with_answer(data_of("Account"))
-        }),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/admin/accounts/{accountId}/secrets/rotate",
-        access: operator("admin.secrets.rotate"),
-        counting: Counting::Free,
-        effect: Effect::Administers,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| rotate_secret(call).boxed(),
-        operation: Some(|| {
-            Operation::new("secretsRotate", "Replace an account's signing secret")
-                .with_answer(data_of("AccountWithSecret"))
-        }),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/admin/accounts/{accountId}/webhook-key/rotate",
-        access: operator("admin.webhook_keys.rotate"),
-        counting: Counting::Free,
-        effect: Effect::Administers,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| rotate_webhook_key(call).boxed(),
-        operation: Some(|| {
-            Operation::new("webhookKeysRotate", "Replace an account's webhook key")
-                .with_description(
-                    "The new key replaces the current one after 24 hours. Until then deliveries carry the current \
-                     key in `x-webhook-key` and the new one in `x-webhook-key-next`",
-                )
-                .with_answer(data_of("Account"))
-        }),
-    },
+    Endpoint::get(
+        "/v2/protected/admin/accounts",
+        operator("admin.accounts.list"),
+        Effect::ReadsOnWriter,
+        |call| list(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new("accountsList", "All accounts, oldest first")
+            .with_answer(data_list_of("Account"))
+    }),
+    Endpoint::post(
+        "/v2/protected/admin/accounts",
+        operator("admin.accounts.create"),
+        Effect::Administers,
+        |call| create(call).boxed(),
+    )
+    .with_body(JSON_BODY)
+    .with_operation(|| {
+        Operation::new("accountsCreate", "Create an account")
+            .with_request(reference("AccountRequest"))
+            .with_answer(data_of("AccountWithSecret"))
+    }),
+    Endpoint::get(
+        "/v2/protected/admin/accounts/{accountId}",
+        operator("admin.accounts.get"),
+        Effect::ReadsOnWriter,
+        |call| get(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new("accountsGet", "One account").with_answer(data_of("Account"))
+    }),
+    Endpoint::post(
+        "/v2/protected/admin/accounts/{accountId}/secrets/rotate",
+        operator("admin.secrets.rotate"),
+        Effect::Administers,
+        |call| rotate_secret(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new("secretsRotate", "Replace an account's signing secret")
+            .with_answer(data_of("AccountWithSecret"))
+    }),
+    Endpoint::post(
+        "/v2/protected/admin/accounts/{accountId}/webhook-key/rotate",
+        operator("admin.webhook_keys.rotate"),
+        Effect::Administers,
+        |call| rotate_webhook_key(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new("webhookKeysRotate", "Replace an account's webhook key")
+            .with_description(
+                "The new key replaces the current one after 24 hours. Until then deliveries carry the current \
+                 key in `x-webhook-key` and the new one in `x-webhook-key-next`",
+            )
+            .with_answer(data_of("Account"))
+    }),
 ];
 
 /// `GET /v2/protected/admin/accounts`: every account, oldest first.

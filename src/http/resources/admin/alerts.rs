@@ -2,12 +2,11 @@
 
 use futures::FutureExt;
 use serde_json::json;
-use warp::http::Method;
 
 use super::{on_store, operator};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
+use crate::endpoint::{Effect, Endpoint};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::alerts::{list_parameters, page_parameters};
@@ -19,73 +18,57 @@ use toise_service::error::ApiError;
 
 /// Operators' endpoints for alerts and dead letters.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/alerts",
-        access: operator("admin.alerts.list"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| list(call).boxed(),
-        operation: Some(|| {
-            Operation::new("alertsList", "Alerts of every account, newest first")
-                .with_query(list_parameters())
-                .with_answer(data_list_of("OperatorAlert"))
-        }),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/alerts/{alertId}",
-        access: operator("admin.alerts.get"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| get(call).boxed(),
-        operation: Some(|| {
-            Operation::new("alertsGet", "An alert of any account, and its state")
-                .with_answer(data_of("AlertOverview"))
-        }),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/alerts/dead-letters",
-        access: operator("admin.alerts.dead_letters"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| list_dead(call).boxed(),
-        operation: Some(|| {
-            Operation::new(
-                "deadLettersList",
-                "Deliveries that were given up, newest first",
-            )
-            .with_query(page_parameters())
-            .with_answer(data_list_of("Delivery"))
-        }),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/admin/alerts/dead-letters/{deliveryId}/retry",
-        access: operator("admin.alerts.retry"),
-        counting: Counting::Free,
-        effect: Effect::Administers,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| retry(call).boxed(),
-        operation: Some(|| {
-            Operation::new(
-                "deadLettersRetry",
-                "Send a delivery that was given up again",
-            )
-            .with_description(
-                "The delivery keeps its identifier, and its retry schedule starts over. Its alert must be active",
-            )
-            .with_answer(data_of("RetriedDelivery"))
-        }),
-    },
+    Endpoint::get(
+        "/v2/protected/admin/alerts",
+        operator("admin.alerts.list"),
+        Effect::ReadsOnWriter,
+        |call| list(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new("alertsList", "Alerts of every account, newest first")
+            .with_query(list_parameters())
+            .with_answer(data_list_of("OperatorAlert"))
+    }),
+    Endpoint::get(
+        "/v2/protected/admin/alerts/{alertId}",
+        operator("admin.alerts.get"),
+        Effect::ReadsOnWriter,
+        |call| get(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new("alertsGet", "An alert of any account, and its state")
+            .with_answer(data_of("AlertOverview"))
+    }),
+    Endpoint::get(
+        "/v2/protected/admin/alerts/dead-letters",
+        operator("admin.alerts.dead_letters"),
+        Effect::ReadsOnWriter,
+        |call| list_dead(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new(
+            "deadLettersList",
+            "Deliveries that were given up, newest first",
+        )
+        .with_query(page_parameters())
+        .with_answer(data_list_of("Delivery"))
+    }),
+    Endpoint::post(
+        "/v2/protected/admin/alerts/dead-letters/{deliveryId}/retry",
+        operator("admin.alerts.retry"),
+        Effect::Administers,
+        |call| retry(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new(
+            "deadLettersRetry",
+            "Send a delivery that was given up again",
+        )
+        .with_description(
+            "The delivery keeps its identifier, and its retry schedule starts over. Its alert must be active",
+        )
+        .with_answer(data_of("RetriedDelivery"))
+    }),
 ];
 
 /// `GET /v2/protected/admin/alerts`: alerts of every account or of one, newest first.

@@ -2,12 +2,11 @@
 
 use futures::FutureExt;
 use serde_json::Value;
-use warp::http::Method;
 
 use super::{on_store, operator};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
+use crate::endpoint::{Effect, Endpoint};
 use crate::openapi::Operation;
 use crate::openapi::admin::{audit_parameters, data_list_of};
 use toise_accounts::audit;
@@ -16,21 +15,17 @@ use toise_contract::query::pairs;
 use toise_service::error::ApiError;
 
 /// The operators' endpoint for the log.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
-    method: Method::GET,
-    path: "/v2/protected/admin/audit",
-    access: operator("admin.audit"),
-    counting: Counting::Free,
-    effect: Effect::ReadsOnWriter,
-    body: BodyRule::None,
-    time: Time::Request,
-    handler: |call| list(call).boxed(),
-    operation: Some(|| {
-        Operation::new("audit", "Administrative actions, newest first")
-            .with_query(audit_parameters())
-            .with_answer(data_list_of("AuditEntry"))
-    }),
-}];
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint::get(
+    "/v2/protected/admin/audit",
+    operator("admin.audit"),
+    Effect::ReadsOnWriter,
+    |call| list(call).boxed(),
+)
+.with_operation(|| {
+    Operation::new("audit", "Administrative actions, newest first")
+        .with_query(audit_parameters())
+        .with_answer(data_list_of("AuditEntry"))
+})];
 
 /// `GET /v2/protected/admin/audit`: the latest entries, or those before a number.
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -1,12 +1,11 @@
 //! Erasure of a person's contacts. [`toise_erasure`] does the work.
 
 use futures::FutureExt;
-use warp::http::Method;
 
 use super::{operator, private};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Effect, Endpoint, JSON_BODY, Time};
 use crate::openapi::admin::data_of;
 use crate::openapi::{Failure, Operation, reference};
 use toise_erasure::Eraser;
@@ -23,26 +22,24 @@ const ABOUT: &str = "Removes a telephone number, an email address and a name fro
                      erasure is running";
 
 /// The operators' endpoint for erasures.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
-    method: Method::POST,
-    path: "/v2/protected/admin/erasures",
-    access: operator("admin.erasures"),
-    counting: Counting::Free,
-    effect: Effect::Administers,
-    body: JSON_BODY,
-    time: Time::Upload,
-    handler: |call| erase(call).boxed(),
-    operation: Some(|| {
-        Operation::new(
-            "erasuresCreate",
-            "Remove the contacts of a person from everything that is stored",
-        )
-        .with_description(ABOUT)
-        .with_request(reference("ErasureRequest"))
-        .with_answer(data_of("Erasure"))
-        .failing(Failure::WrongState)
-    }),
-}];
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint::post(
+    "/v2/protected/admin/erasures",
+    operator("admin.erasures"),
+    Effect::Administers,
+    |call| erase(call).boxed(),
+)
+.with_body(JSON_BODY)
+.with_time(Time::Upload)
+.with_operation(|| {
+    Operation::new(
+        "erasuresCreate",
+        "Remove the contacts of a person from everything that is stored",
+    )
+    .with_description(ABOUT)
+    .with_request(reference("ErasureRequest"))
+    .with_answer(data_of("Erasure"))
+    .failing(Failure::WrongState)
+})];
 
 /// `POST /v2/protected/admin/erasures`: erases contacts, and returns what was found once it is gone.
 async fn erase(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -8,7 +8,7 @@ use super::rights::require;
 use super::{on_store, operator};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Effect, Endpoint, JSON_BODY};
 use crate::openapi::admin::{data_list_of, data_of, key_list_parameters};
 use crate::openapi::{Operation, reference};
 use toise_accounts::account;
@@ -23,64 +23,50 @@ use toise_service::error::ApiError;
 
 /// Operators' endpoints for keys.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/keys",
-        access: operator("admin.keys.list"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| list(call).boxed(),
-        operation: Some(|| {
-            Operation::new("keysList", "Every key, oldest first")
-                .with_query(key_list_parameters())
-                .with_answer(data_list_of("Key"))
-        }),
-    },
-    Endpoint {
-        method: Method::POST,
-        path: "/v2/protected/admin/keys",
-        access: operator("admin.keys.create"),
-        counting: Counting::Free,
-        effect: Effect::Administers,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| create(call).boxed(),
-        operation: Some(|| {
-            Operation::new("keysCreate", "Create a key")
-                .with_request(reference("KeyRequest"))
-                .with_answer(data_of("NewKey"))
-        }),
-    },
-    Endpoint {
-        method: Method::PATCH,
-        path: "/v2/protected/admin/keys/{keyId}",
-        access: operator("admin.keys.update"),
-        counting: Counting::Free,
-        effect: Effect::Administers,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler: |call| update(call).boxed(),
-        operation: Some(|| {
-            Operation::new("keysUpdate", "Change a key's grants or limits")
-                .with_request(reference("KeyChange"))
-                .with_answer(data_of("Key"))
-        }),
-    },
-    Endpoint {
-        method: Method::DELETE,
-        path: "/v2/protected/admin/keys/{keyId}",
-        access: operator("admin.keys.revoke"),
-        counting: Counting::Free,
-        effect: Effect::Administers,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| revoke(call).boxed(),
-        operation: Some(|| {
-            Operation::new("keysRevoke", "Revoke a key").with_answer(data_of("Key"))
-        }),
-    },
+    Endpoint::get(
+        "/v2/protected/admin/keys",
+        operator("admin.keys.list"),
+        Effect::ReadsOnWriter,
+        |call| list(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new("keysList", "Every key, oldest first")
+            .with_query(key_list_parameters())
+            .with_answer(data_list_of("Key"))
+    }),
+    Endpoint::post(
+        "/v2/protected/admin/keys",
+        operator("admin.keys.create"),
+        Effect::Administers,
+        |call| create(call).boxed(),
+    )
+    .with_body(JSON_BODY)
+    .with_operation(|| {
+        Operation::new("keysCreate", "Create a key")
+            .with_request(reference("KeyRequest"))
+            .with_answer(data_of("NewKey"))
+    }),
+    Endpoint::new(
+        Method::PATCH,
+        "/v2/protected/admin/keys/{keyId}",
+        operator("admin.keys.update"),
+        Effect::Administers,
+        |call| update(call).boxed(),
+    )
+    .with_body(JSON_BODY)
+    .with_operation(|| {
+        Operation::new("keysUpdate", "Change a key's grants or limits")
+            .with_request(reference("KeyChange"))
+            .with_answer(data_of("Key"))
+    }),
+    Endpoint::new(
+        Method::DELETE,
+        "/v2/protected/admin/keys/{keyId}",
+        operator("admin.keys.revoke"),
+        Effect::Administers,
+        |call| revoke(call).boxed(),
+    )
+    .with_operation(|| Operation::new("keysRevoke", "Revoke a key").with_answer(data_of("Key"))),
 ];
 
 /// `GET /v2/protected/admin/keys`: all keys or those of one account, oldest first.

@@ -3,12 +3,11 @@
 
 use futures::FutureExt;
 use serde_json::{Value, json};
-use warp::http::Method;
 
 use super::{on_store, operator};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
+use crate::endpoint::{Effect, Endpoint};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::alerts::page_parameters;
@@ -28,81 +27,65 @@ const REPORT_CARD: &str = "estimate-";
 
 /// Operators' endpoints for monitoring.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/reports",
-        access: operator("admin.reports"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| list_reports(call).boxed(),
-        operation: Some(|| {
-            Operation::new(
-                "reportsList",
-                "Reports of imports and ingestions, newest first",
-            )
-            .with_query(page_parameters())
-            .with_answer(data_list_of("OperationReport"))
-        }),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/model",
-        access: operator("admin.model"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| model(call).boxed(),
-        operation: Some(|| {
-            Operation::new("model", "The valuation model and its latest evaluation")
-                .with_description(
-                    "The evaluation is the one that `toise evaluate estimate` wrote; it names the \
-                                   model it evaluated",
-                )
-                .with_answer(data_of("ModelInUse"))
-        }),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/jobs",
-        access: operator("admin.jobs"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| list_jobs(call).boxed(),
-        operation: Some(|| {
-            Operation::new(
-                "jobsList",
-                "Pages being collected or recently collected, newest first",
-            )
-            .with_query(page_parameters())
-            .with_answer(data_list_of("Job"))
-        }),
-    },
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/metrics",
-        access: operator("admin.metrics"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| metrics(call.app).boxed(),
-        operation: Some(|| {
-            Operation::new(
-                "adminMetrics",
-                "Metrics of the service for Prometheus, for operators on any machine",
-            )
+    Endpoint::get(
+        "/v2/protected/admin/reports",
+        operator("admin.reports"),
+        Effect::ReadsOnWriter,
+        |call| list_reports(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new(
+            "reportsList",
+            "Reports of imports and ingestions, newest first",
+        )
+        .with_query(page_parameters())
+        .with_answer(data_list_of("OperationReport"))
+    }),
+    Endpoint::get(
+        "/v2/protected/admin/model",
+        operator("admin.model"),
+        Effect::ReadsOnWriter,
+        |call| model(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new("model", "The valuation model and its latest evaluation")
             .with_description(
-                "The same metrics as `/metrics`, which answers only clients on the same machine, \
-                                   or on `admin.listen`",
+                "The evaluation is the one that `toise evaluate estimate` wrote; it names the \
+                                   model it evaluated",
             )
-            .answering_as("text/plain", json!({"type": "string"}))
-        }),
-    },
+            .with_answer(data_of("ModelInUse"))
+    }),
+    Endpoint::get(
+        "/v2/protected/admin/jobs",
+        operator("admin.jobs"),
+        Effect::ReadsOnWriter,
+        |call| list_jobs(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new(
+            "jobsList",
+            "Pages being collected or recently collected, newest first",
+        )
+        .with_query(page_parameters())
+        .with_answer(data_list_of("Job"))
+    }),
+    Endpoint::get(
+        "/v2/protected/admin/metrics",
+        operator("admin.metrics"),
+        Effect::ReadsOnWriter,
+        |call| metrics(call.app).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new(
+            "adminMetrics",
+            "Metrics of the service for Prometheus, for operators on any machine",
+        )
+        .with_description(
+            "The same metrics as `/metrics`, which answers only clients on the same machine, \
+                                   or on `admin.listen`",
+        )
+        .answering_as("text/plain", json!({"type": "string"}))
+    }),
 ];
 
 /// `GET /v2/protected/admin/reports`: reports of imports and ingestions, newest first.

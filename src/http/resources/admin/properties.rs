@@ -3,12 +3,11 @@
 
 use futures::FutureExt;
 use serde_json::{Value, json};
-use warp::http::Method;
 
 use super::{operator, private};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Handler, JSON_BODY, Time};
+use crate::endpoint::{Effect, Endpoint, Handler, JSON_BODY};
 use crate::openapi::admin::data_of;
 use crate::openapi::{Failure, Operation, reference};
 use toise_contract::Fault;
@@ -23,29 +22,25 @@ use toise_service::error::ApiError;
 
 /// Operators' endpoints for decisions about properties.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        method: Method::GET,
-        path: "/v2/protected/admin/properties/candidates",
-        access: operator("admin.properties.candidates"),
-        counting: Counting::Free,
-        effect: Effect::ReadsOnWriter,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler: |call| candidates(call).boxed(),
-        operation: Some(|| {
-            Operation::new(
-                "propertiesCandidates",
-                "Pairs of properties that may be the same home, likeliest first",
-            )
-            .with_description(
-                "Each pair is shown by the two of its adverts that are most alike, with what agrees, what differs \
-                 and what keeps them apart. A pair stays listed until the two are merged or kept apart, or until a \
-                 later sighting settles the question",
-            )
-            .with_query(schema::parameters(&CANDIDATES))
-            .with_answer(data_of("CandidatePairs"))
-        }),
-    },
+    Endpoint::get(
+        "/v2/protected/admin/properties/candidates",
+        operator("admin.properties.candidates"),
+        Effect::ReadsOnWriter,
+        |call| candidates(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new(
+            "propertiesCandidates",
+            "Pairs of properties that may be the same home, likeliest first",
+        )
+        .with_description(
+            "Each pair is shown by the two of its adverts that are most alike, with what agrees, what differs \
+             and what keeps them apart. A pair stays listed until the two are merged or kept apart, or until a \
+             later sighting settles the question",
+        )
+        .with_query(schema::parameters(&CANDIDATES))
+        .with_answer(data_of("CandidatePairs"))
+    }),
     decision(
         "/v2/protected/admin/properties/{flxId}/merge",
         "admin.properties.merge",
@@ -100,17 +95,9 @@ const fn decision(
     handler: Handler,
     operation: fn() -> Operation,
 ) -> Endpoint {
-    Endpoint {
-        method: Method::POST,
-        path,
-        access: operator(grant),
-        counting: Counting::Free,
-        effect: Effect::Administers,
-        body: JSON_BODY,
-        time: Time::Request,
-        handler,
-        operation: Some(operation),
-    }
+    Endpoint::post(path, operator(grant), Effect::Administers, handler)
+        .with_body(JSON_BODY)
+        .with_operation(operation)
 }
 
 /// `GET /v2/protected/admin/properties/candidates`: the most likely pairs, and the number of pairs waiting for a

@@ -2,12 +2,11 @@
 
 use futures::FutureExt;
 use serde_json::Value;
-use warp::http::Method;
 
 use super::{on_store, operator};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
+use crate::endpoint::{Effect, Endpoint};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, period_parameters};
 use toise_accounts::account;
@@ -18,21 +17,17 @@ use toise_contract::query::pairs;
 use toise_service::error::ApiError;
 
 /// The report on all accounts.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
-    method: Method::GET,
-    path: "/v2/protected/admin/usage",
-    access: operator("admin.usage"),
-    counting: Counting::Free,
-    effect: Effect::ReadsOnWriter,
-    body: BodyRule::None,
-    time: Time::Request,
-    handler: |call| usage(call).boxed(),
-    operation: Some(|| {
-        Operation::new("usage", "Consumption of every account in a period")
-            .with_query(period_parameters())
-            .with_answer(data_list_of("AccountUsage"))
-    }),
-}];
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint::get(
+    "/v2/protected/admin/usage",
+    operator("admin.usage"),
+    Effect::ReadsOnWriter,
+    |call| usage(call).boxed(),
+)
+.with_operation(|| {
+    Operation::new("usage", "Consumption of every account in a period")
+        .with_query(period_parameters())
+        .with_answer(data_list_of("AccountUsage"))
+})];
 
 /// `GET /v2/protected/admin/usage`: consumption of all accounts, including those without any.
 async fn usage(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -6,12 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt;
 use serde_json::{Value, json};
-use warp::http::{Method, StatusCode};
+use warp::http::StatusCode;
 
 use super::{address, operations};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::{ApiResponse, list};
-use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
 use crate::input::layers;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
@@ -41,65 +41,49 @@ const TEST_WAIT: Duration = Duration::from_secs(2);
 macro_rules! endpoints {
     ($kind:literal, $subject:expr, $history:ident) => {
         &[
-            Endpoint {
-                method: Method::GET,
-                path: concat!("/v2/protected/", $kind, "/search/alerts/history/{alertId}"),
-                access: Access::scoped(Scope::Alerts, "alerts.history"),
-                counting: Counting::As(Consumption::$history),
-                effect: Effect::ReadsOnWriter,
-                body: BodyRule::None,
-                time: Time::Request,
-                handler: |call| history(call, $subject.into()).boxed(),
-                operation: Some(|| operations::history($subject.into())),
-            },
-            Endpoint {
-                method: Method::GET,
-                path: concat!(
+            Endpoint::get(
+                concat!("/v2/protected/", $kind, "/search/alerts/history/{alertId}"),
+                Access::scoped(Scope::Alerts, "alerts.history"),
+                Effect::ReadsOnWriter,
+                |call| history(call, $subject.into()).boxed(),
+            )
+            .counted_as(Consumption::$history)
+            .with_operation(|| operations::history($subject.into())),
+            Endpoint::get(
+                concat!(
                     "/v2/protected/",
                     $kind,
                     "/search/alerts/{alertId}/deliveries"
                 ),
-                access: Access::scoped(Scope::Alerts, "alerts.deliveries"),
-                counting: Counting::Free,
-                effect: Effect::ReadsOnWriter,
-                body: BodyRule::None,
-                time: Time::Request,
-                handler: |call| list_deliveries(call, $subject.into()).boxed(),
-                operation: Some(|| operations::deliveries($subject.into())),
-            },
-            Endpoint {
-                method: Method::POST,
-                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/replay"),
-                access: Access::scoped(Scope::Alerts, "alerts.replay"),
-                counting: Counting::Free,
-                effect: Effect::Writes,
-                body: JSON_BODY,
-                time: Time::Request,
-                handler: |call| begin_replay(call, $subject.into()).boxed(),
-                operation: Some(|| operations::replay($subject.into())),
-            },
-            Endpoint {
-                method: Method::POST,
-                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/test"),
-                access: Access::scoped(Scope::Alerts, "alerts.test"),
-                counting: Counting::Free,
-                effect: Effect::ReadsOnWriter,
-                body: BodyRule::None,
-                time: Time::Request,
-                handler: |call| test_receiver(call, $subject.into()).boxed(),
-                operation: Some(|| operations::test($subject.into())),
-            },
-            Endpoint {
-                method: Method::POST,
-                path: concat!("/v2/protected/", $kind, "/search/alerts/preview"),
-                access: Access::scoped(Scope::Alerts, "alerts.preview"),
-                counting: Counting::As(Consumption::$history),
-                effect: Effect::ReadsOnWriter,
-                body: JSON_BODY,
-                time: Time::Request,
-                handler: |call| preview(call, $subject.into()).boxed(),
-                operation: Some(|| operations::preview($subject.into())),
-            },
+                Access::scoped(Scope::Alerts, "alerts.deliveries"),
+                Effect::ReadsOnWriter,
+                |call| list_deliveries(call, $subject.into()).boxed(),
+            )
+            .with_operation(|| operations::deliveries($subject.into())),
+            Endpoint::post(
+                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/replay"),
+                Access::scoped(Scope::Alerts, "alerts.replay"),
+                Effect::Writes,
+                |call| begin_replay(call, $subject.into()).boxed(),
+            )
+            .with_body(JSON_BODY)
+            .with_operation(|| operations::replay($subject.into())),
+            Endpoint::post(
+                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/test"),
+                Access::scoped(Scope::Alerts, "alerts.test"),
+                Effect::ReadsOnWriter,
+                |call| test_receiver(call, $subject.into()).boxed(),
+            )
+            .with_operation(|| operations::test($subject.into())),
+            Endpoint::post(
+                concat!("/v2/protected/", $kind, "/search/alerts/preview"),
+                Access::scoped(Scope::Alerts, "alerts.preview"),
+                Effect::ReadsOnWriter,
+                |call| preview(call, $subject.into()).boxed(),
+            )
+            .counted_as(Consumption::$history)
+            .with_body(JSON_BODY)
+            .with_operation(|| operations::preview($subject.into())),
         ]
     };
 }

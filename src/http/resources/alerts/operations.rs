@@ -12,134 +12,98 @@ use toise_alerts::request::SEARCH_QUERY_BYTES_MAX;
 use toise_contract::fields::schema::record;
 use toise_listings::search::preview;
 
-fn operation(prefix: &str, name: &str, summary: String) -> Operation {
-    Operation::new(format!("{prefix}{name}"), summary)
+/// Returns an operation on alerts; `{}` in its summary stands for their records.
+fn operation(subject: AlertSubject, name: &str, summary: &str) -> Operation {
+    let names = names(subject);
+    let id = format!("{}{name}", names.prefix);
+    Operation::new(id, summary.replace("{}", names.plural))
 }
 
 pub(super) fn create(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
-    operation(names.prefix, "Create", format!("Save a search for {plural} as an alert"))
+    operation(subject, "Create", "Save a search for {} as an alert")
         .with_description(format!(
             "The alert is active at once. It is compared with every change from now on; earlier changes are not \
              matched. Matches are posted to its webhook_url: see the webhooks of this document. Its search_query may \
              have at most {SEARCH_QUERY_BYTES_MAX} bytes of JSON"
         ))
-        .with_request(reference(names.create))
+        .with_request(reference(names(subject).create))
         .with_answer(data_of("AlertName"))
 }
 
 pub(super) fn create_many(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
-    operation(
-        names.prefix,
-        "CreateMany",
-        format!("Save many searches for {plural} as alerts"),
-    )
-    .with_description(
-        "Each alert is accepted or refused on its own; outcomes are in the order of the request",
-    )
-    .with_request(reference(names.create_many))
-    .with_answer(enveloped(record(
-        json!({"alerts": {"type": "array", "items": reference("AlertOutcome"),
-            "description": "One outcome for each alert, in the order of the request"}}),
-    )))
+    operation(subject, "CreateMany", "Save many searches for {} as alerts")
+        .with_description(
+            "Each alert is accepted or refused on its own; outcomes are in the order of the request",
+        )
+        .with_request(reference(names(subject).create_many))
+        .with_answer(enveloped(record(
+            json!({"alerts": {"type": "array", "items": reference("AlertOutcome"),
+                "description": "One outcome for each alert, in the order of the request"}}),
+        )))
 }
 
 pub(super) fn list(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
-    operation(names.prefix, "All", format!("All alerts on {plural}, oldest first"))
+    operation(subject, "All", "All alerts on {}, oldest first")
         .with_description(format!(
             "All alerts, or one page of them with skip or take. If all alerts together exceed {} MiB, the call is \
              refused: ask for pages instead",
             LIST_BYTES_MAX >> 20
         ))
         .with_query(page_parameters())
-        .with_answer(data_list_of(names.alert))
+        .with_answer(data_list_of(names(subject).alert))
 }
 
 pub(super) fn get(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
-    operation(names.prefix, "Get", format!("An alert on {plural}"))
-        .with_answer(data_of(names.alert))
+    operation(subject, "Get", "An alert on {}").with_answer(data_of(names(subject).alert))
 }
 
 pub(super) fn update(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
-    operation(names.prefix, "Update", format!("Change an alert on {plural}"))
+    operation(subject, "Update", "Change an alert on {}")
         .with_description(
             "The alert is active afterwards, even if it was inactive before. Its history is kept, so nothing is \
              reported as new a second time",
         )
-        .with_request(reference(names.change))
+        .with_request(reference(names(subject).change))
         .with_answer(data_of("AlertName"))
 }
 
 pub(super) fn delete(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
-    operation(
-        names.prefix,
-        "Delete",
-        format!("Deactivate an alert on {plural}"),
-    )
-    .with_description(
-        "The alert no longer matches anything. Its history and deliveries are kept, and it can be \
-                           activated again",
-    )
-    .with_answer(data_of("AlertName"))
+    operation(subject, "Delete", "Deactivate an alert on {}")
+        .with_description(
+            "The alert no longer matches anything. Its history and deliveries are kept, and it can be \
+             activated again",
+        )
+        .with_answer(data_of("AlertName"))
 }
 
 pub(super) fn activate(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
-    operation(
-        names.prefix,
-        "Activate",
-        format!("Activate an alert on {plural} again"),
-    )
-    .with_description("Changes made while it was inactive are not matched")
-    .with_answer(data_of("AlertName"))
-    // An account may have no room for another active alert.
-    .failing(Failure::Refused)
+    operation(subject, "Activate", "Activate an alert on {} again")
+        .with_description("Changes made while it was inactive are not matched")
+        .with_answer(data_of("AlertName"))
+        // An account may have no room for another active alert.
+        .failing(Failure::Refused)
 }
 
 pub(super) fn history(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
-    operation(
-        names.prefix,
-        "History",
-        format!("The {plural} that an alert matched"),
-    )
-    .with_description(
-        "In their current state, each once; the latest to be matched for the first time come first",
-    )
-    .with_query(page_parameters())
-    .with_answer(data_list_of(names.record))
+    operation(subject, "History", "The {} that an alert matched")
+        .with_description(
+            "In their current state, each once; the latest to be matched for the first time come first",
+        )
+        .with_query(page_parameters())
+        .with_answer(data_list_of(names(subject).record))
 }
 
 pub(super) fn deliveries(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
-    operation(
-        names.prefix,
-        "Deliveries",
-        format!("Deliveries of an alert on {plural}"),
-    )
-    .with_description("Newest first; the server's retention setting decides how long they are kept")
-    .with_query(delivery_parameters())
-    .with_answer(data_list_of("Delivery"))
+    operation(subject, "Deliveries", "Deliveries of an alert on {}")
+        .with_description(
+            "Newest first; the server's retention setting decides how long they are kept",
+        )
+        .with_query(delivery_parameters())
+        .with_answer(data_list_of("Delivery"))
 }
 
 pub(super) fn test(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
-    operation(names.prefix, "Test", format!("Test the receiver of an alert on {plural}"))
+    operation(subject, "Test", "Test the receiver of an alert on {}")
         .with_description(
             "Posts one signed delivery without items to the webhook_url and returns what the receiver answered. It is \
              not retried, costs nothing, and does not appear among the deliveries",
@@ -148,9 +112,7 @@ pub(super) fn test(subject: AlertSubject) -> Operation {
 }
 
 pub(super) fn replay(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
-    operation(names.prefix, "Replay", format!("Send the notifications of an alert on {plural} again"))
+    operation(subject, "Replay", "Send the notifications of an alert on {} again")
         .with_description(
             "Everything that was delivered or given up in the window is posted once more, oldest first, in the same \
              format, as new deliveries with new identifiers. While part of an earlier replay of the alert is still \
@@ -162,8 +124,6 @@ pub(super) fn replay(subject: AlertSubject) -> Operation {
 }
 
 pub(super) fn preview(subject: AlertSubject) -> Operation {
-    let names = names(subject);
-    let plural = names.plural;
     let description = match subject {
         AlertSubject::Listings(_) => format!(
             "Records first seen within the last days that match the filter in their current state: how many, on \
@@ -177,13 +137,11 @@ pub(super) fn preview(subject: AlertSubject) -> Operation {
         ),
     };
     let summary = match subject {
-        AlertSubject::Listings(_) => {
-            format!("The {plural} that an alert would have matched recently")
-        }
-        AlertSubject::OpenData(_) => format!("The stored {plural} that an alert would match"),
+        AlertSubject::Listings(_) => "The {} that an alert would have matched recently",
+        AlertSubject::OpenData(_) => "The stored {} that an alert would match",
     };
-    operation(names.prefix, "Preview", summary)
+    operation(subject, "Preview", summary)
         .with_description(description)
-        .with_request(reference(names.preview))
-        .with_answer(enveloped(preview_answer(subject, names.record)))
+        .with_request(reference(names(subject).preview))
+        .with_answer(enveloped(preview_answer(subject, names(subject).record)))
 }

@@ -10,9 +10,7 @@ use warp::http::Method;
 use super::{address, operations};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::{ApiResponse, list};
-use crate::endpoint::{
-    Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time,
-};
+use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY};
 use toise_accounts::scopes::Scope;
 use toise_alerts::alert::AlertSubject;
 use toise_alerts::registry::{self, Error};
@@ -33,83 +31,62 @@ const WEBHOOK_URL: &str = "webhook_url";
 macro_rules! endpoints {
     ($kind:literal, $subject:expr) => {
         &[
-            Endpoint {
-                method: Method::PUT,
-                path: concat!("/v2/protected/", $kind, "/search/alerts"),
-                access: Access::scoped(Scope::Alerts, "alerts.create"),
-                counting: Counting::Free,
-                effect: Effect::Writes,
-                body: JSON_BODY,
-                time: Time::Request,
-                handler: |call| create(call, $subject.into()).boxed(),
-                operation: Some(|| operations::create($subject.into())),
-            },
-            Endpoint {
-                method: Method::PUT,
-                path: concat!("/v2/protected/", $kind, "/search/alerts/many"),
-                access: Access::scoped(Scope::Alerts, "alerts.create_many"),
-                counting: Counting::Free,
-                effect: Effect::Writes,
-                body: MANY_JSON_BODY,
-                time: Time::Request,
-                handler: |call| create_many(call, $subject.into()).boxed(),
-                operation: Some(|| operations::create_many($subject.into())),
-            },
-            Endpoint {
-                method: Method::GET,
-                path: concat!("/v2/protected/", $kind, "/search/alerts/all"),
-                access: Access::scoped(Scope::Alerts, "alerts.list"),
-                counting: Counting::Free,
-                effect: Effect::ReadsOnWriter,
-                body: BodyRule::None,
-                time: Time::Request,
-                handler: |call| all(call, $subject.into()).boxed(),
-                operation: Some(|| operations::list($subject.into())),
-            },
-            Endpoint {
-                method: Method::GET,
-                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
-                access: Access::scoped(Scope::Alerts, "alerts.get"),
-                counting: Counting::Free,
-                effect: Effect::ReadsOnWriter,
-                body: BodyRule::None,
-                time: Time::Request,
-                handler: |call| get(call, $subject.into()).boxed(),
-                operation: Some(|| operations::get($subject.into())),
-            },
-            Endpoint {
-                method: Method::PATCH,
-                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
-                access: Access::scoped(Scope::Alerts, "alerts.update"),
-                counting: Counting::Free,
-                effect: Effect::Writes,
-                body: JSON_BODY,
-                time: Time::Request,
-                handler: |call| update(call, $subject.into()).boxed(),
-                operation: Some(|| operations::update($subject.into())),
-            },
-            Endpoint {
-                method: Method::DELETE,
-                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
-                access: Access::scoped(Scope::Alerts, "alerts.delete"),
-                counting: Counting::Free,
-                effect: Effect::Writes,
-                body: BodyRule::None,
-                time: Time::Request,
-                handler: |call| delete(call, $subject.into()).boxed(),
-                operation: Some(|| operations::delete($subject.into())),
-            },
-            Endpoint {
-                method: Method::GET,
-                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/activate"),
-                access: Access::scoped(Scope::Alerts, "alerts.activate"),
-                counting: Counting::Free,
-                effect: Effect::Writes,
-                body: BodyRule::None,
-                time: Time::Request,
-                handler: |call| activate(call, $subject.into()).boxed(),
-                operation: Some(|| operations::activate($subject.into())),
-            },
+            Endpoint::new(
+                Method::PUT,
+                concat!("/v2/protected/", $kind, "/search/alerts"),
+                Access::scoped(Scope::Alerts, "alerts.create"),
+                Effect::Writes,
+                |call| create(call, $subject.into()).boxed(),
+            )
+            .with_body(JSON_BODY)
+            .with_operation(|| operations::create($subject.into())),
+            Endpoint::new(
+                Method::PUT,
+                concat!("/v2/protected/", $kind, "/search/alerts/many"),
+                Access::scoped(Scope::Alerts, "alerts.create_many"),
+                Effect::Writes,
+                |call| create_many(call, $subject.into()).boxed(),
+            )
+            .with_body(MANY_JSON_BODY)
+            .with_operation(|| operations::create_many($subject.into())),
+            Endpoint::get(
+                concat!("/v2/protected/", $kind, "/search/alerts/all"),
+                Access::scoped(Scope::Alerts, "alerts.list"),
+                Effect::ReadsOnWriter,
+                |call| all(call, $subject.into()).boxed(),
+            )
+            .with_operation(|| operations::list($subject.into())),
+            Endpoint::get(
+                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
+                Access::scoped(Scope::Alerts, "alerts.get"),
+                Effect::ReadsOnWriter,
+                |call| get(call, $subject.into()).boxed(),
+            )
+            .with_operation(|| operations::get($subject.into())),
+            Endpoint::new(
+                Method::PATCH,
+                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
+                Access::scoped(Scope::Alerts, "alerts.update"),
+                Effect::Writes,
+                |call| update(call, $subject.into()).boxed(),
+            )
+            .with_body(JSON_BODY)
+            .with_operation(|| operations::update($subject.into())),
+            Endpoint::new(
+                Method::DELETE,
+                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
+                Access::scoped(Scope::Alerts, "alerts.delete"),
+                Effect::Writes,
+                |call| delete(call, $subject.into()).boxed(),
+            )
+            .with_operation(|| operations::delete($subject.into())),
+            Endpoint::get(
+                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/activate"),
+                Access::scoped(Scope::Alerts, "alerts.activate"),
+                Effect::Writes,
+                |call| activate(call, $subject.into()).boxed(),
+            )
+            .with_operation(|| operations::activate($subject.into())),
         ]
     };
 }

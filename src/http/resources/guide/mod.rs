@@ -118,24 +118,18 @@ const SECTIONS_NAME: &str = "sections.json";
 
 /// The index, which is in the OpenAPI document, and the pages.
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::page(
-        "/docs/guide/",
-        SEND,
-        Some(|| {
-            Operation::new(
-                "guide",
-                "Guide to using and operating the service, as web pages",
-            )
-            .answering_as("text/html", json!({"type": "string"}))
-        }),
-    ),
-    Endpoint::page("/docs/guide/{page}", SEND, None),
-    Endpoint::page(
-        "/docs/guide/images/{file}",
-        |call| async { send_from(&PICTURE_FILES, call.param(0), call.headers) }.boxed(),
-        None,
-    ),
-    Endpoint::page("/docs/guide", |_| async { Ok(to_index()) }.boxed(), None),
+    Endpoint::page("/docs/guide/", SEND).with_operation(|| {
+        Operation::new(
+            "guide",
+            "Guide to using and operating the service, as web pages",
+        )
+        .answering_as("text/html", json!({"type": "string"}))
+    }),
+    Endpoint::page("/docs/guide/{page}", SEND),
+    Endpoint::page("/docs/guide/images/{file}", |call| {
+        async { send_from(&PICTURE_FILES, call.param(0), call.headers) }.boxed()
+    }),
+    Endpoint::page("/docs/guide", |_| async { Ok(to_index()) }.boxed()),
 ];
 
 const SEND: Handler = |call| async { send(call.param(0), call.headers) }.boxed();
