@@ -202,6 +202,10 @@ const MONTHS: [&str; 12] = [
 ];
 /// Letters after a number that is an ordinal in the name of a street: `2e division blindée`.
 const ORDINALS: [&str; 7] = ["er", "ere", "re", "e", "eme", "nd", "nde"];
+/// Highest number of things in the name of a street: `4 Chemins`, `100 Arpents`.
+const COUNT_MAX: u32 = 100;
+/// Minimum length of a plural in such a name, bytes. Shorter words are not plurals: `12 bis`, `12 Mas`.
+const PLURAL_BYTES_MIN: usize = 4;
 /// Words in names of columns with a street.
 const STREET_WORDS: [&str; 14] = [
     "adresse",
@@ -388,7 +392,8 @@ pub fn is_house_number(name: &str) -> bool {
     meaning(name).is_some_and(|found| STREET_PARTS[..STREET_AT].contains(&found.field))
 }
 
-/// Returns whether a street begins with its house number: `12 bis, rue Foch`, but not `8 mai 1945` or `2e DB`.
+/// Returns whether a street begins with its house number: `12 bis, rue Foch`, but not `8 mai 1945`, `2e DB` or
+/// `4 Chemins`, whose number is part of the name. A postal code and a town may follow.
 pub fn has_house_number(street: &str) -> bool {
     let words = street.split(|sign: char| !sign.is_alphanumeric());
     let mut words = words.filter(|word| !word.is_empty());
@@ -396,9 +401,27 @@ pub fn has_house_number(street: &str) -> bool {
         return false;
     };
     let letters = first.trim_start_matches(|sign: char| sign.is_ascii_digit());
-    letters.len() < first.len()
-        && !ORDINALS.contains(&folded(letters).as_str())
-        && !MONTHS.contains(&folded(next).as_str())
+    if letters.len() == first.len() || ORDINALS.contains(&folded(letters).as_str()) {
+        return false;
+    }
+    let next = folded(next);
+    // The whole name is a number of things; `12 Champs Élysées` is a house in a street without its type.
+    let ends_there = words
+        .next()
+        .is_none_or(|word| word.starts_with(|sign: char| sign.is_ascii_digit()));
+    let counts = ends_there && is_plural(&next) && is_count(first);
+    !counts && !MONTHS.contains(&next.as_str())
+}
+
+/// Returns whether a folded word is a plural by its last letter.
+fn is_plural(word: &str) -> bool {
+    word.len() >= PLURAL_BYTES_MIN && word.ends_with(['s', 'x'])
+}
+
+/// Returns whether a word is a number of things that names of streets have.
+fn is_count(word: &str) -> bool {
+    let number = word.parse::<u32>();
+    number.is_ok_and(|number| (2..=COUNT_MAX).contains(&number))
 }
 
 /// Joins the [`STREET_PARTS`] of a row, of which any may be empty. The number is left out before a street that begins
@@ -536,6 +559,13 @@ mod tests {
             "12bis, rue Foch",
             "12 B rue Foch",
             "3-5 quai",
+            "12 Grande Rue",
+            "12 La Croix",
+            "12 Champs Elysées",
+            "4 bis",
+            "12 4 Chemins",
+            "12 11 Novembre",
+            "1250 Moulins",
         ] {
             assert!(has_house_number(street), "{street}");
         }
@@ -545,6 +575,9 @@ mod tests {
             "11 Novembre",
             "1er Août",
             "2e DB",
+            "4 Chemins",
+            "4 CHEMINS 93300 Aubervilliers",
+            "7 Châteaux",
             "12",
             "",
         ] {
@@ -555,6 +588,9 @@ mod tests {
             (["1", "bis", "", "Avenue Foch"], "1 bis Avenue Foch"),
             (["12", "", "rue", "3 Fontaines"], "12 rue 3 Fontaines"),
             (["12", "", "", "8 mai 1945"], "12 8 mai 1945"),
+            (["12", "", "", "4 Chemins"], "12 4 Chemins"),
+            (["12", "", "", "11 Novembre"], "12 11 Novembre"),
+            (["1", "", "", "12 4 Chemins"], "12 4 Chemins"),
         ] {
             assert_eq!(street_line(parts), line);
         }
