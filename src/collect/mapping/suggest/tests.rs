@@ -145,6 +145,30 @@ fn the_parts_of_an_address_are_joined_and_rents_stand_in_for_prices() {
 }
 
 #[test]
+fn a_column_that_numbers_the_rows_is_not_put_before_the_number_of_a_street() {
+    let file = file(
+        "agence",
+        &[
+            "N°;Type;Prix;Rue;Code postal;Ville",
+            "1;Appartement;170 000;12 avenue Foch;83000;Toulon",
+            "2;Appartement;180 000;4 Chemins;83000;Toulon",
+            "3;Maison;320 000;chemin du Fort;83000;Toulon",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let lines = adverts(&file, &suggestion)
+        .iter()
+        .map(|advert| advert["location"]["address"].clone())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        lines,
+        ["12 avenue Foch", "2 4 Chemins", "3 chemin du Fort"],
+        "{}",
+        suggestion.text
+    );
+}
+
+#[test]
 fn prices_in_thousands_arrondissements_and_shortened_codes_are_read() {
     let file = file(
         "agence",
