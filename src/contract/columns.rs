@@ -34,6 +34,8 @@ const STREET_AT: usize = 2;
 pub const ADDRESS: &str = "location.address";
 /// The field of the postal code.
 pub const POSTAL_CODE: &str = "location.postalCode";
+/// The field of sale or rent.
+pub const OFFER: &str = "offer.type";
 /// The field of the town.
 pub const CITY: &str = "location.city";
 /// The field of the price.
@@ -55,8 +57,8 @@ const MEANINGS: &[(&str, &str)] = &[
     ("title", "titre title titre_annonce titre_complet intitule libelle headline subject name property_name"),
     ("description", "description texte descriptif description_annonce description_complete text body desc \
         texte_annonce text_annonce texte_de_l_annonce"),
-    ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement estate_type real_estate_type housing_type categorie_bien categorie category type"),
-    ("offer.type", "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
+    ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement nature_bien nature_du_bien nature_de_bien estate_type real_estate_type housing_type categorie_bien categorie category type"),
+    (OFFER, "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
         type_annonce listing_type type_vente type_operation operation nature_transaction nature_offre nature_mutation \
         nature vente_location"),
     (PRICE, "prix price prix_eur price_eur prix_euros prix_vente prix_de_vente asking_price sale_price list_price \

@@ -169,6 +169,23 @@ fn a_column_that_numbers_the_rows_is_not_put_before_the_number_of_a_street() {
 }
 
 #[test]
+fn the_class_is_read_from_a_column_nature_whose_values_are_classes() {
+    let file = file(
+        "agence",
+        &[
+            "Réf;Nature;Type;Prix;cp",
+            "A1;Maison;T4;320 000;83000",
+            "A2;Appartement;T2;170 000;83000",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let read = adverts(&file, &suggestion);
+    assert_eq!(read[0]["type"], "CLASS_HOUSE", "{}", suggestion.text);
+    assert_eq!(read[1]["type"], "CLASS_FLAT");
+    assert_eq!(read[0]["offer"]["type"], "OFFER_BUY");
+}
+
+#[test]
 fn prices_in_thousands_arrondissements_and_shortened_codes_are_read() {
     let file = file(
         "agence",
