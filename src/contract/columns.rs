@@ -108,7 +108,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("habitation.characteristics.hasAlarm", "alarme alarm has_alarm"),
     ("habitation.characteristics.hasFireplace", "cheminee fireplace has_fireplace"),
     (POSTAL_CODE, "code_postal cp postal_code postcode zipcode zip code_post"),
-    (CITY, "ville city commune nom_commune nom_ville ville_reelle town city_name municipality bureau_distributeur"),
+    (CITY, "ville city commune nom_commune nom_ville ville_reelle town city_name municipality commune_nom ville_nom \
+        nom_de_la_commune nom_de_commune nom_de_la_ville libelle_commune lib_commune libelle_ville lib_ville localite \
+        nom_localite nom_de_la_localite locality libelle_acheminement libelle_d_acheminement lib_acheminement \
+        acheminement bureau_distributeur bureau_distrib"),
     ("location.inseeCode", "code_insee insee insee_code code_commune"),
     ("location.department", "departement_code code_departement num_departement departement department department_code dept"),
     ("location.district", "quartier district neighborhood neighbourhood nom_quartier"),
@@ -483,6 +486,12 @@ mod tests {
             ("text_annonce", "description"),
             ("date_pub", "firstSeenAt"),
             ("nb_chambre", "habitation.bedroomCount"),
+            ("Localité", CITY),
+            ("LOCALITE", CITY),
+            ("Nom commune", CITY),
+            ("Nom de la commune", CITY),
+            ("Bureau distributeur", CITY),
+            ("Libellé acheminement", CITY),
             ("Cat_energie", "habitation.climate.epcEnergy"),
             ("dpe_classe_active", "habitation.climate.epcEnergy"),
             ("ges_classe_active", "habitation.climate.epcClimate"),
@@ -549,6 +558,7 @@ mod tests {
         let dvf = "id;adresse_suffixe;adresse_numero;adresse_nom_voie;code_postal;nom_commune";
         assert_eq!(columns(dvf), [2, 1, 3, 4, 5]);
         assert_eq!(columns("numero;rep;type_voie;voie;ville"), [0, 1, 2, 3, 4]);
+        assert_eq!(columns("adresse;Localité"), [0, 1]);
         assert_eq!(columns("id;Adresse;Nom"), [1], "a whole address");
         assert_eq!(columns("N°;Rue"), [0; 0], "no town");
         assert_eq!(columns("N°;CP;Ville"), [0; 0], "no street");
