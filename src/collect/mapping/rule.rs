@@ -9,7 +9,7 @@ use super::row::RowPath;
 
 use crate::portals::texts::plain_number;
 use crate::portals::value::{OneOrMany, RuleSpec, ValueRule};
-use toise_contract::columns::{ADDRESS, has_house_number, is_house_number};
+use toise_contract::columns::{ADDRESS, OFFER, has_house_number, is_house_number};
 use toise_contract::listings::advert_field::{AdvertField, AdvertFieldKind};
 use toise_input::missing;
 use toise_input::number::FileDecimals;
@@ -18,6 +18,8 @@ use toise_input::number::FileDecimals;
 const EMPTY: [&str; 2] = ["", "undefined"];
 /// Fields of codes with five digits.
 const CODES: [&str; 2] = ["location.postalCode", "location.inseeCode"];
+/// Meanings of columns that may hold classes and nothing else; `Nature` may also be the offer.
+const CLASS_COLUMNS: [&str; 2] = ["type", OFFER];
 /// Placeholder for the digest of the whole row in a template.
 const DIGEST: &str = "digest";
 /// Length of such a digest, in hexadecimal digits.
@@ -273,6 +275,27 @@ impl RowRule {
             TemplatePart::Text(_) | TemplatePart::Optional(_) | TemplatePart::Digest => None,
         });
         required.collect()
+    }
+
+    /// Returns the cell of a column of classes that the rule reads, and its column; `None` if it is empty, or the rule
+    /// reads no such column.
+    pub fn class_cell<'r>(
+        &'r self,
+        row: &NamedRow<'r>,
+        empty: &[String],
+    ) -> Option<(&'r str, Cow<'r, Value>)> {
+        let RowSource::From(paths) = &self.source else {
+            return None;
+        };
+        let holds_classes = |path: &&RowPath| {
+            let meaning = path.folded.as_ref().and_then(|name| name.meaning);
+            meaning.is_some_and(|meaning| CLASS_COLUMNS.contains(&meaning.field))
+        };
+        let mut cells = paths.iter().filter(holds_classes);
+        cells.find_map(|path| {
+            let mut found = row.find(path).into_iter();
+            found.find(|(_, value)| !is_empty(value, empty))
+        })
     }
 
     /// Adds the numbers and days that the rule reads from a row to `decimals`, as evidence for the rule's column at index
