@@ -22,7 +22,7 @@ use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
 use toise_base::bounded::{Lines, RecordBound, check_columns};
 use toise_input::delimited::Splitter;
 use toise_input::quantity::TwoReadings;
-use toise_input::{Input, NumberColumns, SharedReading, TextConversion, json};
+use toise_input::{Input, NumberColumns, SharedForm, SharedReading, TextConversion, json};
 
 /// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
@@ -235,6 +235,7 @@ pub(super) fn read(
                 header,
                 numbers,
                 reading: &portfolio_file.reading,
+                form: &input.form,
             };
             rows.read(input.reader, splitter, &mut send)
         }),
@@ -275,6 +276,7 @@ struct CsvRows<'p> {
     header: &'p Arc<Header>,
     numbers: &'p NumberColumns,
     reading: &'p SharedReading,
+    form: &'p SharedForm,
 }
 
 impl CsvRows<'_> {
@@ -304,7 +306,7 @@ impl CsvRows<'_> {
 
     /// Adds a row to a block; returns what is wrong with it. A row of another width loses its cells beyond the header.
     fn push(&self, block: &mut Block, record: &csv::StringRecord) -> Option<String> {
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = self.form.line_of(record.position());
         let names = &self.header.names;
         let mut fault = None;
         block.start_row(line);
