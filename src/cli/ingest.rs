@@ -46,7 +46,7 @@ use toise_listings::Listings;
 use toise_listings::load::ingest::GROUP_MAX;
 use toise_listings::placement::quality::MergeCounter;
 use toise_store::Store;
-use unread::MissingFields;
+use unread::{MissingFields, UnreadClasses};
 
 /// Maximum rows of a batch: enough to keep all cores busy.
 const BATCH_MAX: usize = 8 * GROUP_MAX;
@@ -398,11 +398,13 @@ impl<'p> ReadingPlan<'p> {
                 portals: self.portals,
             };
             let (mut copies, mut missing) = (CopyCounts::default(), MissingFields::new());
+            let mut classes = UnreadClasses::default();
             let taken = read_batches(rows, &converter, |batch| {
                 bar.tick();
                 for row in &batch.rows {
                     copies.add(&row.advert);
                     missing.add(&row.advert);
+                    classes.add(row);
                 }
                 let is_first = report.rows_of_file() == 0;
                 report.missing(&batch.missing);
@@ -421,6 +423,7 @@ impl<'p> ReadingPlan<'p> {
             let (read, rejected) = report.read_and_rejected();
             if read > rejected {
                 report.unread(missing.warnings(&unused));
+                report.unread(classes.warning().into_iter().collect());
             }
         }
         Ok(())

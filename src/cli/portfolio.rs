@@ -142,6 +142,7 @@ fn print_stored(common: &Common, stored: &StoredPortfolio) {
         let faults = faults
             .map(|fault| json!({"row": fault.row, "key": fault.key, "message": fault.message}));
         answer["faults"] = faults.collect();
+        answer["warnings"] = json!(stored.warnings);
         println!("{answer}");
         return;
     }
@@ -154,6 +155,9 @@ fn print_stored(common: &Common, stored: &StoredPortfolio) {
     }
     if stored.faulty > 0 {
         eprintln!("{} homes cannot be valued", stored.faulty);
+    }
+    for warning in &stored.warnings {
+        eprintln!("warning: {warning}");
     }
 }
 

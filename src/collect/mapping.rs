@@ -76,6 +76,8 @@ pub struct Mapping {
     own: OwnNames,
 }
 
+/// Field of the class.
+const CLASS: &str = "type";
 /// Warning that the leading zero of a code was restored.
 const ZERO_RESTORED: &str = "a code of four digits got back the zero that it begins with";
 
@@ -88,6 +90,17 @@ pub struct MappedAdvert {
     pub left_out: Vec<LeftOut>,
     /// Corrections that were made to it.
     pub warnings: Vec<&'static str>,
+    /// A cell of classes that names none, if no other column does either.
+    pub unread_class: Option<UnreadClass>,
+}
+
+/// A cell of classes from which none is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadClass {
+    /// Its column.
+    pub column: String,
+    /// The cell.
+    pub value: String,
 }
 
 impl MappedAdvert {
@@ -318,12 +331,23 @@ impl Mapping {
         let mut unfit: Vec<(&str, LeftOut)> = Vec::new();
         let mut items_left_out = Vec::new();
         let mut warnings = Vec::new();
+        let mut unread_class = None;
         for rule in &self.rules {
             let field = &rule.value.field;
             if given.contains(&field.name.as_str()) {
                 continue;
             }
-            match rule.find(&row, &advert, &self.empty) {
+            let finding = rule.find(&row, &advert, &self.empty);
+            if field.name == CLASS && rule.constant().is_none() {
+                match finding {
+                    RowFinding::Value(_) => unread_class = None,
+                    RowFinding::Nothing if unread_class.is_none() => {
+                        unread_class = rule.class_cell(&row, &self.empty);
+                    }
+                    _ => {}
+                }
+            }
+            match finding {
                 RowFinding::Nothing => {}
                 // Without its URL, the row gives no advert.
                 RowFinding::Incomplete { column } if field.name == URL => {
@@ -383,6 +407,13 @@ impl Mapping {
                 .chain(items_left_out)
                 .collect(),
             warnings,
+            unread_class: unread_class.map(|(column, value)| UnreadClass {
+                column: column.to_owned(),
+                value: match value.as_ref() {
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                },
+            }),
         }
     }
 

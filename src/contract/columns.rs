@@ -34,6 +34,8 @@ const STREET_AT: usize = 2;
 pub const ADDRESS: &str = "location.address";
 /// The field of the postal code.
 pub const POSTAL_CODE: &str = "location.postalCode";
+/// The field of sale or rent.
+pub const OFFER: &str = "offer.type";
 /// The field of the town.
 pub const CITY: &str = "location.city";
 /// The field of the price.
@@ -55,8 +57,8 @@ const MEANINGS: &[(&str, &str)] = &[
     ("title", "titre title titre_annonce titre_complet intitule libelle headline subject name property_name"),
     ("description", "description texte descriptif description_annonce description_complete text body desc \
         texte_annonce text_annonce texte_de_l_annonce"),
-    ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement estate_type real_estate_type housing_type categorie_bien categorie category type"),
-    ("offer.type", "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
+    ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement nature_bien nature_du_bien nature_de_bien estate_type real_estate_type housing_type categorie_bien categorie category type"),
+    (OFFER, "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
         type_annonce listing_type type_vente type_operation operation nature_transaction nature_offre nature_mutation \
         nature vente_location"),
     (PRICE, "prix price prix_eur price_eur prix_euros prix_vente prix_de_vente asking_price sale_price list_price \
@@ -106,7 +108,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("habitation.characteristics.hasAlarm", "alarme alarm has_alarm"),
     ("habitation.characteristics.hasFireplace", "cheminee fireplace has_fireplace"),
     (POSTAL_CODE, "code_postal cp postal_code postcode zipcode zip code_post"),
-    (CITY, "ville city commune nom_commune nom_ville ville_reelle town city_name municipality bureau_distributeur"),
+    (CITY, "ville city commune nom_commune nom_ville ville_reelle town city_name municipality commune_nom ville_nom \
+        nom_de_la_commune nom_de_commune nom_de_la_ville libelle_commune lib_commune libelle_ville lib_ville localite \
+        nom_localite nom_de_la_localite locality libelle_acheminement libelle_d_acheminement lib_acheminement \
+        acheminement bureau_distributeur bureau_distrib"),
     ("location.inseeCode", "code_insee insee insee_code code_commune"),
     ("location.department", "departement_code code_departement num_departement departement department department_code dept"),
     ("location.district", "quartier district neighborhood neighbourhood nom_quartier"),
@@ -202,6 +207,10 @@ const MONTHS: [&str; 12] = [
 ];
 /// Letters after a number that is an ordinal in the name of a street: `2e division blindée`.
 const ORDINALS: [&str; 7] = ["er", "ere", "re", "e", "eme", "nd", "nde"];
+/// Highest number of things in the name of a street: `4 Chemins`, `100 Arpents`.
+const COUNT_MAX: u32 = 100;
+/// Minimum length of a plural in such a name, bytes. Shorter words are not plurals: `12 bis`, `12 Mas`.
+const PLURAL_BYTES_MIN: usize = 4;
 /// Words in names of columns with a street.
 const STREET_WORDS: [&str; 14] = [
     "adresse",
@@ -388,7 +397,8 @@ pub fn is_house_number(name: &str) -> bool {
     meaning(name).is_some_and(|found| STREET_PARTS[..STREET_AT].contains(&found.field))
 }
 
-/// Returns whether a street begins with its house number: `12 bis, rue Foch`, but not `8 mai 1945` or `2e DB`.
+/// Returns whether a street begins with its house number: `12 bis, rue Foch`, but not `8 mai 1945`, `2e DB` or
+/// `4 Chemins`, whose number is part of the name. A postal code and a town may follow.
 pub fn has_house_number(street: &str) -> bool {
     let words = street.split(|sign: char| !sign.is_alphanumeric());
     let mut words = words.filter(|word| !word.is_empty());
@@ -396,9 +406,27 @@ pub fn has_house_number(street: &str) -> bool {
         return false;
     };
     let letters = first.trim_start_matches(|sign: char| sign.is_ascii_digit());
-    letters.len() < first.len()
-        && !ORDINALS.contains(&folded(letters).as_str())
-        && !MONTHS.contains(&folded(next).as_str())
+    if letters.len() == first.len() || ORDINALS.contains(&folded(letters).as_str()) {
+        return false;
+    }
+    let next = folded(next);
+    // The whole name is a number of things; `12 Champs Élysées` is a house in a street without its type.
+    let ends_there = words
+        .next()
+        .is_none_or(|word| word.starts_with(|sign: char| sign.is_ascii_digit()));
+    let counts = ends_there && is_plural(&next) && is_count(first);
+    !counts && !MONTHS.contains(&next.as_str())
+}
+
+/// Returns whether a folded word is a plural by its last letter.
+fn is_plural(word: &str) -> bool {
+    word.len() >= PLURAL_BYTES_MIN && word.ends_with(['s', 'x'])
+}
+
+/// Returns whether a word is a number of things that names of streets have.
+fn is_count(word: &str) -> bool {
+    let number = word.parse::<u32>();
+    number.is_ok_and(|number| (2..=COUNT_MAX).contains(&number))
 }
 
 /// Joins the [`STREET_PARTS`] of a row; any of them may be empty. The number is left out before a street that begins
@@ -458,6 +486,12 @@ mod tests {
             ("text_annonce", "description"),
             ("date_pub", "firstSeenAt"),
             ("nb_chambre", "habitation.bedroomCount"),
+            ("Localité", CITY),
+            ("LOCALITE", CITY),
+            ("Nom commune", CITY),
+            ("Nom de la commune", CITY),
+            ("Bureau distributeur", CITY),
+            ("Libellé acheminement", CITY),
             ("Cat_energie", "habitation.climate.epcEnergy"),
             ("dpe_classe_active", "habitation.climate.epcEnergy"),
             ("ges_classe_active", "habitation.climate.epcClimate"),
@@ -524,6 +558,7 @@ mod tests {
         let dvf = "id;adresse_suffixe;adresse_numero;adresse_nom_voie;code_postal;nom_commune";
         assert_eq!(columns(dvf), [2, 1, 3, 4, 5]);
         assert_eq!(columns("numero;rep;type_voie;voie;ville"), [0, 1, 2, 3, 4]);
+        assert_eq!(columns("adresse;Localité"), [0, 1]);
         assert_eq!(columns("id;Adresse;Nom"), [1], "a whole address");
         assert_eq!(columns("N°;Rue"), [0; 0], "no town");
         assert_eq!(columns("N°;CP;Ville"), [0; 0], "no street");
@@ -536,6 +571,13 @@ mod tests {
             "12bis, rue Foch",
             "12 B rue Foch",
             "3-5 quai",
+            "12 Grande Rue",
+            "12 La Croix",
+            "12 Champs Elysées",
+            "4 bis",
+            "12 4 Chemins",
+            "12 11 Novembre",
+            "1250 Moulins",
         ] {
             assert!(has_house_number(street), "{street}");
         }
@@ -545,6 +587,9 @@ mod tests {
             "11 Novembre",
             "1er Août",
             "2e DB",
+            "4 Chemins",
+            "4 CHEMINS 93300 Aubervilliers",
+            "7 Châteaux",
             "12",
             "",
         ] {
@@ -555,6 +600,9 @@ mod tests {
             (["1", "bis", "", "Avenue Foch"], "1 bis Avenue Foch"),
             (["12", "", "rue", "3 Fontaines"], "12 rue 3 Fontaines"),
             (["12", "", "", "8 mai 1945"], "12 8 mai 1945"),
+            (["12", "", "", "4 Chemins"], "12 4 Chemins"),
+            (["12", "", "", "11 Novembre"], "12 11 Novembre"),
+            (["1", "", "", "12 4 Chemins"], "12 4 Chemins"),
         ] {
             assert_eq!(street_line(parts), line);
         }

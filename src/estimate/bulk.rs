@@ -192,7 +192,7 @@ pub fn run_remote(
     let mut report = BulkEstimateReport::default();
     let job = EstimateJob {
         names: opened.names.clone(),
-        renames: options.renames.clone(),
+        renames: opened.renames.clone(),
         comparables: options.detail.comparables,
         has_contributions: options.detail.has_contributions,
         has_adjustments: adjustments == Adjustments::On,

@@ -1,11 +1,11 @@
 //! The form of a file, as detected: its containers, encoding, delimiter and decimal mark.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::source_lines::SourceLines;
+use crate::source_lines::{SheetLines, SourceLines};
 
 /// Beginning of the container of a spreadsheet.
 const SPREADSHEET: &str = "spreadsheet";
@@ -102,6 +102,7 @@ impl std::fmt::Display for FileForm {
 pub struct SharedForm {
     found: Arc<Mutex<FileForm>>,
     lines: Arc<Mutex<SourceLines>>,
+    sheet_lines: Arc<OnceLock<SheetLines>>,
 }
 
 impl SharedForm {
@@ -124,13 +125,26 @@ impl SharedForm {
         self.lines.lock().push(line);
     }
 
-    /// Returns the line of the source at which a row of delimited text begins. For a text that was converted, that is
-    /// not the line of the row. Rows must be asked for in order; a row without a position has line 0.
+    /// Notes the rows of a spreadsheet at which the lines of its text begin.
+    pub(crate) fn set_sheet_lines(&self, lines: SheetLines) {
+        // A source is converted once.
+        let _ = self.sheet_lines.set(lines);
+    }
+
+    /// Returns the line of the source at which a row of delimited text begins: in a spreadsheet, the row of its sheet.
+    /// For a text that was converted, that is not the line of the row. Rows must be asked for in order; a row without a
+    /// position has line 0.
     pub fn line_of(&self, position: Option<&csv::Position>) -> u64 {
         position.map_or(0, |position| {
             let known = self.lines.lock().line_of(position.record());
-            known.unwrap_or(position.line())
+            known.unwrap_or_else(|| self.sheet_row(position.line()))
         })
+    }
+
+    /// Returns the row of its sheet for a line of a spreadsheet's text; the line itself for any other text.
+    fn sheet_row(&self, line: u64) -> u64 {
+        let lines = self.sheet_lines.get();
+        lines.and_then(|lines| lines.row_at(line)).unwrap_or(line)
     }
 
     /// Notes the sheets of a spreadsheet that are read.
@@ -161,7 +175,7 @@ impl SharedForm {
     }
 
     pub(crate) fn set_header_line(&self, line: u64) {
-        self.found.lock().header_line = Some(line);
+        self.found.lock().header_line = Some(self.sheet_row(line));
     }
 
     /// Records the decimal mark.

@@ -205,6 +205,7 @@ fn sheet<'r>(
 ) -> Result<Box<dyn BufRead + Send + 'r>, Error> {
     let sheets = spreadsheet::convert(file, format, bounds)?;
     form.add_spreadsheet(&sheets.names);
+    form.set_sheet_lines(sheets.lines);
     for note in sheets.notes {
         form.add_note(note);
     }

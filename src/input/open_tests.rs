@@ -308,6 +308,36 @@ fn the_header_of_a_sheet_is_below_its_titles() {
 }
 
 #[test]
+fn a_row_of_a_sheet_has_the_number_that_its_program_shows() {
+    let row = |number: u32, cells: [&str; 4]| {
+        let cells = cells.map(|text| format!(r#"<c t="inlineStr"><is><t>{text}</t></is></c>"#));
+        format!(r#"<row r="{number}">{}</row>"#, cells.concat())
+    };
+    let header = ["ville", "type", "prix", "réf"];
+    let title = r#"<row r="2"><c t="inlineStr"><is><t>Parc</t></is></c></row>"#;
+    let first = [
+        title.to_owned(),
+        row(4, header),
+        row(5, ["Sète", "flat", "1", "a"]),
+        row(8, ["Mende\ncentre", "flat", "2", "b"]),
+        row(9, ["Lyon", "flat", "3", "c"]),
+    ];
+    let second = [row(3, header), row(7, ["Albi", "flat", "4", "d"])];
+    let bytes = workbook_of(&[("A", first.concat()), ("B", second.concat())]);
+    let mut input = open(&bytes[..], TextConversion::Utf8).unwrap();
+    let mut text = Vec::new();
+    input.reader.read_to_end(&mut text).unwrap();
+    let splitter = crate::delimited::Splitter::new(&text, None, &input.form).flexible();
+    let mut rows = splitter.reader(&text[..]);
+    let lines: Vec<u64> = rows
+        .records()
+        .map(|row| input.form.line_of(row.unwrap().position()))
+        .collect();
+    assert_eq!(lines, [5, 8, 9, 7]);
+    assert_eq!(input.form.found().header_line, Some(4));
+}
+
+#[test]
 fn a_sheet_of_numbers_and_one_that_is_too_wide_do_not_win_over_a_table() {
     let numbers = text_rows(&[&["1", "2", "3"], &["4", "5", "6"], &["7", "8", "9"]]);
     let table = text_rows(&[&["ville", "prix"], &["Sète", "1"]]);

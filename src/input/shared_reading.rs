@@ -109,7 +109,7 @@ impl NumberColumns {
             let cells = record.iter().zip(&kinds).enumerate();
             for (column, (cell, kind)) in cells {
                 match kind {
-                    Some(NumberKind::Day) => check_day_order(cell, record.position())?,
+                    Some(NumberKind::Day) => check_day_order(cell, record.position(), form)?,
                     Some(_) => decimals.observe(column, cell),
                     None => {}
                 }
@@ -133,11 +133,15 @@ impl NumberColumns {
     }
 }
 
-fn check_day_order(cell: &str, position: Option<&csv::Position>) -> io::Result<()> {
+fn check_day_order(
+    cell: &str,
+    position: Option<&csv::Position>,
+    form: &SharedForm,
+) -> io::Result<()> {
     if !is_month_first(cell) {
         return Ok(());
     }
-    let line = position.map_or(0, csv::Position::line);
+    let line = form.line_of(position);
     let reason = format!("line {line}: {}", month_first_reason(cell));
     Err(io::Error::new(io::ErrorKind::InvalidData, reason))
 }

@@ -11,10 +11,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
+use memchr::memchr_iter;
 use toise_base::bounded::check_columns;
 
 use crate::delimited::{HEADER_CELLS_MIN, TITLE_CELLS_MAX, TITLE_LINES_MAX, title_bytes};
 use crate::error::{Error, damaged};
+use crate::source_lines::SheetLines;
 
 /// Size of the buffer for writing, bytes; also how much of a sheet is searched for its header.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -27,6 +29,8 @@ pub(crate) struct Sheets {
     pub names: Vec<String>,
     /// Their rows, separated by commas, after one header.
     pub csv: SheetText,
+    /// The rows of the sheets at which the lines of `csv` begin.
+    pub lines: SheetLines,
     /// What is not read, in sentences.
     pub notes: Vec<String>,
 }
@@ -40,6 +44,10 @@ pub(crate) struct SheetTable {
     body_start: u64,
     /// Number of rows, with titles and header.
     rows: u64,
+    /// Its rows at which the lines of its text begin, and the number of these lines, in all and before `body_start`.
+    row_lines: SheetLines,
+    lines: u64,
+    lines_before_body: u64,
     /// Most cells with a value in a row.
     columns: u64,
     /// Digest of its header.
@@ -65,7 +73,8 @@ impl SheetTable {
         let mut text = Vec::new();
         let length = (end - start).min(BUFFER_BYTES as u64);
         file.take(length).read_to_end(&mut text)?;
-        let header_start = start + title_bytes(&text, b',').unwrap_or(0) as u64;
+        let title = title_bytes(&text, b',').unwrap_or(0);
+        let header_start = start + title as u64;
         file.seek(SeekFrom::Start(header_start))?;
         let mut rows = csv::ReaderBuilder::new()
             .flexible(true)
@@ -74,6 +83,8 @@ impl SheetTable {
         let mut header = csv::StringRecord::new();
         rows.read_record(&mut header)?;
         self.body_start = header_start + rows.position().byte();
+        let title_lines = memchr_iter(b'\n', &text[..title]).count() as u64;
+        self.lines_before_body = title_lines + rows.position().line() - 1;
         let cells: Vec<String> = header
             .iter()
             .map(|cell| cell.trim().to_lowercase())
@@ -116,7 +127,15 @@ pub(crate) fn chosen(mut found: Vec<SheetTable>, file: File) -> Result<Sheets, E
         0 => one.bytes.clone(),
         _ => one.body_start..one.bytes.end,
     });
+    let mut lines = SheetLines::default();
+    let mut lines_before = 0;
+    for (place, one) in read.iter().enumerate() {
+        let left_out = if place == 0 { 0 } else { one.lines_before_body };
+        lines.append(&one.row_lines, left_out, lines_before);
+        lines_before += one.lines - left_out;
+    }
     Ok(Sheets {
+        lines,
         csv: SheetText {
             parts: parts.collect(),
             file,
@@ -253,6 +272,13 @@ impl Rows {
             )));
         }
         self.out.write_record(&self.cells).map_err(damaged)?;
+        let breaks = self.cells.iter();
+        let breaks = breaks.map(|cell| memchr_iter(b'\n', cell.as_bytes()).count() as u64);
+        let sheet = &mut self.sheet;
+        sheet
+            .row_lines
+            .push(sheet.lines + 1, u64::from(self.row) + 1);
+        sheet.lines += 1 + breaks.sum::<u64>();
         self.sheet.rows += 1;
         self.sheet.columns = self.sheet.columns.max(self.filled);
         self.cells.clear();

@@ -1,5 +1,6 @@
-//! The lines of a source at which the records of a converted text begin. The converter reads ahead of the reader of the
-//! records by a few buffers, so few lines are held; a reader that does not ask for them costs no more.
+//! The lines of a source at which the records of a converted text begin. The converter of a feed reads ahead of the
+//! reader of the records by a few buffers, so few lines are held; a reader that does not ask for them costs no more. The
+//! text of a spreadsheet leaves out blank rows; where it does is held for the whole file.
 
 use std::collections::VecDeque;
 
@@ -39,9 +40,66 @@ impl SourceLines {
     }
 }
 
+/// The rows of sheets at which the lines of their text begin, as runs of consecutive ones.
+#[derive(Debug, Default)]
+pub(crate) struct SheetLines {
+    /// The first line of each run and its row, both from 1.
+    runs: Vec<(u64, u64)>,
+}
+
+impl SheetLines {
+    /// Adds a row, whose text begins at a line after all others.
+    pub(crate) fn push(&mut self, line: u64, row: u64) {
+        let last = self.runs.last();
+        if last.is_none_or(|(first, of_first)| row + first != of_first + line) {
+            self.runs.push((line, row));
+        }
+    }
+
+    /// Adds the rows of a sheet without its first `left_out` lines, after the text of `lines_before` lines.
+    pub(crate) fn append(&mut self, sheet: &Self, left_out: u64, lines_before: u64) {
+        let starts = sheet.runs.iter();
+        let ends = sheet.runs.iter().skip(1).map(|(line, _)| *line);
+        for ((line, row), end) in starts.zip(ends.chain([u64::MAX])) {
+            let first = (*line).max(left_out + 1);
+            if first < end {
+                self.push(lines_before + first - left_out, row + first - line);
+            }
+        }
+    }
+
+    /// Returns the row at a line, or in a row's text at which it is.
+    pub(crate) fn row_at(&self, line: u64) -> Option<u64> {
+        let after = self.runs.partition_point(|(first, _)| *first <= line);
+        let (first, row) = self.runs.get(after.checked_sub(1)?)?;
+        Some(row + line - first)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lines_of_sheets_are_their_rows() {
+        let mut one = SheetLines::default();
+        // Rows 1, 3, 4, whose text has two lines, and 5.
+        for (line, row) in [(1, 1), (2, 3), (3, 4), (5, 5)] {
+            one.push(line, row);
+        }
+        assert_eq!(one.runs.len(), 3);
+        let rows = |lines: &SheetLines, all: &[u64]| -> Vec<Option<u64>> {
+            all.iter().map(|line| lines.row_at(*line)).collect()
+        };
+        assert_eq!(
+            rows(&one, &[0, 1, 2, 3, 5]),
+            [None, Some(1), Some(3), Some(4), Some(5)]
+        );
+        let mut all = SheetLines::default();
+        all.append(&one, 0, 0);
+        all.append(&one, 2, 5);
+        assert_eq!(rows(&all, &[5, 6, 8]), [Some(5), Some(4), Some(5)]);
+    }
 
     #[test]
     fn the_latest_lines_are_held_and_passed_in_order() {

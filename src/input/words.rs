@@ -155,17 +155,31 @@ pub fn storey(cell: &str) -> Option<i64> {
 /// Reads the class in a cell from its first word: `Appartement T3`, `Appt`, `T2`, `Local commercial`; `None` for any
 /// other text.
 pub fn asset_class(cell: &str) -> Option<AssetClass> {
+    let word = first_word(cell)?;
+    class_of_word(&word).or_else(|| is_room_count(&word).then_some(AssetClass::Flat))
+}
+
+/// Returns whether a cell names its class in words: `Appartement T3`, but not `T3`, which next to `Maison` is only the
+/// number of rooms.
+pub fn names_class(cell: &str) -> bool {
+    first_word(cell).is_some_and(|word| class_of_word(&word).is_some())
+}
+
+/// Returns the first word of a cell, in lower case without accents.
+fn first_word(cell: &str) -> Option<String> {
     let cell = cell.trim().to_lowercase();
     let first = cell.split(|sign: char| !sign.is_alphanumeric()).next()?;
-    let word: String = first.chars().map(without_accent).collect();
+    Some(first.chars().map(without_accent).collect())
+}
+
+/// Returns the class that a word names.
+fn class_of_word(word: &str) -> Option<AssetClass> {
     let mut tables = DWELLING_WORDS
         .iter()
         .chain(&OTHER_CLASS_WORDS)
         .chain(&CELL_WORDS);
     let known = tables.find(|(name, _)| *name == word);
-    known
-        .map(|(_, class)| *class)
-        .or_else(|| is_room_count(&word).then_some(AssetClass::Flat))
+    known.map(|(_, class)| *class)
 }
 
 /// Reads the offer from a cell that holds only a code or an English word: `VTE`, `Loc.`, `For sale`, `Rental`. Returns
@@ -302,5 +316,7 @@ mod tests {
         for cell in ["", "Yourte", "application", "T", "T123", "Dépendance"] {
             assert_eq!(asset_class(cell), None, "{cell}");
         }
+        assert!(names_class("Maison/Villa") && names_class("studio"));
+        assert!(!names_class("T3/T4") && !names_class("Vente"));
     }
 }

@@ -17,6 +17,7 @@ use crate::limits::HOMES_MAX;
 use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
 use toise_contract::Fault;
+use toise_contract::columns::{STREET, looks_like_street};
 use toise_contract::fields::FieldKind;
 use toise_estimate::Home;
 use toise_estimate::request::fields::{
@@ -28,6 +29,7 @@ use toise_opendata::portfolio::{
     self, ADDRESS_COLUMNS, ADDRESS_FIELDS, AddressColumns, InputRows, OpenPortfolio, Portfolio,
     PortfolioOutput, RowFault,
 };
+use toise_opendata::source::cell::place_code;
 
 /// Maximum faulty rows that are named.
 const FAULTS_MAX: usize = 100;
@@ -47,6 +49,8 @@ const CELLS: usize = 2;
 const LINE: usize = 0;
 /// Index of the postal code among [`ADDRESS_FIELDS`].
 const POSTCODE: usize = 1;
+/// Index of the other column of the postal code among [`ADDRESS_FIELDS`], used in rows without the first.
+const POSTAL_CODE: usize = 2;
 /// Index of the INSEE code among [`ADDRESS_FIELDS`]: the last, because files of older versions do not have it.
 const INSEE_CODE: usize = ADDRESS_FIELDS.len() - 1;
 
@@ -89,6 +93,8 @@ pub(super) struct ReceivedHomes {
     pub faulty: u64,
     /// The first of these rows.
     pub faults: Vec<HomeFault>,
+    /// Warnings about columns that were not read.
+    pub warnings: Vec<String>,
 }
 
 /// Data of the rows of a block that are compared with all other rows.
@@ -98,6 +104,8 @@ struct BlockNotes {
     keys: Vec<([u8; 16], String)>,
     faulty: u64,
     faults: Vec<HomeFault>,
+    /// Rows whose address has a town and no street.
+    by_town: u64,
     first_row: u64,
 }
 
@@ -138,8 +146,10 @@ pub(super) fn receive(input: &Path, output: &Path, today: NaiveDate) -> Result<R
     let opened = OpenPortfolio::new(&portfolio).map_err(refused)?;
     let plan =
         ColumnPlan::new(&opened).map_err(|message| Error::from(Fault::new("body", message)))?;
+    let unread = opened.columns.ignored.clone();
     let file = PortfolioOutput::create(output, &SCHEMA, Formulas::Kept)?;
     let mut received = ReceivedHomes::default();
+    let mut by_town = 0;
     let mut rows_by_key: HashMap<[u8; 16], u64> = HashMap::new();
     let mut refused_row: Option<Fault> = None;
     let answer = move |rows: &InputRows| plan.block(rows, today);
@@ -156,6 +166,7 @@ pub(super) fn receive(input: &Path, output: &Path, today: NaiveDate) -> Result<R
                 Entry::Occupied(_) => {}
             }
         }
+        by_town += notes.by_town;
         received.faulty += notes.faulty;
         let room = FAULTS_MAX - received.faults.len();
         received.faults.extend(notes.faults.into_iter().take(room));
@@ -167,7 +178,24 @@ pub(super) fn receive(input: &Path, output: &Path, today: NaiveDate) -> Result<R
     if received.homes == 0 {
         return Err(Fault::new("body", "must hold at least one home").into());
     }
+    received.warnings = street_warnings(&unread, by_town);
     Ok(received)
+}
+
+/// Returns a warning for each of the unread columns that looks like a street, if `by_town` rows, more than none, have a
+/// town and no street.
+fn street_warnings(unread: &[String], by_town: u64) -> Vec<String> {
+    if by_town == 0 {
+        return Vec::new();
+    }
+    let streets = unread.iter().filter(|column| looks_like_street(column));
+    let warnings = streets.map(|column| {
+        format!(
+            "rows located by their town alone: {by_town}; the column {column:?} was not read; if it holds the street, \
+             name it {STREET}"
+        )
+    });
+    warnings.collect()
 }
 
 /// Returns the fault of a file that is not a portfolio, without the path of the file on this machine.
@@ -263,26 +291,27 @@ impl ColumnPlan {
                 let message = format!("row {number}: key: must be 1 to {KEY_BYTES_MAX} bytes long");
                 return Err(portfolio::Error::Option(message));
             }
-            let mut cells: Vec<&str> = self
-                .cells
-                .iter()
-                .map(|column| column.map_or("", |column| rows.block.cell(row, column).trim()))
-                .collect();
+            let cell = |column: Option<usize>| {
+                column.map_or("", |column| rows.block.cell(row, column).trim())
+            };
+            let other_code = place_code(cell(self.cells[FIELDS.len() + POSTAL_CODE]));
+            let mut cells: Vec<&str> = self.cells.iter().map(|column| cell(*column)).collect();
             // Number and street are stored in one line, from whichever columns they come, and codes with their zeros.
             let address = addresses.of_row(row);
             let of_address = &mut cells[FIELDS.len()..];
             of_address[LINE] = address.address;
             of_address[POSTCODE] = address.postal_code;
+            of_address[POSTAL_CODE] = &other_code;
             of_address[INSEE_CODE] = address.insee_code;
+            let home = HomeCells {
+                key,
+                fault: "",
+                cells: &cells,
+            };
+            let located = home.address();
+            notes.by_town += u64::from(located.is_some_and(|found| found.address.is_empty()));
             let unreadable = rows.faults.get(&row).cloned();
-            let fault = unreadable.or_else(|| {
-                HomeCells {
-                    key,
-                    fault: "",
-                    cells: &cells,
-                }
-                .fault(today)
-            });
+            let fault = unreadable.or_else(|| home.fault(today));
             if let Some(message) = &fault {
                 notes.faulty += 1;
                 if notes.faults.len() < FAULTS_MAX {
@@ -329,7 +358,7 @@ impl<'c> HomeCells<'c> {
             .iter()
             .zip(fields)
             .any(|(field, cell)| POSITION_COLUMNS.contains(&field.column) && !cell.is_empty());
-        let [postcode, postal_code, city] = [POSTCODE, 2, 3].map(|part| address[part]);
+        let [postcode, postal_code, city] = [POSTCODE, POSTAL_CODE, 3].map(|part| address[part]);
         let address = PostalAddress {
             address: address[LINE],
             postal_code: if postcode.is_empty() {

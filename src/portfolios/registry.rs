@@ -26,6 +26,8 @@ pub struct StoredPortfolio {
     pub faulty: u64,
     /// The first of these rows.
     pub faults: Vec<HomeFault>,
+    /// Warnings about columns that were not read.
+    pub warnings: Vec<String>,
 }
 
 /// The portfolios of a data folder. Cheap to clone. Every call blocks. Changes are durable when a call returns.
@@ -109,6 +111,7 @@ impl Portfolios {
             portfolio,
             faulty: received.faulty,
             faults: received.faults,
+            warnings: received.warnings,
         })
     }
 

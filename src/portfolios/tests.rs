@@ -3,9 +3,11 @@
 use std::fs;
 
 use chrono::Utc;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use uuid::Uuid;
 
 use super::files::values_file;
+use super::homes::{receive, with_rows};
 use super::page::PageRequest;
 use super::state::{SCHEMA, ValuedHome, from_batch, to_batch};
 use super::{Error, FOLDER, PortfolioOptions, Portfolios, record};
@@ -263,6 +265,47 @@ fn faults_name_the_row_and_the_field() {
     assert_eq!(fs::read_dir(folder.path().join(FOLDER)).unwrap().count(), 1);
     portfolios.delete(account, "mine").unwrap();
     assert_eq!(fs::read_dir(folder.path().join(FOLDER)).unwrap().count(), 0);
+}
+
+#[test]
+fn a_street_that_is_not_read_is_a_warning() {
+    let (_folder, portfolios, account) = portfolios();
+    let warnings = |header: &str, row: &str| {
+        let stored = put(&portfolios, account, &format!("{header}\n{row}\n"));
+        stored.unwrap().warnings
+    };
+    let row = "a,flat,50,12 avenue Foch,48000,Mende";
+    assert_eq!(
+        warnings("key,type,surface_m2,Rue du bien,postcode,city", row),
+        [
+            "rows located by their town alone: 1; the column \"Rue du bien\" was not read; if it holds the street, name \
+             it street"
+        ]
+    );
+    assert!(warnings("key,type,surface_m2,street,postcode,city", row).is_empty());
+    let placed = "a,flat,50,12 avenue Foch,2.37,48.86";
+    assert!(warnings("key,type,surface_m2,Rue du bien,longitude,latitude", placed).is_empty());
+}
+
+#[test]
+fn both_columns_of_the_postal_code_are_read_as_codes() {
+    let text =
+        "key,type,surface_m2,postcode,postal_code\na,flat,50,,1000.0\nb,flat,50,1000.0,48000\n";
+    let folder = tempfile::tempdir().unwrap();
+    let [input, output] = ["homes.csv", "homes.parquet"].map(|name| folder.path().join(name));
+    fs::write(&input, text).unwrap();
+    receive(&input, &output, Utc::now().date_naive()).unwrap();
+    let file = fs::File::open(&output).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let mut codes = Vec::new();
+    for batch in reader.build().unwrap() {
+        let of_batch = with_rows(&batch.unwrap(), |_, home| {
+            let address = home.address().unwrap();
+            Ok(address.postal_code.to_owned())
+        });
+        codes.extend(of_batch.unwrap());
+    }
+    assert_eq!(codes, ["01000", "01000"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::Value;
 
 use super::lines::Line;
-use toise_collect::mapping::Mapping;
+use toise_collect::mapping::{Mapping, UnreadClass};
 use toise_collect::portals::Portals;
 use toise_input::missing::{self, MissingCounts};
 use toise_listings::adverts::left_out::{LeftOut, leave_out_faults};
@@ -40,6 +40,8 @@ pub struct ConvertedRow {
     pub left_out: Vec<LeftOut>,
     /// What was corrected in it.
     pub warnings: Vec<&'static str>,
+    /// A cell of classes from which no class was read.
+    pub unread_class: Option<UnreadClass>,
 }
 
 /// Rows that are ingested together.
@@ -105,6 +107,7 @@ impl RowConverter<'_> {
                             advert,
                             left_out,
                             warnings: Vec::new(),
+                            unread_class: None,
                         })
                     }
                 }
@@ -126,6 +129,7 @@ impl RowConverter<'_> {
                     advert: mapped.advert,
                     left_out: mapped.left_out,
                     warnings: mapped.warnings,
+                    unread_class: mapped.unread_class,
                 })
             }
         }

@@ -61,6 +61,7 @@ impl DryRun {
                 advert,
                 left_out,
                 warnings,
+                ..
             } = row;
             let given = advert.clone();
             let mut outcome = preview(advert, now, identity, PlaceSources::default());

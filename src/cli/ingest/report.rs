@@ -75,7 +75,8 @@ pub struct IngestReport {
     warnings: BTreeMap<String, IngestTally>,
     /// Warnings about fields of a file that look copied from another field.
     copied: Vec<String>,
-    /// Warnings about columns that no rule reads although their name says what no advert has.
+    /// Warnings about columns that no rule reads although their name says what no advert has, and about columns of
+    /// classes that name none.
     unread: Vec<String>,
     /// Counts of the properties that were written, and of their merges that contradict each other.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -296,7 +297,7 @@ impl IngestReport {
         self.copied.push(warning);
     }
 
-    /// Adds warnings about columns of the current file that no rule reads.
+    /// Adds warnings about columns of the current file that are not read.
     pub fn unread(&mut self, warnings: Vec<String>) {
         let file = self.file().to_owned();
         let warnings = warnings.into_iter();

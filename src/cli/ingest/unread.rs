@@ -1,9 +1,16 @@
-//! Finds columns that no rule reads although their name says what no advert of the file has: a misspelt name in a mapping
-//! otherwise only shows as adverts without a price.
+//! Finds columns that are not read: those that no rule reads although their name says what no advert of the file has,
+//! and a column of classes whose texts name none. Both otherwise only show as adverts without a price or of another
+//! class.
 
 use serde_json::Value;
 
+use super::convert::ConvertedRow;
 use toise_contract::columns::{advert_meaning, fields};
+
+/// Maximum examples in a warning.
+const EXAMPLES_MAX: usize = 3;
+/// Maximum length of an example, in characters.
+const EXAMPLE_CHARS_MAX: usize = 40;
 
 /// The fields that no advert of a file has so far.
 pub struct MissingFields(Vec<&'static str>);
@@ -34,6 +41,52 @@ impl MissingFields {
     }
 }
 
+/// Counts the adverts of a file whose cell of classes names none.
+#[derive(Debug, Default)]
+pub struct UnreadClasses {
+    rows: u64,
+    unread: u64,
+    /// The column of the first of them.
+    column: String,
+    /// The first distinct texts, with their lines.
+    examples: Vec<(u64, String)>,
+}
+
+impl UnreadClasses {
+    /// Takes a row into account.
+    pub fn add(&mut self, row: &ConvertedRow) {
+        self.rows += 1;
+        let Some(cell) = &row.unread_class else {
+            return;
+        };
+        if self.unread == 0 {
+            self.column.clone_from(&cell.column);
+        }
+        self.unread += 1;
+        let value: String = cell.value.chars().take(EXAMPLE_CHARS_MAX).collect();
+        let is_known = self.examples.iter().any(|(_, known)| *known == value);
+        if self.examples.len() < EXAMPLES_MAX && !is_known {
+            self.examples.push((row.number, value));
+        }
+    }
+
+    /// Returns a warning if no class was read from the column in more than half of the rows.
+    pub fn warning(&self) -> Option<String> {
+        if self.unread * 2 <= self.rows {
+            return None;
+        }
+        let examples = self.examples.iter();
+        let examples = examples.map(|(number, value)| format!("{value:?} in {number}"));
+        Some(format!(
+            "no class is read from the column {:?} in {} of {} rows: {}; a mapping may have a map for them",
+            self.column,
+            self.unread,
+            self.rows,
+            examples.collect::<Vec<_>>().join(", ")
+        ))
+    }
+}
+
 /// Returns whether an advert has a value at a path; for a path of a position, the position.
 fn has(advert: &Value, field: &str) -> bool {
     let mut steps = field
@@ -47,6 +100,33 @@ fn has(advert: &Value, field: &str) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+    use toise_collect::mapping::UnreadClass;
+
+    #[test]
+    fn a_column_of_classes_that_is_mostly_unread_is_a_warning_with_examples() {
+        let mut classes = UnreadClasses::default();
+        let mut add = |number: u64, text: Option<&str>| {
+            classes.add(&ConvertedRow {
+                number,
+                advert: json!({}),
+                left_out: Vec::new(),
+                warnings: Vec::new(),
+                unread_class: text.map(|text| UnreadClass {
+                    column: "Type".into(),
+                    value: text.into(),
+                }),
+            });
+            classes.warning()
+        };
+        assert_eq!(add(2, None), None);
+        assert_eq!(add(3, Some("Ancien")), None, "half of the rows");
+        let warning = add(4, Some("Neuf")).unwrap();
+        assert_eq!(
+            warning,
+            "no class is read from the column \"Type\" in 2 of 3 rows: \"Ancien\" in 3, \"Neuf\" in 4; a mapping may \
+             have a map for them"
+        );
+    }
 
     #[test]
     fn a_column_named_after_a_field_that_no_advert_has_is_a_warning() {

@@ -9,6 +9,7 @@ use super::row::RowPath;
 
 use crate::portals::texts::plain_number;
 use crate::portals::value::{OneOrMany, RuleSpec, ValueRule};
+use toise_contract::columns::{ADDRESS, OFFER, has_house_number, is_house_number};
 use toise_contract::listings::advert_field::{AdvertField, AdvertFieldKind};
 use toise_input::missing;
 use toise_input::number::FileDecimals;
@@ -17,6 +18,8 @@ use toise_input::number::FileDecimals;
 const EMPTY: [&str; 2] = ["", "undefined"];
 /// Fields of codes with five digits.
 const CODES: [&str; 2] = ["location.postalCode", "location.inseeCode"];
+/// Meanings of columns that may hold classes and nothing else; `Nature` may also be the offer.
+const CLASS_COLUMNS: [&str; 2] = ["type", OFFER];
 /// Placeholder for the digest of the whole row in a template.
 const DIGEST: &str = "digest";
 /// Length of such a digest, in hexadecimal digits.
@@ -33,7 +36,12 @@ enum RowSource {
         longitude: RowPath,
     },
     /// A string composed of columns.
-    Template(Vec<TemplatePart>),
+    Template {
+        parts: Vec<TemplatePart>,
+        /// How many of the parts, the first, are the house number of the street that follows. They are left out of a row
+        /// whose street begins with one, because a column `N°` may number the rows.
+        house_numbers: usize,
+    },
     /// The same value for every row.
     Constant(Value),
 }
@@ -47,6 +55,17 @@ enum TemplatePart {
     Digest,
 }
 
+impl TemplatePart {
+    /// Returns whether it is a column of house numbers, or blank.
+    fn is_of_number(&self) -> bool {
+        match self {
+            Self::Text(text) => text.trim().is_empty(),
+            Self::Column(path) | Self::Optional(path) => is_house_number(&path.name),
+            Self::Digest => false,
+        }
+    }
+}
+
 impl RowSource {
     fn paths(&self) -> Vec<&RowPath> {
         match self {
@@ -55,7 +74,7 @@ impl RowSource {
                 latitude,
                 longitude,
             } => vec![latitude, longitude],
-            RowSource::Template(parts) => {
+            RowSource::Template { parts, .. } => {
                 let columns = parts.iter().filter_map(|part| match part {
                     TemplatePart::Column(path) | TemplatePart::Optional(path) => Some(path),
                     TemplatePart::Text(_) | TemplatePart::Digest => None,
@@ -306,7 +325,7 @@ impl RowRule {
 
     /// Returns the columns without which it gives no row a value.
     pub fn required_paths(&self) -> Vec<&RowPath> {
-        let RowSource::Template(parts) = &self.source else {
+        let RowSource::Template { parts, .. } = &self.source else {
             return Vec::new();
         };
         let required = parts.iter().filter_map(|part| match part {
@@ -314,6 +333,27 @@ impl RowRule {
             TemplatePart::Text(_) | TemplatePart::Optional(_) | TemplatePart::Digest => None,
         });
         required.collect()
+    }
+
+    /// Returns the cell of a column of classes that the rule reads, and its column; `None` if it is empty, or the rule
+    /// reads no such column.
+    pub fn class_cell<'r>(
+        &'r self,
+        row: &NamedRow<'r>,
+        empty: &[String],
+    ) -> Option<(&'r str, Cow<'r, Value>)> {
+        let RowSource::From(paths) = &self.source else {
+            return None;
+        };
+        let holds_classes = |path: &&RowPath| {
+            let meaning = path.folded.as_ref().and_then(|name| name.meaning);
+            meaning.is_some_and(|meaning| CLASS_COLUMNS.contains(&meaning.field))
+        };
+        let mut cells = paths.iter().filter(holds_classes);
+        cells.find_map(|path| {
+            let mut found = row.find(path).into_iter();
+            found.find(|(_, value)| !is_empty(value, empty))
+        })
     }
 
     /// Adds the numbers and days that the rule reads from a row to `decimals`, as evidence for the rule's column at index
@@ -331,7 +371,7 @@ impl RowRule {
         let paths = match &self.source {
             RowSource::From(paths) => paths.iter().collect(),
             RowSource::Position { .. } => self.source.paths(),
-            RowSource::Template(_) | RowSource::Constant(_) => return,
+            RowSource::Template { .. } | RowSource::Constant(_) => return,
         };
         for path in paths {
             for (_, value) in row.find(path) {
@@ -402,7 +442,10 @@ impl RowRule {
                 latitude,
                 longitude,
             } => self.position(row, [longitude, latitude], empty),
-            RowSource::Template(parts) => match filled(parts, row, empty) {
+            RowSource::Template {
+                parts,
+                house_numbers,
+            } => match filled(parts, *house_numbers, row, empty) {
                 Err(column) => RowFinding::Incomplete { column },
                 Ok(text) => match self.value.read_text(&text) {
                     Some(value) => RowFinding::Value(value),
@@ -482,7 +525,18 @@ fn source(written: &RuleSpec, value: &ValueRule) -> Result<RowSource, String> {
             latitude: path("latitude", latitude)?,
             longitude: path("longitude", longitude)?,
         }),
-        (None, None, None, Some(template), None) => Ok(RowSource::Template(parts(template)?)),
+        (None, None, None, Some(template), None) => {
+            let parts = parts(template)?;
+            let house_numbers = if value.field.name == ADDRESS {
+                parts.iter().take_while(|part| part.is_of_number()).count()
+            } else {
+                0
+            };
+            Ok(RowSource::Template {
+                parts,
+                house_numbers,
+            })
+        }
         (None, None, None, None, Some(constant)) => {
             let constant = serde_json::to_value(constant).unwrap_or_default();
             if value.field.fits(&constant) {
@@ -527,9 +581,11 @@ fn parts(template: &str) -> Result<Vec<TemplatePart>, String> {
 }
 
 /// Returns the text of a template, or the name of the first empty column that may not be empty. Blanks around optional
-/// columns are not doubled.
+/// columns are not doubled. The first `house_numbers` parts are left out if the text after them begins with a house
+/// number.
 fn filled<'r>(
     parts: &'r [TemplatePart],
+    house_numbers: usize,
     row: &NamedRow<'r>,
     empty: &[String],
 ) -> Result<String, String> {
@@ -543,8 +599,9 @@ fn filled<'r>(
         }
     };
     let mut text = String::new();
+    let mut number_end = 0;
     let mut has_optional = false;
-    for part in parts {
+    for (place, part) in parts.iter().enumerate() {
         match part {
             TemplatePart::Text(part) => text.push_str(part),
             TemplatePart::Digest => {
@@ -557,6 +614,12 @@ fn filled<'r>(
                 text.push_str(&cell(path).unwrap_or_default());
             }
         }
+        if place < house_numbers {
+            number_end = text.len();
+        }
+    }
+    if number_end > 0 && has_house_number(&text[number_end..]) {
+        text.drain(..number_end);
     }
     if has_optional {
         text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -543,6 +543,26 @@ fn classes_are_read_in_every_usual_spelling() {
 }
 
 #[test]
+fn a_cell_of_classes_that_names_none_is_noted_unless_another_column_does() {
+    let mappings = Mappings::load(tempfile::tempdir().unwrap().path()).unwrap();
+    let mapping = mappings.get("french-csv").unwrap();
+    let unread = |row: Value| {
+        let read = mapping.read(row.as_object().unwrap(), &Portals::default());
+        let unread = read.unread_class;
+        unread.map(|cell| (cell.column, cell.value))
+    };
+    let url = "https://p.example/1";
+    assert_eq!(
+        unread(json!({"url": url, "Type": "Ancien"})),
+        Some(("Type".into(), "Ancien".into()))
+    );
+    let titled = json!({"url": url, "Type": "Ancien", "titre": "Appartement T3"});
+    assert_eq!(unread(titled), None);
+    assert_eq!(unread(json!({"url": url, "Type": "Villa"})), None);
+    assert_eq!(unread(json!({"url": url, "titre": "À saisir"})), None);
+}
+
+#[test]
 fn number_and_street_in_columns_of_their_own_make_an_address() {
     let address = |cells: &[(&str, &str)]| read_french(cells)["location"]["address"].clone();
     assert_eq!(

@@ -73,6 +73,7 @@ impl RowCells {
         ];
         let mut text = String::new();
         let mut number_end = 0;
+        let mut street_end = 0;
         for (place, at) in columns.text.iter().enumerate() {
             let part = cell(*at);
             let part = missing::counted_or_empty(part.trim(), met);
@@ -87,9 +88,15 @@ impl RowCells {
             }
             if place < columns.house_numbers {
                 number_end = text.len();
+                street_end = number_end;
+            } else if street_end == number_end {
+                street_end = text.len();
             }
         }
-        if number_end > 0 && has_house_number(&text[number_end..]) {
+        let street = text[number_end..street_end].trim_start();
+        // Digits alone are a postal code: the row has no street.
+        let is_number = |street: &str| street.bytes().all(|sign| sign.is_ascii_digit());
+        if number_end > 0 && !street.is_empty() && (has_house_number(street) || is_number(street)) {
             // With the blank after it.
             text.drain(..=number_end);
         }
@@ -405,6 +412,8 @@ mod tests {
             (["1", "Avenue Foch", "Mende"], "1 Avenue Foch Mende"),
             (["", "12 Avenue Foch", "Mende"], "12 Avenue Foch Mende"),
             (["1", "8 mai 1945", "48000"], "1 8 mai 1945 48000"),
+            (["12", "4 Chemins", "Mende"], "12 4 Chemins Mende"),
+            (["1", "12 4 Chemins", "Mende"], "12 4 Chemins Mende"),
             (["1", "", "Mende"], "1 Mende"),
         ] {
             let mut met = MissingCounts::default();

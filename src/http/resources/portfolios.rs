@@ -158,6 +158,11 @@ fn put_operation() -> Operation {
             "message": text("The field and what is wrong with it"),
         })),
     });
+    schema["properties"]["warnings"] = json!({
+        "type": "array",
+        "description": "Warnings about columns that were not read",
+        "items": {"type": "string"},
+    });
     Operation::new("portfoliosPut", "Store a portfolio of homes under a name")
         .with_description(format!(
             "The body is a file: CSV, a JSON array, NDJSON or Parquet, also packed. Each row has a key of its own in the \
@@ -399,6 +404,7 @@ fn stored_json(stored: &StoredPortfolio) -> Value {
         faults.map(|fault| json!({"row": fault.row, "key": fault.key, "message": fault.message}));
     data["faulty"] = json!(stored.faulty);
     data["faults"] = faults.collect();
+    data["warnings"] = json!(stored.warnings);
     data
 }
 

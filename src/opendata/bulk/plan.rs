@@ -12,7 +12,8 @@ use serde_json::{Map, Number, Value};
 
 use super::MatchJob;
 use crate::portfolio::{
-    ADDRESS_COLUMNS, AddressColumns, BlockAddresses, Error, PortfolioColumns, RowFault,
+    ADDRESS_COLUMNS, AddressColumns, BlockAddresses, COMMUNE_CODE, Error, INSEE_CODE,
+    PortfolioColumns, RowFault,
 };
 use crate::request::address::{ADDRESS, PLACE_PATH, commune_column};
 use crate::request::bodies::{AREA, LAYER, bodies};
@@ -139,8 +140,10 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
         add(name.into(), BodySlot::Target(name), cell, allowed);
     }
     add("size".into(), BodySlot::Size, CellKind::Number, &[]);
-    // The postal code of a sale is a filter, and also part of the address.
-    for name in ADDRESS_COLUMNS {
+    // The postal code of a sale is a filter, and also part of the address. A column that only means its INSEE code is
+    // part of the address: a filter would refuse codes that are not those of communes.
+    let commune_code = (commune_column(dataset) == INSEE_CODE).then_some(COMMUNE_CODE);
+    for name in ADDRESS_COLUMNS.into_iter().chain(commune_code) {
         if !fields.iter().any(|field| field.name == name) {
             fields.push(BodyField {
                 name: name.into(),
@@ -328,6 +331,36 @@ mod tests {
     use super::*;
     use crate::dpe::BUILDING_TYPES;
     use crate::dvf::PROPERTY_TYPES;
+    use crate::source::Header;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    #[test]
+    fn the_code_of_a_commune_is_read_under_its_usual_names() {
+        for dataset in [Dataset::Dvf, Dataset::Dpe] {
+            for name in ["INSEE", "code_insee", "Code INSEE"] {
+                let job = MatchJob {
+                    dataset,
+                    names: vec!["id".into(), name.into()],
+                    renames: Vec::new(),
+                    keys: Vec::new(),
+                    size: None,
+                    columns: None,
+                };
+                let portfolio = super::super::portfolio_of(&job, PathBuf::new());
+                let columns = PortfolioColumns::new(&portfolio, &job.names).unwrap();
+                let plan = PortfolioPlan::new(&job, columns).unwrap();
+                let mut block = Block::new(Arc::new(Header::new(job.names)));
+                block.start_row(1);
+                block.push_cell("a");
+                block.push_cell("1053.0");
+                let given = plan.addresses(&block).unwrap();
+                let request = plan.request(&block, 0).unwrap();
+                let address = plan.address(&given, 0, &request).unwrap();
+                assert_eq!(address.insee_code, "01053", "{name}");
+            }
+        }
+    }
 
     #[test]
     fn classes_are_read_in_every_usual_spelling() {

@@ -32,7 +32,9 @@ pub const ADDRESS_COLUMNS: [&str; 9] = {
     all
 };
 /// The field of the INSEE code.
-const INSEE_CODE: &str = "insee_code";
+pub const INSEE_CODE: &str = "insee_code";
+/// The field of the INSEE code where [`INSEE_CODE`] is a filter.
+pub const COMMUNE_CODE: &str = "code_insee";
 
 /// The columns of a portfolio that give an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +64,7 @@ impl AddressColumns {
             parts: STREET_PARTS.map(of),
             postal_code: of("postcode").or_else(|| of("postal_code")),
             city: of("city"),
-            insee_code: of(INSEE_CODE),
+            insee_code: of(INSEE_CODE).or_else(|| of(COMMUNE_CODE)),
         }
     }
 

@@ -6,6 +6,7 @@
 //! header; a key that occurs only in later lines is still read if it is a field, because all fields are added to the
 //! header.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, Cursor, Read};
@@ -15,18 +16,20 @@ use std::sync::mpsc::SyncSender;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 
-use super::columns::gives;
+use super::columns::{VAGUE, class_column, gives};
 use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
 use toise_base::bounded::{Lines, RecordBound, check_columns};
 use toise_input::delimited::Splitter;
 use toise_input::quantity::TwoReadings;
-use toise_input::{Input, NumberColumns, SharedReading, TextConversion, json};
+use toise_input::{Input, NumberColumns, SharedForm, SharedReading, TextConversion, json};
 
 /// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
 /// Bytes read to detect the format of a portfolio.
 const PROBE_BYTES: usize = 64 << 10;
+/// Maximum rows whose cells decide between columns.
+const SAMPLE_ROWS: usize = 200;
 /// Maximum length of an NDJSON line or a row, bytes: one body takes a few hundred.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
@@ -54,6 +57,8 @@ pub struct OpenPortfolio {
     pub bytes: Option<u64>,
     /// Names of its columns.
     pub names: Vec<String>,
+    /// The portfolio's renames, and those that its cells imply. With the names, they determine `columns`.
+    pub renames: Vec<(String, String)>,
     /// Name of the file, for messages.
     pub name: String,
     /// How it was interpreted.
@@ -103,18 +108,19 @@ impl OpenPortfolio {
                 source,
             })?;
         let misfit = |reason| Error::Option(format!("{name}: {reason}"));
-        let columns_of = |names: &[String]| {
+        let mut portfolio = Cow::Borrowed(portfolio);
+        let columns_of = |portfolio: &Portfolio, names: &[String]| {
             PortfolioColumns::new(portfolio, names).map_err(|error| error.in_file(&name))
         };
         let first = probe.trim_ascii_start().first().copied();
         let (form, columns, names) = if input.is_parquet || first == Some(b'[') {
             let (format, header) = source::read_header(&portfolio.input, &name)?;
-            let columns = columns_of(&header.names)?;
+            let columns = columns_of(&portfolio, &header.names)?;
             let names = header.names.clone();
             (PortfolioForm::Imported(format), columns, names)
         } else if first == Some(b'{') {
-            let (header, own) = json_header(portfolio, Cursor::new(&probe).chain(text))?;
-            let mut columns = columns_of(&header.names)?;
+            let (header, own) = json_header(&portfolio, Cursor::new(&probe).chain(text))?;
+            let mut columns = columns_of(&portfolio, &header.names)?;
             let own = &header.names[..own];
             columns.used.retain(|used| own.contains(&used.column));
             let names = header.names.clone();
@@ -129,8 +135,14 @@ impl OpenPortfolio {
             let header = rows.headers().map_err(|error| misfit(error.to_string()))?;
             check_columns(header.len()).map_err(misfit)?;
             let names: Vec<String> = header.iter().map(|cell| cell.trim().to_owned()).collect();
-            let columns = columns_of(&names)?;
-            let kinds = columns.number_kinds(portfolio, names.len());
+            let mut sample = splitter.reader(probe.as_slice());
+            let sample = sample.records().map_while(Result::ok).take(SAMPLE_ROWS);
+            if let Some(column) = class_column(&portfolio, &names, &sample.collect::<Vec<_>>()) {
+                let renames = &mut portfolio.to_mut().renames;
+                renames.push((column, VAGUE.to_owned()));
+            }
+            let columns = columns_of(&portfolio, &names)?;
+            let kinds = columns.number_kinds(&portfolio, names.len());
             let numbers = NumberColumns::observe(kinds, rows, &text.1, &input.form)
                 .map_err(|error| misfit(error.to_string()))?;
             let form = PortfolioForm::Csv {
@@ -144,6 +156,7 @@ impl OpenPortfolio {
             reading: SharedReading::new(&name, input.form, &columns.used, &columns.ignored),
             columns,
             names,
+            renames: portfolio.into_owned().renames,
             form,
             bytes,
             name,
@@ -222,6 +235,7 @@ pub(super) fn read(
                 header,
                 numbers,
                 reading: &portfolio_file.reading,
+                form: &input.form,
             };
             rows.read(input.reader, splitter, &mut send)
         }),
@@ -262,6 +276,7 @@ struct CsvRows<'p> {
     header: &'p Arc<Header>,
     numbers: &'p NumberColumns,
     reading: &'p SharedReading,
+    form: &'p SharedForm,
 }
 
 impl CsvRows<'_> {
@@ -291,7 +306,7 @@ impl CsvRows<'_> {
 
     /// Adds a row to a block; returns what is wrong with it. A row of another width loses its cells beyond the header.
     fn push(&self, block: &mut Block, record: &csv::StringRecord) -> Option<String> {
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = self.form.line_of(record.position());
         let names = &self.header.names;
         let mut fault = None;
         block.start_row(line);

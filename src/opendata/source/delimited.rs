@@ -22,6 +22,7 @@ pub(super) struct DelimitedReader<R> {
     name: String,
     header: Arc<Header>,
     record: csv::StringRecord,
+    form: SharedForm,
     /// Whether the header has been returned. It is returned even without rows, because it may lack a required column.
     begun: bool,
 }
@@ -40,7 +41,7 @@ impl<R: Read> DelimitedReader<R> {
             .reader(source);
         let names = rows
             .headers()
-            .map_err(|error| explain(error, name, &Header::default()))?;
+            .map_err(|error| explain_at(error, name, &Header::default(), (1, form)))?;
         check_columns(names.len())
             .map_err(|reason| Error::malformed(SourceLocation::line(name, 1), reason))?;
         let names = names
@@ -53,6 +54,7 @@ impl<R: Read> DelimitedReader<R> {
             name: name.to_owned(),
             header: Arc::new(Header::new(names)),
             record: csv::StringRecord::new(),
+            form: form.clone(),
             begun: false,
         })
     }
@@ -78,13 +80,14 @@ impl<R: Read> BlockReader for DelimitedReader<R> {
         let mut block = Block::new(Arc::clone(&self.header));
         while !block.is_full() {
             let more = self.rows.read_record(&mut self.record).map_err(|error| {
-                explain_at(error, &self.name, &self.header, self.rows.position().line())
+                let line = self.form.line_of(Some(self.rows.position()));
+                explain_at(error, &self.name, &self.header, (line, &self.form))
             })?;
             if !more {
                 break;
             }
             self.ends.mark();
-            let line = self.record.position().map_or(0, csv::Position::line);
+            let line = self.form.line_of(self.record.position());
             if let Some(at) = memchr::memchr(0, self.record.as_slice().as_bytes()) {
                 let field = (0..self.record.len()).find(|field| {
                     self.record
@@ -103,11 +106,14 @@ impl<R: Read> BlockReader for DelimitedReader<R> {
     }
 }
 
-fn explain(error: csv::Error, name: &str, header: &Header) -> Error {
-    explain_at(error, name, header, 1)
-}
-
-fn explain_at(error: csv::Error, name: &str, header: &Header, line: u64) -> Error {
+/// Explains an error at a line, or at the position that it has in a file of this form.
+fn explain_at(
+    error: csv::Error,
+    name: &str,
+    header: &Header,
+    (line, form): (u64, &SharedForm),
+) -> Error {
+    let line_of = |pos: Option<csv::Position>| pos.map_or(line, |pos| form.line_of(Some(&pos)));
     let message = error.to_string();
     match error.into_kind() {
         csv::ErrorKind::Io(source) => Error::reading(SourceLocation::line(name, line), source),
@@ -116,7 +122,7 @@ fn explain_at(error: csv::Error, name: &str, header: &Header, line: u64) -> Erro
             expected_len,
             len,
         } => {
-            let place = SourceLocation::line(name, pos.map_or(line, |pos| pos.line()));
+            let place = SourceLocation::line(name, line_of(pos));
             let place = match header.names.get(len as usize) {
                 Some(first_missing) => place.column(first_missing.clone()),
                 None => place,
@@ -129,7 +135,7 @@ fn explain_at(error: csv::Error, name: &str, header: &Header, line: u64) -> Erro
             )
         }
         csv::ErrorKind::Utf8 { pos, err } => {
-            let place = SourceLocation::line(name, pos.map_or(line, |pos| pos.line()));
+            let place = SourceLocation::line(name, line_of(pos));
             let column = header.names.get(err.field()).cloned().unwrap_or_default();
             Error::malformed(place.column(column), "not valid UTF-8")
         }

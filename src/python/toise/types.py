@@ -6514,6 +6514,8 @@ class PortfoliosPutAnswerData(TypedDict):
     """Number of rows that cannot be valued as they were sent."""
     faults: NotRequired[list[PortfoliosPutAnswerDataFaultsItem]]
     """The first 100 of them."""
+    warnings: NotRequired[list[str]]
+    """Warnings about columns that were not read."""
 
 
 class PortfoliosPutAnswerDataFaultsItem(TypedDict):

@@ -9,9 +9,10 @@ use super::super::row::Row;
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
 use crate::page::french::energy;
-use toise_contract::columns::{IDENTIFIER, folded};
+use toise_contract::columns::{IDENTIFIER, OFFER, folded};
 use toise_contract::listings::advert_field::AdvertField;
 use toise_input::number::{self, LoneSeparator};
+use toise_input::words::names_class;
 
 /// The field of a price or rent.
 const PRICE: &str = "currentPrice.value";
@@ -24,8 +25,6 @@ const QUARTER: &str =
 const FLOOR: &str = "habitation.floor";
 /// The class of flats.
 const FLAT: &str = "CLASS_FLAT";
-/// The field of sale or rent.
-const OFFER: &str = "offer.type";
 /// Offers that rows may have without saying so.
 const USUAL_OFFERS: [&str; 2] = ["OFFER_BUY", "OFFER_RENT"];
 /// Pattern of the words next to the price of a life annuity.
@@ -477,9 +476,10 @@ impl Sampled<'_> {
 
     /// Drafts the class, from a column of kinds, then from the words of title, address and description.
     fn class(&self) -> Vec<Draft> {
-        let mut drafts = self.by_words("type", CLASSES, &["type", "title", "url", "description"]);
+        let kinds = self.kinds();
+        let mut drafts = self.by_words("type", CLASSES, &[kinds, "title", "url", "description"]);
         let covered = covered(&drafts, self.rows);
-        let cells = self.of("type");
+        let cells = self.of(kinds);
         for draft in &mut drafts {
             // The drafts are judged together: if they cover nearly all rows, the remaining rows are taken to be of
             // another class. A text is less certain than a column of classes.
@@ -503,6 +503,23 @@ impl Sampled<'_> {
         drafts
     }
 
+    /// Returns the meaning of the column of classes: that of `Nature`, which usually is the offer, if more of its values
+    /// name a class than of a column `Type`, which then holds `T4` or `Ancien`.
+    fn kinds(&self) -> &'static str {
+        let classes = |meaning: &str| {
+            let columns = self.of(meaning);
+            columns.first().map_or(0, |column| {
+                let values = column.samples.iter();
+                values.filter(|value| names_class(value)).count()
+            })
+        };
+        if classes(OFFER) > classes("type") {
+            OFFER
+        } else {
+            "type"
+        }
+    }
+
     /// Drafts rules that read a field from the words of columns, one for each column whose words give it in enough
     /// rows.
     fn by_words(&self, field: &'static str, map: &str, meanings: &[&str]) -> Vec<Draft> {
@@ -518,7 +535,7 @@ impl Sampled<'_> {
             let mut draft = Draft::new(field).from(&[&column.path]).with("as", "words");
             if meaning == "url" {
                 draft = draft.with("pattern", URL_PATH);
-            } else if field == meaning || field != "type" {
+            } else if field != "type" || ["type", OFFER].contains(&meaning) {
                 // The words of the map are those of cells; in a text they may be about something else.
                 draft = draft.with_line(map);
             }

@@ -145,6 +145,47 @@ fn the_parts_of_an_address_are_joined_and_rents_stand_in_for_prices() {
 }
 
 #[test]
+fn a_column_that_numbers_the_rows_is_not_put_before_the_number_of_a_street() {
+    let file = file(
+        "agence",
+        &[
+            "N°;Type;Prix;Rue;Code postal;Ville",
+            "1;Appartement;170 000;12 avenue Foch;83000;Toulon",
+            "2;Appartement;180 000;4 Chemins;83000;Toulon",
+            "3;Maison;320 000;chemin du Fort;83000;Toulon",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let lines = adverts(&file, &suggestion)
+        .iter()
+        .map(|advert| advert["location"]["address"].clone())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        lines,
+        ["12 avenue Foch", "2 4 Chemins", "3 chemin du Fort"],
+        "{}",
+        suggestion.text
+    );
+}
+
+#[test]
+fn the_class_is_read_from_a_column_nature_whose_values_are_classes() {
+    let file = file(
+        "agence",
+        &[
+            "Réf;Nature;Type;Prix;cp",
+            "A1;Maison;T4;320 000;83000",
+            "A2;Appartement;T2;170 000;83000",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let read = adverts(&file, &suggestion);
+    assert_eq!(read[0]["type"], "CLASS_HOUSE", "{}", suggestion.text);
+    assert_eq!(read[1]["type"], "CLASS_FLAT");
+    assert_eq!(read[0]["offer"]["type"], "OFFER_BUY");
+}
+
+#[test]
 fn prices_in_thousands_arrondissements_and_shortened_codes_are_read() {
     let file = file(
         "agence",

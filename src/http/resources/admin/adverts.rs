@@ -84,6 +84,7 @@ async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
                 advert: row,
                 left_out: Vec::new(),
                 warnings: Vec::new(),
+                unread_class: None,
             }),
         });
         let rows: Vec<Result<MappedAdvert, Fault>> = rows.collect();
