@@ -55,7 +55,6 @@ pub fn convert(
     wanted: &DvfSelection,
     sources: PlaceSources<'_>,
 ) -> Result<Converted, ArrowError> {
-    let reader = RowReader { columns, file };
     let mut findings = ConversionFindings::default();
     let mut sales = Vec::new();
     let (mut rows_kept, mut rows_not_asked_for, mut placed) = (0, 0, 0);
@@ -65,7 +64,13 @@ pub fn convert(
         rows.clear();
         findings.repeated_rows += repeated_rows(&mutations.block, range.clone());
         for row in range {
-            let Some(row) = reader.read(&mutations.block, row, &mut findings) else {
+            let reader = RowReader {
+                columns,
+                file,
+                block: &mutations.block,
+                row,
+            };
+            let Some(row) = reader.read(&mut findings) else {
                 continue;
             };
             let year = date_of(row.day).year();
