@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, ListBuilder, StringArray, StringBuilder};
+#[cfg(test)]
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field};
 
 use toise_lake::schema::ITEM;
@@ -52,4 +54,20 @@ where
         lists.append(true);
     }
     Arc::new(lists.finish())
+}
+
+/// Returns the lists of a column of texts, for tests.
+#[cfg(test)]
+pub(crate) fn lists(batch: &RecordBatch, name: &str) -> Vec<Vec<String>> {
+    let column = batch.column_by_name(name).unwrap().as_list::<i32>();
+    let rows = column.iter().flatten();
+    rows.map(|items| {
+        items
+            .as_string::<i32>()
+            .iter()
+            .flatten()
+            .map(str::to_owned)
+            .collect()
+    })
+    .collect()
 }

@@ -150,10 +150,11 @@ fn batch(rows: &[Change<'_>]) -> Result<RecordBatch, ArrowError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversion::lists;
     use crate::dfi::{FORMER, LATER};
     use crate::source::BlockReader;
     use crate::source::filiation::DfiReader;
-    use arrow::array::{Array, AsArray};
+    use arrow::array::AsArray;
     use arrow::datatypes::Date32Type;
 
     /// The form of the files of 2018, and that of 2024, with one cell more.
@@ -174,16 +175,6 @@ mod tests {
         let block = reader.next_block().unwrap().unwrap();
         assert!(reader.next_block().unwrap().is_none());
         convert(&block, "dfi.txt", wanted).unwrap()
-    }
-
-    fn lists(batch: &RecordBatch, name: &str) -> Vec<Vec<String>> {
-        let column = batch.column_by_name(name).unwrap().as_list::<i32>();
-        let rows = (0..column.len()).map(|row| {
-            let items = column.value(row);
-            let items = items.as_string::<i32>();
-            items.iter().flatten().map(str::to_owned).collect()
-        });
-        rows.collect()
     }
 
     #[test]

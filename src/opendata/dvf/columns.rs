@@ -58,20 +58,11 @@ source_fields! {
 }
 
 /// Published columns that records do not use; they are not reported as unknown.
+#[rustfmt::skip]
 const UNUSED: [&str; 13] = [
-    "adresse_code_voie",
-    "ancien_nom_commune",
-    "nature_culture_speciale",
-    "identifiant_de_document",
-    "reference_document",
-    "1_articles_cgi",
-    "2_articles_cgi",
-    "3_articles_cgi",
-    "4_articles_cgi",
-    "5_articles_cgi",
-    "code_voie",
-    "identifiant_local",
-    "code_service_ch",
+    "adresse_code_voie", "ancien_nom_commune", "nature_culture_speciale", "identifiant_de_document",
+    "reference_document", "1_articles_cgi", "2_articles_cgi", "3_articles_cgi", "4_articles_cgi",
+    "5_articles_cgi", "code_voie", "identifiant_local", "code_service_ch",
 ];
 
 /// Columns that only geo-dvf has.

@@ -258,8 +258,9 @@ fn batch(rows: &[Building]) -> Result<RecordBatch, ArrowError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversion::lists;
     use crate::source::Header;
-    use arrow::array::{Array, AsArray};
+    use arrow::array::AsArray;
     use arrow::datatypes::Float64Type;
 
     /// Two rows as published (RNB_09, September 2026): several parcels and addresses, and a share above 1. Then rows
@@ -331,16 +332,6 @@ mod tests {
             .iter()
             .map(|text| text.unwrap_or_default().to_owned())
             .collect()
-    }
-
-    fn lists(batch: &RecordBatch, name: &str) -> Vec<Vec<String>> {
-        let column = batch.column_by_name(name).unwrap().as_list::<i32>();
-        let rows = (0..column.len()).map(|row| {
-            let items = column.value(row);
-            let items = items.as_string::<i32>();
-            items.iter().flatten().map(str::to_owned).collect()
-        });
-        rows.collect()
     }
 
     #[test]
