@@ -189,13 +189,9 @@ impl DvfColumns {
 
     fn check(&self, header: &Header, file: &str) -> Result<(), Error> {
         let missing = |name: &str| {
-            let mut found: Vec<&str> = header.names.iter().map(String::as_str).take(8).collect();
-            if header.names.len() > found.len() {
-                found.push("…");
-            }
             Err(Error::MissingColumn {
                 place: SourceLocation::line(file, 1).column(name),
-                found: found.join(", "),
+                found: header.listed(),
             })
         };
         for field in [
