@@ -36,7 +36,7 @@ pub(crate) fn texts<'r, R>(rows: &'r [R], value: impl Fn(&'r R) -> Option<&'r st
 }
 
 /// Makes a column of numbers.
-pub(crate) fn numbers<'r, R>(rows: &'r [R], value: impl Fn(&'r R) -> Option<f64>) -> ArrayRef {
+pub(crate) fn numbers<R>(rows: &[R], value: impl Fn(&R) -> Option<f64>) -> ArrayRef {
     Arc::new(rows.iter().map(value).collect::<Float64Array>())
 }
 
