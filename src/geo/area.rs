@@ -577,16 +577,11 @@ mod tests {
         let outside = json!([square(2.0, 48.0, 1.0), square(5.0, 48.0, 1.0)]);
         let crossing = json!([square(2.0, 48.0, 1.0), square(2.5, 48.5, 1.0)]);
         let along = json!([square(2.0, 48.0, 1.0), square(2.0, 48.2, 0.5)]);
-        for (value, expected) in [
+        #[rustfmt::skip]
+        let cases = [
             (json!("Paris"), "type: must be Polygon or MultiPolygon"),
-            (
-                json!({"type": "Feature"}),
-                "type: must be Polygon or MultiPolygon: give the geometry of a feature",
-            ),
-            (
-                polygon(json!([])),
-                "coordinates: must be a list that is not empty",
-            ),
+            (json!({"type": "Feature"}), "type: must be Polygon or MultiPolygon: give the geometry of a feature"),
+            (polygon(json!([])), "coordinates: must be a list that is not empty"),
             (
                 polygon(json!([[[2, 48], [3, 48], [3, 49]]])),
                 "coordinates[0][2]: the last position must be the same as the first",
@@ -603,35 +598,18 @@ mod tests {
                 polygon(json!([[[2, 48], [3, 95], [3, 49], [2, 48]]])),
                 "coordinates[0][1]: must be [longitude, latitude] in degrees",
             ),
-            (
-                polygon(bow_tie),
-                "coordinates[0][2]: the border crosses itself after this vertex",
-            ),
-            (
-                polygon(spike),
-                "coordinates[0][3]: the border touches itself after this vertex",
-            ),
-            (
-                polygon(touching),
-                "coordinates[0][3]: the border touches itself after this vertex",
-            ),
-            (
-                polygon(outside.clone()),
-                "coordinates[1][0]: the hole is outside its polygon",
-            ),
-            (
-                polygon(crossing),
-                "coordinates[1][3]: the border crosses itself after this vertex",
-            ),
-            (
-                polygon(along),
-                "coordinates[1][3]: the border runs along itself here",
-            ),
+            (polygon(bow_tie), "coordinates[0][2]: the border crosses itself after this vertex"),
+            (polygon(spike), "coordinates[0][3]: the border touches itself after this vertex"),
+            (polygon(touching), "coordinates[0][3]: the border touches itself after this vertex"),
+            (polygon(outside.clone()), "coordinates[1][0]: the hole is outside its polygon"),
+            (polygon(crossing), "coordinates[1][3]: the border crosses itself after this vertex"),
+            (polygon(along), "coordinates[1][3]: the border runs along itself here"),
             (
                 json!({"type": "MultiPolygon", "coordinates": [[square(2.0, 48.0, 1.0)], outside]}),
                 "coordinates[1][1][0]: the hole is outside its polygon",
             ),
-        ] {
+        ];
+        for (value, expected) in cases {
             let found = refusal(value.clone());
 
             assert_eq!(found, expected, "{value}");
