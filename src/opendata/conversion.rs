@@ -19,10 +19,10 @@ pub(crate) fn is_wanted(departments: &[String], department: &str) -> bool {
 /// Returns communes and years as the report has them.
 pub(crate) fn named_places(places: BTreeSet<([u8; 5], i32)>) -> BTreeSet<(String, i32)> {
     let name = |commune: [u8; 5]| String::from_utf8_lossy(&commune).into_owned();
-    let places = places.into_iter();
-    places
-        .map(|(commune, year)| (name(commune), year))
-        .collect()
+    let named = places
+        .into_iter()
+        .map(|(commune, year)| (name(commune), year));
+    named.collect()
 }
 
 /// Returns a text, unless it is empty.

@@ -133,15 +133,16 @@ pub(super) fn place_sale(sale: &mut SaleRecord, geocoder: &LazyGeocoder) -> Opti
     Some(found.precision)
 }
 
+/// Returns the value of a column of numbers.
 type NumberOf = fn(&SaleRecord) -> Option<f64>;
+/// Returns the value of a column of texts.
 type TextOf = for<'r> fn(&'r SaleRow<'r>) -> Option<&'r str>;
 
 /// The columns price_eur to garden_surface_m2.
+#[rustfmt::skip]
 const NUMBERS: [(&str, NumberOf); 9] = [
     ("price_eur", |sale| sale.price_eur),
-    ("price_per_m2_living_eur", |sale| {
-        sale.price_per_m2_living_eur
-    }),
+    ("price_per_m2_living_eur", |sale| sale.price_per_m2_living_eur),
     ("price_per_m2_land_eur", |sale| sale.price_per_m2_land_eur),
     ("surface_m2", |sale| sale.surface_m2),
     ("main_rooms", |sale| sale.main_rooms),
@@ -151,13 +152,12 @@ const NUMBERS: [(&str, NumberOf); 9] = [
     ("garden_surface_m2", |sale| sale.garden_surface_m2),
 ];
 /// The columns address to iris_type.
+#[rustfmt::skip]
 const TEXTS: [(&str, TextOf); 8] = [
     ("address", |row| row.sale.address.as_deref()),
     ("postal_code", |row| row.sale.postal_code.as_deref()),
     ("insee_code", |row| Some(&row.sale.insee_code)),
-    ("former_insee_code", |row| {
-        row.sale.former_insee_code.as_deref()
-    }),
+    ("former_insee_code", |row| row.sale.former_insee_code.as_deref()),
     ("city", |row| row.sale.city.as_deref()),
     ("departement_code", |row| Some(&row.sale.department)),
     ("iris_code", |row| Some(&row.iris?.code)),
