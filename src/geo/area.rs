@@ -105,11 +105,7 @@ impl Area {
         for (index, rings) in polygons.iter_mut().enumerate() {
             let polygon = is_multiple.then_some(index);
             for (nth, ring) in rings.iter_mut().enumerate() {
-                let path = || match polygon {
-                    Some(polygon) => format!("coordinates[{polygon}][{nth}]"),
-                    None => format!("coordinates[{nth}]"),
-                };
-                tidy(ring).map_err(|rule| fault(path(), rule))?;
+                tidy(ring).map_err(|rule| fault(ring_path(polygon, nth), rule))?;
             }
             check_polygon(rings, polygon)?;
         }
@@ -326,12 +322,7 @@ fn read_geometry(value: &Value) -> Result<Vec<Vec<Ring>>, AreaFault> {
     let path = "coordinates";
     let polygons = match value["type"].as_str() {
         Some("Polygon") => vec![read_polygon(coordinates, path)?],
-        Some("MultiPolygon") => {
-            let polygons = items(coordinates, path)?.iter().enumerate();
-            let polygons =
-                polygons.map(|(nth, polygon)| read_polygon(polygon, &format!("{path}[{nth}]")));
-            polygons.collect::<Result<_, _>>()?
-        }
+        Some("MultiPolygon") => read_items(coordinates, path, read_polygon)?,
         Some("Feature" | "FeatureCollection") => {
             return Err(fault(
                 "type",
@@ -349,9 +340,18 @@ fn read_geometry(value: &Value) -> Result<Vec<Vec<Ring>>, AreaFault> {
 }
 
 fn read_polygon(value: &Value, path: &str) -> Result<Vec<Ring>, AreaFault> {
-    let rings = items(value, path)?.iter().enumerate();
-    let rings = rings.map(|(nth, ring)| read_ring(ring, &format!("{path}[{nth}]")));
-    rings.collect()
+    read_items(value, path, read_ring)
+}
+
+fn read_items<T>(
+    value: &Value,
+    path: &str,
+    read: fn(&Value, &str) -> Result<T, AreaFault>,
+) -> Result<Vec<T>, AreaFault> {
+    let items = items(value, path)?.iter().enumerate();
+    items
+        .map(|(nth, item)| read(item, &format!("{path}[{nth}]")))
+        .collect()
 }
 
 fn read_ring(value: &Value, path: &str) -> Result<Ring, AreaFault> {
@@ -410,6 +410,14 @@ fn items<'v>(value: &'v Value, path: &str) -> Result<&'v [Value], AreaFault> {
     }
 }
 
+/// Returns the path of a ring of the polygon with an index, or of the only polygon.
+fn ring_path(polygon: Option<usize>, ring: usize) -> String {
+    match polygon {
+        Some(polygon) => format!("coordinates[{polygon}][{ring}]"),
+        None => format!("coordinates[{ring}]"),
+    }
+}
+
 /// An edge of a polygon being checked, which starts at vertex `nth` of a ring.
 #[derive(Clone, Copy)]
 struct Side {
@@ -421,10 +429,7 @@ struct Side {
 
 /// Checks that the rings of a polygon neither cross nor run along each other, and that holes are inside.
 fn check_polygon(rings: &[Ring], polygon: Option<usize>) -> Result<(), AreaFault> {
-    let path = |side: &Side| match polygon {
-        Some(polygon) => format!("coordinates[{polygon}][{}][{}]", side.ring, side.nth),
-        None => format!("coordinates[{}][{}]", side.ring, side.nth),
-    };
+    let path = |ring, nth: usize| format!("{}[{nth}]", ring_path(polygon, ring));
     let mut sides: Vec<Side> = Vec::new();
     for (ring, vertices) in rings.iter().enumerate() {
         let edges = ring_edges(vertices).enumerate();
@@ -444,12 +449,8 @@ fn check_polygon(rings: &[Ring], polygon: Option<usize>) -> Result<(), AreaFault
             .take_while(|other| west(other) <= east);
         for other in near {
             if let Some(rule) = side.conflict(other, rings[side.ring].len()) {
-                let later = if (side.ring, side.nth) > (other.ring, other.nth) {
-                    side
-                } else {
-                    other
-                };
-                return Err(fault(path(later), rule));
+                let (ring, nth) = (side.ring, side.nth).max((other.ring, other.nth));
+                return Err(fault(path(ring, nth), rule));
             }
         }
     }
@@ -458,17 +459,9 @@ fn check_polygon(rings: &[Ring], polygon: Option<usize>) -> Result<(), AreaFault
     };
     let outer = Area::new(vec![vec![outer.clone()]]);
     for (ring, hole) in (1..).zip(holes) {
-        if let Some(nth) = hole
-            .iter()
-            .position(|vertex| !outer.contains(vertex.y, vertex.x))
-        {
-            let side = Side {
-                ring,
-                nth,
-                from: hole[nth],
-                to: hole[nth],
-            };
-            return Err(fault(path(&side), "the hole is outside its polygon"));
+        let is_outside = |vertex: &Coord| !outer.contains(vertex.y, vertex.x);
+        if let Some(nth) = hole.iter().position(is_outside) {
+            return Err(fault(path(ring, nth), "the hole is outside its polygon"));
         }
     }
     Ok(())
@@ -584,16 +577,11 @@ mod tests {
         let outside = json!([square(2.0, 48.0, 1.0), square(5.0, 48.0, 1.0)]);
         let crossing = json!([square(2.0, 48.0, 1.0), square(2.5, 48.5, 1.0)]);
         let along = json!([square(2.0, 48.0, 1.0), square(2.0, 48.2, 0.5)]);
-        for (value, expected) in [
+        #[rustfmt::skip]
+        let cases = [
             (json!("Paris"), "type: must be Polygon or MultiPolygon"),
-            (
-                json!({"type": "Feature"}),
-                "type: must be Polygon or MultiPolygon: give the geometry of a feature",
-            ),
-            (
-                polygon(json!([])),
-                "coordinates: must be a list that is not empty",
-            ),
+            (json!({"type": "Feature"}), "type: must be Polygon or MultiPolygon: give the geometry of a feature"),
+            (polygon(json!([])), "coordinates: must be a list that is not empty"),
             (
                 polygon(json!([[[2, 48], [3, 48], [3, 49]]])),
                 "coordinates[0][2]: the last position must be the same as the first",
@@ -610,35 +598,18 @@ mod tests {
                 polygon(json!([[[2, 48], [3, 95], [3, 49], [2, 48]]])),
                 "coordinates[0][1]: must be [longitude, latitude] in degrees",
             ),
-            (
-                polygon(bow_tie),
-                "coordinates[0][2]: the border crosses itself after this vertex",
-            ),
-            (
-                polygon(spike),
-                "coordinates[0][3]: the border touches itself after this vertex",
-            ),
-            (
-                polygon(touching),
-                "coordinates[0][3]: the border touches itself after this vertex",
-            ),
-            (
-                polygon(outside.clone()),
-                "coordinates[1][0]: the hole is outside its polygon",
-            ),
-            (
-                polygon(crossing),
-                "coordinates[1][3]: the border crosses itself after this vertex",
-            ),
-            (
-                polygon(along),
-                "coordinates[1][3]: the border runs along itself here",
-            ),
+            (polygon(bow_tie), "coordinates[0][2]: the border crosses itself after this vertex"),
+            (polygon(spike), "coordinates[0][3]: the border touches itself after this vertex"),
+            (polygon(touching), "coordinates[0][3]: the border touches itself after this vertex"),
+            (polygon(outside.clone()), "coordinates[1][0]: the hole is outside its polygon"),
+            (polygon(crossing), "coordinates[1][3]: the border crosses itself after this vertex"),
+            (polygon(along), "coordinates[1][3]: the border runs along itself here"),
             (
                 json!({"type": "MultiPolygon", "coordinates": [[square(2.0, 48.0, 1.0)], outside]}),
                 "coordinates[1][1][0]: the hole is outside its polygon",
             ),
-        ] {
+        ];
+        for (value, expected) in cases {
             let found = refusal(value.clone());
 
             assert_eq!(found, expected, "{value}");

@@ -10,26 +10,11 @@ const LAMBERT_93: &str = "+proj=lcc +lat_0=46.5 +lon_0=3 +lat_1=49 +lat_2=44 +x_
 const DEGREES: &str = "+proj=longlat +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +no_defs";
 /// Universal Transverse Mercator zones of the overseas departments.
 const OVERSEAS: [(&str, &str); 5] = [
-    (
-        "971",
-        "+proj=utm +zone=20 +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs",
-    ),
-    (
-        "972",
-        "+proj=utm +zone=20 +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs",
-    ),
-    (
-        "973",
-        "+proj=utm +zone=22 +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs",
-    ),
-    (
-        "974",
-        "+proj=utm +zone=40 +south +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs",
-    ),
-    (
-        "976",
-        "+proj=utm +zone=38 +south +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs",
-    ),
+    ("971", "20"),
+    ("972", "20"),
+    ("973", "22"),
+    ("974", "40 +south"),
+    ("976", "38 +south"),
 ];
 
 /// Boxes around France: latitude from, to, longitude from, to. Mainland and Corsica first.
@@ -58,6 +43,10 @@ impl Projections {
     }
 }
 
+fn transverse_mercator(zone: &str) -> String {
+    format!("+proj=utm +zone={zone} +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs")
+}
+
 static PROJECTIONS: LazyLock<Projections> = LazyLock::new(|| {
     let parse = |definition: &str| Proj::from_proj_string(definition).ok();
     Projections {
@@ -65,7 +54,7 @@ static PROJECTIONS: LazyLock<Projections> = LazyLock::new(|| {
         mainland: parse(LAMBERT_93),
         overseas: OVERSEAS
             .iter()
-            .map(|(code, definition)| (*code, parse(definition)))
+            .map(|(code, zone)| (*code, parse(&transverse_mercator(zone))))
             .collect(),
     }
 });

@@ -26,6 +26,7 @@ pub enum Magic {
 }
 
 /// First bytes of files that are not supported.
+#[rustfmt::skip]
 const REFUSED: [(&[u8], &str); 14] = [
     (b"%PDF", "a PDF: export the table as CSV or XLSX"),
     (b"\x89PNG", "a PNG image"),
@@ -35,21 +36,12 @@ const REFUSED: [(&[u8], &str); 14] = [
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it"),
     (b"\xfd7zXZ\0", "an xz file: unpack it"),
     (b"BZh", "a bzip2 file: unpack it"),
-    (
-        b"SQLite format 3",
-        "a SQLite database or GeoPackage: export the table as CSV or Parquet",
-    ),
-    (
-        b"PGDMP",
-        "a dump of PostgreSQL: export the table as CSV or Parquet",
-    ),
+    (b"SQLite format 3", "a SQLite database or GeoPackage: export the table as CSV or Parquet"),
+    (b"PGDMP", "a dump of PostgreSQL: export the table as CSV or Parquet"),
     (b"\x7fELF", "an executable"),
     (b"MZ\x90", "an executable"),
     (b"{\\rtf", "an RTF document: save the table as CSV"),
-    (
-        b"fgb\x03",
-        "a FlatGeobuf: export the table as CSV or Parquet",
-    ),
+    (b"fgb\x03", "a FlatGeobuf: export the table as CSV or Parquet"),
 ];
 
 /// Bytes in which the beginning of a text is looked for.

@@ -4,27 +4,10 @@
 use std::sync::OnceLock;
 
 /// The markers, in lower case; they are compared without regard to case.
+#[rustfmt::skip]
 pub const TEXTS: [&str; 20] = [
-    "na",
-    "n/a",
-    "#n/a",
-    "<na>",
-    "nan",
-    "nat",
-    "null",
-    "(null)",
-    "none",
-    "nil",
-    "nd",
-    "n.d.",
-    "nc",
-    "n.c.",
-    "n.c",
-    "-",
-    "--",
-    "?",
-    "non communiqué",
-    "non renseigné",
+    "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "(null)", "none", "nil", "nd", "n.d.", "nc",
+    "n.c.", "n.c", "-", "--", "?", "non communiqué", "non renseigné",
 ];
 
 /// Maximum bytes of a marker.

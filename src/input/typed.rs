@@ -33,28 +33,11 @@ const DAY_LENGTH_MAX: usize = 10;
 /// Maximum digits for which every whole number fits into 64 bits.
 const INTEGER_DIGITS_MAX: usize = 18;
 /// Words in the name of a column that holds codes, in lower case.
+#[rustfmt::skip]
 const CODE_WORDS: [&str; 21] = [
-    "code",
-    "codes",
-    "insee",
-    "cp",
-    "postal",
-    "postcode",
-    "zip",
-    "zipcode",
-    "siren",
-    "siret",
-    "parcelle",
-    "parcel",
-    "section",
-    "iris",
-    "fantoir",
-    "rivoli",
-    "cog",
-    "departement",
-    "department",
-    "tel",
-    "telephone",
+    "code", "codes", "insee", "cp", "postal", "postcode", "zip", "zipcode", "siren", "siret",
+    "parcelle", "parcel", "section", "iris", "fantoir", "rivoli", "cog", "departement",
+    "department", "tel", "telephone",
 ];
 const MILLISECOND_NANOS: i64 = 1_000_000;
 

@@ -109,6 +109,16 @@ pub struct Column {
     pub filterable: bool,
 }
 
+/// Makes columns of their names, their types and whether queries filter on them.
+pub fn columns_of(columns: &[(&str, ColumnKind, bool)]) -> Vec<Column> {
+    let column = |(name, kind, filterable): &(&str, ColumnKind, bool)| Column {
+        name: (*name).to_owned(),
+        kind: *kind,
+        filterable: *filterable,
+    };
+    columns.iter().map(column).collect()
+}
+
 /// A field of a list of structs, as queries address it.
 #[derive(Debug)]
 pub struct ItemColumn {

@@ -208,16 +208,12 @@ impl Links {
 impl Place {
     /// Returns the digest that binds a cursor to the history of the place.
     pub fn digest(&self) -> QueryDigest {
-        let (table, id) = match self {
-            Self::Parcel(id) => ("parcels", id.as_str()),
-            Self::Building(id) => ("buildings", id.as_str()),
+        let table = match self {
+            Self::Parcel(_) => "parcels",
+            Self::Building(_) => "buildings",
         };
-        query_digest(
-            table,
-            &vec![one_of("id", vec![id.to_owned()])],
-            "date",
-            false,
-        )
+        let id = one_of("id", vec![self.id().to_owned()]);
+        query_digest(table, &vec![id], "date", false)
     }
 
     /// Returns the identifier.
@@ -300,15 +296,17 @@ impl OpenData {
     fn sought_of_building(&self, id: &RnbId) -> Result<(PlaceFacts, Vec<Sought>), Error> {
         let named = vec![id.as_str().to_owned()];
         let buildings = self.buildings(rnb::ID, &named, 1)?;
+        let dpe = Dataset::Dpe.schema();
         let (mut scores, mut attached) = (BTreeMap::new(), Vec::new());
         let (mut parcels, mut link) = (Vec::new(), Link::Parcel);
         if let Some(building) = buildings.first() {
             let neighbours = self.buildings(rnb::ADDRESSES, &building.address_ids, LINKS_MAX)?;
             scores = addresses_won(building, &neighbours);
-            attached = self.without_building(scores.keys().cloned().collect())?;
+            let won = scores.keys().cloned().collect();
+            attached =
+                self.texts_without(dpe, ADDRESS_OF_DIAGNOSTIC, won, dpe.id, Some(BUILDING))?;
             parcels.clone_from(&building.parcel_ids);
         }
-        let dpe = Dataset::Dpe.schema();
         let mut addressed = self.texts(dpe, BUILDING, named.clone(), ADDRESS_OF_DIAGNOSTIC)?;
         if parcels.is_empty() {
             link = Link::Address;
@@ -331,7 +329,7 @@ impl OpenData {
             ids: named.iter().cloned().collect(),
             scores,
         };
-        let texts = vec![(BUILDING, named), (Dataset::Dpe.schema().id, attached)];
+        let texts = vec![(BUILDING, named), (dpe.id, attached)];
         let sales = Sought::sales(parcels, &place.former_parcels, link);
         let diagnostics = Sought::new(Dataset::Dpe, texts, links);
         Ok((place, [sales, diagnostics].into_iter().flatten().collect()))
@@ -364,10 +362,7 @@ impl OpenData {
         let view = self.engine().view(schema)?;
         let ids = ids.iter().take(POSITIONS_MAX).cloned().collect();
         let predicate = Predicate::compile(schema, &vec![one_of(schema.id, ids)])?;
-        let [lat, lon] = ["lat", "lon"].map(|name| schema.column(name).map(|(index, _)| index));
-        let Some((lat, lon)) = lat.zip(lon) else {
-            return Err(Error::UnknownTable(format!("{}.lat", schema.name)));
-        };
+        let (lat, lon) = (index_of(schema, "lat")?, index_of(schema, "lon")?);
         let parts = self.engine().scan(
             &view,
             &predicate,
@@ -384,18 +379,6 @@ impl OpenData {
             },
         )?;
         Ok(parts.into_iter().flatten().collect())
-    }
-
-    /// Returns the numbers of the diagnostics at these addresses that name no building, at most [`LINKS_MAX`].
-    fn without_building(&self, addresses: Vec<String>) -> Result<Vec<String>, Error> {
-        let dpe = Dataset::Dpe.schema();
-        self.texts_without(
-            dpe,
-            ADDRESS_OF_DIAGNOSTIC,
-            addresses,
-            dpe.id,
-            Some(BUILDING),
-        )
     }
 
     /// Returns the distinct values of a text column, in order, from the rows where another column has one of `ids`; at
@@ -424,12 +407,8 @@ impl OpenData {
         }
         let view = self.engine().view(schema)?;
         let predicate = Predicate::compile(schema, &vec![one_of(by, ids)])?;
-        let index_of = |column: &str| {
-            let found = schema.column(column).map(|(index, _)| index);
-            found.ok_or_else(|| Error::UnknownTable(format!("{}.{column}", schema.name)))
-        };
-        let index = index_of(column)?;
-        let absent = absent.map(index_of).transpose()?;
+        let index = index_of(schema, column)?;
+        let absent = absent.map(|column| index_of(schema, column)).transpose()?;
         let parts = self.engine().scan(
             &view,
             &predicate,
@@ -557,6 +536,11 @@ fn after_in(dataset: Dataset, event: &CursorPosition) -> CursorPosition {
         id: id.to_owned(),
         state: None,
     }
+}
+
+fn index_of(schema: &TableSchema, column: &str) -> Result<usize, Error> {
+    let found = schema.column(column).map(|(index, _)| index);
+    found.ok_or_else(|| Error::UnknownTable(format!("{}.{column}", schema.name)))
 }
 
 fn one_of(column: &'static str, texts: Vec<String>) -> Clause {

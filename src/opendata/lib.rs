@@ -9,6 +9,7 @@
 pub mod address_functions;
 pub mod ban;
 pub mod bulk;
+mod conversion;
 mod dataset;
 pub mod dfi;
 pub mod dpe;

@@ -100,25 +100,13 @@ const fn number(scale: f64) -> Measure {
 const FIGURE_ERROR: f64 = 0.05;
 
 /// Targets of a diagnostic match, in the order of the SQL function's arguments.
+#[rustfmt::skip]
 pub const DPE_RULES: [ScoringRule; 8] = [
     rule("conso_5_usages_par_m2_ep", number(12.0), 3.0, "energy", 6.0).with_error(FIGURE_ERROR),
-    rule(
-        "emission_ges_5_usages_par_m2",
-        number(3.0),
-        3.0,
-        "emissions",
-        4.0,
-    )
-    .with_error(FIGURE_ERROR),
+    rule("emission_ges_5_usages_par_m2", number(3.0), 3.0, "emissions", 4.0).with_error(FIGURE_ERROR),
     rule("etiquette_dpe", Measure::Class, 1.0, "energy", 2.5),
     rule("etiquette_ges", Measure::Class, 1.0, "emissions", 2.5),
-    rule(
-        "nombre_niveau_immeuble",
-        number(2.0),
-        0.5,
-        "building storeys",
-        0.5,
-    ),
+    rule("nombre_niveau_immeuble", number(2.0), 0.5, "building storeys", 0.5),
     rule("numero_etage_appartement", number(2.0), 0.6, "floor", 1.0),
     rule("periode_construction", Measure::Period, 0.7, "period", 2.0),
     rule("nombre_niveau_logement", number(1.0), 0.4, "storeys", 0.5),
@@ -130,15 +118,9 @@ pub const DPE_RULES: [ScoringRule; 8] = [
 const SALE_PRICE_ERROR: f64 = 0.20;
 
 /// Targets of a sale match, in the order of the SQL function's arguments.
+#[rustfmt::skip]
 pub const DVF_RULES: [ScoringRule; 4] = [
-    rule(
-        "price_eur",
-        Measure::Share { share: 0.04 },
-        3.0,
-        "price",
-        6.0,
-    )
-    .alone_within(SALE_PRICE_ERROR),
+    rule("price_eur", Measure::Share { share: 0.04 }, 3.0, "price", 6.0).alone_within(SALE_PRICE_ERROR),
     rule("main_rooms", number(1.0), 0.8, "rooms", 1.0),
     rule("is_new_build", Measure::Flag, 0.3, "new build", 0.3),
     rule("transaction_type", Measure::Category, 0.3, "new build", 0.3),

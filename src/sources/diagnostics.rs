@@ -96,11 +96,7 @@ pub async fn fetch(
     while !journey.done && journey.pages < PAGES_MAX {
         let url = journey.next.clone().unwrap_or_else(|| first.clone());
         let page = downloads.client.get(&url, PAGE_BYTES_MAX).await?;
-        let end: PageEnd = serde_json::from_slice(&page).map_err(|error| Error::Answer {
-            url: url.clone(),
-            expected: "a results page",
-            reason: error.to_string(),
-        })?;
+        let end: PageEnd = read_page(&url, &page)?;
         let serde::de::IgnoredAny = end.results;
         bar.inc(page.len() as u64);
         let path = page_path(&folder, journey.pages + 1);
@@ -153,8 +149,11 @@ struct Line {
 }
 
 async fn page(client: &Client, url: &str, bytes_max: u64) -> Result<Page, Error> {
-    let answer = client.get(url, bytes_max).await?;
-    serde_json::from_slice(&answer).map_err(|error| Error::Answer {
+    read_page(url, &client.get(url, bytes_max).await?)
+}
+
+fn read_page<'p, P: Deserialize<'p>>(url: &str, answer: &'p [u8]) -> Result<P, Error> {
+    serde_json::from_slice(answer).map_err(|error| Error::Answer {
         url: url.to_owned(),
         expected: "a results page",
         reason: error.to_string(),

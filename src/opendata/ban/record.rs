@@ -13,13 +13,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, BooleanBuilder, Float64Builder, Int32Builder, ListBuilder, RecordBatch, StringBuilder,
-};
-use arrow::datatypes::{DataType, Field};
+use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
 use arrow::error::ArrowError;
 
 use super::columns::{BanColumns, BanField};
+use crate::conversion::{filled, is_wanted, numbers, text_lists, texts};
 use crate::report::{ConversionFindings, Converted};
 use crate::source::cell::{code, decimal, without_accents};
 use crate::source::{Block, SourceLocation};
@@ -28,7 +26,6 @@ use toise_geo::places::Places;
 use toise_geo::projection::{in_france, to_degrees};
 use toise_geocode::table::{self, ADDRESS, PLACE};
 use toise_input::words;
-use toise_lake::schema::ITEM;
 
 /// House number that local bases use for a place without house numbers.
 const NO_NUMBER: i32 = 99_999;
@@ -49,25 +46,21 @@ const POSITION_TYPES: [&str; 8] = [
     "segment",
 ];
 
-/// Selects the addresses to import; the default selects all.
-#[derive(Clone, Debug, Default)]
-pub struct BanSelection {
-    /// Departments; empty for all.
-    pub departments: Vec<String>,
+/// An address or a named place, as it is stored. Its other values are copied from its row.
+struct AddressRow<'b> {
+    row: usize,
+    id: &'b str,
+    /// House number; `None` for a named place.
+    number: Option<i32>,
+    suffix: String,
+    postal_code: Option<Cow<'b, str>>,
+    insee_code: Cow<'b, str>,
+    former_insee_code: Option<Cow<'b, str>>,
+    department: &'static str,
+    position: (f64, f64),
 }
 
-/// Text columns of the table, copied as published.
-const TEXTS: [(BanField, &str); 7] = [
-    (BanField::City, "city"),
-    (BanField::FormerCity, "former_city"),
-    (BanField::PositionType, "position_type"),
-    (BanField::Locality, "locality"),
-    (BanField::DeliveryLabel, "delivery_label"),
-    (BanField::Alias, "alias"),
-    (BanField::Source, "source"),
-];
-
-/// Converts rows to records. CPU-bound.
+/// Converts the rows of the wanted departments, or all if `wanted` is empty, to records. CPU-bound.
 ///
 /// # Errors
 /// The arrays do not fit the table, which would be a defect.
@@ -75,12 +68,12 @@ pub fn convert(
     block: &Block,
     columns: &BanColumns,
     file: &str,
-    wanted: &BanSelection,
+    wanted: &[String],
 ) -> Result<Converted, ArrowError> {
     let mut findings = ConversionFindings::default();
     let mut rows_not_asked_for = 0;
     let mut places = BTreeSet::new();
-    let mut rows = AddressRows::default();
+    let mut rows = Vec::new();
     let further = further_positions(block, columns);
     for row in 0..block.len() {
         if further.contains(&row) {
@@ -108,9 +101,7 @@ pub fn convert(
             );
             continue;
         };
-        if !wanted.departments.is_empty()
-            && !wanted.departments.iter().any(|code| code == department)
-        {
+        if !is_wanted(wanted, department) {
             rows_not_asked_for += 1;
             continue;
         }
@@ -127,7 +118,7 @@ pub fn convert(
             );
             continue;
         }
-        let Some((lat, lon)) = position(department, &cell) else {
+        let Some(position) = position(department, &cell) else {
             let value = format!("{} {}", cell(BanField::Lat), cell(BanField::Lon));
             findings.reject(
                 "position missing or outside France",
@@ -149,10 +140,23 @@ pub fn convert(
                 range,
             );
         }
-        rows.push(&cell, id, &insee_code, department, &house, (lat, lon));
-        places.insert((insee_code.into_owned(), 0));
+        places.insert((insee_code.to_string(), 0));
+        let suffix = filled(cell(BanField::Suffix)).unwrap_or(house.suffix);
+        let code_of = |field| filled(cell(field)).map(|text| code(text, 5));
+        let postal_code = code_of(BanField::PostalCode);
+        rows.push(AddressRow {
+            row,
+            id,
+            number: house.number,
+            suffix: suffix.to_lowercase(),
+            postal_code: postal_code.or_else(|| only_postal_code(&insee_code).map(Cow::Borrowed)),
+            former_insee_code: code_of(BanField::FormerInseeCode),
+            insee_code,
+            department,
+            position,
+        });
     }
-    let batch = rows.finish()?;
+    let batch = batch(block, columns, &rows)?;
     Ok(Converted {
         rows_kept: batch.num_rows() as u64,
         batch,
@@ -269,116 +273,45 @@ fn position<'c>(department: &str, cell: &impl Fn(BanField) -> &'c str) -> Option
         .filter(|(lat, lon)| in_france(*lat, *lon))
 }
 
-/// Builders of the table's columns.
-struct AddressRows {
-    ids: StringBuilder,
-    kinds: StringBuilder,
-    numbers: Int32Builder,
-    suffixes: StringBuilder,
-    names: StringBuilder,
-    /// Postal code, commune, former commune, department.
-    codes: [StringBuilder; 4],
-    texts: [StringBuilder; TEXTS.len()],
-    lats: Float64Builder,
-    lons: Float64Builder,
-    parcels: ListBuilder<StringBuilder>,
-    certified: BooleanBuilder,
-}
-
-impl Default for AddressRows {
-    fn default() -> Self {
-        let item = Field::new(ITEM, DataType::Utf8, true);
-        Self {
-            ids: StringBuilder::new(),
-            kinds: StringBuilder::new(),
-            numbers: Int32Builder::new(),
-            suffixes: StringBuilder::new(),
-            names: StringBuilder::new(),
-            codes: Default::default(),
-            texts: Default::default(),
-            lats: Float64Builder::new(),
-            lons: Float64Builder::new(),
-            parcels: ListBuilder::new(StringBuilder::new()).with_field(item),
-            certified: BooleanBuilder::new(),
-        }
-    }
-}
-
-impl AddressRows {
-    fn push<'c>(
-        &mut self,
-        cell: &impl Fn(BanField) -> &'c str,
-        id: &str,
-        insee_code: &str,
-        department: &str,
-        house: &HouseCell,
-        (lat, lon): (f64, f64),
-    ) {
-        let filled = |text: &'c str| (!text.is_empty()).then_some(text);
-        self.ids.append_value(id);
-        self.kinds.append_value(if house.number.is_some() {
-            ADDRESS
-        } else {
-            PLACE
-        });
-        self.numbers.append_option(house.number);
-        let suffix = match cell(BanField::Suffix) {
-            "" => house.suffix.to_lowercase(),
-            suffix => suffix.to_lowercase(),
-        };
-        self.suffixes
-            .append_option(Some(suffix).filter(|suffix| !suffix.is_empty()));
-        self.names.append_value(cell(BanField::Name));
-        let code_of = |field| filled(cell(field)).map(|text| code(text, 5));
-        let postal_code = code_of(BanField::PostalCode);
-        let codes = [
-            postal_code.or_else(|| only_postal_code(insee_code).map(Into::into)),
-            Some(insee_code.into()),
-            code_of(BanField::FormerInseeCode),
-            Some(department.into()),
-        ];
-        for (builder, code) in self.codes.iter_mut().zip(codes) {
-            builder.append_option(code);
-        }
-        for (builder, (field, _)) in self.texts.iter_mut().zip(TEXTS) {
-            builder.append_option(filled(cell(field)));
-        }
-        self.lats.append_value(lat);
-        self.lons.append_value(lon);
-        let parcels = cell(BanField::Parcels).split(PARCEL_SEPARATORS);
-        let parcels = parcels.map(str::trim).filter(|parcel| !parcel.is_empty());
-        parcels.for_each(|parcel| self.parcels.values().append_value(parcel));
-        self.parcels.append(true);
-        self.certified
-            .append_option(words::flag(cell(BanField::Certified)));
-    }
-
-    fn finish(mut self) -> Result<RecordBatch, ArrowError> {
-        let schema = table::schema();
-        let [postal_codes, communes, former, departments] = &mut self.codes;
-        let mut columns: Vec<(&str, ArrayRef)> = vec![
-            ("id", Arc::new(self.ids.finish())),
-            ("kind", Arc::new(self.kinds.finish())),
-            ("number", Arc::new(self.numbers.finish())),
-            ("suffix", Arc::new(self.suffixes.finish())),
-            ("name", Arc::new(self.names.finish())),
-            ("postal_code", Arc::new(postal_codes.finish())),
-            ("insee_code", Arc::new(communes.finish())),
-            ("former_insee_code", Arc::new(former.finish())),
-            ("departement_code", Arc::new(departments.finish())),
-            ("lat", Arc::new(self.lats.finish())),
-            ("lon", Arc::new(self.lons.finish())),
-            ("parcel_ids", Arc::new(self.parcels.finish())),
-            ("certified", Arc::new(self.certified.finish())),
-        ];
-        for (builder, (_, name)) in self.texts.iter_mut().zip(TEXTS) {
-            columns.push((name, Arc::new(builder.finish())));
-        }
-        let position = |name: &str| schema.column(name).map(|(index, _)| index);
-        columns.sort_by_key(|(name, _)| position(name));
-        let arrays = columns.into_iter().map(|(_, array)| array).collect();
-        RecordBatch::try_new(schema.arrow().clone(), arrays)
-    }
+/// Returns the rows of addresses of a block, with the columns in the order of the table.
+fn batch(
+    block: &Block,
+    columns: &BanColumns,
+    rows: &[AddressRow<'_>],
+) -> Result<RecordBatch, ArrowError> {
+    let cell = |row: &AddressRow<'_>, field| columns.cell(block, row.row, field);
+    let copied = |field| texts(rows, move |row| filled(cell(row, field)));
+    let parcels = |row: &AddressRow<'_>| {
+        let parcels = cell(row, BanField::Parcels).split(PARCEL_SEPARATORS);
+        parcels.map(str::trim).filter(|parcel| !parcel.is_empty())
+    };
+    let kind = |row: &AddressRow<'_>| if row.number.is_some() { ADDRESS } else { PLACE };
+    let certified = rows
+        .iter()
+        .map(|row| words::flag(cell(row, BanField::Certified)));
+    let arrays: Vec<ArrayRef> = vec![
+        texts(rows, |row| Some(row.id)),
+        texts(rows, |row| Some(kind(row))),
+        Arc::new(rows.iter().map(|row| row.number).collect::<Int32Array>()),
+        texts(rows, |row| filled(&row.suffix)),
+        copied(BanField::Name),
+        texts(rows, |row| row.postal_code.as_deref()),
+        texts(rows, |row| Some(&*row.insee_code)),
+        copied(BanField::City),
+        texts(rows, |row| row.former_insee_code.as_deref()),
+        copied(BanField::FormerCity),
+        texts(rows, |row| Some(row.department)),
+        numbers(rows, |row| Some(row.position.0)),
+        numbers(rows, |row| Some(row.position.1)),
+        copied(BanField::PositionType),
+        copied(BanField::Locality),
+        copied(BanField::DeliveryLabel),
+        copied(BanField::Alias),
+        text_lists(rows, parcels),
+        Arc::new(certified.collect::<BooleanArray>()),
+        copied(BanField::Source),
+    ];
+    RecordBatch::try_new(table::schema().arrow().clone(), arrays)
 }
 
 #[cfg(test)]
@@ -432,7 +365,7 @@ mod tests {
                 block.push_cell(cell);
             }
         }
-        let converted = convert(&block, &columns, "f", &BanSelection::default()).unwrap();
+        let converted = convert(&block, &columns, "f", &[]).unwrap();
         let lats = converted.batch.column_by_name("lat").unwrap();
         let lats = lats.as_primitive::<arrow::datatypes::Float64Type>();
         assert_eq!(lats.values(), &[48.2, 48.4]);
@@ -453,8 +386,7 @@ mod tests {
                 block.start_row(2);
                 row.split(';').for_each(|cell| block.push_cell(cell));
             }
-            let wanted = BanSelection::default();
-            let batch = convert(&block, &columns, "f", &wanted).unwrap().batch;
+            let batch = convert(&block, &columns, "f", &[]).unwrap().batch;
             let texts = |name| {
                 let texts = batch.column_by_name(name).unwrap().as_string::<i32>();
                 let texts = texts.iter().map(|text| text.unwrap().to_owned());

@@ -4,7 +4,7 @@ pub mod record;
 
 use std::sync::LazyLock;
 
-use toise_lake::schema::{Column, ColumnKind, TableSchema};
+use toise_lake::schema::{ColumnKind, TableSchema, columns_of};
 
 /// Column with the parcels before the change, under current codes.
 pub const FORMER: &str = "former_parcel_ids";
@@ -23,14 +23,9 @@ const COLUMNS: [(&str, ColumnKind, bool); 7] = [
 ];
 
 static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
-    let columns = COLUMNS.iter().map(|(name, kind, filterable)| Column {
-        name: (*name).into(),
-        kind: *kind,
-        filterable: *filterable,
-    });
     TableSchema::projection(
         "dfi",
-        columns.collect(),
+        columns_of(&COLUMNS),
         "id",
         "departement_code",
         "insee_code",

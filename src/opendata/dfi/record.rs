@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Date32Builder, ListBuilder, RecordBatch, StringBuilder};
-use arrow::datatypes::{DataType, Field};
+use arrow::array::{ArrayRef, Date32Array, RecordBatch};
 use arrow::error::ArrowError;
 use chrono::NaiveDate;
 
+use crate::conversion::{filled, is_wanted, text_lists, texts};
 use crate::dvf::place::parcel_today;
 use crate::report::{ConversionFindings, Converted};
 use crate::source::cell::day;
@@ -19,29 +19,32 @@ use crate::source::filiation::{DfiField, MISSING};
 use crate::source::{Block, SourceLocation};
 use toise_geo::communes::record_place;
 use toise_geo::departments;
-use toise_lake::schema::ITEM;
 
 /// Maximum length of the section of a parcel.
 const SECTION_CHARS: usize = 2;
 /// Length of the number of a parcel.
 const NUMBER_CHARS: usize = 4;
 
-/// Selects the changes to import; the default selects all.
-#[derive(Clone, Debug, Default)]
-pub struct DfiSelection {
-    /// Departments; empty for all.
-    pub departments: Vec<String>,
+/// A change, as it is stored.
+struct Change<'b> {
+    id: String,
+    date: i32,
+    nature: &'b str,
+    commune: &'static str,
+    department: &'static str,
+    former: Vec<String>,
+    later: Vec<String>,
 }
 
-/// Converts rows to records. CPU-bound.
+/// Converts the rows of the wanted departments, or all if `wanted` is empty, to records. CPU-bound.
 ///
 /// # Errors
 /// The arrays do not fit the table, which would be a defect.
-pub fn convert(block: &Block, file: &str, wanted: &DfiSelection) -> Result<Converted, ArrowError> {
+pub fn convert(block: &Block, file: &str, wanted: &[String]) -> Result<Converted, ArrowError> {
     let mut findings = ConversionFindings::default();
     let mut rows_not_asked_for = 0;
     let mut places = BTreeSet::new();
-    let mut rows = ChangeRows::default();
+    let mut rows = Vec::new();
     for row in 0..block.len() {
         let cell = |field: DfiField| block.cell(row, field as usize);
         let place =
@@ -57,8 +60,7 @@ pub fn convert(block: &Block, file: &str, wanted: &DfiSelection) -> Result<Conve
             findings.reject("commune unknown", &place(DfiField::Commune), &published);
             continue;
         };
-        let asked_for = &wanted.departments;
-        if !asked_for.is_empty() && !asked_for.iter().any(|code| code == department) {
+        if !is_wanted(wanted, department) {
             rows_not_asked_for += 1;
             continue;
         }
@@ -90,16 +92,18 @@ pub fn convert(block: &Block, file: &str, wanted: &DfiSelection) -> Result<Conve
             DfiField::Document,
             DfiField::Change,
         ];
-        rows.push(
-            &key.map(cell).join("-"),
+        rows.push(Change {
+            id: key.map(cell).join("-"),
             date,
-            cell(DfiField::Nature),
-            [commune, department],
-        );
-        rows.push_parcels([&former, &later]);
+            nature: cell(DfiField::Nature),
+            commune,
+            department,
+            former,
+            later,
+        });
         places.insert((published, 0));
     }
-    let batch = rows.finish()?;
+    let batch = batch(&rows)?;
     Ok(Converted {
         rows_kept: batch.num_rows() as u64,
         batch,
@@ -128,73 +132,29 @@ fn parcel(commune: &str, prefix: &str, text: &str) -> Option<String> {
     is_parcel.then(|| parcel_today(id().into()).into_owned())
 }
 
-/// Builders of the table's columns.
-struct ChangeRows {
-    ids: StringBuilder,
-    dates: Date32Builder,
-    natures: StringBuilder,
-    /// Commune, department.
-    places: [StringBuilder; 2],
-    /// Former parcels, later parcels.
-    parcels: [ListBuilder<StringBuilder>; 2],
-}
-
-impl Default for ChangeRows {
-    fn default() -> Self {
-        let item = || Field::new(ITEM, DataType::Utf8, true);
-        let list = || ListBuilder::new(StringBuilder::new()).with_field(item());
-        Self {
-            ids: StringBuilder::new(),
-            dates: Date32Builder::new(),
-            natures: StringBuilder::new(),
-            places: Default::default(),
-            parcels: [list(), list()],
-        }
-    }
-}
-
-impl ChangeRows {
-    fn push(&mut self, id: &str, date: i32, nature: &str, places: [&str; 2]) {
-        self.ids.append_value(id);
-        self.dates.append_value(date);
-        self.natures
-            .append_option(Some(nature).filter(|nature| !nature.is_empty()));
-        for (builder, code) in self.places.iter_mut().zip(places) {
-            builder.append_value(code);
-        }
-    }
-
-    fn push_parcels(&mut self, parcels: [&Vec<String>; 2]) {
-        for (builder, ids) in self.parcels.iter_mut().zip(parcels) {
-            ids.iter().for_each(|id| builder.values().append_value(id));
-            builder.append(true);
-        }
-    }
-
-    fn finish(mut self) -> Result<RecordBatch, ArrowError> {
-        let [commune, department] = self.places.each_mut().map(StringBuilder::finish);
-        let [former, later] = self.parcels.each_mut().map(ListBuilder::finish);
-        // In the order of the table's columns.
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.ids.finish()),
-            Arc::new(self.dates.finish()),
-            Arc::new(self.natures.finish()),
-            Arc::new(commune),
-            Arc::new(department),
-            Arc::new(former),
-            Arc::new(later),
-        ];
-        RecordBatch::try_new(Arc::clone(super::schema().arrow()), columns)
-    }
+/// Returns the rows of changes, with the columns in the order of the table.
+fn batch(rows: &[Change<'_>]) -> Result<RecordBatch, ArrowError> {
+    let dates = rows.iter().map(|row| row.date);
+    let columns: Vec<ArrayRef> = vec![
+        texts(rows, |row| Some(row.id.as_str())),
+        Arc::new(Date32Array::from_iter_values(dates)),
+        texts(rows, |row| filled(row.nature)),
+        texts(rows, |row| Some(row.commune)),
+        texts(rows, |row| Some(row.department)),
+        text_lists(rows, |row| &row.former),
+        text_lists(rows, |row| &row.later),
+    ];
+    RecordBatch::try_new(Arc::clone(super::schema().arrow()), columns)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversion::lists;
     use crate::dfi::{FORMER, LATER};
     use crate::source::BlockReader;
     use crate::source::filiation::DfiReader;
-    use arrow::array::{Array, AsArray};
+    use arrow::array::AsArray;
     use arrow::datatypes::Date32Type;
 
     /// The file format of 2018, and the format of 2024, which has one more cell.
@@ -210,26 +170,16 @@ mod tests {
         149;999;000;0000301;1;19900306;X;00001;1;A0122;\n\
         149;999;000;0000301;1;19900306;X;00001;2;A0299;\n";
 
-    fn converted(file: &str, wanted: &DfiSelection) -> Converted {
+    fn converted(file: &str, wanted: &[String]) -> Converted {
         let mut reader = DfiReader::new(file.as_bytes(), "dfi.txt");
         let block = reader.next_block().unwrap().unwrap();
         assert!(reader.next_block().unwrap().is_none());
         convert(&block, "dfi.txt", wanted).unwrap()
     }
 
-    fn lists(batch: &RecordBatch, name: &str) -> Vec<Vec<String>> {
-        let column = batch.column_by_name(name).unwrap().as_list::<i32>();
-        let rows = (0..column.len()).map(|row| {
-            let items = column.value(row);
-            let items = items.as_string::<i32>();
-            items.iter().flatten().map(str::to_owned).collect()
-        });
-        rows.collect()
-    }
-
     #[test]
     fn a_change_is_read_from_its_two_lines_in_both_published_forms() {
-        let all = converted(FILE, &DfiSelection::default());
+        let all = converted(FILE, &[]);
         let batch = &all.batch;
         let ids = batch.column_by_name("id").unwrap().as_string::<i32>();
         let ids: Vec<&str> = ids.iter().flatten().collect();
@@ -271,17 +221,14 @@ mod tests {
         // `AB 12` is not section and number.
         let dropped: Vec<_> = all.findings.dropped.0.values().collect();
         assert_eq!((dropped.len(), dropped[0].count), (1, 1));
-        let wanted = DfiSelection {
-            departments: vec!["85".into()],
-        };
-        assert_eq!(converted(FILE, &wanted).rows_kept, 1);
+        assert_eq!(converted(FILE, &["85".to_owned()]).rows_kept, 1);
     }
 
     #[test]
     fn a_commune_that_changed_its_department_stays_in_that_of_its_file() {
         // Freigné, now in Vallons-de-l'Erdre.
         let file = "490;144;000;0000001;5;20200101;X;X;00002;1;;\n490;144;000;0000001;5;20200101;X;X;00002;2;AB0001;\n";
-        let freigne = converted(file, &DfiSelection::default());
+        let freigne = converted(file, &[]);
         let text = |name: &str| {
             let column = freigne.batch.column_by_name(name).unwrap();
             column.as_string::<i32>().value(0).to_owned()

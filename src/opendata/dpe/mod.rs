@@ -9,7 +9,7 @@ pub mod stored;
 
 use std::sync::LazyLock;
 
-use toise_lake::schema::{Column, ColumnKind, TableSchema};
+use toise_lake::schema::{Column, ColumnKind, TableSchema, columns_of};
 
 /// Column with the building, by its identifier in the national register of buildings (RNB).
 pub const BUILDING: &str = "id_rnb";
@@ -49,21 +49,11 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
             filterable: column.filterable,
         })
         .collect();
-    columns.push(Column {
-        name: "flx_id".into(),
-        kind: ColumnKind::Integer,
-        filterable: true,
-    });
-    columns.push(Column {
-        name: "lat".into(),
-        kind: ColumnKind::Number,
-        filterable: true,
-    });
-    columns.push(Column {
-        name: "lon".into(),
-        kind: ColumnKind::Number,
-        filterable: true,
-    });
+    columns.extend(columns_of(&[
+        ("flx_id", ColumnKind::Integer, true),
+        ("lat", ColumnKind::Number, true),
+        ("lon", ColumnKind::Number, true),
+    ]));
     TableSchema::new(
         "dpe",
         columns,

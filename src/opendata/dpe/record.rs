@@ -23,10 +23,11 @@ use arrow::array::{
 };
 use chrono::Datelike;
 
-use super::columns::all;
+use super::columns::{PublishedColumn, all};
 use super::official::values_of;
 use super::source::{DpeColumns, index_of};
 use super::stored::StoredDiagnostic;
+use crate::conversion::{is_wanted, named_places};
 use crate::json_text::JsonObject;
 use crate::placing::{LOCATION_PRECISION, place};
 use crate::report::{ConversionFindings, Converted, DATE_UNREADABLE};
@@ -145,13 +146,9 @@ pub fn convert(
     sources: DpeSources<'_>,
 ) -> Result<Converted, toise_lake::Error> {
     let key = DpeKeyColumns::new();
+    let number_at = key.number.and_then(|index| columns.positions[index]);
     let numbers: Vec<&str> = (0..block.len())
-        .map(
-            |row| match key.number.and_then(|index| columns.positions[index]) {
-                Some(position) => block.cell(row, position).trim(),
-                None => "",
-            },
-        )
+        .map(|row| number_at.map_or("", |at| block.cell(row, at).trim()))
         .collect();
     let records = match sources.stored {
         Some(stored) if !columns.is_complete() => stored.records(&numbers)?,
@@ -184,17 +181,9 @@ pub fn convert(
             continue;
         }
         let department = key.department(&row);
-        if !wanted.departments.is_empty()
-            && !wanted.departments.iter().any(|code| *code == department)
-        {
-            rows_not_asked_for += 1;
-            continue;
-        }
         let date = day(row.cell(key.date));
-        if wanted
-            .since
-            .is_some_and(|since| date.is_none_or(|date| date < since))
-        {
+        let is_older = |since: i32| date.is_none_or(|date| date < since);
+        if !is_wanted(&wanted.departments, &department) || wanted.since.is_some_and(is_older) {
             rows_not_asked_for += 1;
             continue;
         }
@@ -202,10 +191,8 @@ pub fn convert(
             findings.reject(NOT_STORED, &row.place(file, "numero_dpe"), number);
             continue;
         }
-        if let (Some(date), Ok(commune)) = (
-            date,
-            <[u8; 5]>::try_from(code(row.cell(key.commune), 5).as_bytes()),
-        ) {
+        let commune = <[u8; 5]>::try_from(code(row.cell(key.commune), 5).as_bytes());
+        if let (Some(date), Ok(commune)) = (date, commune) {
             places.insert((commune, date_of(date).year()));
         }
         let mut record = JsonObject::reuse(std::mem::take(&mut text));
@@ -214,9 +201,7 @@ pub fn convert(
         }
         let flx_id = flx_id(number);
         flx_ids.append_value(flx_id as i64);
-        let kept = stored.filter(|_| key.is_place_as_stored(&row));
-        let kept = kept.and_then(|stored| Some((stored.position?, stored.precision())));
-        let (position, precision) = match kept {
+        let (position, precision) = match key.stored_position(&row) {
             Some((position, precision)) => (Some(position), precision),
             None => {
                 let given = key.position(&row, &department, |value| {
@@ -241,17 +226,7 @@ pub fn convert(
         texts.append_value(&text);
     }
     let rows = flx_ids.len();
-    let mut arrays: Vec<Option<ArrayRef>> = vec![None; all().len()];
-    for builder in builders {
-        arrays[builder.index] = Some(builder.values.finish());
-    }
-    let mut arrays: Vec<ArrayRef> = arrays
-        .into_iter()
-        .zip(all())
-        .map(|(array, column)| {
-            array.unwrap_or_else(|| new_null_array(&column.kind.data_type(), rows))
-        })
-        .collect();
+    let mut arrays = published_arrays(builders, rows);
     arrays.push(Arc::new(flx_ids.finish()));
     arrays.push(Arc::new(lats.finish()));
     arrays.push(Arc::new(lons.finish()));
@@ -262,13 +237,22 @@ pub fn convert(
         rows_not_asked_for,
         placed,
         findings,
-        places: places
-            .into_iter()
-            .map(|(commune, year): ([u8; 5], i32)| {
-                (String::from_utf8_lossy(&commune).into_owned(), year)
-            })
-            .collect(),
+        places: named_places(places),
     })
+}
+
+/// Returns the published columns of `rows` rows, in published order like their builders; those without a builder are
+/// null.
+fn published_arrays(builders: Vec<PublishedColumnBuilder>, rows: usize) -> Vec<ArrayRef> {
+    let mut builders = builders.into_iter().peekable();
+    let columns = all().iter().enumerate();
+    let array = |(index, column): (usize, &PublishedColumn)| match builders
+        .next_if(|builder| builder.index == index)
+    {
+        Some(builder) => builder.values.finish(),
+        None => new_null_array(&column.kind.data_type(), rows),
+    };
+    columns.map(array).collect()
 }
 
 /// Creates builders for the published columns that the file has, or for all columns, in published order.
@@ -427,6 +411,13 @@ impl DpeKeyColumns {
         let position = [self.point, self.x, self.y, self.department];
         let columns = position.iter().chain(self.addresses.iter().flatten());
         columns.flatten().all(|index| row.is_as_stored(*index))
+    }
+
+    /// Returns the position of a stored diagnostic, and its precision if it was found from the address, unless the file
+    /// moves it or changes its address.
+    fn stored_position<'r>(&self, row: &DpeRow<'r>) -> Option<((f64, f64), Option<&'r str>)> {
+        let stored = row.stored.filter(|_| self.is_place_as_stored(row))?;
+        Some((stored.position?, stored.precision()))
     }
 
     /// Returns latitude and longitude in degrees, from `_geopoint`, otherwise from the projected coordinates and the

@@ -84,13 +84,9 @@ impl DpeColumns {
             ));
         }
         if !columns.has("numero_dpe") {
-            let mut found: Vec<&str> = header.names.iter().map(String::as_str).take(8).collect();
-            if header.names.len() > found.len() {
-                found.push("…");
-            }
             return Err(Error::MissingColumn {
                 place: SourceLocation::line(file, 1).column("numero_dpe"),
-                found: found.join(", "),
+                found: header.listed(),
             });
         }
         Ok(columns)

@@ -4,173 +4,65 @@
 use std::borrow::Cow;
 
 use crate::source::cell::{code, padded, plain_name};
-use crate::source::{Error, GeometryColumn, Header, SourceLocation};
+use crate::source::{Error, GeometryColumn, Header, SourceLocation, source_fields};
 
-/// A value of a DVF row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-#[expect(
-    missing_docs,
-    reason = "named after the published columns listed in FIELDS"
-)]
-pub enum DvfField {
-    Mutation,
-    Date,
-    Disposition,
-    Nature,
-    Price,
-    StreetNumber,
-    StreetSuffix,
-    StreetType,
-    StreetName,
-    PostalCode,
-    CommuneCode,
-    CommuneName,
-    DepartmentCode,
-    FormerCommune,
-    Parcel,
-    FormerParcel,
-    ParcelPrefix,
-    ParcelSection,
-    ParcelPlan,
-    Volume,
-    Lot1,
-    Lot2,
-    Lot3,
-    Lot4,
-    Lot5,
-    Carrez1,
-    Carrez2,
-    Carrez3,
-    Carrez4,
-    Carrez5,
-    LotCount,
-    LocalCode,
-    Local,
-    BuiltSurface,
-    Rooms,
-    CultureCode,
-    Culture,
-    SpecialCulture,
-    LandSurface,
-    Longitude,
-    Latitude,
-    Geometry,
-    X,
-    Y,
+source_fields! {
+    /// A value of a DVF row, with its name in geo-dvf and its name in the tax office's format.
+    DvfField: [&str; 2] {
+        Mutation = ["id_mutation", ""];
+        Date = ["date_mutation", "date_mutation"];
+        Disposition = ["numero_disposition", "no_disposition"];
+        Nature = ["nature_mutation", "nature_mutation"];
+        Price = ["valeur_fonciere", "valeur_fonciere"];
+        StreetNumber = ["adresse_numero", "no_voie"];
+        StreetSuffix = ["adresse_suffixe", "b_t_q"];
+        StreetType = ["", "type_de_voie"];
+        StreetName = ["adresse_nom_voie", "voie"];
+        PostalCode = ["code_postal", "code_postal"];
+        CommuneCode = ["code_commune", "code_commune"];
+        CommuneName = ["nom_commune", "commune"];
+        DepartmentCode = ["code_departement", "code_departement"];
+        FormerCommune = ["ancien_code_commune", ""];
+        Parcel = ["id_parcelle", ""];
+        FormerParcel = ["ancien_id_parcelle", ""];
+        ParcelPrefix = ["", "prefixe_de_section"];
+        ParcelSection = ["", "section"];
+        ParcelPlan = ["", "no_plan"];
+        Volume = ["numero_volume", "no_volume"];
+        Lot1 = ["lot1_numero", "1er_lot"];
+        Lot2 = ["lot2_numero", "2eme_lot"];
+        Lot3 = ["lot3_numero", "3eme_lot"];
+        Lot4 = ["lot4_numero", "4eme_lot"];
+        Lot5 = ["lot5_numero", "5eme_lot"];
+        Carrez1 = ["lot1_surface_carrez", "surface_carrez_du_1er_lot"];
+        Carrez2 = ["lot2_surface_carrez", "surface_carrez_du_2eme_lot"];
+        Carrez3 = ["lot3_surface_carrez", "surface_carrez_du_3eme_lot"];
+        Carrez4 = ["lot4_surface_carrez", "surface_carrez_du_4eme_lot"];
+        Carrez5 = ["lot5_surface_carrez", "surface_carrez_du_5eme_lot"];
+        LotCount = ["nombre_lots", "nombre_de_lots"];
+        LocalCode = ["code_type_local", "code_type_local"];
+        Local = ["type_local", "type_local"];
+        BuiltSurface = ["surface_reelle_bati", "surface_reelle_bati"];
+        Rooms = ["nombre_pieces_principales", "nombre_pieces_principales"];
+        CultureCode = ["code_nature_culture", "nature_culture"];
+        Culture = ["nature_culture", ""];
+        SpecialCulture = ["code_nature_culture_speciale", "nature_culture_speciale"];
+        LandSurface = ["surface_terrain", "surface_terrain"];
+        Longitude = ["longitude", ""];
+        Latitude = ["latitude", ""];
+        Geometry = ["geometry", "geometry"];
+        // Not published, but common in files from other programs: metres in Lambert-93 or in the overseas projection.
+        X = ["x", "x"];
+        Y = ["y", "y"];
+    }
 }
 
-/// Number of [`DvfField`]s.
-const FIELD_COUNT: usize = 44;
-
-/// Field, normalised geo-dvf name, normalised name in the tax office's format.
-const FIELDS: [(DvfField, &str, &str); FIELD_COUNT] = [
-    (DvfField::Mutation, "id_mutation", ""),
-    (DvfField::Date, "date_mutation", "date_mutation"),
-    (
-        DvfField::Disposition,
-        "numero_disposition",
-        "no_disposition",
-    ),
-    (DvfField::Nature, "nature_mutation", "nature_mutation"),
-    (DvfField::Price, "valeur_fonciere", "valeur_fonciere"),
-    (DvfField::StreetNumber, "adresse_numero", "no_voie"),
-    (DvfField::StreetSuffix, "adresse_suffixe", "b_t_q"),
-    (DvfField::StreetType, "", "type_de_voie"),
-    (DvfField::StreetName, "adresse_nom_voie", "voie"),
-    (DvfField::PostalCode, "code_postal", "code_postal"),
-    (DvfField::CommuneCode, "code_commune", "code_commune"),
-    (DvfField::CommuneName, "nom_commune", "commune"),
-    (
-        DvfField::DepartmentCode,
-        "code_departement",
-        "code_departement",
-    ),
-    (DvfField::FormerCommune, "ancien_code_commune", ""),
-    (DvfField::Parcel, "id_parcelle", ""),
-    (DvfField::FormerParcel, "ancien_id_parcelle", ""),
-    (DvfField::ParcelPrefix, "", "prefixe_de_section"),
-    (DvfField::ParcelSection, "", "section"),
-    (DvfField::ParcelPlan, "", "no_plan"),
-    (DvfField::Volume, "numero_volume", "no_volume"),
-    (DvfField::Lot1, "lot1_numero", "1er_lot"),
-    (DvfField::Lot2, "lot2_numero", "2eme_lot"),
-    (DvfField::Lot3, "lot3_numero", "3eme_lot"),
-    (DvfField::Lot4, "lot4_numero", "4eme_lot"),
-    (DvfField::Lot5, "lot5_numero", "5eme_lot"),
-    (
-        DvfField::Carrez1,
-        "lot1_surface_carrez",
-        "surface_carrez_du_1er_lot",
-    ),
-    (
-        DvfField::Carrez2,
-        "lot2_surface_carrez",
-        "surface_carrez_du_2eme_lot",
-    ),
-    (
-        DvfField::Carrez3,
-        "lot3_surface_carrez",
-        "surface_carrez_du_3eme_lot",
-    ),
-    (
-        DvfField::Carrez4,
-        "lot4_surface_carrez",
-        "surface_carrez_du_4eme_lot",
-    ),
-    (
-        DvfField::Carrez5,
-        "lot5_surface_carrez",
-        "surface_carrez_du_5eme_lot",
-    ),
-    (DvfField::LotCount, "nombre_lots", "nombre_de_lots"),
-    (DvfField::LocalCode, "code_type_local", "code_type_local"),
-    (DvfField::Local, "type_local", "type_local"),
-    (
-        DvfField::BuiltSurface,
-        "surface_reelle_bati",
-        "surface_reelle_bati",
-    ),
-    (
-        DvfField::Rooms,
-        "nombre_pieces_principales",
-        "nombre_pieces_principales",
-    ),
-    (
-        DvfField::CultureCode,
-        "code_nature_culture",
-        "nature_culture",
-    ),
-    (DvfField::Culture, "nature_culture", ""),
-    (
-        DvfField::SpecialCulture,
-        "code_nature_culture_speciale",
-        "nature_culture_speciale",
-    ),
-    (DvfField::LandSurface, "surface_terrain", "surface_terrain"),
-    (DvfField::Longitude, "longitude", ""),
-    (DvfField::Latitude, "latitude", ""),
-    (DvfField::Geometry, "geometry", "geometry"),
-    // Not published, but common in files from other programs: metres in Lambert-93 or in the overseas projection.
-    (DvfField::X, "x", "x"),
-    (DvfField::Y, "y", "y"),
-];
-
 /// Published columns that records do not use; they are not reported as unknown.
+#[rustfmt::skip]
 const UNUSED: [&str; 13] = [
-    "adresse_code_voie",
-    "ancien_nom_commune",
-    "nature_culture_speciale",
-    "identifiant_de_document",
-    "reference_document",
-    "1_articles_cgi",
-    "2_articles_cgi",
-    "3_articles_cgi",
-    "4_articles_cgi",
-    "5_articles_cgi",
-    "code_voie",
-    "identifiant_local",
-    "code_service_ch",
+    "adresse_code_voie", "ancien_nom_commune", "nature_culture_speciale", "identifiant_de_document",
+    "reference_document", "1_articles_cgi", "2_articles_cgi", "3_articles_cgi", "4_articles_cgi",
+    "5_articles_cgi", "code_voie", "identifiant_local", "code_service_ch",
 ];
 
 /// Columns that only geo-dvf has.
@@ -242,7 +134,7 @@ pub enum DvfForm {
 pub struct DvfColumns {
     /// Format of the file.
     pub form: DvfForm,
-    positions: [Option<usize>; FIELD_COUNT],
+    positions: [Option<usize>; FIELDS.len()],
     /// Unknown columns.
     pub unknown: Vec<String>,
 }
@@ -266,9 +158,9 @@ impl DvfColumns {
         } else {
             DvfForm::Geo
         };
-        let mut positions = [None; FIELD_COUNT];
+        let mut positions = [None; FIELDS.len()];
         let mut used = vec![false; plain.len()];
-        for (field, geo, raw) in FIELDS {
+        for (field, [geo, raw]) in FIELDS {
             let name = if form == DvfForm::Geo { geo } else { raw };
             let of = |names: &[String]| names.iter().position(|known| known == name);
             // Published names take precedence over those that people derive from them.
@@ -297,13 +189,9 @@ impl DvfColumns {
 
     fn check(&self, header: &Header, file: &str) -> Result<(), Error> {
         let missing = |name: &str| {
-            let mut found: Vec<&str> = header.names.iter().map(String::as_str).take(8).collect();
-            if header.names.len() > found.len() {
-                found.push("…");
-            }
             Err(Error::MissingColumn {
                 place: SourceLocation::line(file, 1).column(name),
-                found: found.join(", "),
+                found: header.listed(),
             })
         };
         for field in [
@@ -313,7 +201,7 @@ impl DvfColumns {
             DvfField::CommuneCode,
         ] {
             if !self.has(field) {
-                return missing(FIELDS[field as usize].1);
+                return missing(FIELDS[field as usize].1[0]);
             }
         }
         if self.form == DvfForm::Raw && !self.has(DvfField::DepartmentCode) {
@@ -362,7 +250,7 @@ impl DvfColumns {
 
     /// Returns the published name of a field's column in this file's format, for messages.
     pub fn name(&self, field: DvfField) -> &'static str {
-        let (_, geo, raw) = FIELDS[field as usize];
+        let (_, [geo, raw]) = FIELDS[field as usize];
         if self.form == DvfForm::Raw && !raw.is_empty() {
             raw
         } else {
@@ -403,13 +291,6 @@ pub fn parcel_code(commune: &str, prefix: &str, section: &str, plan: &str) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fields_are_listed_in_their_order() {
-        for (index, (field, _, _)) in FIELDS.iter().enumerate() {
-            assert_eq!(*field as usize, index);
-        }
-    }
 
     #[test]
     fn columns_are_found_under_the_names_that_people_and_programs_give_them() {

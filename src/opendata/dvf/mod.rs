@@ -15,7 +15,7 @@ pub mod stored;
 
 use std::sync::LazyLock;
 
-use toise_lake::schema::{Column, ColumnKind, ContentRule, TableSchema};
+use toise_lake::schema::{ColumnKind, ContentRule, TableSchema, columns_of};
 
 /// Values of `property_type` in the contract's spelling.
 pub const PROPERTY_TYPES: [&str; 7] = [
@@ -36,54 +36,46 @@ pub const TRANSACTION_TYPES: [&str; 4] = [
     "Echange",
 ];
 
+/// Name and type of each column, and whether queries filter on it.
+const COLUMNS: [(&str, ColumnKind, bool); 32] = [
+    ("id", ColumnKind::Text, true),
+    ("transaction_date", ColumnKind::Date, true),
+    ("transaction_type", ColumnKind::Category, true),
+    ("price_eur", ColumnKind::Number, true),
+    ("price_per_m2_living_eur", ColumnKind::Number, true),
+    ("price_per_m2_land_eur", ColumnKind::Number, true),
+    ("surface_m2", ColumnKind::Number, true),
+    ("main_rooms", ColumnKind::Number, true),
+    ("land_surface_m2", ColumnKind::Number, true),
+    ("carrez_surface_m2", ColumnKind::Number, true),
+    ("soil_surface_m2", ColumnKind::Number, true),
+    ("garden_surface_m2", ColumnKind::Number, true),
+    ("property_type", ColumnKind::Category, true),
+    ("is_new_build", ColumnKind::Flag, true),
+    ("is_open_market", ColumnKind::Flag, true),
+    ("address", ColumnKind::Text, false),
+    ("postal_code", ColumnKind::Category, true),
+    ("insee_code", ColumnKind::Category, true),
+    ("former_insee_code", ColumnKind::Category, true),
+    ("city", ColumnKind::Text, false),
+    ("departement_code", ColumnKind::Category, true),
+    ("iris_code", ColumnKind::Category, true),
+    ("iris_type", ColumnKind::Category, true),
+    ("lat", ColumnKind::Number, true),
+    ("lon", ColumnKind::Number, true),
+    ("parcel_ids", ColumnKind::TextList, true),
+    ("lots", ColumnKind::Integer, false),
+    ("rows", ColumnKind::Integer, false),
+    ("mutation_id", ColumnKind::Text, true),
+    ("mutation_records", ColumnKind::Integer, false),
+    ("mutation_share", ColumnKind::Number, false),
+    ("is_sold_together", ColumnKind::Flag, false),
+];
+
 static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
-    let filterable = |name: &str, kind| Column {
-        name: name.into(),
-        kind,
-        filterable: true,
-    };
-    let record_only = |name: &str, kind| Column {
-        name: name.into(),
-        kind,
-        filterable: false,
-    };
-    let columns = vec![
-        filterable("id", ColumnKind::Text),
-        filterable("transaction_date", ColumnKind::Date),
-        filterable("transaction_type", ColumnKind::Category),
-        filterable("price_eur", ColumnKind::Number),
-        filterable("price_per_m2_living_eur", ColumnKind::Number),
-        filterable("price_per_m2_land_eur", ColumnKind::Number),
-        filterable("surface_m2", ColumnKind::Number),
-        filterable("main_rooms", ColumnKind::Number),
-        filterable("land_surface_m2", ColumnKind::Number),
-        filterable("carrez_surface_m2", ColumnKind::Number),
-        filterable("soil_surface_m2", ColumnKind::Number),
-        filterable("garden_surface_m2", ColumnKind::Number),
-        filterable("property_type", ColumnKind::Category),
-        filterable("is_new_build", ColumnKind::Flag),
-        filterable("is_open_market", ColumnKind::Flag),
-        record_only("address", ColumnKind::Text),
-        filterable("postal_code", ColumnKind::Category),
-        filterable("insee_code", ColumnKind::Category),
-        filterable("former_insee_code", ColumnKind::Category),
-        record_only("city", ColumnKind::Text),
-        filterable("departement_code", ColumnKind::Category),
-        filterable("iris_code", ColumnKind::Category),
-        filterable("iris_type", ColumnKind::Category),
-        filterable("lat", ColumnKind::Number),
-        filterable("lon", ColumnKind::Number),
-        filterable("parcel_ids", ColumnKind::TextList),
-        record_only("lots", ColumnKind::Integer),
-        record_only("rows", ColumnKind::Integer),
-        filterable("mutation_id", ColumnKind::Text),
-        record_only("mutation_records", ColumnKind::Integer),
-        record_only("mutation_share", ColumnKind::Number),
-        record_only("is_sold_together", ColumnKind::Flag),
-    ];
     TableSchema::new(
         "dvf",
-        columns,
+        columns_of(&COLUMNS),
         "id",
         None,
         "departement_code",

@@ -6,10 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, BooleanBuilder, Date32Builder, Float64Builder, Int64Builder, ListBuilder,
-    RecordBatch, StringBuilder,
-};
+use arrow::array::{ArrayRef, BooleanArray, Date32Array, Int64Array, RecordBatch, StringBuilder};
 use arrow::error::ArrowError;
 use chrono::Datelike;
 
@@ -19,13 +16,14 @@ use super::disposition::sales_of;
 use super::mutation::MutationBlock;
 use super::place::department;
 use super::row::RowReader;
+use crate::conversion::{filled, is_wanted, named_places, numbers, text_lists, texts};
 use crate::json_text::JsonObject;
 use crate::placing::{LOCATION_PRECISION, place};
 use crate::report::ConversionFindings;
 use crate::report::Converted;
 use crate::source::Block;
 use crate::source::cell::date_of;
-use toise_geo::iris::IrisIndex;
+use toise_geo::iris::{Iris, IrisIndex};
 use toise_geocode::resolve::{LazyGeocoder, PostalAddress, Precision};
 
 /// Maximum number of rows compared in pairs; for so few, that is faster than hashing.
@@ -57,9 +55,8 @@ pub fn convert(
     wanted: &DvfSelection,
     sources: PlaceSources<'_>,
 ) -> Result<Converted, ArrowError> {
-    let reader = RowReader { columns, file };
     let mut findings = ConversionFindings::default();
-    let mut columns_out = Builders::default();
+    let mut sales = Vec::new();
     let (mut rows_kept, mut rows_not_asked_for, mut placed) = (0, 0, 0);
     let mut places: BTreeSet<([u8; 5], i32)> = BTreeSet::new();
     let mut rows = Vec::new();
@@ -67,20 +64,19 @@ pub fn convert(
         rows.clear();
         findings.repeated_rows += repeated_rows(&mutations.block, range.clone());
         for row in range {
-            let Some(row) = reader.read(&mutations.block, row, &mut findings) else {
+            let reader = RowReader {
+                columns,
+                file,
+                block: &mutations.block,
+                row,
+            };
+            let Some(row) = reader.read(&mut findings) else {
                 continue;
             };
             let year = date_of(row.day).year();
-            let here = wanted.departments.is_empty()
-                || wanted
-                    .departments
-                    .iter()
-                    .any(|code| code == department(&row.commune));
-            if !here
-                || wanted
-                    .years
-                    .as_ref()
-                    .is_some_and(|years| !years.contains(&year))
+            let years = wanted.years.as_ref();
+            if !is_wanted(&wanted.departments, department(&row.commune))
+                || years.is_some_and(|years| !years.contains(&year))
             {
                 rows_not_asked_for += 1;
                 continue;
@@ -95,20 +91,17 @@ pub fn convert(
             for mut record in records(&rows[sale]) {
                 let precision = place_sale(&mut record, sources.geocoder);
                 placed += u64::from(precision.is_some());
-                columns_out.push(&record, precision, sources.iris);
+                sales.push(SaleRow::new(record, precision, sources.iris));
             }
         }
     }
     Ok(Converted {
-        batch: columns_out.finish()?,
+        batch: sale_batch(&sales)?,
         rows_kept,
         rows_not_asked_for,
         placed,
         findings,
-        places: places
-            .into_iter()
-            .map(|(commune, year)| (String::from_utf8_lossy(&commune).into_owned(), year))
-            .collect(),
+        places: named_places(places),
     })
 }
 
@@ -140,105 +133,83 @@ pub(super) fn place_sale(sale: &mut SaleRecord, geocoder: &LazyGeocoder) -> Opti
     Some(found.precision)
 }
 
-/// One builder per column, in the table's order.
-#[derive(Default)]
-pub(super) struct Builders {
-    id: StringBuilder,
-    day: Date32Builder,
-    transaction_type: StringBuilder,
-    /// The columns price_eur to garden_surface_m2.
-    numbers: [Float64Builder; 9],
-    property_type: StringBuilder,
-    is_new_build: BooleanBuilder,
-    is_open_market: BooleanBuilder,
-    /// The columns address to iris_type.
-    texts: [StringBuilder; 8],
-    lat: Float64Builder,
-    lon: Float64Builder,
-    parcel_ids: ListBuilder<StringBuilder>,
-    lots: Int64Builder,
-    rows: Int64Builder,
-    mutation_id: StringBuilder,
-    mutation_records: Int64Builder,
-    mutation_share: Float64Builder,
-    is_sold_together: BooleanBuilder,
-    record: StringBuilder,
-    text: String,
+/// Returns the value of a column of numbers.
+type NumberOf = fn(&SaleRecord) -> Option<f64>;
+/// Returns the value of a column of texts.
+type TextOf = for<'r> fn(&'r SaleRow<'r>) -> Option<&'r str>;
+
+/// The columns price_eur to garden_surface_m2.
+#[rustfmt::skip]
+const NUMBERS: [(&str, NumberOf); 9] = [
+    ("price_eur", |sale| sale.price_eur),
+    ("price_per_m2_living_eur", |sale| sale.price_per_m2_living_eur),
+    ("price_per_m2_land_eur", |sale| sale.price_per_m2_land_eur),
+    ("surface_m2", |sale| sale.surface_m2),
+    ("main_rooms", |sale| sale.main_rooms),
+    ("land_surface_m2", |sale| sale.land_surface_m2),
+    ("carrez_surface_m2", |sale| sale.carrez_surface_m2),
+    ("soil_surface_m2", |sale| sale.soil_surface_m2),
+    ("garden_surface_m2", |sale| sale.garden_surface_m2),
+];
+/// The columns address to iris_type.
+#[rustfmt::skip]
+const TEXTS: [(&str, TextOf); 8] = [
+    ("address", |row| row.sale.address.as_deref()),
+    ("postal_code", |row| row.sale.postal_code.as_deref()),
+    ("insee_code", |row| Some(&row.sale.insee_code)),
+    ("former_insee_code", |row| row.sale.former_insee_code.as_deref()),
+    ("city", |row| row.sale.city.as_deref()),
+    ("departement_code", |row| Some(&row.sale.department)),
+    ("iris_code", |row| Some(&row.iris?.code)),
+    ("iris_type", |row| row.iris?.kind.as_deref()),
+];
+
+/// A row of the table.
+pub(super) struct SaleRow<'i> {
+    sale: SaleRecord,
+    /// Precision of the position if that was found from the address.
+    placed: Option<Precision>,
+    iris: Option<&'i Iris>,
 }
 
-const NUMBER_NAMES: [&str; 9] = [
-    "price_eur",
-    "price_per_m2_living_eur",
-    "price_per_m2_land_eur",
-    "surface_m2",
-    "main_rooms",
-    "land_surface_m2",
-    "carrez_surface_m2",
-    "soil_surface_m2",
-    "garden_surface_m2",
-];
-const TEXT_NAMES: [&str; 8] = [
-    "address",
-    "postal_code",
-    "insee_code",
-    "former_insee_code",
-    "city",
-    "departement_code",
-    "iris_code",
-    "iris_type",
-];
-
-impl Builders {
-    /// Adds a sale; `placed` is the precision of its position if that was found from its address.
-    pub(super) fn push(
-        &mut self,
-        sale: &SaleRecord,
+impl<'i> SaleRow<'i> {
+    /// Creates the row of a sale; `placed` is the precision of its position if that was found from its address.
+    pub(super) fn new(
+        sale: SaleRecord,
         placed: Option<Precision>,
-        iris: Option<&IrisIndex>,
-    ) {
+        index: Option<&'i IrisIndex>,
+    ) -> Self {
         // The middle of a street may lie in another IRIS than the sale.
-        let area = iris
+        let iris = index
             .filter(|_| placed != Some(Precision::Street))
             .zip(sale.position)
-            .and_then(|(iris, (lat, lon))| iris.find(lat, lon));
-        let numbers = [
-            sale.price_eur,
-            sale.price_per_m2_living_eur,
-            sale.price_per_m2_land_eur,
-            sale.surface_m2,
-            sale.main_rooms,
-            sale.land_surface_m2,
-            sale.carrez_surface_m2,
-            sale.soil_surface_m2,
-            sale.garden_surface_m2,
-        ];
-        let texts = [
-            sale.address.as_deref(),
-            sale.postal_code.as_deref(),
-            Some(&*sale.insee_code),
-            sale.former_insee_code.as_deref(),
-            sale.city.as_deref(),
-            Some(&*sale.department),
-            area.map(|area| &*area.code),
-            area.and_then(|area| area.kind.as_deref()),
-        ];
-        let mut record = JsonObject::reuse(std::mem::take(&mut self.text));
+            .and_then(|(index, (lat, lon))| index.find(lat, lon));
+        Self { sale, placed, iris }
+    }
+
+    fn transaction_type(&self) -> Option<&str> {
+        filled(&self.sale.transaction_type)
+    }
+
+    /// Returns the record as JSON text, in the allocation of `text`.
+    fn json(&self, text: String) -> String {
+        let sale = &self.sale;
+        let mut record = JsonObject::reuse(text);
         record.text("id", &sale.id);
         let date = date_of(sale.day);
         record.raw("transaction_date", &format!("\"{date}T00:00:00.000Z\""));
-        let transaction_type = Some(&*sale.transaction_type).filter(|kind| !kind.is_empty());
-        record.optional_text("transaction_type", transaction_type);
-        for (name, number) in NUMBER_NAMES.iter().zip(numbers) {
-            record.number(name, number);
+        record.optional_text("transaction_type", self.transaction_type());
+        for (name, value) in NUMBERS {
+            record.number(name, value(sale));
         }
         record.text("property_type", sale.kind.as_str());
         record.flag("is_new_build", sale.is_new_build);
         record.flag("is_open_market", sale.is_open_market);
-        for (name, text) in TEXT_NAMES.iter().zip(texts) {
-            record.optional_text(name, text);
+        for (name, value) in TEXTS {
+            record.optional_text(name, value(self));
         }
         record.location(sale.position);
-        record.optional_text(LOCATION_PRECISION, placed.map(Precision::name));
+        record.optional_text(LOCATION_PRECISION, self.placed.map(Precision::name));
         record.texts("parcel_ids", &sale.parcel_ids);
         record.number("lots", Some(sale.lots as f64));
         record.number("rows", Some(sale.rows as f64));
@@ -246,65 +217,48 @@ impl Builders {
         record.number("mutation_records", Some(sale.mutation_records as f64));
         record.number("mutation_share", Some(sale.mutation_share));
         record.flag("is_sold_together", sale.is_sold_together);
-        let record = record.finish();
-
-        self.id.append_value(&sale.id);
-        self.day.append_value(sale.day);
-        self.transaction_type.append_option(transaction_type);
-        for (builder, number) in self.numbers.iter_mut().zip(numbers) {
-            builder.append_option(number);
-        }
-        self.property_type.append_value(sale.kind.as_str());
-        self.is_new_build.append_value(sale.is_new_build);
-        self.is_open_market.append_value(sale.is_open_market);
-        for (builder, text) in self.texts.iter_mut().zip(texts) {
-            builder.append_option(text);
-        }
-        self.lat.append_option(sale.position.map(|(lat, _)| lat));
-        self.lon.append_option(sale.position.map(|(_, lon)| lon));
-        for parcel in &sale.parcel_ids {
-            self.parcel_ids.values().append_value(parcel);
-        }
-        self.parcel_ids.append(true);
-        self.lots.append_value(sale.lots);
-        self.rows.append_value(sale.rows);
-        self.mutation_id.append_option(sale.mutation_id.as_deref());
-        self.mutation_records.append_value(sale.mutation_records);
-        self.mutation_share.append_value(sale.mutation_share);
-        self.is_sold_together.append_value(sale.is_sold_together);
-        self.record.append_value(&record);
-        self.text = record;
+        record.finish()
     }
+}
 
-    pub(super) fn finish(mut self) -> Result<RecordBatch, ArrowError> {
-        let mut columns: Vec<ArrayRef> = vec![
-            Arc::new(self.id.finish()),
-            Arc::new(self.day.finish()),
-            Arc::new(self.transaction_type.finish()),
-        ];
-        columns.extend(
-            self.numbers
-                .iter_mut()
-                .map(|builder| Arc::new(builder.finish()) as ArrayRef),
-        );
-        columns.push(Arc::new(self.property_type.finish()));
-        columns.push(Arc::new(self.is_new_build.finish()));
-        columns.push(Arc::new(self.is_open_market.finish()));
-        columns.extend(
-            self.texts
-                .iter_mut()
-                .map(|builder| Arc::new(builder.finish()) as ArrayRef),
-        );
-        columns.push(Arc::new(self.lat.finish()));
-        columns.push(Arc::new(self.lon.finish()));
-        columns.push(Arc::new(self.parcel_ids.finish()));
-        columns.push(Arc::new(self.lots.finish()));
-        columns.push(Arc::new(self.rows.finish()));
-        columns.push(Arc::new(self.mutation_id.finish()));
-        columns.push(Arc::new(self.mutation_records.finish()));
-        columns.push(Arc::new(self.mutation_share.finish()));
-        columns.push(Arc::new(self.is_sold_together.finish()));
-        columns.push(Arc::new(self.record.finish()));
-        RecordBatch::try_new(super::schema().arrow().clone(), columns)
+/// Returns the rows with the columns in the order of the table.
+pub(super) fn sale_batch(rows: &[SaleRow<'_>]) -> Result<RecordBatch, ArrowError> {
+    let sales = || rows.iter().map(|row| &row.sale);
+    let flags = |value: fn(&SaleRecord) -> Option<bool>| -> ArrayRef {
+        Arc::new(sales().map(value).collect::<BooleanArray>())
+    };
+    let integers = |value: fn(&SaleRecord) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(sales().map(value)))
+    };
+    let mut records = StringBuilder::new();
+    let mut text = String::new();
+    for row in rows {
+        text = row.json(text);
+        records.append_value(&text);
     }
+    let mut columns: Vec<ArrayRef> = vec![
+        texts(rows, |row| Some(row.sale.id.as_str())),
+        Arc::new(Date32Array::from_iter_values(sales().map(|sale| sale.day))),
+        texts(rows, SaleRow::transaction_type),
+    ];
+    columns.extend(NUMBERS.map(|(_, value)| numbers(rows, |row| value(&row.sale))));
+    columns.extend([
+        texts(rows, |row| Some(row.sale.kind.as_str())),
+        flags(|sale| Some(sale.is_new_build)),
+        flags(|sale| Some(sale.is_open_market)),
+    ]);
+    columns.extend(TEXTS.map(|(_, value)| texts(rows, value)));
+    columns.extend([
+        numbers(rows, |row| row.sale.position.map(|(lat, _)| lat)),
+        numbers(rows, |row| row.sale.position.map(|(_, lon)| lon)),
+        text_lists(rows, |row| &row.sale.parcel_ids),
+        integers(|sale| sale.lots),
+        integers(|sale| sale.rows),
+        texts(rows, |row| row.sale.mutation_id.as_deref()),
+        integers(|sale| sale.mutation_records),
+        numbers(rows, |row| Some(row.sale.mutation_share)),
+        flags(|sale| Some(sale.is_sold_together)),
+        Arc::new(records.finish()) as ArrayRef,
+    ]);
+    RecordBatch::try_new(super::schema().arrow().clone(), columns)
 }

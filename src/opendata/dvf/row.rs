@@ -20,6 +20,14 @@ const NATURES: [&str; 6] = [
     "Adjudication",
     "Expropriation",
 ];
+/// Columns of the number and the Carrez surface of each lot.
+const LOTS: [(DvfField, DvfField); 5] = [
+    (DvfField::Lot1, DvfField::Carrez1),
+    (DvfField::Lot2, DvfField::Carrez2),
+    (DvfField::Lot3, DvfField::Carrez3),
+    (DvfField::Lot4, DvfField::Carrez4),
+    (DvfField::Lot5, DvfField::Carrez5),
+];
 /// Official values of `code_type_local`.
 const LOCAL_CODES: [&str; 4] = ["1", "2", "3", "4"];
 /// Official values of `code_nature_culture`.
@@ -88,45 +96,44 @@ pub struct DvfRow<'a> {
     pub position: Option<(f64, f64)>,
 }
 
-/// Parses the rows of one file.
-pub struct RowReader<'a> {
+/// Parses one row of a file.
+pub struct RowReader<'c, 'b> {
     /// Columns of the file.
-    pub columns: &'a DvfColumns,
+    pub columns: &'c DvfColumns,
     /// Name of the file.
-    pub file: &'a str,
+    pub file: &'c str,
+    /// The block that contains the row.
+    pub block: &'b Block,
+    /// Index of the row in the block.
+    pub row: usize,
 }
 
-impl RowReader<'_> {
-    fn cell<'b>(&self, block: &'b Block, row: usize, field: DvfField) -> &'b str {
+impl<'b> RowReader<'_, 'b> {
+    fn cell(&self, field: DvfField) -> &'b str {
         match self.columns.position(field) {
-            Some(position) => block.cell(row, position).trim(),
+            Some(position) => self.block.cell(self.row, position).trim(),
             None => "",
         }
     }
 
-    fn place(&self, block: &Block, row: usize, field: DvfField) -> SourceLocation {
-        SourceLocation::line(self.file, block.line(row)).column(self.columns.name(field))
+    fn place(&self, field: DvfField) -> SourceLocation {
+        SourceLocation::line(self.file, self.block.line(self.row)).column(self.columns.name(field))
+    }
+
+    /// Counts the row as rejected for the value of a field.
+    fn reject(&self, reason: &'static str, field: DvfField, findings: &mut ConversionFindings) {
+        findings.reject(reason, &self.place(field), self.cell(field));
     }
 
     /// Parses a number of at least 0; an invalid one is counted in `findings` and dropped.
-    fn number(
-        &self,
-        block: &Block,
-        row: usize,
-        field: DvfField,
-        findings: &mut ConversionFindings,
-    ) -> Option<f64> {
-        let cell = self.cell(block, row, field);
+    fn number(&self, field: DvfField, findings: &mut ConversionFindings) -> Option<f64> {
+        let cell = self.cell(field);
         if cell.is_empty() {
             return None;
         }
         let number = square_metres(cell).filter(|number| *number >= 0.0);
         if number.is_none() {
-            findings.drop_value(
-                "number unreadable or negative",
-                &self.place(block, row, field),
-                cell,
-            );
+            findings.drop_value("number unreadable or negative", &self.place(field), cell);
         }
         number
     }
@@ -135,13 +142,8 @@ impl RowReader<'_> {
     ///
     /// A row is rejected for an unreadable date or price, or a missing commune. A missing price is accepted: exchanges
     /// and old deeds have none, and the sale still took place.
-    pub fn read<'b>(
-        &self,
-        block: &'b Block,
-        row: usize,
-        findings: &mut ConversionFindings,
-    ) -> Option<DvfRow<'b>> {
-        let cell = |field| self.cell(block, row, field);
+    pub fn read(&self, findings: &mut ConversionFindings) -> Option<DvfRow<'b>> {
+        let cell = |field| self.cell(field);
         let date = cell(DvfField::Date);
         let Some(day) = day(date) else {
             let reason = if date.is_empty() {
@@ -149,7 +151,7 @@ impl RowReader<'_> {
             } else {
                 DATE_UNREADABLE
             };
-            findings.reject(reason, &self.place(block, row, DvfField::Date), date);
+            self.reject(reason, DvfField::Date, findings);
             return None;
         };
         let commune = commune_code(
@@ -163,51 +165,20 @@ impl RowReader<'_> {
             } else {
                 "commune code unreadable"
             };
-            findings.reject(
-                reason,
-                &self.place(block, row, DvfField::CommuneCode),
-                cell(DvfField::CommuneCode),
-            );
+            self.reject(reason, DvfField::CommuneCode, findings);
             return None;
         }
         let price = cell(DvfField::Price);
-        let price_cents = if price.is_empty() {
-            None
-        } else {
-            let Some(euros) = euros(price).filter(|euros| (0.0..1e13).contains(euros)) else {
-                findings.reject(
-                    "price unreadable",
-                    &self.place(block, row, DvfField::Price),
-                    price,
-                );
-                return None;
-            };
-            Some((euros * 100.0).round() as i64)
-        };
-        self.check_lists(block, row, findings);
-        let mut number = |field| self.number(block, row, field, findings);
-        let carrez = [
-            DvfField::Carrez1,
-            DvfField::Carrez2,
-            DvfField::Carrez3,
-            DvfField::Carrez4,
-            DvfField::Carrez5,
-        ]
-        .map(&mut number);
-        let lot_numbers = [
-            DvfField::Lot1,
-            DvfField::Lot2,
-            DvfField::Lot3,
-            DvfField::Lot4,
-            DvfField::Lot5,
-        ]
-        .map(|field| without_zeros(cell(field)));
-        let mut lots = [("", None); 5];
-        for (lot, pair) in lots.iter_mut().zip(lot_numbers.into_iter().zip(carrez)) {
-            *lot = pair;
+        let euros = euros(price).filter(|euros| (0.0..1e13).contains(euros));
+        if euros.is_none() && !price.is_empty() {
+            self.reject("price unreadable", DvfField::Price, findings);
+            return None;
         }
-        let numbered = lot_numbers.iter().filter(|lot| !lot.is_empty()).count() as u32;
-        let parcel = self.parcel(block, row, &commune);
+        self.check_lists(findings);
+        let mut number = |field| self.number(field, findings);
+        let lots = LOTS.map(|(lot, carrez)| (without_zeros(cell(lot)), number(carrez)));
+        let numbered = lots.iter().filter(|(lot, _)| !lot.is_empty()).count() as u32;
+        let parcel = self.parcel(&commune);
         let former_commune = code(cell(DvfField::FormerCommune), 5);
         let place = row_place(commune, former_commune, &parcel);
         let lot_count = number(DvfField::LotCount).unwrap_or(0.0) as u32;
@@ -215,12 +186,12 @@ impl RowReader<'_> {
         let rooms = number(DvfField::Rooms);
         let land_m2 = number(DvfField::LandSurface).filter(|surface| *surface > 0.0);
         Some(DvfRow {
-            line: block.line(row),
+            line: self.block.line(self.row),
             mutation: cell(DvfField::Mutation),
             day,
             disposition: decimal(cell(DvfField::Disposition)).unwrap_or(0.0).max(1.0) as u32,
             nature: cell(DvfField::Nature),
-            price_cents,
+            price_cents: euros.map(|euros| (euros * 100.0).round() as i64),
             street: [
                 whole(cell(DvfField::StreetNumber)),
                 cell(DvfField::StreetSuffix),
@@ -244,7 +215,7 @@ impl RowReader<'_> {
                 cell(DvfField::SpecialCulture),
             ),
             land_m2,
-            position: self.position(block, row, &place.commune, findings),
+            position: self.position(&place.commune, findings),
             commune: place.commune,
             former_commune: place.former,
         })
@@ -252,8 +223,8 @@ impl RowReader<'_> {
 
     /// Returns the parcel of a row under its current code; empty if the row names none. The code before a merger is
     /// preferred, because earlier editions have it too.
-    fn parcel<'b>(&self, block: &'b Block, row: usize, commune: &str) -> Cow<'b, str> {
-        let cell = |field| self.cell(block, row, field);
+    fn parcel(&self, commune: &str) -> Cow<'b, str> {
+        let cell = |field| self.cell(field);
         let parcel = match self.columns.form {
             DvfForm::Geo => match cell(DvfField::FormerParcel) {
                 "" => code(cell(DvfField::Parcel), 14),
@@ -274,14 +245,14 @@ impl RowReader<'_> {
     }
 
     /// Counts the values of a row that are not in the official list of their column.
-    fn check_lists(&self, block: &Block, row: usize, findings: &mut ConversionFindings) {
+    fn check_lists(&self, findings: &mut ConversionFindings) {
         let lists: [(DvfField, &[&str]); 3] = [
             (DvfField::Nature, &NATURES),
             (DvfField::LocalCode, &LOCAL_CODES),
             (DvfField::CultureCode, &CULTURE_CODES),
         ];
         for (field, list) in lists {
-            let value = self.cell(block, row, field);
+            let value = self.cell(field);
             if value.is_empty() || list.contains(&value) {
                 continue;
             }
@@ -291,39 +262,33 @@ impl RowReader<'_> {
                 findings.count_unlisted(self.columns.name(field), value);
             }
         }
-        let value = self.cell(block, row, DvfField::Local);
+        let value = self.cell(DvfField::Local);
         if !value.is_empty() && local("", value).is_none() {
             findings.count_unlisted(self.columns.name(DvfField::Local), value);
         }
     }
 
-    fn position(
-        &self,
-        block: &Block,
-        row: usize,
-        commune: &str,
-        findings: &mut ConversionFindings,
-    ) -> Option<(f64, f64)> {
+    fn position(&self, commune: &str, findings: &mut ConversionFindings) -> Option<(f64, f64)> {
         let (lat, lon) = (
-            self.cell(block, row, DvfField::Latitude),
-            self.cell(block, row, DvfField::Longitude),
+            self.cell(DvfField::Latitude),
+            self.cell(DvfField::Longitude),
         );
-        let geometry = self.cell(block, row, DvfField::Geometry);
+        let geometry = self.cell(DvfField::Geometry);
         let mut leave_out = |reason, field, value: &str| {
-            findings.drop_value(reason, &self.place(block, row, field), value);
+            findings.drop_value(reason, &self.place(field), value);
         };
         let (position, field) = if !lat.is_empty() && !lon.is_empty() {
             (decimal(lat).zip(decimal(lon)), DvfField::Latitude)
         } else if geometry.is_empty() {
-            return self.projected_position(block, row, commune, findings);
+            return self.projected_position(commune, findings);
         } else if let Some(point) = geometry::parse(geometry) {
             (Some(point), DvfField::Geometry)
         } else {
-            if self.cell(block, row, DvfField::X).is_empty() {
+            if self.cell(DvfField::X).is_empty() {
                 let reason = "geometry not read: not one point";
                 leave_out(reason, DvfField::Geometry, geometry);
             }
-            return self.projected_position(block, row, commune, findings);
+            return self.projected_position(commune, findings);
         };
         let position = position.filter(|(lat, lon)| lat.abs() <= 90.0 && lon.abs() <= 180.0);
         in_france_or_why(position, "position unreadable")
@@ -337,15 +302,10 @@ impl RowReader<'_> {
     /// Returns the position in the columns `x` and `y`: metres in the official projection of the department, or degrees.
     fn projected_position(
         &self,
-        block: &Block,
-        row: usize,
         commune: &str,
         findings: &mut ConversionFindings,
     ) -> Option<(f64, f64)> {
-        let (x, y) = (
-            self.cell(block, row, DvfField::X),
-            self.cell(block, row, DvfField::Y),
-        );
+        let (x, y) = (self.cell(DvfField::X), self.cell(DvfField::Y));
         if x.is_empty() || y.is_empty() {
             return None;
         }
@@ -360,7 +320,7 @@ impl RowReader<'_> {
             "position unreadable: neither Lambert-93 nor degrees",
         )
         .map_err(|reason| {
-            let place = self.place(block, row, DvfField::X);
+            let place = self.place(DvfField::X);
             findings.drop_value(reason, &place, &format!("{x}, {y}"));
         })
         .ok()

@@ -5,7 +5,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Date32Type, Float64Type, Int64Type};
 
 use super::derive::{SaleKind, SaleRecord};
-use super::record::{Builders, PlaceSources, place_sale};
+use super::record::{PlaceSources, SaleRow, place_sale, sale_batch};
 use crate::placing::PlacedCounts;
 use toise_lake::{Error, RowSink};
 
@@ -39,7 +39,7 @@ fn place_batch(
     sources: PlaceSources<'_>,
     counts: &mut PlacedCounts,
 ) -> Result<RecordBatch, Error> {
-    let mut placed = Builders::default();
+    let mut placed = Vec::new();
     for row in 0..batch.num_rows() {
         let Some(mut sale) = read_sale(batch, row) else {
             continue;
@@ -50,10 +50,10 @@ fn place_batch(
         counts.without_position += 1;
         if let Some(precision) = place_sale(&mut sale, sources.geocoder) {
             counts.placed += 1;
-            placed.push(&sale, Some(precision), sources.iris);
+            placed.push(SaleRow::new(sale, Some(precision), sources.iris));
         }
     }
-    Ok(placed.finish()?)
+    Ok(sale_batch(&placed)?)
 }
 
 /// Reads a row of the table; `None` if it lacks what every sale has.

@@ -49,9 +49,8 @@ struct ConversionContext {
     file: String,
     dvf: dvf::record::DvfSelection,
     dpe: dpe::record::DpeSelection,
-    ban: ban::record::BanSelection,
-    rnb: rnb::record::RnbSelection,
-    dfi: dfi::record::DfiSelection,
+    /// Departments to import from the other sources; empty for all.
+    departments: Vec<String>,
     iris: Option<Arc<IrisIndex>>,
     geocoder: LazyGeocoder,
 }
@@ -99,15 +98,7 @@ impl<'c> BlockConsumer<'c> {
                 departments: options.departments.clone(),
                 since: options.since,
             },
-            ban: ban::record::BanSelection {
-                departments: options.departments.clone(),
-            },
-            rnb: rnb::record::RnbSelection {
-                departments: options.departments.clone(),
-            },
-            dfi: dfi::record::DfiSelection {
-                departments: options.departments.clone(),
-            },
+            departments: options.departments.clone(),
             iris: options.iris.clone(),
             geocoder: options.geocoder.clone(),
         };
@@ -296,8 +287,8 @@ impl<'c> BlockConsumer<'c> {
     ) -> Result<(), Error> {
         let context = Arc::clone(&self.context);
         self.spawn(move || {
-            let file = &context.file;
-            Ok(ban::record::convert(&block, &columns, file, &context.ban)?)
+            let (file, wanted) = (&context.file, &context.departments);
+            Ok(ban::record::convert(&block, &columns, file, wanted)?)
         })
     }
 
@@ -308,16 +299,16 @@ impl<'c> BlockConsumer<'c> {
     ) -> Result<(), Error> {
         let context = Arc::clone(&self.context);
         self.spawn(move || {
-            let file = &context.file;
-            Ok(rnb::record::convert(&block, &columns, file, &context.rnb)?)
+            let (file, wanted) = (&context.file, &context.departments);
+            Ok(rnb::record::convert(&block, &columns, file, wanted)?)
         })
     }
 
     fn convert_dfi(&mut self, block: Block) -> Result<(), Error> {
         let context = Arc::clone(&self.context);
         self.spawn(move || {
-            let file = &context.file;
-            Ok(dfi::record::convert(&block, file, &context.dfi)?)
+            let (file, wanted) = (&context.file, &context.departments);
+            Ok(dfi::record::convert(&block, file, wanted)?)
         })
     }
 

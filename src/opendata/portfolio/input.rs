@@ -81,10 +81,7 @@ enum PortfolioForm {
 /// Opens the file of a portfolio, unpacked and converted to UTF-8.
 fn opened(portfolio: &Portfolio, bar: &ProgressBar) -> Result<Input<'static>, Error> {
     let path = portfolio.input.display().to_string();
-    let file = File::open(&portfolio.input).map_err(|source| Error::Io {
-        path: path.clone(),
-        source,
-    })?;
+    let file = File::open(&portfolio.input).map_err(Error::io(&path))?;
     toise_input::open(bar.wrap_read(file), TextConversion::Utf8)
         .map_err(|error| source::refused(error, &path).into())
 }
@@ -103,10 +100,7 @@ impl OpenPortfolio {
         (&mut text)
             .take(PROBE_BYTES as u64)
             .read_to_end(&mut probe)
-            .map_err(|source| Error::Io {
-                path: name.clone(),
-                source,
-            })?;
+            .map_err(Error::io(&name))?;
         let misfit = |reason| Error::Option(format!("{name}: {reason}"));
         let mut portfolio = Cow::Borrowed(portfolio);
         let columns_of = |portfolio: &Portfolio, names: &[String]| {
@@ -169,12 +163,8 @@ impl OpenPortfolio {
 fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<(Header, usize), Error> {
     let mut names: Vec<String> = Vec::new();
     let path = portfolio.input.display();
-    let failed = |source| Error::Io {
-        path: path.to_string(),
-        source,
-    };
     let mut lines = Lines::new(text, LINE_BYTES_MAX);
-    while let Some(line) = lines.next_line().map_err(failed)? {
+    while let Some(line) = lines.next_line().map_err(Error::io(&path))? {
         if let Ok(object) = json::read::<Map<String, Value>>(line.bytes) {
             check_columns(object.len())
                 .map_err(|reason| Error::Option(format!("{path}: the first object {reason}")))?;
@@ -257,10 +247,7 @@ fn read_imported(
     bar: &ProgressBar,
     send: Sender<'_>,
 ) -> Result<(), Error> {
-    let file = File::open(&portfolio.input).map_err(|source| Error::Io {
-        path: name.to_owned(),
-        source,
-    })?;
+    let file = File::open(&portfolio.input).map_err(Error::io(name))?;
     let meter = ByteMeter::default();
     let mut reader: Box<dyn BlockReader> = source::open(bar.wrap_read(file), name, format, &meter)?;
     while let Some(block) = reader.next_block()? {
@@ -342,10 +329,7 @@ fn read_json(
     let mut faults = HashMap::new();
     let mut row_number = 0;
     loop {
-        let line = lines.next_line().map_err(|source| Error::Io {
-            path: reading.name.clone(),
-            source,
-        })?;
+        let line = lines.next_line().map_err(Error::io(&reading.name))?;
         let more = line.is_some();
         if let Some(line) = line {
             row_number += 1;

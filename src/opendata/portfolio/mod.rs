@@ -97,6 +97,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns a function that makes the error of a file that cannot be opened, read or written.
+    fn io(path: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io {
+            path: path.to_string(),
+            source,
+        }
+    }
+
     /// Prefixes a message about columns with the name of the file.
     pub fn in_file(self, name: &str) -> Self {
         match self {

@@ -41,7 +41,7 @@ impl PortfolioOutput {
         partial.push(".part");
         let partial = PathBuf::from(partial);
         let open = || {
-            let file = File::create(&partial).map_err(|source| io(&partial, source))?;
+            let file = File::create(&partial).map_err(Error::io(partial.display()))?;
             Ok::<_, Error>(BufWriter::with_capacity(WRITE_BUFFER_BYTES, file))
         };
         let writer = match extension {
@@ -102,11 +102,11 @@ impl PortfolioOutput {
                 writer.into_inner()
             }
         };
-        file.flush().map_err(|source| io(&self.partial, source))?;
+        file.flush().map_err(Error::io(self.partial.display()))?;
         file.get_ref()
             .sync_all()
-            .map_err(|source| io(&self.partial, source))?;
-        fs::rename(&self.partial, &self.path).map_err(|source| io(&self.path, source))
+            .map_err(Error::io(self.partial.display()))?;
+        fs::rename(&self.partial, &self.path).map_err(Error::io(self.path.display()))
     }
 }
 
@@ -116,12 +116,5 @@ impl Drop for PortfolioOutput {
             // The error that ended the run is reported; a leftover file has a temporary name.
             let _ = fs::remove_file(&self.partial);
         }
-    }
-}
-
-fn io(path: &Path, source: std::io::Error) -> Error {
-    Error::Io {
-        path: path.display().to_string(),
-        source,
     }
 }

@@ -245,87 +245,37 @@ mod tests {
             "iris_type": [], "surface_m2": {},
         }});
         let request = parse_search(Dataset::Dvf, &body, &CursorKey::new([7; 32])).unwrap();
+        #[rustfmt::skip]
         let expected = vec![
-            Clause::new(
-                "price_eur",
-                ClauseTest::Number {
-                    min: Some(1.0),
-                    max: Some(2.5),
-                },
-            ),
-            Clause::new(
-                "transaction_date",
-                ClauseTest::Day {
-                    from: Some(2),
-                    to: Some(4),
-                },
-            ),
-            Clause::new(
-                "property_type",
-                ClauseTest::OneOf(vec!["Maison".into(), "Dépendance".into()]),
-            ),
+            Clause::new("price_eur", ClauseTest::Number { min: Some(1.0), max: Some(2.5) }),
+            Clause::new("transaction_date", ClauseTest::Day { from: Some(2), to: Some(4) }),
+            Clause::new("property_type", ClauseTest::OneOf(vec!["Maison".into(), "Dépendance".into()])),
             Clause::new("postal_code", ClauseTest::OneOf(vec!["48000".into()])),
             Clause::new("is_new_build", ClauseTest::Is(false)),
-            Clause::new(
-                "location",
-                ClauseTest::Within {
-                    lat: 44.5,
-                    lon: 3.5,
-                    radius_m: 1_500.0,
-                },
-            ),
+            Clause::new("location", ClauseTest::Within { lat: 44.5, lon: 3.5, radius_m: 1_500.0 }),
         ];
         assert_eq!(request.filter, expected);
     }
 
     #[test]
     fn the_first_fault_in_document_order_is_reported_with_the_allowed_values() {
+        #[rustfmt::skip]
         let cases = [
             (r#"[]"#, "body: must be an object"),
-            (
-                r#"{"filters": {"surface_m2": {"min": "a"}}, "size": 0}"#,
-                "filters.surface_m2.min: must be a number",
-            ),
-            (
-                r#"{"size": 0, "filters": {"surface_m2": {"min": "a"}}}"#,
-                "size: must be an integer between 1 and 100",
-            ),
-            (
-                r#"{"size": 101}"#,
-                "size: must be an integer between 1 and 100",
-            ),
-            (
-                r#"{"size": 1.5}"#,
-                "size: must be an integer between 1 and 100",
-            ),
-            (
-                r#"{"size": "20"}"#,
-                "size: must be an integer between 1 and 100",
-            ),
-            (
-                r#"{"filters": {"surface_m2": {"max": 1, "min": 2}}}"#,
-                "filters.surface_m2.min: must not be above max",
-            ),
+            (r#"{"filters": {"surface_m2": {"min": "a"}}, "size": 0}"#, "filters.surface_m2.min: must be a number"),
+            (r#"{"size": 0, "filters": {"surface_m2": {"min": "a"}}}"#, "size: must be an integer between 1 and 100"),
+            (r#"{"size": 101}"#, "size: must be an integer between 1 and 100"),
+            (r#"{"size": 1.5}"#, "size: must be an integer between 1 and 100"),
+            (r#"{"size": "20"}"#, "size: must be an integer between 1 and 100"),
+            (r#"{"filters": {"surface_m2": {"max": 1, "min": 2}}}"#, "filters.surface_m2.min: must not be above max"),
             (
                 r#"{"filters": {"surface_m2": {"gte": 1}}}"#,
                 "filters.surface_m2.gte: unknown field; must be one of: min, max",
             ),
-            (
-                r#"{"filters": {"iris_type": ["H", "X"]}}"#,
-                "filters.iris_type[1]: must be one of: H, A, D, Z",
-            ),
-            (
-                r#"{"filters": {"iris_type": "H"}}"#,
-                "filters.iris_type: must be an array",
-            ),
-            (
-                r#"{"filters": {"postal_code": 48000}}"#,
-                "filters.postal_code: must be a string",
-            ),
-            (
-                r#"{"filters": {"is_new_build": "true"}}"#,
-                "filters.is_new_build: must be true or false",
-            ),
+            (r#"{"filters": {"iris_type": ["H", "X"]}}"#, "filters.iris_type[1]: must be one of: H, A, D, Z"),
+            (r#"{"filters": {"iris_type": "H"}}"#, "filters.iris_type: must be an array"),
+            (r#"{"filters": {"postal_code": 48000}}"#, "filters.postal_code: must be a string"),
+            (r#"{"filters": {"is_new_build": "true"}}"#, "filters.is_new_build: must be true or false"),
             (
                 r#"{"filters": {"transaction_date": {"from": "2024-02-01", "to": "2024-01-31"}}}"#,
                 "filters.transaction_date.from: must not be after to",
@@ -338,14 +288,8 @@ mod tests {
                 r#"{"filters": {"location": {"lat": 1, "lon": -181, "distance": "1m"}}}"#,
                 "filters.location.lon: must be a number between -180 and 180",
             ),
-            (
-                r#"{"filters": {"location": {"lat": 1, "lon": 1}}}"#,
-                "filters.location.distance: is required",
-            ),
-            (
-                r#"{"sortOrder": "down"}"#,
-                "sortOrder: must be one of: asc, desc",
-            ),
+            (r#"{"filters": {"location": {"lat": 1, "lon": 1}}}"#, "filters.location.distance: is required"),
+            (r#"{"sortOrder": "down"}"#, "sortOrder: must be one of: asc, desc"),
             (r#"{"cursor": 1}"#, "cursor: must be a string"),
         ];
         for (body, message) in cases {

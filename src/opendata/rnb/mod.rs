@@ -7,7 +7,7 @@ pub mod record;
 
 use std::sync::LazyLock;
 
-use toise_lake::schema::{Column, ColumnKind, TableSchema};
+use toise_lake::schema::{ColumnKind, TableSchema, columns_of};
 
 /// Column with the identifier, which diagnostics name in a column of the same name.
 pub const ID: &str = super::dpe::BUILDING;
@@ -38,15 +38,10 @@ const COLUMNS: [(&str, ColumnKind, bool); 10] = [
 ];
 
 static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
-    let columns = COLUMNS.iter().map(|(name, kind, filterable)| Column {
-        name: (*name).into(),
-        kind: *kind,
-        filterable: *filterable,
-    });
     // Rows have no date: an edition replaces what it covers, regardless of the year.
     TableSchema::projection(
         "rnb",
-        columns.collect(),
+        columns_of(&COLUMNS),
         ID,
         "departement_code",
         "insee_code",

@@ -8,14 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Builder, ListBuilder, RecordBatch, StringBuilder};
-use arrow::datatypes::{DataType, Field};
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::error::ArrowError;
 use geo::{Area, Geometry};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::columns::{RnbColumns, RnbField};
+use crate::conversion::{filled, is_wanted, numbers, text_lists, texts};
 use crate::dvf::place::parcel_today;
 use crate::report::{ConversionFindings, Converted};
 use crate::source::{Block, SourceLocation};
@@ -26,7 +26,6 @@ use toise_geo::departments;
 use toise_geo::distance::EARTH_RADIUS_M;
 use toise_geo::projection::in_france;
 use toise_geo::wkt;
-use toise_lake::schema::ITEM;
 
 /// Minimum share of a building on a parcel for the parcel to count.
 const SHARE_MIN: f64 = 0.05;
@@ -34,13 +33,6 @@ const SHARE_MIN: f64 = 0.05;
 const COMMUNE_CHARS: usize = 5;
 /// Name of the register whose identifiers go into `bdnb_ids`.
 const BDNB: &str = "bdnb";
-
-/// Selects the buildings to import; the default selects all.
-#[derive(Clone, Debug, Default)]
-pub struct RnbSelection {
-    /// Departments; empty for all.
-    pub departments: Vec<String>,
-}
 
 #[derive(Deserialize)]
 struct Address {
@@ -76,7 +68,7 @@ struct Building {
     bdnb_ids: Vec<String>,
 }
 
-/// Converts rows to records. CPU-bound.
+/// Converts the rows of the wanted departments, or all if `wanted` is empty, to records. CPU-bound.
 ///
 /// # Errors
 /// The arrays do not fit the table, which would be a defect.
@@ -84,13 +76,13 @@ pub fn convert(
     block: &Block,
     columns: &RnbColumns,
     file: &str,
-    wanted: &RnbSelection,
+    wanted: &[String],
 ) -> Result<Converted, ArrowError> {
     let mut findings = ConversionFindings::default();
     let mut rows_not_asked_for = 0;
     let mut places = BTreeSet::new();
     let mut departments_met: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut rows = BuildingRows::default();
+    let mut rows = Vec::new();
     for row in 0..block.len() {
         let cell = |field| {
             columns
@@ -102,8 +94,7 @@ pub fn convert(
         let Some(building) = building(&cell, &place, &mut findings) else {
             continue;
         };
-        let asked_for = &wanted.departments;
-        if !asked_for.is_empty() && !asked_for.iter().any(|code| code == building.department) {
+        if !is_wanted(wanted, building.department) {
             rows_not_asked_for += 1;
             continue;
         }
@@ -117,7 +108,7 @@ pub fn convert(
         let department = departments::for_commune(commune).unwrap_or_default();
         2 * departments_met.get(department).copied().unwrap_or_default() > count
     });
-    let batch = rows.finish()?;
+    let batch = batch(&rows)?;
     Ok(Converted {
         rows_kept: batch.num_rows() as u64,
         batch,
@@ -247,78 +238,29 @@ fn ground_m2(text: &str, lat: f64) -> Result<Option<f64>, String> {
     Ok(surface.filter(|surface| *surface > 0.0 && surface.is_finite()))
 }
 
-/// Builders of the table's columns.
-struct BuildingRows {
-    /// Identifier, status, commune, department.
-    texts: [StringBuilder; 4],
-    /// Latitude, longitude, ground surface.
-    numbers: [Float64Builder; 3],
-    /// Addresses, parcels, identifiers in the BDNB.
-    lists: [ListBuilder<StringBuilder>; 3],
-}
-
-impl Default for BuildingRows {
-    fn default() -> Self {
-        let item = || Field::new(ITEM, DataType::Utf8, true);
-        let list = || ListBuilder::new(StringBuilder::new()).with_field(item());
-        Self {
-            texts: Default::default(),
-            numbers: Default::default(),
-            lists: [list(), list(), list()],
-        }
-    }
-}
-
-impl BuildingRows {
-    fn push(&mut self, building: Building) {
-        let texts = [
-            building.id.as_str(),
-            building.status.as_str(),
-            building.commune,
-            building.department,
-        ];
-        for (builder, text) in self.texts.iter_mut().zip(texts) {
-            builder.append_option(Some(text).filter(|text| !text.is_empty()));
-        }
-        let (lat, lon) = building.position;
-        let numbers = [Some(lat), Some(lon), building.ground_m2];
-        for (builder, number) in self.numbers.iter_mut().zip(numbers) {
-            builder.append_option(number);
-        }
-        let lists = [building.addresses, building.parcels, building.bdnb_ids];
-        for (builder, list) in self.lists.iter_mut().zip(lists) {
-            list.iter()
-                .for_each(|text| builder.values().append_value(text));
-            builder.append(true);
-        }
-    }
-
-    fn finish(mut self) -> Result<RecordBatch, ArrowError> {
-        let [id, status, commune, department] = self.texts.each_mut().map(StringBuilder::finish);
-        let [lat, lon, ground] = self.numbers.each_mut().map(Float64Builder::finish);
-        let [addresses, parcels, bdnb] = self.lists.each_mut().map(ListBuilder::finish);
-        // In the order of the table's columns.
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(id),
-            Arc::new(status),
-            Arc::new(commune),
-            Arc::new(department),
-            Arc::new(lat),
-            Arc::new(lon),
-            Arc::new(ground),
-            Arc::new(addresses),
-            Arc::new(parcels),
-            Arc::new(bdnb),
-        ];
-        RecordBatch::try_new(Arc::clone(super::schema().arrow()), columns)
-    }
+/// Returns the rows of buildings, with the columns in the order of the table.
+fn batch(rows: &[Building]) -> Result<RecordBatch, ArrowError> {
+    let columns: Vec<ArrayRef> = vec![
+        texts(rows, |row| Some(row.id.as_str())),
+        texts(rows, |row| filled(&row.status)),
+        texts(rows, |row| Some(row.commune)),
+        texts(rows, |row| Some(row.department)),
+        numbers(rows, |row| Some(row.position.0)),
+        numbers(rows, |row| Some(row.position.1)),
+        numbers(rows, |row| row.ground_m2),
+        text_lists(rows, |row| &row.addresses),
+        text_lists(rows, |row| &row.parcels),
+        text_lists(rows, |row| &row.bdnb_ids),
+    ];
+    RecordBatch::try_new(Arc::clone(super::schema().arrow()), columns)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversion::lists;
     use crate::source::Header;
-    use arrow::array::{Array, AsArray};
+    use arrow::array::AsArray;
     use arrow::datatypes::Float64Type;
 
     /// Two rows as published (RNB_09, September 2026): several parcels and addresses, and a share above 1. Then rows
@@ -360,7 +302,7 @@ mod tests {
         ["8XBEW7VVWG49", "POINT(-0.1276 51.5072)", "", "", "", "", ""],
     ];
 
-    fn converted(rows: &[[&str; 7]], wanted: &RnbSelection) -> Converted {
+    fn converted(rows: &[[&str; 7]], wanted: &[String]) -> Converted {
         let names = [
             "rnb_id",
             "point",
@@ -392,19 +334,9 @@ mod tests {
             .collect()
     }
 
-    fn lists(batch: &RecordBatch, name: &str) -> Vec<Vec<String>> {
-        let column = batch.column_by_name(name).unwrap().as_list::<i32>();
-        let rows = (0..column.len()).map(|row| {
-            let items = column.value(row);
-            let items = items.as_string::<i32>();
-            items.iter().flatten().map(str::to_owned).collect()
-        });
-        rows.collect()
-    }
-
     #[test]
     fn published_rows_are_stored_and_faults_are_reported() {
-        let converted = converted(&ROWS, &RnbSelection::default());
+        let converted = converted(&ROWS, &[]);
         let batch = &converted.batch;
         let ids = [
             "WHN8D9K38QNG",
@@ -451,20 +383,16 @@ mod tests {
 
     #[test]
     fn an_edition_covers_the_department_of_most_rows() {
-        let wanted = RnbSelection::default();
         // Two buildings of each department: neither has most.
-        assert!(converted(&ROWS, &wanted).places.is_empty());
-        let places = converted(&ROWS[..3], &wanted).places;
+        assert!(converted(&ROWS, &[]).places.is_empty());
+        let places = converted(&ROWS[..3], &[]).places;
         let communes: Vec<&str> = places.iter().map(|(commune, _)| commune.as_str()).collect();
         assert_eq!(communes, ["09124", "09140"]);
     }
 
     #[test]
     fn only_the_wanted_departments_are_kept() {
-        let wanted = RnbSelection {
-            departments: vec!["48".into()],
-        };
-        let converted = converted(&ROWS, &wanted);
+        let converted = converted(&ROWS, &["48".to_owned()]);
         assert_eq!(
             texts(&converted.batch, "id_rnb"),
             ["8XBEW7VVWG47", "8XBEW7VVWG48"]

@@ -4,6 +4,7 @@
 
 use std::hash::{Hash, Hasher};
 use std::io::{BufRead, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use toise_geo::reference_system::ReferenceSystem;
@@ -27,6 +28,9 @@ pub struct GeometryColumn {
     pub system: Result<ReferenceSystem, String>,
 }
 
+/// Maximum names that a message lists.
+const LISTED_MAX: usize = 8;
+
 impl Header {
     /// Creates a header without a description of geometries.
     pub fn new(names: Vec<String>) -> Self {
@@ -34,6 +38,20 @@ impl Header {
             names,
             geometry: None,
         }
+    }
+
+    /// Lists the first names, for messages.
+    pub(crate) fn listed(&self) -> String {
+        let mut names: Vec<&str> = self
+            .names
+            .iter()
+            .map(String::as_str)
+            .take(LISTED_MAX)
+            .collect();
+        if self.names.len() > names.len() {
+            names.push("…");
+        }
+        names.join(", ")
     }
 
     /// Returns whether the cells of a column may be letters that look like a marker for a missing value, such as `NA`.
@@ -129,48 +147,46 @@ impl Block {
         self.lines[row]
     }
 
+    /// Returns the indices in `ends` of the cells of a row.
+    fn cells_of(&self, row: usize) -> Range<usize> {
+        let next = self.first_cells.get(row + 1);
+        let after = next.map_or(self.ends.len(), |next| *next as usize);
+        self.first_cells[row] as usize..after
+    }
+
+    /// Returns where the cell at an index in `ends` starts in `text`.
+    fn start_of(&self, cell: usize) -> usize {
+        match cell {
+            0 => 0,
+            _ => self.ends[cell - 1] as usize,
+        }
+    }
+
     /// Returns a cell; empty if the row has fewer cells than the header.
     pub fn cell(&self, row: usize, column: usize) -> &str {
-        let first = self.first_cells[row] as usize;
-        let after = self
-            .first_cells
-            .get(row + 1)
-            .map_or(self.ends.len(), |next| *next as usize);
-        let index = first + column;
-        if index >= after {
+        let cells = self.cells_of(row);
+        let index = cells.start + column;
+        if index >= cells.end {
             return "";
         }
-        let start = if index == 0 {
-            0
-        } else {
-            self.ends[index - 1] as usize
-        };
-        &self.text[start..self.ends[index] as usize]
+        &self.text[self.start_of(index)..self.ends[index] as usize]
     }
 
     /// Returns the cells of a row, as many as it has.
     pub fn cells(&self, row: usize) -> impl Iterator<Item = &str> {
-        let first = self.first_cells[row] as usize;
-        let next = self.first_cells.get(row + 1);
-        let after = next.map_or(self.ends.len(), |next| *next as usize);
-        (0..after - first).map(move |column| self.cell(row, column))
+        (0..self.cells_of(row).len()).map(move |column| self.cell(row, column))
     }
 
     /// Returns the text of a row and the ends of its cells in it, by which rows are compared.
     pub fn row(&self, row: usize) -> Row<'_> {
-        let first = self.first_cells[row] as usize;
-        let next = self.first_cells.get(row + 1);
-        let after = next.map_or(self.ends.len(), |next| *next as usize);
-        let start = match first {
-            0 => 0,
-            _ => self.ends[first - 1],
-        };
-        let ends = &self.ends[first..after];
-        let end = ends.last().map_or(start, |end| *end);
+        let cells = self.cells_of(row);
+        let start = self.start_of(cells.start);
+        let ends = &self.ends[cells];
+        let end = ends.last().map_or(start, |end| *end as usize);
         Row {
-            text: &self.text[start as usize..end as usize],
+            text: &self.text[start..end],
             ends,
-            start,
+            start: start as u32,
         }
     }
 
@@ -216,12 +232,7 @@ impl Block {
         let Some(first) = self.first_cells.get(rows).map(|first| *first as usize) else {
             return;
         };
-        let end = if first == 0 {
-            0
-        } else {
-            self.ends[first - 1] as usize
-        };
-        self.text.truncate(end);
+        self.text.truncate(self.start_of(first));
         self.ends.truncate(first);
         self.first_cells.truncate(rows);
         self.lines.truncate(rows);
@@ -270,27 +281,10 @@ impl Block {
     /// Appends a row of another block with the same columns.
     pub fn push_row_of(&mut self, other: &Block, row: usize) {
         self.start_row(other.lines[row]);
-        let first = other.first_cells[row] as usize;
-        let after = other
-            .first_cells
-            .get(row + 1)
-            .map_or(other.ends.len(), |next| *next as usize);
-        if first == after {
-            return;
-        }
-        let start = if first == 0 {
-            0
-        } else {
-            other.ends[first - 1] as usize
-        };
-        let base = self.text.len();
-        self.text
-            .push_str(&other.text[start..other.ends[after - 1] as usize]);
-        self.ends.extend(
-            other.ends[first..after]
-                .iter()
-                .map(|end| (base + *end as usize - start) as u32),
-        );
+        let row = other.row(row);
+        let base = self.text.len() as u32;
+        self.text.push_str(row.text);
+        self.ends.extend(row.lengths().map(|end| base + end));
     }
 }
 

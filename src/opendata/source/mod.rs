@@ -21,6 +21,21 @@ pub use block::{Block, GeometryColumn, Header};
 pub(crate) use open::refused;
 pub use open::{BlockReader, ByteMeter, SourceFormat, open, read_header};
 
+/// Declares the values that a row of a source may have: an enumeration of them, and the constant `FIELDS` with the
+/// normalised names of the columns of each.
+macro_rules! source_fields {
+    ($(#[$about:meta])* $enum:ident: $names:ty { $($field:ident = $name:expr;)+ }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "named after the published columns listed in FIELDS")]
+        pub enum $enum { $($field),+ }
+
+        const FIELDS: [($enum, $names); [$(stringify!($field)),+].len()] =
+            [$(($enum::$field, $name)),+];
+    };
+}
+pub(crate) use source_fields;
+
 /// A location in a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceLocation {

@@ -163,42 +163,19 @@ mod tests {
         let coverage = |title: &str, url: &str, format: &str| {
             SalesFile::of(&resource(title, url, format)).map(|file| file.coverage)
         };
-        for (title, name, format, expected) in [
-            (
-                "DVF 2023",
-                "full-2023.csv.gz",
-                "csv.gz",
-                Some(Coverage::Year(2023)),
-            ),
-            (
-                "DVF 2023",
-                "data.csv.gz",
-                "csv.gz",
-                Some(Coverage::Year(2023)),
-            ),
-            (
-                "",
-                "valeursfoncieres-2024.txt.zip",
-                "zip",
-                Some(Coverage::Year(2024)),
-            ),
-            (
-                "DVF géolocalisées",
-                "dvf.parquet",
-                "parquet",
-                Some(Coverage::Country),
-            ),
-            (
-                "DVF 2021-2025",
-                "dvf-2021-2025.parquet",
-                "",
-                Some(Coverage::Country),
-            ),
+        #[rustfmt::skip]
+        let cases = [
+            ("DVF 2023", "full-2023.csv.gz", "csv.gz", Some(Coverage::Year(2023))),
+            ("DVF 2023", "data.csv.gz", "csv.gz", Some(Coverage::Year(2023))),
+            ("", "valeursfoncieres-2024.txt.zip", "zip", Some(Coverage::Year(2024))),
+            ("DVF géolocalisées", "dvf.parquet", "parquet", Some(Coverage::Country)),
+            ("DVF 2021-2025", "dvf-2021-2025.parquet", "", Some(Coverage::Country)),
             ("Tout", "full.csv.gz", "csv", Some(Coverage::Country)),
             ("Statistiques 2023", "stats-2023.csv", "csv", None),
             ("DVF 2023", "notice-2023.pdf", "pdf", None),
             ("Dossier", "latest/csv/", "html", None),
-        ] {
+        ];
+        for (title, name, format, expected) in cases {
             let url = format!("{stored}/{name}");
             assert_eq!(coverage(title, &url, format), expected, "{name}");
         }
