@@ -18,22 +18,25 @@ const SCREENS = {
   query: { load: () => import("./screens/query.js"), name: "Query", scope: "sql" },
   operations: { load: () => import("./screens/operations.js"), name: "Operations" },
   pairs: { load: () => import("./screens/pairs.js"), name: "Pairs", scope: "admin" },
+  welcome: { load: () => import("./screens/welcome.js"), name: "Welcome" },
 };
+/** The screen that every key has, but no list of screens. */
+const WELCOME = "welcome";
 
 /** Names of the screens of the session's key. */
-const offered = () => Object.keys(SCREENS).filter((name) => !SCREENS[name].scope || may(SCREENS[name].scope));
+const offered = () => Object.keys(SCREENS).filter((name) => name !== WELCOME && (!SCREENS[name].scope || may(SCREENS[name].scope)));
 
 /** Screen and parameters of the address: `#/map?dataset=dvf&…`. A screen that is not offered gives way to the first one. */
 function readAddress() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const names = offered();
-  return names.includes(path) ? { screen: path, parameters: Object.fromEntries(new URLSearchParams(query)) } : { screen: names[0], parameters: {} };
+  return path === WELCOME || names.includes(path) ? { screen: path, parameters: Object.fromEntries(new URLSearchParams(query)) } : { screen: names[0], parameters: {} };
 }
 
 /** Says so if the address names a screen that the key may not use: another one is shown. */
 function sayIfRefused() {
   const [path] = location.hash.replace(/^#\/?/, "").split("?");
-  if (!who() || !Object.hasOwn(SCREENS, path) || offered().includes(path)) return;
+  if (!who() || path === WELCOME || !Object.hasOwn(SCREENS, path) || offered().includes(path)) return;
   toast(word("screenRefused", { screen: screenName(path), scope: SCREENS[path].scope }), true);
 }
 

@@ -1,10 +1,13 @@
-/** Where a search applies: an area that is drawn or stored under a name, and a layer. Both are in the address of the page. */
+/** Where a search applies: an area that is drawn, stored under a name or within reach of a point, and a layer. Both are in the
+    address of the page. */
 
 import { call } from "./api.js";
 import { AREA, geometryOf, ringOf } from "./drawing.js";
 import { labelled, number, word } from "./language.js";
+import { LayerSwitches } from "./maplayers.js";
 import { Field, Icon, Popover, Waiting, html, useLoaded } from "./parts.js";
 import { attempt } from "./toasts.js";
+import { MINUTES_MAX, MODES, isochroneOf, reachOf, reachText } from "./traveltime.js";
 
 /** The parameter of the address that holds the layer: `NAME`, `NAME,outside` or `NAME,METRES`. */
 export const LAYER = "layer";
@@ -12,6 +15,8 @@ export const LAYER = "layer";
 export const ANYWHERE = { [AREA]: "", [LAYER]: "" };
 /** Begins the parameter of an area that is stored under a name. */
 const STORED = "@";
+/** The time of travel that is proposed first, minutes. */
+const MINUTES = 15;
 /** The distance from a layer that is proposed first, and the largest that the contract allows, metres. */
 const METRES = 500;
 const METRES_MAX = 100_000;
@@ -30,10 +35,14 @@ export function layerOf(text) {
 /** Area and layer of an address, as the contract takes them; null without either. */
 export function placeOf(parameters) {
   const ring = ringOf(parameters[AREA]);
-  const area = storedName(parameters[AREA]) ?? (ring && geometryOf(ring));
+  const reach = reachOf(parameters[AREA]);
+  const area = storedName(parameters[AREA]) ?? (ring ? geometryOf(ring) : reach && isochroneOf(reach));
   const layer = layerOf(parameters[LAYER]);
   return area || layer ? { ...(area && { area }), ...(layer && { layer }) } : null;
 }
+
+/** The same for tiles, which take no area within reach. */
+export const placeOfTiles = (parameters) => placeOf(reachOf(parameters[AREA]) ? { ...parameters, [AREA]: "" } : parameters);
 
 /** The area and layer of an address alone, to take them to another screen. */
 export const onlyPlace = (parameters) => Object.fromEntries([AREA, LAYER].filter((name) => parameters[name]).map((name) => [name, parameters[name]]));
@@ -47,7 +56,9 @@ export function layerText({ name, relation, meters }) {
 /** Area and layer of an address in a few words; empty without either. */
 export function placeText(parameters) {
   const { area, layer } = placeOf(parameters) ?? {};
-  return [typeof area === "string" ? area : area && word("areaDrawn"), layer && layerText(layer)].filter(Boolean).join(" · ");
+  const reach = reachOf(parameters[AREA]);
+  const said = reach ? word(`within.${reach.mode}`, { minutes: number(reach.minutes) }) : area && word("areaDrawn");
+  return [typeof area === "string" ? area : said, layer && layerText(layer)].filter(Boolean).join(" · ");
 }
 
 /** The outline of the area of an address, as GeoJSON; null without one, and until a stored one is loaded. */
@@ -59,15 +70,32 @@ export function useOutline(area) {
   return name && stored.value?.name === name ? stored.value.outline : null;
 }
 
-/** The button that chooses area and layer. `onDraw` begins to draw an area. */
-export function PlaceButton({ parameters, set, onDraw }) {
+/**
+ * The button that chooses area and layer, and what is drawn on the map. `onDraw` begins to draw an area; `onPoint` receives mode
+ * and minutes, and lets a point be clicked. `middle` is that of the map, if it is known.
+ */
+export function PlaceButton({ parameters, set, onDraw, onPoint, middle }) {
   const text = placeText(parameters);
-  const label = text ? labelled(word("area"), text) : word("area");
+  const label = text ? labelled(word("area"), text) : word("areaAndLayers");
   return html`<${Popover} className=${text ? "compact set" : "compact"} content="control" label=${label} title=${label} button=${html`<${Icon} name="area" small /><span class="wide">${label}</span>`}>
-    ${(close) => html`<${Choices} parameters=${parameters} set=${set} close=${close} onDraw=${() => { close(); onDraw(); }} />`}<//>`;
+    ${(close) => html`<${Choices} parameters=${parameters} set=${set} close=${close} middle=${middle} onDraw=${() => { close(); onDraw(); }} onPoint=${(travel) => { close(); onPoint(travel); }} />`}<//>`;
 }
 
-function Choices({ parameters, set, close, onDraw }) {
+/** The form for what is within reach of a point: one that is clicked, or the middle of the map. */
+function Reach({ given, middle, onReach, onPoint }) {
+  const submit = (event) => {
+    event.preventDefault();
+    const travel = Object.fromEntries(new FormData(event.target));
+    return event.submitter?.value === "middle" ? onReach({ ...travel, ...middle }) : onPoint(travel);
+  };
+  return html`<form class="form" onSubmit=${submit}><h3>${word("reach")}</h3>
+    <div class="columns two"><${Field} label=${word("minutesMost")}><input name="minutes" type="number" min="1" max=${MINUTES_MAX} required value=${given?.minutes ?? MINUTES} /><//>
+      <${Field} label=${word("travelMode")}><select name="mode">${MODES.map((mode) => html`<option value=${mode} selected=${mode === given?.mode}>${word(`mode.${mode}`)}</option>`)}</select><//></div>
+    <div class="row"><button class="compact" value="point"><${Icon} name="pin" small />${word("reachPoint")}</button>
+      ${middle && html`<button class="compact" value="middle">${word("reachMiddle")}</button>`}</div></form>`;
+}
+
+function Choices({ parameters, set, close, middle, onDraw, onPoint }) {
   const areas = useLoaded((signal) => call("GET", "/v2/protected/areas", undefined, { signal, isQuiet: true }), []);
   const layers = useLoaded((signal) => call("GET", "/v2/protected/layers", undefined, { signal, isQuiet: true }), []);
   const ring = ringOf(parameters[AREA]);
@@ -95,9 +123,11 @@ function Choices({ parameters, set, close, onDraw }) {
     ${areas.value?.data.length > 0 && html`<ul class="areas" aria-label=${word("areasStored")}>${areas.value.data.map(({ name }) => html`<li class="row spread" key=${name}>
       <button type="button" class="quiet" aria-pressed=${String(name === chosen)} onClick=${() => { close(); set({ [AREA]: STORED + name }); }}>${name}</button>
       <button type="button" class="quiet square compact" aria-label=${labelled(word("remove"), name)} onClick=${() => remove(name)}><${Icon} name="trash" small /></button></li>`)}</ul>`}
+    <${Reach} given=${reachOf(parameters[AREA])} middle=${middle} onPoint=${onPoint} onReach=${(reach) => { close(); set({ [AREA]: reachText(reach) }); }} />
     <h3>${word("layer")}</h3>
     <${Waiting} of=${layers} lines=${2} />
-    ${layers.value && html`<${LayerChoice} layers=${layers.value.data} chosen=${layerOf(parameters[LAYER])} set=${set} />`}</div>`;
+    ${layers.value && html`<${LayerChoice} layers=${layers.value.data} chosen=${layerOf(parameters[LAYER])} set=${set} />
+      <${LayerSwitches} layers=${layers.value.data} parameters=${parameters} set=${set} />`}</div>`;
 }
 
 /** The layer and its relation to what is searched. A layer without polygons has no inside. */

@@ -4,6 +4,7 @@ import * as maplibre from "./vendor/maplibre-gl.mjs";
 import { call, may, who } from "./api.js";
 import { SALES_MIN, addCompared, compare } from "./comparison.js";
 import { positionsOf, useArea } from "./drawing.js";
+import { featureLayers, showLayers } from "./featurelayers.js";
 import { euros, number, perM2, word } from "./language.js";
 import { STEPS, UNITS, basePaint, baseStyle, changePaint, dataLayers, figureText, figuresOf, pointFigure, rampOf, spotLayer, unknownColour } from "./mapstyle.js";
 import { html, useEffect, useRef, useState } from "./parts.js";
@@ -55,8 +56,9 @@ async function makeMap(container, view, inset) {
   return made;
 }
 
-/** What is under a pixel: a point of the data or of the list, an area of the data, and the commune or department there. */
-function under(made, point) {
+/** What is under a pixel: a point of the data or of the list, a feature of a layer, an area of the data, and the commune or
+    department there. `names` are those of the layers. */
+function under(made, point, names) {
   const known = (ids) => ids.filter((id) => made.getLayer(id));
   const first = (ids) => {
     const found = known(ids).length ? made.queryRenderedFeatures(point, { layers: known(ids) })[0] : undefined;
@@ -65,11 +67,14 @@ function under(made, point) {
   const around = [[point.x - 4, point.y - 4], [point.x + 4, point.y + 4]];
   const near = known(["spots", "points"]);
   const spot = near.length ? made.queryRenderedFeatures(around, { layers: near })[0]?.properties : undefined;
-  return { spot, area: first(["areas", "hexagons"]), place: first(PLACES) };
+  const drawn = known(names.flatMap(featureLayers));
+  const feature = drawn.length ? made.queryRenderedFeatures(around, { layers: drawn })[0]?.properties : undefined;
+  return { spot, feature, area: first(["areas", "hexagons"]), place: first(PLACES) };
 }
 
 /** The name and figures that a pointer reads. */
-function said({ spot, area, place }, figure) {
+function said({ spot, feature, area, place }, figure) {
+  if (feature && !spot) return feature.layer;
   if (spot) return spot.label ?? (spot.price_per_m2 ? `${euros(spot.price_per_m2)}/m²` : "");
   const shown = area?.[figure] !== undefined ? figureText(figure, area[figure]) : area && figure === "change" ? word("tooFewSales", { count: SALES_MIN }) : "";
   const prices = area?.before ? `${euros(area.before)} → ${perM2(area.price_per_m2)}` : "";
@@ -90,10 +95,15 @@ const picture = (made) => new Promise((resolve) => {
   made.triggerRepaint();
 });
 
+const NO_LAYERS = [];
+/** Digits of a degree in a box: about ten metres. */
+const BOX_DIGITS = 4;
+
 /**
  * `dataset` and `filters` choose the tiles, `by` and `figure` how they are gathered and coloured; with `earlier`, the filters of an
  * earlier time, places are coloured by their change since. `onMove` receives centre and
- * zoom; `onPick` the position, the zoom, the identifier of a point that was hit, and the commune or department there. `spots` are the
+ * zoom, and `onBox` the box that is shown, as text, once the map rests; `onPick` receives the position, the zoom, the identifier of a point
+ * that was hit, the feature of a layer, and the commune or department there. `layers` are drawn over the data, `{name, colour, data}`. `spots` are the
  * results of a list, `{id, at: [lon, lat], label, colour}`; `lit` is the identifier of the one to mark, `onLit` receives the one under
  * the pointer. `home` is the position of a pin. `isFitted` brings pin and spots into view. `inset` are the pixels at each side
  * that panels cover. `onFigures` receives what the colours on the screen stand for. `isReady` is false while filters are not
@@ -101,7 +111,7 @@ const picture = (made) => new Promise((resolve) => {
  * `onDrawn` receives its parameter, or null if there is none, and `onEndable` what ends it. `handle` is a
  * reference that receives `save`, which gives the map as a picture, and `flyTo`.
  */
-export function MapView({ dataset, filters, earlier, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, outline, isDrawing = false, onDrawn, onEndable, onMove, onPick, onLit, onFigures }) {
+export function MapView({ dataset, filters, earlier, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, outline, isDrawing = false, layers = NO_LAYERS, onDrawn, onEndable, onMove, onBox, onPick, onLit, onFigures }) {
   const place = useRef(null);
   const map = useRef(null);
   const handlers = useRef({});
@@ -109,7 +119,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
   const theme = useTheme();
   const [fault, setFault] = useState(null);
   const shown = figure ?? figuresOf(dataset, by)[0];
-  handlers.current = { ...handlers.current, onMove, onPick, onLit, onFigures, onDrawn, onEndable, isDrawing, by, figure: shown };
+  handlers.current = { ...handlers.current, onMove, onBox, onPick, onLit, onFigures, onDrawn, onEndable, isDrawing, by, figure: shown };
   useEffect(() => {
     let isWanted = true;
     const tip = new maplibre.Popup({ closeButton: false, closeOnClick: false, className: "tip", offset: 12 });
@@ -128,12 +138,12 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       });
       made.on("click", (event) => {
         if (handlers.current.isDrawing) return;
-        const { spot, area, place: outline } = under(made, event.point);
-        handlers.current.onPick?.({ lon: event.lngLat.lng, lat: event.lngLat.lat, zoom: made.getZoom(), id: spot?.id, area: area?.code ? area : outline && { ...outline, isBare: true } });
+        const { spot, feature, area, place: outline } = under(made, event.point, handlers.current.drawn ?? []);
+        handlers.current.onPick?.({ lon: event.lngLat.lng, lat: event.lngLat.lat, zoom: made.getZoom(), id: spot?.id, feature, area: area?.code ? area : outline && { ...outline, isBare: true } });
       });
       made.on("mousemove", (event) => {
         if (handlers.current.isDrawing) return void tip.remove();
-        const found = under(made, event.point);
+        const found = under(made, event.point, handlers.current.drawn ?? []);
         const text = said(found, handlers.current.figure);
         made.getCanvas().style.cursor = found.spot || text ? "pointer" : "";
         handlers.current.onLit?.(found.spot?.id ?? null);
@@ -151,7 +161,11 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
           if (isWanted && made.getSource("earlier")) compare(made);
         });
       });
-      made.on("idle", () => isWanted && handlers.current.onFigures?.(figuresShown(made, handlers.current.by, handlers.current.figure, handlers.current.ofPoint)));
+      made.on("idle", () => {
+        if (!isWanted) return;
+        handlers.current.onFigures?.(figuresShown(made, handlers.current.by, handlers.current.figure, handlers.current.ofPoint));
+        handlers.current.onBox?.(made.getBounds().toArray().flat().map((degrees) => degrees.toFixed(BOX_DIGITS)).join());
+      });
       return made;
     }).catch((error) => {
       if (isWanted) setFault(error.message);
@@ -258,6 +272,10 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       pin?.remove();
     };
   }), [JSON.stringify(spots), JSON.stringify(home)]);
+  useEffect(() => whenMade((made) => {
+    showLayers(made, handlers.current.drawn ?? [], layers, made.getLayer("spots") ? "spots" : made.getLayer("commune-labels") ? "commune-labels" : undefined);
+    handlers.current.drawn = layers.map(({ name }) => name);
+  }), [layers]);
   useEffect(() => whenMade((made) => {
     if (!lit || !made.getSource("spots")) return undefined;
     const feature = { source: "spots", id: lit };

@@ -36,11 +36,17 @@ export function Rail({ screens, screen, onSearch }) {
     <nav aria-label="toise">${screens.map((name) => html`
       <${ScreenLink} name=${name} screen=${screen} className=${barred.includes(name) ? "item" : "item desk"} />`)}</nav>
     <span class="spring"></span>
+    ${who().has_invented_data && html`<${Invented} />`}
     <${Popover} className=${others.includes(screen) ? "item holds" : "item"} content="menu" side label=${word("menu")}
       button=${html`<${Icon} name="account" /><span>${word("menu")}</span>`}>
       ${(close) => html`<${SessionMenu} others=${others} screen=${screen} close=${close} onSearch=${onSearch} />`}<//>
   </header>`;
 }
+
+/** Says that the data are not real, and where real ones come from. */
+const Invented = () => html`<${Popover} className="invented" content="control" side label=${word("invented")} title=${`${word("inventedAbout")} toise start --departments 48`} button=${word("invented")}>
+  <div class="form"><p>${word("inventedAbout")} <code>toise start --departments 48</code></p>
+    <a href="../docs/guide/data-sources" target="_blank" rel="noopener">${word("inventedSources")}</a></div><//>`;
 
 function SessionMenu({ others, screen, close, onSearch }) {
   const [theme, setTheme] = useState(chosenTheme());
@@ -57,5 +63,6 @@ function SessionMenu({ others, screen, close, onSearch }) {
       values=${["light", "dark", "system"].map((one) => [one, word(`theme.${one}`)])} />
     <hr />
     <small class="quiet">${labelled(word("scopes"), who().scopes.join(", "))}</small>
+    <a href="#/welcome" onClick=${close}><${Icon} name="key" />${word("mayDoLink")}</a>
     <button type="button" onClick=${act(end)}><${Icon} name="leave" />${word("leave")}</button>`;
 }

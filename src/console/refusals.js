@@ -10,6 +10,8 @@ const REASONS = [
   ["error.tooLarge", ({ status }) => status === 413],
   ["error.noModel", ({ message }) => message.startsWith("no model to estimate with")],
   ["error.tooLong", ({ message }) => message.startsWith("the request took too long")],
+  ["error.noTravel", ({ message }) => message.includes("isochrones are not available here")],
+  ["error.travelSilent", ({ message }) => message.startsWith("the upstream isochrone service")],
   ["error.busy", ({ status }) => status === 503],
   ["error.failed", ({ status, message }) => status === 500 && /request [\w-]+/.test(message)],
   ["error.none", ({ status, message }) => status === 404 && message.startsWith("no such")],

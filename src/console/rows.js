@@ -1,18 +1,21 @@
 /** Rows of an answer: read while it arrives, put in order, found on the map, and written as CSV. */
 
 /**
- * Reads rows of NDJSON, one object a line, up to a maximum, and then cancels the answer. Gives the rows and whether they are all.
+ * Reads rows of NDJSON, one object a line, up to a maximum of rows and of letters, and then cancels the answer. Gives the rows
+ * and whether they are all.
  */
-export async function readRows(body, most) {
+export async function readRows(body, most, mostLetters = Infinity) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   const rows = [];
   let rest = "";
+  let letters = 0;
   for (;;) {
     const { done, value } = await reader.read();
     const lines = (rest + (value ?? "")).split("\n");
     rest = done ? "" : lines.pop();
     for (const line of lines.filter(Boolean)) {
-      if (rows.length === most) {
+      letters += line.length;
+      if (rows.length === most || letters > mostLetters) {
         await reader.cancel();
         return { rows, isWhole: false };
       }

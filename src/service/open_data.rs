@@ -37,6 +37,11 @@ pub trait OpenDataBackend: Send + Sync + 'static {
         request: &HistoryRequest,
         interrupt: &Interrupt,
     ) -> Result<History, AnswerError>;
+
+    /// Returns whether sales or diagnostics were generated, as in a demo.
+    fn has_invented_rows(&self) -> Result<bool, AnswerError> {
+        Ok(false)
+    }
 }
 
 impl OpenDataBackend for OpenData {
@@ -67,5 +72,9 @@ impl OpenDataBackend for OpenData {
     ) -> Result<History, AnswerError> {
         let open_data = self.interruptible(interrupt);
         Ok(OpenData::history(&open_data, request)?)
+    }
+
+    fn has_invented_rows(&self) -> Result<bool, AnswerError> {
+        Ok(OpenData::has_invented_rows(self)?)
     }
 }

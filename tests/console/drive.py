@@ -4,7 +4,8 @@ Gets in by the demo's link, finds a sale, goes to a commune, values a home and a
 palette, makes an alert and sees a delivery arrive, compares the prices of two years, asks SQL by completed names and
 sees its rows on the map, reads an advert that tries to run a script, makes and revokes keys, imports a file of
 adverts and decides pairs as an operator, and is signed out when the key is revoked. A key with few scopes sees its
-screens and no refusal. The guide is searched and shows its pictures. A newcomer gets on by visible words alone, in
+screens and no refusal, and every key is first told what it may do. Layers are drawn on the map, and homes are searched
+within reach of a point. The guide is searched and shows its pictures. A newcomer gets on by visible words alone, in
 both languages (newcomer.py). Every screen must fit 360 pixels and be accessible in either theme (reach.py); the file
 of axe-core named by TOISE_AXE checks most of it, and is left out without one.
 """
@@ -147,6 +148,12 @@ def look(page, name, faults):
             if pictures:
                 pictures.mkdir(parents=True, exist_ok=True)
                 page.screenshot(path=pictures / f"{name}-{theme}-{width}.png")
+    for width in (390, 1024, 1440):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_timeout(100)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        if wide > width:
+            faults.append(f"{name} is {wide} pixels wide at {width}")
     page.set_viewport_size({"width": 1280, "height": 800})
     faults.extend(f"{name}: {one}" for one in reach.stops_without_focus(page))
 
@@ -183,6 +190,11 @@ with sync_playwright() as playwright:
     expect(page.get_by_role("navigation")).to_be_visible(timeout=WAIT_MS)
     assert "code=" not in page.url, page.url
     assert page.evaluate("document.cookie") == "", "a script can read the session"
+    # The data of a demo are invented, and the console says so and where real ones come from.
+    invented = page.get_by_role("button", name="Invented data")
+    invented.click()
+    expect(page.get_by_role("link", name="Where real data comes from")).to_have_attribute("href", re.compile("data-sources$"))
+    page.keyboard.press("Escape")
 
     # The map, its results, a filter, a record, its value.
     results = page.get_by_role("region", name="results")
@@ -267,6 +279,75 @@ with sync_playwright() as playwright:
     page.evaluate("location.hash = '#/map?lat=46.50000&lon=2.50000&zoom=5.20'")
     expect(page.locator(".count p").first).to_contain_text("in all", timeout=WAIT_MS)
     look(page, "map", faults)
+    # A stored layer is drawn, with its number and licence; a click on a feature shows its attributes.
+    where = "select name, bbox['xmin'] as lon, bbox['ymin'] as lat from layer_town_centres where name = 'Mende' limit 1"
+    town = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": where})["data"][0]
+    layers = ask("GET", "/v2/protected/layers", ready["key"])["data"]
+    features = next(one["count"] for one in layers if one["name"] == "town_centres")
+    # Without sales, none is in the way.
+    page.goto(f"{address}/console/#/map?lat={town['lat']:.5f}&lon={town['lon']:.5f}&zoom=12&f.price_eur.min=900000000")
+    area.click()
+    page.get_by_role("checkbox", name="town_centres").check()
+    page.keyboard.press("Escape")
+    drawn = page.get_by_role("region", name="Layers on the map")
+    expect(drawn).to_contain_text(f"{features:,} features · Licence Ouverte 2.0", timeout=WAIT_MS)
+    expect(page).to_have_url(re.compile("layers=town_centres"))
+    card = page.get_by_role("region", name="town_centres")
+    page.wait_for_timeout(3_000)
+
+    def shows_feature():
+        page.mouse.click(886, 400)
+        page.wait_for_timeout(500)
+        return card.count() > 0
+
+    until(page, shows_feature, "a click on a feature shows nothing")
+    expect(card).to_contain_text("Mende")
+    expect(card).to_contain_text("population")
+    look(page, "layers", faults)
+    card.get_by_role("button", name="Close").click()
+    expect(card).to_have_count(0)
+    drawn.get_by_role("button", name="Hide town_centres").click()
+    expect(drawn).to_have_count(0)
+    page.goto(f"{address}/console/#/map?lat={town['lat']:.5f}&lon={town['lon']:.5f}&zoom=12")
+    # Within reach of a point: a server without a service says so, another one searches there. Tiles are not asked for it.
+    travels = []
+    of_tiles = []
+    page.on("request", lambda one: "/tiles/" in one.url and of_tiles.append(urllib.parse.unquote(one.url)))
+
+    def travel(route):
+        body = route.request.post_data_json
+        asked_area = body["filters"].get("area")
+        if not isinstance(asked_area, dict) or "isochrone" not in asked_area:
+            return route.continue_()
+        travels.append(body["filters"].pop("area")["isochrone"])
+        if travels[-1]["mode"] == "walk":
+            return route.continue_(post_data=json.dumps(body))
+        none = "filters.area: isochrones are not available here: the setting geocoding.isochrones names no service"
+        refusal = json.dumps({"error": {"code": 10002, "message": none}})
+        return route.fulfill(status=422, content_type="application/json", body=refusal)
+
+    page.route("**/dvf/search", travel)
+    area.click()
+    page.get_by_role("button", name="Click the point").click()
+    expect(page.get_by_text("Click where the journey begins.")).to_be_visible()
+    page.mouse.click(886, 400)
+    expect(page).to_have_url(re.compile("area=reach"))
+    expect(results.get_by_role("alert")).to_contain_text("Travel times are not available", timeout=WAIT_MS)
+    assert travels[-1]["mode"] == "car", travels
+    assert travels[-1]["minutes"] == 15, travels
+    area.click()
+    page.get_by_role("spinbutton", name="Minutes at most").fill("10")
+    page.get_by_role("combobox", name="Travel").select_option("walk")
+    page.get_by_role("button", name="Middle of the map").click()
+    expect(page.locator(".count p").first).to_contain_text("in the area", timeout=WAIT_MS)
+    expect(area).to_contain_text("10 min on foot")
+    expect(page.get_by_text("The map still shows everything.")).to_be_visible()
+    assert travels[-1]["minutes"] == 10, travels
+    assert abs(travels[-1]["pin"]["lat"] - town["lat"]) < 0.001, (travels, town)
+    assert not any("isochrone" in url for url in of_tiles), of_tiles
+    page.unroute_all(behavior="wait")
+    page.evaluate("location.hash = '#/map?lat=46.50000&lon=2.50000&zoom=5.20'")
+    expect(page.locator(".count p").first).to_contain_text("in all", timeout=WAIT_MS)
     # A commune is completed while it is typed, and its market opens.
     place = page.get_by_role("combobox", name="Go to an address or commune")
     place.press_sequentially("Mend")
@@ -594,12 +675,25 @@ with sync_playwright() as playwright:
     hall = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB").new_page()
     hall.set_default_timeout(WAIT_MS)
     hall.on("pageerror", lambda error: faults.append(str(error)))
-    hall.on("console", lambda line: line.type == "error" and faults.append(f"a key with few scopes: {said_at(line)}"))
+    hall.on(
+        "console",
+        lambda line: line.type == "error" and not judging and faults.append(f"a key with few scopes: {said_at(line)}"),
+    )
     hall.goto(address + "/console/")
     hall.get_by_label("API key").fill(few["data"]["key"])
     hall.get_by_role("button", name="Open the console").click()
     expect(hall.get_by_role("navigation").get_by_role("link")).to_have_text(["Map", "Usage"])
+    # It is told first what it may do, and is offered nothing else.
+    expect(hall.get_by_role("region", name="This key may").get_by_role("listitem")).to_have_count(1)
+    expect(hall.get_by_text("Not with this key: analytics, ai, geocoding, alerts, sql.")).to_be_visible()
+    steps = hall.get_by_role("region", name="Next steps").get_by_role("link")
+    expect(steps).to_have_text(["See what was sold, on the map", "See calls and credits"])
+    look(hall, "welcome", faults)
+    steps.first.click()
     expect(hall.get_by_role("region", name="results").get_by_role("listitem").first).to_be_visible()
+    hall.get_by_role("button", name=re.compile("^Area")).click()
+    expect(hall.get_by_text("a key needs the scope sql")).to_be_visible()
+    hall.keyboard.press("Escape")
     hidden = ("home", "alerts", "query", "pairs", "portfolios")
     for screen in (*hidden, "map?dataset=properties", "map?dataset=dpe", "operations"):
         hall.goto(f"{address}/console/#/{screen}")
@@ -622,6 +716,11 @@ with sync_playwright() as playwright:
         visitor.get_by_label("Clé d’API").fill(one["data"]["key"])
         visitor.get_by_role("button", name="Ouvrir la console").click()
         expect(visitor.get_by_role("navigation")).to_be_visible()
+        steps = visitor.get_by_role("region", name="Et maintenant").get_by_role("link")
+        expect(steps.first).to_be_visible()
+        screens = "links => links.map((link) => link.getAttribute('href').split('?')[0])"
+        listed = visitor.get_by_role("navigation").get_by_role("link").evaluate_all(screens)
+        assert set(steps.evaluate_all(screens)) <= set(listed), (scope, listed)
         for screen in ("map", "home?lat=44.52&lon=3.5", "alerts", "query", "operations"):
             visitor.goto(f"{address}/console/#/{screen}")
             visitor.wait_for_timeout(500)
@@ -660,6 +759,7 @@ with sync_playwright() as playwright:
     desk.get_by_label("API key").fill(ready["admin_key"])
     desk.get_by_role("button", name="Open the console").click()
     expect(desk.get_by_role("navigation").get_by_role("link")).to_have_text(["Operations", "Pairs"])
+    desk.get_by_role("link", name="See the state of the server and its data").click()
     expect(desk.get_by_text("95 % of requests")).to_be_visible()
     look(desk, "operations", faults)
     # What is loaded, how old it is, and what to do; over all of it, that the last refresh failed.

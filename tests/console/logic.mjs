@@ -14,6 +14,8 @@ import { reasonOf } from "../../src/console/refusals.js";
 import { classesOf, csvOf, numericColumns, positionColumns, readRows, sortedBy } from "../../src/console/rows.js";
 import { completionsOf } from "../../src/console/sqlcompletion.js";
 import { readTable } from "../../src/console/tablefile.js";
+import { isochroneOf, reachOf, reachText } from "../../src/console/traveltime.js";
+import { geometryOfHex } from "../../src/console/wkb.js";
 
 const found = (type, confidence) => ({
   geometry: { coordinates: [3.5, 44.5] }, properties: { type, confidence, label: "12 Rue Droite 48000 Mende", citycode: "48095" },
@@ -98,6 +100,32 @@ test("rows are read up to a maximum, however the answer is cut into pieces", asy
   assert.deepEqual(await readRows(streamOf(pieces), 2), { rows: [{ a: 1 }, { a: 2 }], isWhole: false });
   assert.deepEqual(await readRows(streamOf([]), 2), { rows: [], isWhole: true });
   assert.deepEqual((await readRows(streamOf(['{"a":"é"}']), 2)).rows, [{ a: "é" }]);
+  assert.deepEqual(await readRows(streamOf(pieces), 3, 14), { rows: [{ a: 1 }, { a: 2 }], isWhole: false }, "and up to a maximum of letters");
+});
+
+test("geometries of layers are read from the form in which SQL gives them", () => {
+  const whole = (value) => Buffer.from(new Uint32Array([value]).buffer).toString("hex");
+  const at = (...degrees) => Buffer.from(new Float64Array(degrees).buffer).toString("hex");
+  const begin = (kind) => `01${whole(kind)}`;
+  const point = begin(1) + at(3.5, 44.5);
+  const line = whole(2) + at(3, 44, 3.5, -44.5);
+  const ring = whole(4) + at(0, 0, 1, 0, 1, 1, 0, 0);
+  const corners = [[0, 0], [1, 0], [1, 1], [0, 0]];
+  assert.deepEqual(geometryOfHex(point), { type: "Point", coordinates: [3.5, 44.5] });
+  assert.deepEqual(geometryOfHex(point.toUpperCase()), { type: "Point", coordinates: [3.5, 44.5] });
+  assert.deepEqual(geometryOfHex(begin(2) + line), { type: "LineString", coordinates: [[3, 44], [3.5, -44.5]] });
+  assert.deepEqual(geometryOfHex(begin(3) + whole(2) + ring + ring), { type: "Polygon", coordinates: [corners, corners] });
+  assert.deepEqual(geometryOfHex(begin(4) + whole(2) + point + point), { type: "MultiPoint", coordinates: [[3.5, 44.5], [3.5, 44.5]] });
+  assert.deepEqual(geometryOfHex(begin(6) + whole(1) + begin(3) + whole(1) + ring), { type: "MultiPolygon", coordinates: [[corners]] });
+  assert.deepEqual(geometryOfHex(begin(7) + whole(2) + point + begin(2) + line).geometries.map(({ type }) => type), ["Point", "LineString"]);
+});
+
+test("what is within reach is kept in the address and asked as the contract has it", () => {
+  const reach = { mode: "walk", minutes: 10, lon: 3.5, lat: -44.51806 };
+  assert.equal(reachText({ mode: "walk", minutes: "10", lon: "3.50000", lat: -44.518058 }), "reach:walk,10,3.5,-44.51806");
+  assert.deepEqual(reachOf("reach:walk,10,3.5,-44.51806"), reach);
+  assert.deepEqual(isochroneOf(reach), { isochrone: { pin: { lat: -44.51806, lon: 3.5 }, minutes: 10, mode: "walk" } });
+  for (const other of [undefined, "", "@reach:car,15,3,44", "3,44;4,44;4,45", "reach:boat,15,3,44", "reach:car,15,3"]) assert.equal(reachOf(other), null, other);
 });
 
 test("filters and their values have names that people read", () => {
@@ -167,6 +195,8 @@ test("usual refusals have words, and others keep those of the service", () => {
   assert.equal(name(429, 10005, "too many estimates at once for this key; retry shortly"), "error.tooMany");
   assert.equal(name(422, 10002, "location: no rents to estimate from: ingest adverts of homes to rent"), "error.rents");
   assert.equal(name(503, 10000, "no model to estimate with: train one"), "error.noModel");
+  assert.equal(name(422, 10002, "filters.area: isochrones are not available here: the setting geocoding.isochrones names no service"), "error.noTravel");
+  assert.equal(name(503, 10000, "the upstream isochrone service gives no answer; retry after 10 s"), "error.travelSilent");
   assert.equal(reasonOf(500, 10000, "internal error (request 01a2-b)").values.request, "01a2-b");
   assert.equal(name(422, 10002, "query: line 2, column 7: no such column"), undefined);
   const words = readFileSync(new URL("../../src/console/words.js", import.meta.url), "utf8");

@@ -227,6 +227,7 @@ async fn the_base_map_of_the_settings_is_told_and_allowed_and_the_cookie_is_secu
     );
     let told: Value = response.json().await.unwrap();
     assert_eq!(told["data"]["base_map"], Value::Null);
+    assert_eq!(told["data"]["has_invented_data"], false);
 }
 
 #[tokio::test]

@@ -9,6 +9,8 @@ export function Entry() {
   const [fault, setFault] = useState(null);
   const submit = async (event) => {
     event.preventDefault();
+    // A link to a screen leads there; without one, the key is introduced first.
+    if (!/^#\/\w/.test(location.hash)) history.replaceState(null, "", "#/welcome");
     try {
       await begin({ key: new FormData(event.target).get("key") });
     } catch (error) {

@@ -4,18 +4,20 @@ import { may } from "../api.js";
 import { comparedYears } from "../comparison.js";
 import { CsvButton } from "../csvfile.js";
 import { DATASETS, pagesOf } from "../datasets.js";
-import { ANYWHERE, PlaceButton, onlyPlace, placeOf as conditionsOn, useOutline } from "../areas.js";
+import { ANYWHERE, PlaceButton, onlyPlace, placeOf as conditionsOn, placeOfTiles, useOutline } from "../areas.js";
 import { AREA } from "../drawing.js";
 import { FilterChips } from "../filterchips.js";
 import { filtersOf, merged, onlyFilters, parameter, useFields, withoutFilters } from "../filters.js";
 import { number, word } from "../language.js";
 import { Legend, MapView } from "../map.js";
+import { FeatureCard, LayerLegend, useMapLayers } from "../maplayers.js";
 import { figuresOf } from "../mapstyle.js";
 import { Empty, Icon, Popover, Segments, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 import { AddressField } from "../places.js";
 import { placeOf } from "../dwelling.js";
 import { saveFile } from "../files.js";
 import { attempt } from "../toasts.js";
+import { reachOf, reachText } from "../traveltime.js";
 import { Comparison, Years, useYears } from "../years.js";
 import { CLOSED, Opened, useEscape, useOpenedFocus, useRecord } from "./opened.js";
 import { Card } from "./record.js";
@@ -61,8 +63,12 @@ function DatasetMap({ name, parameters, set }) {
   const fields = useFields(dataset.path, dataset.inner);
   const given = fields.value && filtersOf(fields.value, parameters);
   const place = conditionsOn(parameters);
-  const chosen = place ? merged(given ?? {}, dataset.within(place)) : given;
-  const filters = chosen && dataset.base ? merged(dataset.base, chosen) : chosen ?? dataset.base;
+  const inPlace = (where) => (where ? merged(given ?? {}, dataset.within(where)) : given);
+  const withBase = (those) => (those && dataset.base ? merged(dataset.base, those) : those ?? dataset.base);
+  const chosen = inPlace(place);
+  const filters = withBase(chosen);
+  const reach = reachOf(parameters[AREA]);
+  const ofTiles = reach ? withBase(inPlace(placeOfTiles(parameters))) : filters;
   const years = useYears(dataset.dates);
   const by = parameters.by === "areas" || parameters.figure === "change" ? "areas" : "hexagons";
   const figures = figuresOf(name, by).filter((one) => one !== "change" || !years.isKnown || years.years.length > 1);
@@ -70,7 +76,7 @@ function DatasetMap({ name, parameters, set }) {
   // A change is that of the prices of two years, whatever dates the filters have.
   const isCompared = figure === "change";
   const compared = isCompared && years.isKnown ? comparedYears(parameters, years) : null;
-  const [earlier, later] = (compared ?? []).map((year) => dataset.toTiles(merged(filters ?? {}, dataset.priced(year))));
+  const [earlier, later] = (compared ?? []).map((year) => dataset.toTiles(merged(ofTiles ?? {}, dataset.priced(year))));
   const anyDate = () => Object.fromEntries(["from", "to"].map((bound) => [parameter({ name: dataset.dated }, bound), ""]));
   const view = parameters.zoom && { lon: Number(parameters.lon), lat: Number(parameters.lat), zoom: Number(parameters.zoom) };
   const inset = useInset();
@@ -79,6 +85,11 @@ function DatasetMap({ name, parameters, set }) {
   const [isDrawing, setDrawing] = useState(false);
   const [endDrawing, setEndDrawing] = useState(null);
   const outline = useOutline(parameters[AREA]);
+  // Mode and minutes of a travel whose starting point is to be clicked.
+  const [travel, setTravel] = useState(null);
+  const [box, setBox] = useState("");
+  const layers = useMapLayers(parameters, box);
+  const [feature, setFeature] = useState(null);
   // The record that was opened here, and the area that was clicked, with what the address does not say of them.
   const [kept, setKept] = useState(null);
   const [clicked, setClicked] = useState(null);
@@ -101,8 +112,16 @@ function DatasetMap({ name, parameters, set }) {
   };
   const close = () => opened && set(CLOSED, true);
   useOpenedFocus(panel, opened);
-  useEscape(Boolean(opened) && !isDrawing, close);
+  useEscape(Boolean(opened) && !isDrawing && !travel && !feature, close);
+  useEscape(Boolean(travel), () => setTravel(null));
+  useEscape(Boolean(feature), () => setFeature(null));
   const pick = async (spot) => {
+    if (travel) {
+      setTravel(null);
+      return set({ [AREA]: reachText({ ...travel, lon: spot.lon, lat: spot.lat }) });
+    }
+    setFeature(spot.id ? null : spot.feature ?? null);
+    if (spot.feature && !spot.id) return undefined;
     if (!spot.id) return spot.area ? openPlace(spot.area) : close();
     const known = listed.find((record) => dataset.card(record).id === spot.id);
     const found = known ? [] : (await dataset.search(filters, dataset.near(spot, NEAR_M))).records;
@@ -121,10 +140,10 @@ function DatasetMap({ name, parameters, set }) {
     setDrawing(true);
   };
   return html`<div class="mapscreen">
-    <${MapView} dataset=${name} by=${by} figure=${figure} filters=${later ?? (filters && dataset.toTiles(filters))} earlier=${earlier} view=${view} inset=${inset} handle=${handle}
+    <${MapView} dataset=${name} by=${by} figure=${figure} filters=${later ?? (ofTiles && dataset.toTiles(ofTiles))} earlier=${earlier} view=${view} inset=${inset} handle=${handle}
       isReady=${Boolean(fields.value) && Boolean(compared) === isCompared}
-      spots=${spots} lit=${opened && of.record ? dataset.card(of.record).id : lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen}
-      outline=${outline} isDrawing=${isDrawing} onDrawn=${(drawn) => { setDrawing(false); set({ [AREA]: drawn ?? "" }); }} onEndable=${(end) => setEndDrawing(() => end)}
+      spots=${spots} lit=${opened && of.record ? dataset.card(of.record).id : lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen} onBox=${setBox}
+      layers=${layers.list} home=${reach ? [reach.lon, reach.lat] : undefined} outline=${outline} isDrawing=${isDrawing} onDrawn=${(drawn) => { setDrawing(false); set({ [AREA]: drawn ?? "" }); }} onEndable=${(end) => setEndDrawing(() => end)}
       onMove=${(to) => set({ lat: to.lat.toFixed(5), lon: to.lon.toFixed(5), zoom: to.zoom.toFixed(2) })} />
     <section ref=${panel} class=${`panel ${isTall ? "tall" : ""} ${opened ? "opened" : ""}`} aria-label=${word("results")}>
       <button type="button" class="grab" aria-label=${word("resize")} aria-expanded=${String(isTall)} onClick=${() => setTall(!isTall)}></button>
@@ -144,8 +163,8 @@ function DatasetMap({ name, parameters, set }) {
       <${Segments} label=${word("gathered")} value=${by} onChange=${(one) => set({ by: one, ...(one === "hexagons" && isCompared && { figure: "" }) })}
         values=${[["hexagons", word("hexagons")], ["areas", word(view && view.zoom >= COMMUNES_ZOOM ? "communes" : "departments")]]} />
       ${figures.length > 1 && html`<${Segments} label=${word("colour")} value=${figure} values=${figures.map((one) => [one, word(`figure.${one}.short`)])} onChange=${(one) => set({ figure: one, ...(one === "change" && anyDate()) })} />`}
-      ${isDrawing ? html`<button type="button" class="compact" aria-label=${word("cancelArea")} title=${word("cancelArea")} onClick=${() => setDrawing(false)}><${Icon} name="area" small /><span class="wide">${word("cancelArea")}</span></button>`
-        : html`<${PlaceButton} parameters=${parameters} set=${set} onDraw=${draw} />`}
+      ${isDrawing || travel ? html`<button type="button" class="compact" aria-label=${word("cancelArea")} title=${word("cancelArea")} onClick=${() => { setDrawing(false); setTravel(null); }}><${Icon} name="area" small /><span class="wide">${word("cancelArea")}</span></button>`
+        : html`<${PlaceButton} parameters=${parameters} set=${set} onDraw=${draw} onPoint=${setTravel} middle=${view && { lon: view.lon, lat: view.lat }} />`}
       <${Popover} className="compact" content="menu" label=${word("overseas")} title=${word("overseas")} button=${html`<${Icon} name="globe" small /><span class="wide">${word("overseas")}</span>`}>
         ${(close) => html`<button type="button" onClick=${() => { close(); set({ lat: "", lon: "", zoom: "" }); }}>${word("mainland")}</button>
           ${Object.entries(OVERSEAS).map(([place, [lon, lat, zoom]]) => html`<button type="button" onClick=${() => { close(); set({ lon, lat, zoom }); }}>${place}</button>`)}`}<//>
@@ -155,7 +174,11 @@ function DatasetMap({ name, parameters, set }) {
     </div>
     ${isDrawing && html`<div class="maphint"><span role="status">${word("drawingArea")}</span>
       ${endDrawing && html`<button type="button" class="primary compact" onClick=${endDrawing}>${word("done")}</button>`}</div>`}
-    <div class="mapfoot"><${Legend} figure=${figure} figures=${onScreen} title=${compared ? word("changeBetween", { from: compared[0], to: compared[1] }) : undefined} />
+    ${travel && html`<div class="maphint"><span role="status">${word("reachClick")}</span></div>`}
+    ${feature && !isDrawing && !travel && html`<${FeatureCard} list=${layers.list} picked=${feature} close=${() => setFeature(null)} />`}
+    <div class="mapfoot"><${LayerLegend} of=${layers} parameters=${parameters} set=${set} />
+      ${reach && html`<p class="legend"><small>${word("reachTiles")}</small></p>`}
+      <${Legend} figure=${figure} figures=${onScreen} title=${compared ? word("changeBetween", { from: compared[0], to: compared[1] }) : undefined} />
       ${compared ? html`<${Comparison} years=${years.years} compared=${compared} set=${set} />`
         : dataset.dated && html`<${Years} field=${dataset.dated} of=${years} parameters=${parameters} set=${set} />`}</div>
   </div>`;

@@ -65,7 +65,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 61] = files![
+static OWN: [PageFile; 66] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -81,6 +81,7 @@ static OWN: [PageFile; 61] = files![
     "drawing.js": "text/javascript",
     "dwelling.js": "text/javascript",
     "evidence.js": "text/javascript",
+    "featurelayers.js": "text/javascript",
     "fieldnames.js": "text/javascript",
     "files.js": "text/javascript",
     "filterchips.js": "text/javascript",
@@ -88,6 +89,7 @@ static OWN: [PageFile; 61] = files![
     "icons.js": "text/javascript",
     "language.js": "text/javascript",
     "map.js": "text/javascript",
+    "maplayers.js": "text/javascript",
     "mapstyle.js": "text/javascript",
     "marketsheet.js": "text/javascript",
     "metrics.js": "text/javascript",
@@ -105,7 +107,9 @@ static OWN: [PageFile; 61] = files![
     "tablefile.js": "text/javascript",
     "theme.js": "text/javascript",
     "toasts.js": "text/javascript",
+    "traveltime.js": "text/javascript",
     "valuewords.js": "text/javascript",
+    "wkb.js": "text/javascript",
     "words.js": "text/javascript",
     "years.js": "text/javascript",
     "screens/alerts.js": "text/javascript",
@@ -126,6 +130,7 @@ static OWN: [PageFile; 61] = files![
     "screens/record.js": "text/javascript",
     "screens/rentandreport.js": "text/javascript",
     "screens/tables.js": "text/javascript",
+    "screens/welcome.js": "text/javascript",
     "screens/whatif.js": "text/javascript",
 ];
 
@@ -226,7 +231,7 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let key = key_of(call, Some(text.as_bytes())).await?;
     let new = call.app.access.sessions.begin(key.key_id, text);
     let cookie = set_cookie(call.app, &new.cookie, SESSION_LASTS);
-    let answer = ApiResponse::data(about(call.app, &key, &new.token, new.ends_at));
+    let answer = ApiResponse::data(about(call, &key, &new.token, new.ends_at).await?);
     Ok(answer
         .with_status(StatusCode::CREATED)
         .with_header(SET_COOKIE, &cookie))
@@ -239,7 +244,7 @@ async fn current_session(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     };
     let text = credentials::of_call(call.app, &Method::GET, call.headers)?;
     let key = key_of(call, text.as_deref()).await?;
-    Ok(ApiResponse::data(about(call.app, &key, &token, ends_at)))
+    Ok(ApiResponse::data(about(call, &key, &token, ends_at).await?))
 }
 
 /// Returns the valid key with a text, as for any call: its network is checked and the call counts against its rate.
@@ -252,8 +257,16 @@ async fn key_of(call: &Call<'_>, text: Option<&[u8]>) -> Result<Arc<KeyRecord>, 
     Ok(admitted.key)
 }
 
-fn about(app: &App, key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chrono::Utc>) -> Value {
-    let base_map = app.web.console.base_map.as_ref();
+async fn about(
+    call: &Call<'_>,
+    key: &KeyRecord,
+    token: &str,
+    ends_at: chrono::DateTime<chrono::Utc>,
+) -> Result<Value, ApiError> {
+    // A table that cannot be read must not keep operators out of the console.
+    let invented = |app: &App| Ok(app.data.open_data.has_invented_rows().unwrap_or(false));
+    let is_invented = call.blocking(invented).await?;
+    let base_map = call.app.web.console.base_map.as_ref();
     let base_map = base_map.map(
         |BaseMap {
              address,
@@ -261,14 +274,15 @@ fn about(app: &App, key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chro
              ..
          }| json!({"address": address, "attribution": attribution}),
     );
-    json!({
+    Ok(json!({
         "base_map": base_map,
+        "has_invented_data": is_invented,
         "token": token,
         "ends_at": iso(ends_at),
         "key_id": key.key_id,
         "account_id": key.account_id,
         "scopes": key.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
-    })
+    }))
 }
 
 /// Returns the session's cookie. No script can read it and no other site can send it.
