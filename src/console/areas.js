@@ -5,7 +5,7 @@ import { call } from "./api.js";
 import { AREA, geometryOf, ringOf } from "./drawing.js";
 import { labelled, number, word } from "./language.js";
 import { LayerSwitches } from "./maplayers.js";
-import { Field, Icon, Popover, Waiting, html, useLoaded } from "./parts.js";
+import { Field, Icon, Popover, Typed, Waiting, html, useLoaded } from "./parts.js";
 import { attempt } from "./toasts.js";
 import { MINUTES_MAX, MODES, isochroneOf, reachOf, reachText } from "./traveltime.js";
 
@@ -89,7 +89,7 @@ function Reach({ given, middle, onReach, onPoint }) {
     return event.submitter?.value === "middle" ? onReach({ ...travel, ...middle }) : onPoint(travel);
   };
   return html`<form class="form" onSubmit=${submit}><h3>${word("reach")}</h3>
-    <div class="columns two"><${Field} label=${word("minutesMost")}><input name="minutes" type="number" min="1" max=${MINUTES_MAX} required value=${given?.minutes ?? MINUTES} /><//>
+    <div class="columns two"><${Field} label=${word("minutesMost")}><${Typed} name="minutes" type="number" min="1" max=${MINUTES_MAX} required given=${String(given?.minutes ?? MINUTES)} /><//>
       <${Field} label=${word("travelMode")}><select name="mode">${MODES.map((mode) => html`<option value=${mode} selected=${mode === given?.mode}>${word(`mode.${mode}`)}</option>`)}</select><//></div>
     <div class="row"><button class="compact" value="point"><${Icon} name="pin" small />${word("reachPoint")}</button>
       ${middle && html`<button class="compact" value="middle">${word("reachMiddle")}</button>`}</div></form>`;

@@ -226,7 +226,7 @@ export const WORDS = {
   "step.admin": ["See the state of the server and its data", "Voir l’état du serveur et de ses données"],
   "step.pairs": ["Decide which adverts are one home", "Décider quelles annonces sont un même bien"],
   invented: ["Invented data", "Données inventées"],
-  inventedAbout: ["This server holds generated sales or diagnostics, for a try. Real ones come from data.gouv.fr and ADEME. To begin with a department:", "Ce serveur contient des ventes ou diagnostics générés, pour essayer. Les vrais viennent de data.gouv.fr et de l’ADEME. Pour commencer par un département :"],
+  inventedAbout: ["This server holds generated sales or diagnostics, for a try. Real ones come from data.gouv.fr and ADEME. To begin with a department, in a new data folder:", "Ce serveur contient des ventes ou diagnostics générés, pour essayer. Les vrais viennent de data.gouv.fr et de l’ADEME. Pour commencer par un département, dans un nouveau dossier de données :"],
   inventedSources: ["Where real data comes from", "D’où viennent les vraies données"],
   nothing: ["Nothing found", "Rien trouvé"],
   goTo: ["Go to an address or commune", "Aller à une adresse ou commune"],
