@@ -3,9 +3,9 @@
 //! A call for a known and fresh URL is answered from the store. Any other call creates a job ([`jobs`]) and waits for
 //! it for a limited time; if the client disconnects, the next call for the URL takes over its job. [`runner`] starts
 //! jobs in the order of [`queue`] and [`work`] runs them: [`toise_net::fetch`] fetches the page, [`extract`] reads it
-//! by the rules of its portal ([`portals`]), and [`toise_listings`] ingests the advert. Checks of known adverts are
-//! jobs too. [`mapping`] turns rows of files and bodies into adverts. [`reports`] stores the accounts' claims that a
-//! listing is wrong. [`evaluation`] measures extraction on saved pages.
+//! by the rules of its portal ([`portals`]) and the general ones ([`toise_page`]), and [`toise_listings`] ingests the
+//! advert. Checks of known adverts are jobs too. [`mapping`] turns rows of files and bodies into adverts. [`reports`]
+//! stores the accounts' claims that a listing is wrong. [`evaluation`] measures extraction on saved pages.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +14,6 @@ pub mod extract;
 pub mod jobs;
 pub mod mapping;
 mod moment;
-pub mod page;
 pub mod portals;
 mod progress;
 pub mod queue;

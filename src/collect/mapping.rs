@@ -24,7 +24,6 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::page::findings::PRICE;
 use crate::portals::value::RuleSpec;
 use crate::portals::{Error, Portals, load_files};
 use embedded::EMBEDDED;
@@ -39,6 +38,7 @@ use toise_input::FileForm;
 use toise_input::number::{FileDecimals, LoneSeparator};
 use toise_input::reading::ColumnUse;
 use toise_listings::adverts::left_out::LeftOut;
+use toise_page::findings::PRICE;
 use url::Url;
 
 /// Folder of an operator's own mappings, in the data folder.

@@ -20,12 +20,12 @@ use scraper::{Html, Selector};
 use serde::Deserialize;
 use url::Url;
 
-use super::page::document::{PageDocument, text_of};
-use super::page::findings::{FieldOrigin, PageFindings};
-use super::page::page_kind;
 use embedded::EMBEDDED;
 pub use rule::PortalRule;
 use toise_listings::adverts::identity::{IdentityRules, UrlRules, bare_host};
+use toise_page::document::{PageDocument, text_of};
+use toise_page::findings::{FieldOrigin, PageFindings};
+use toise_page::page_kind;
 pub use value::ValueFormat;
 
 /// Folder of an operator's own portal files, in the data folder.

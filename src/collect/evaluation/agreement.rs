@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::extract::french::tokens::{Token, tokens};
 use toise_geo::distance::planar_distance_m;
+use toise_page::page_kind::phrase;
 
 /// Tolerated difference of areas, square metres: pages give the same area with and without decimals.
 const AREA_TOLERANCE_M2: f64 = 1.0;
@@ -65,13 +65,8 @@ fn same_title(truth: &Value, found: &Value) -> bool {
 
 /// Returns the words and numbers of a text, without case and accents.
 fn words(value: &Value) -> Vec<String> {
-    let tokens = tokens(value.as_str().unwrap_or_default());
-    let words = tokens.into_iter().filter_map(|token| match token {
-        Token::Word(word) => Some(word.to_ascii_lowercase()),
-        Token::Number(_, digits) => Some(digits),
-        _ => None,
-    });
-    words.collect()
+    let phrase = phrase(value.as_str().unwrap_or_default());
+    phrase.split_whitespace().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

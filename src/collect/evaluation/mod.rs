@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::extract::findings::PageFindings;
 use crate::extract::{Extraction, PageInput, PageVerdict, extract};
 use crate::portals::Portals;
+use toise_page::findings::PageFindings;
 use truth::TruthPage;
 
 /// Maximum size of a saved page, bytes.

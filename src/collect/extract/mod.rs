@@ -13,7 +13,6 @@ mod town;
 use scraper::Html;
 use serde_json::{Value, json};
 
-pub use super::page::{document, findings, french, page_kind, positions, tidy};
 use super::portals::Portal;
 use document::PageDocument;
 use findings::{FieldOrigin, PRICE, PageFindings};
@@ -21,6 +20,7 @@ use french::{TextTrust, tokens::tokens};
 use page_kind::Obstacle;
 use schema_org::PageContext;
 use toise_listings::adverts::identity::ListingUrl;
+use toise_page::{document, findings, french, page_kind, positions, tidy};
 
 /// Minimum number of different prices for a page without structured data to count as a list of listings.
 const PRICES_OF_A_LIST: usize = 4;

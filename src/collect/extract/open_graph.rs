@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::document::PageDocument;
-use super::findings::{FieldOrigin, PRICE, PageFindings};
-use super::french::{self, TextTrust};
+use toise_page::document::PageDocument;
+use toise_page::findings::{FieldOrigin, PRICE, PageFindings};
+use toise_page::french::{self, TextTrust};
 
 const ORIGIN: FieldOrigin = FieldOrigin::OpenGraph;
 

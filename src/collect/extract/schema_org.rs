@@ -9,10 +9,10 @@ mod graph;
 
 use serde_json::{Value, json};
 
-use super::findings::{FieldOrigin, PRICE, PageFindings};
-use super::french::{self, TextTrust};
 use graph::{Graph, Node, area, degrees, number, rank, text, types};
 use toise_listings::adverts::identity::ListingUrl;
+use toise_page::findings::{FieldOrigin, PRICE, PageFindings};
+use toise_page::french::{self, TextTrust};
 
 /// Class of a room.
 const ROOM: &str = "CLASS_ROOM";

@@ -8,13 +8,13 @@
 
 use serde_json::Value;
 
-use super::document::PageDocument;
-use super::findings::{FieldOrigin, PageFindings};
-use super::french::knows_place;
-use super::french::places::{self, NAME_WORDS_MAX, TextPlace};
-use super::french::tokens::{Token, fold, tokens};
 use toise_geo::places::Place;
 use toise_geo::{communes, departments};
+use toise_page::document::PageDocument;
+use toise_page::findings::{FieldOrigin, PageFindings};
+use toise_page::french::knows_place;
+use toise_page::french::places::{self, NAME_WORDS_MAX, TextPlace};
+use toise_page::french::tokens::{Token, fold, tokens};
 
 const ORIGIN: FieldOrigin = FieldOrigin::Text;
 const POSTAL_CODE: &str = "location.postalCode";

@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
 
-use crate::page::french::tokens::{Token, tokens};
 use toise_contract::listings::codes::Timestamp;
 use toise_input::day;
+use toise_page::french::tokens::{Token, tokens};
 
 /// Name of the format for seconds since 1970.
 const UNIX: &str = "unix";

@@ -4,7 +4,7 @@ use scraper::{Html, Selector};
 use serde_json::Value;
 
 use super::value::{RuleSpec, ValueRule};
-use crate::page::document::text_of;
+use toise_page::document::text_of;
 
 /// Maximum number of matching elements in which a value is searched.
 const FOUND_MAX: usize = 20;

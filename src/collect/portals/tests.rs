@@ -50,7 +50,7 @@ fn rules_find_fields_and_ended_listings() {
         .unwrap();
     let read = |page: &str| {
         let html = Html::parse_document(page);
-        let document = super::super::page::document::walk(&html);
+        let document = toise_page::document::walk(&html);
         let mut findings = PageFindings::default();
         let is_offline = portal.read(&html, &document, &mut findings);
         (findings, is_offline)

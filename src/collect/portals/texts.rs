@@ -1,8 +1,8 @@
 //! Parses texts that hold a single value: a list, a position or a number. Also detects amounts that are not a price.
 
-use crate::page::french;
 use serde_json::{Value, json};
 use toise_input::number::{self, LoneSeparator};
+use toise_page::french;
 
 /// Returns the items of a text that is a JSON array, or a list as Python prints it.
 pub(super) fn list(text: &str) -> Option<Vec<Value>> {

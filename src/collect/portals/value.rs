@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use super::dates;
 
 use super::texts::{addresses, has_no_single_price, list, pair, plain_number, separator};
-use crate::page::findings::{FieldOrigin, PageFindings, clean};
-use crate::page::french::{self, TextTrust};
-use crate::page::{document, page_kind, tidy};
 use toise_contract::listings::advert_field::{AdvertField, AdvertFieldKind};
 use toise_contract::listings::medias::IMAGES;
 use toise_input::number::{self, LoneSeparator};
 use toise_input::words::AssetClass;
 use toise_input::{quantity, words};
+use toise_page::findings::{FieldOrigin, PageFindings, clean};
+use toise_page::french::{self, TextTrust};
+use toise_page::{document, page_kind, tidy};
 
 /// Separator of the items of a list in a text, unless a rule names another.
 const SEPARATOR: &str = "|";

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::super::french;
-use super::super::page_kind::phrase;
 use super::{CLASSES, GraphSummary, PageContext};
 use toise_listings::adverts::identity::ListingUrl;
+use toise_page::french;
+use toise_page::page_kind::phrase;
 
 /// Maximum number of nodes read.
 const NODES_MAX: usize = 5_000;
