@@ -55,10 +55,9 @@ impl PortalRule {
                     None => text_of(element),
                 };
                 if self.value.is_presence() {
-                    Some(Value::Bool(true))
-                } else {
-                    self.value.read_text(&text)
+                    return Some(Value::Bool(true));
                 }
+                self.value.read_text(&text)
             })
     }
 }

@@ -70,14 +70,10 @@ pub(crate) fn plain_number(text: &str, decimal: Option<char>) -> Option<f64> {
 /// consists of several amounts. A bouquet alone is a price.
 pub(crate) fn has_no_single_price(text: &str) -> bool {
     let lower = text.to_lowercase();
-    let is_annuity = lower.contains("rente")
-        || ["bouquet", "viager"]
-            .iter()
-            .any(|word| lower.contains(word))
-            && (french::single_number(text).is_none()
-                || ["mois", "/m", " ans"]
-                    .iter()
-                    .any(|word| lower.contains(word)));
+    let has_any = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let is_annuity = has_any(&["rente"])
+        || has_any(&["bouquet", "viager"])
+            && (french::single_number(text).is_none() || has_any(&["mois", "/m", " ans"]));
     // Without words it holds only amounts, such as a reduced price and the previous one.
     let has_words = lower.chars().any(char::is_alphabetic);
     is_annuity || !has_words
