@@ -300,7 +300,7 @@ pub(crate) fn load_files(
     Ok(files)
 }
 
-pub(crate) fn own_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+fn own_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -331,4 +331,4 @@ fn io_error(path: &Path, error: &std::io::Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,7 +2,7 @@
 //! hand-made rows of its format.
 
 use super::*;
-use crate::portals::own_files;
+use crate::portals::tests::files_in;
 use toise_contract::listings::Advert;
 use toise_listings::adverts::left_out::leave_out_faults;
 
@@ -77,13 +77,8 @@ format = "%d/%m/%Y"
 
 fn read_with(mapping: &Mapping, row: Value) -> MappedAdvert {
     let read = mapping.read(row.as_object().unwrap(), &Portals::default());
-    let mut advert = read.advert.clone();
-    assert_eq!(
-        leave_out_faults(&mut advert),
-        Ok(Vec::new()),
-        "{}",
-        read.advert
-    );
+    let faults = leave_out_faults(&mut read.advert.clone());
+    assert_eq!(faults, Ok(Vec::new()), "{}", read.advert);
     read
 }
 
@@ -119,93 +114,65 @@ fn what_a_field_does_not_take_is_left_out_and_shown() {
         json!({"id": 1, "genre": "yourte", "prix": "NC", "surface": "grande", "titre": "61",
         "etage": "dernier", "geo": {"lat": 0, "lng": 0}}),
     );
-    let left_out: Vec<(&str, &str)> = found
-        .left_out
-        .iter()
-        .map(|one| (one.path.as_str(), one.value.as_str()))
-        .collect();
-    assert_eq!(
-        left_out,
-        [("type", "\"yourte\""), ("habitation.floor", "\"dernier\"")]
-    );
+    let left_out = found.left_out.iter();
+    let left_out = left_out.map(|one| (one.path.as_str(), one.value.as_str()));
+    let expected = [("type", "\"yourte\""), ("habitation.floor", "\"dernier\"")];
+    assert_eq!(left_out.collect::<Vec<_>>(), expected);
     assert_eq!(found.left_out[0].reason, "cannot be read from column genre");
-    assert_eq!(
-        found.advert["habitation"]["surface"]["total"], 61.0,
-        "the second column"
-    );
-    assert_eq!(
-        found.advert["currentPrice"],
-        json!({"value": null}),
-        "on request"
-    );
+    // The area is in the second column, and the price on request.
+    let surface = &found.advert["habitation"]["surface"]["total"];
+    assert_eq!(*surface, 61.0);
+    assert_eq!(found.advert["currentPrice"], json!({"value": null}));
     assert!(found.advert["location"].get("locationCoordinate").is_none());
     let fault = read(json!({"id": 1, "vu": "hier"})).fault().unwrap();
-    assert_eq!(
-        fault.to_string(),
-        "lastSeenAt: cannot be read from column vu; got \"hier\""
-    );
+    let expected = "lastSeenAt: cannot be read from column vu; got \"hier\"";
+    assert_eq!(fault.to_string(), expected);
 }
 
 #[test]
 fn invalid_mappings_are_refused_with_file_and_place() {
-    for (from, to, fault) in [
+    for (change, fault) in [
         (
-            "\"currentPrice.value\"",
-            "\"price\"",
-            "essai.toml: field[3]: path: \"price\" is not a field of an advert",
+            ["\"currentPrice.value\"", "\"price\""],
+            "field[3]: path: \"price\" is not a field of an advert",
         ),
         (
-            "CLASS_FLAT",
-            "FLAT",
-            "essai.toml: field[1]: map: type does not take \"FLAT\"",
+            ["CLASS_FLAT", "FLAT"],
+            "field[1]: map: type does not take \"FLAT\"",
         ),
         (
-            "from = \"genre\"",
-            "selector = \".x\"",
-            "essai.toml: field[1]: selector: is a key of portals",
+            ["from = \"genre\"", "selector = \".x\""],
+            "field[1]: selector: is a key of portals",
         ),
         (
-            "from = \"genre\"\n",
-            "",
-            "essai.toml: field[1]: must hold one of: from",
+            ["from = \"genre\"\n", ""],
+            "field[1]: must hold one of: from",
         ),
         (
-            "OFFER_BUY",
-            "BUY",
-            "essai.toml: field[2]: value: offer.type does not take \"BUY\"",
+            ["OFFER_BUY", "BUY"],
+            "field[2]: value: offer.type does not take \"BUY\"",
         ),
-        ("{id}", "{id", "essai.toml: field[0]: template: "),
+        (["{id}", "{id"], "field[0]: template: "),
+        (["options[*].nom", "options[*.nom"], "field[7]: from: "),
+        (["\\(([^)]+)\\)", "("], "field[9]: pattern \"(\": "),
+        (["%d/%m/%Y", "jj/mm"], "field[12]: format: "),
         (
-            "options[*].nom",
-            "options[*.nom",
-            "essai.toml: field[7]: from: ",
-        ),
-        (
-            "\\(([^)]+)\\)",
-            "(",
-            "essai.toml: field[9]: pattern \"(\": ",
-        ),
-        ("%d/%m/%Y", "jj/mm", "essai.toml: field[12]: format: "),
-        (
-            "decimal = \",\"",
-            "decimal = \";\"",
-            "essai.toml: field[4]: decimal: ",
+            ["decimal = \",\"", "decimal = \";\""],
+            "field[4]: decimal: ",
         ),
         (
-            "path = \"url\"",
-            "path = \"title\"",
-            "essai.toml: needs a [[field]] with path = \"url\"",
+            ["\"url\"", "\"title\""],
+            "needs a [[field]] with path = \"url\"",
         ),
-        (
-            "empty =",
-            "vide =",
-            "essai.toml: TOML parse error at line 3",
-        ),
+        (["empty =", "vide ="], "TOML parse error at line 3"),
     ] {
-        assert!(MAPPING.contains(from), "{from}");
-        let error = Mapping::parse("essai.toml", &MAPPING.replacen(from, to, 1));
-        let error = error.unwrap_err().to_string();
-        assert!(error.starts_with(fault), "{error}");
+        assert!(MAPPING.contains(change[0]), "{change:?}");
+        let text = MAPPING.replacen(change[0], change[1], 1);
+        let error = Mapping::parse("essai.toml", &text).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("essai.toml: {fault}")),
+            "{error}"
+        );
     }
 }
 
@@ -309,14 +276,7 @@ fn single_columns_are_read_by_the_type_of_their_field() {
 
 #[test]
 fn every_shipped_mapping_is_in_the_executable_and_reads_its_shape() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/mappings");
-    let mut files: Vec<String> = own_files(&folder)
-        .unwrap()
-        .iter()
-        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
-        .collect();
-    files.sort();
-    assert_eq!(files, EMBEDDED.map(|(name, _)| name));
+    assert_eq!(files_in("data/mappings"), EMBEDDED.map(|(name, _)| name));
     let data = tempfile::tempdir().unwrap();
     let mappings = Mappings::load(data.path()).unwrap();
     let portals = Portals::load(data.path()).unwrap();
