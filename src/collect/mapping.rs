@@ -229,22 +229,25 @@ impl Mapping {
     /// Returns the columns of a header that the mapping reads, under any of their names.
     pub fn columns<'h>(&self, header: &'h [String]) -> Vec<&'h str> {
         let read = self.fields_read(header).into_iter();
-        read.map(|(_, column)| column).collect()
+        read.map(|(_, place)| header[place].as_str()).collect()
     }
 
-    /// Returns the fields of the rules that a header can fill, each with a column that its rule reads.
-    fn fields_read<'h>(&self, header: &'h [String]) -> Vec<(&str, &'h str)> {
+    /// Returns the fields of the rules that a header can fill, each with the place of a column that its rule reads.
+    fn fields_read(&self, header: &[String]) -> Vec<(&str, usize)> {
         let others = OtherNames::new(header.iter().map(String::as_str), &self.own);
         let mut read = Vec::new();
         let can_be_filled = |rule: &&RowRule| self.can_be_filled(rule, header, &others);
         for rule in self.rules.iter().filter(can_be_filled) {
             let field = rule.value.field.name.as_str();
             for path in rule.paths() {
-                let exact = header.iter().filter(|column| path.uses(column));
+                let exact = (0..header.len()).filter(|place| path.uses(&header[*place]));
                 let before = read.len();
-                read.extend(exact.map(|column| (field, column.as_str())));
-                if read.len() == before {
-                    read.extend(others.find(path).map(|column| (field, column)));
+                read.extend(exact.map(|place| (field, place)));
+                if read.len() == before
+                    && let Some(other) = others.find(path)
+                {
+                    let place = header.iter().position(|column| column == other);
+                    read.extend(place.map(|place| (field, place)));
                 }
             }
         }
@@ -253,23 +256,20 @@ impl Mapping {
 
     /// Returns the columns of a header that the mapping reads, in the order of the header, with their fields.
     pub fn columns_used(&self, header: &[String]) -> Vec<ColumnUse> {
-        let read = self.fields_read(header);
-        let mut used: Vec<ColumnUse> = Vec::new();
-        for column in header {
-            let mut fields: Vec<&str> = Vec::new();
-            for (field, _) in read.iter().filter(|(_, found)| found == column) {
-                if !fields.contains(field) {
-                    fields.push(field);
-                }
-            }
-            if !fields.is_empty() {
-                used.push(ColumnUse {
-                    column: column.clone(),
-                    field: fields.join(" and "),
-                });
+        let mut fields: Vec<Vec<&str>> = vec![Vec::new(); header.len()];
+        for (field, place) in self.fields_read(header) {
+            if !fields[place].contains(&field) {
+                fields[place].push(field);
             }
         }
-        used
+        let columns = header.iter().zip(fields);
+        columns
+            .filter(|(_, fields)| !fields.is_empty())
+            .map(|(column, fields)| ColumnUse {
+                column: column.clone(),
+                field: fields.join(" and "),
+            })
+            .collect()
     }
 
     /// Returns whether a header has the columns without which a rule gives no value.
