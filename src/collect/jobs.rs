@@ -177,17 +177,14 @@ pub fn after(connection: &Connection, number: i64, limit: usize) -> rusqlite::Re
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map((number, limit as i64), |row| {
         let kind: String = row.get(3)?;
+        let kind = JobKind::parse(&kind).unwrap_or(JobKind::Check);
         Ok(Job {
             number: row.get(0)?,
             what: NewJob {
                 id: id(row, 1)?,
                 account: id(row, 2)?,
                 is_shared: row.get(9)?,
-                kind: if kind == JobKind::Url.as_str() {
-                    JobKind::Url
-                } else {
-                    JobKind::Check
-                },
+                kind,
                 digest: row.get(4)?,
                 url: row.get(5)?,
                 host: row.get(6)?,
@@ -331,13 +328,12 @@ pub fn find_outcome(connection: &Connection, job: Uuid) -> rusqlite::Result<Opti
         .prepare_cached(sql)?
         .query_row([job.as_bytes()], |row| {
             let outcome: String = row.get(0)?;
-            Ok(if outcome == "collected" {
-                JobOutcome::Collected(row.get(2)?)
-            } else {
-                JobOutcome::Rejected(Rejected::stored(
-                    row.get::<_, Option<String>>(1)?.unwrap_or_default(),
-                ))
-            })
+            if outcome == "collected" {
+                return Ok(JobOutcome::Collected(row.get(2)?));
+            }
+            let reason: Option<String> = row.get(1)?;
+            let rejected = Rejected::stored(reason.unwrap_or_default());
+            Ok(JobOutcome::Rejected(rejected))
         })
         .optional()
 }
@@ -476,6 +472,15 @@ mod tests {
         job
     }
 
+    fn retry(due_at_ms: i64, is_own: bool) -> AttemptOutcome {
+        AttemptOutcome::Retry {
+            due_at_ms,
+            reason: "it failed".into(),
+            is_unreachable: false,
+            is_own,
+        }
+    }
+
     fn new_job(number: u8) -> NewJob {
         NewJob {
             id: Uuid::now_v7(),
@@ -500,13 +505,12 @@ mod tests {
                 assert!(insert(transaction, &new_job(number), ahead_ms, 10)?);
             }
             let jobs = after(transaction, 0, 10)?;
-            let retry = AttemptOutcome::Retry {
-                due_at_ms: ahead_ms + 60_000,
-                reason: "503".into(),
-                is_unreachable: false,
-                is_own: false,
-            };
-            record(transaction, &jobs[1], &retry, ahead_ms)?;
+            record(
+                transaction,
+                &jobs[1],
+                &retry(ahead_ms + 60_000, false),
+                ahead_ms,
+            )?;
             lease(transaction, &jobs[2..], ahead_ms + lease_ms)?;
             bound_waits(transaction, NOW_MS, lease_ms)?;
             Ok(jobs)
@@ -543,15 +547,9 @@ mod tests {
         assert!(made.unwrap());
         for (is_own, attempts) in [(true, 0), (false, 1), (true, 1), (true, 1), (false, 2)] {
             let job = only(&store);
-            let retry = AttemptOutcome::Retry {
-                due_at_ms: NOW_MS,
-                reason: "the disk is full".into(),
-                is_unreachable: false,
-                is_own,
-            };
             let attempt = move |transaction: &Transaction<'_>| {
                 lease(transaction, std::slice::from_ref(&job), NOW_MS)?;
-                record(transaction, &job, &retry, NOW_MS)
+                record(transaction, &job, &retry(NOW_MS, is_own), NOW_MS)
             };
             store.write(attempt).unwrap();
             assert_eq!(only(&store).attempts, attempts);

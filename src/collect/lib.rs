@@ -3,9 +3,9 @@
 //! A call for a known and fresh URL is answered from the store. Any other call creates a job ([`jobs`]) and waits for
 //! it for a limited time; if the client disconnects, the next call for the URL takes over its job. [`runner`] starts
 //! jobs in the order of [`queue`] and [`work`] runs them: [`toise_net::fetch`] fetches the page, [`extract`] reads it
-//! by the rules of its portal ([`portals`]), and [`toise_listings`] ingests the advert. Checks of known adverts are
-//! jobs too. [`mapping`] turns rows of files and bodies into adverts. [`reports`] stores the accounts' claims that a
-//! listing is wrong. [`evaluation`] measures extraction on saved pages.
+//! by the rules of its portal ([`portals`]) and the general ones ([`toise_page`]), and [`toise_listings`] ingests the
+//! advert. Checks of known adverts are jobs too. [`mapping`] turns rows of files and bodies into adverts. [`reports`]
+//! stores the accounts' claims that a listing is wrong. [`evaluation`] measures extraction on saved pages.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +14,6 @@ pub mod extract;
 pub mod jobs;
 pub mod mapping;
 mod moment;
-pub mod page;
 pub mod portals;
 mod progress;
 pub mod queue;
@@ -27,7 +26,6 @@ pub mod settings;
 mod waiters;
 pub mod work;
 
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +49,7 @@ use crate::settings::CollectSettings;
 use toise_base::clock::Clock;
 use toise_base::supervise::Supervisor;
 use toise_contract::listings::codes::FlxId;
-use toise_listings::adverts::identity::UrlDigest;
+use toise_listings::adverts::identity::{ListingUrl, UrlDigest};
 use toise_listings::adverts::incoming::CLOCK_SKEW_MAX;
 use toise_listings::{self as listings, Listings};
 use toise_net::egress::EgressGuard;
@@ -115,11 +113,6 @@ pub enum CollectOutcome {
 }
 
 impl CollectOutcome {
-    /// Creates the outcome of a URL that is not collected.
-    fn rejected(code: RejectionCode, why: impl Display) -> Self {
-        CollectOutcome::Rejected(Rejected::new(code, why))
-    }
-
     fn pending(retry_after: Duration) -> Self {
         let retry_after_s = (retry_after.as_secs_f64().ceil() as u64).max(1);
         CollectOutcome::Pending { retry_after_s }
@@ -283,32 +276,16 @@ impl Collector {
         let url = self.portals.canonical(url);
         let Some(listing) = self.listings.listing_url(&url) else {
             let why = "the address is not that of a page";
-            return Ok(CollectOutcome::rejected(RejectionCode::NotPublic, why));
+            let rejected = Rejected::new(RejectionCode::NotPublic, why);
+            return Ok(CollectOutcome::Rejected(rejected));
         };
         let digest = listing.digest();
         if let Some(answer) = self.ask(move |own| own.look_up(&digest)).await? {
             return Ok(answer);
         }
-        let checked = match self.fetcher.check(listing.address()) {
-            Ok(checked) => checked,
-            Err(refused) => {
-                let why = format!("the address {refused}");
-                return Ok(CollectOutcome::rejected(RejectionCode::NotPublic, why));
-            }
-        };
-        let host = checked.host_str().unwrap_or_default().to_owned();
-        if self.settings.portals_only() && self.portals.find_by_host(&host).is_none() {
-            let why = format!("{host} is not one of the portals covered");
-            return Ok(CollectOutcome::rejected(RejectionCode::NotCovered, why));
-        }
-        let job = NewJob {
-            id: Uuid::now_v7(),
-            account: asker.account,
-            is_shared: !asker.is_test,
-            kind: JobKind::Url,
-            digest,
-            url: listing.address().to_owned(),
-            host,
+        let job = match self.job(asker, JobKind::Url, &listing) {
+            Ok(job) => job,
+            Err(rejected) => return Ok(CollectOutcome::Rejected(rejected)),
         };
         let Some(place) = self.ask(move |own| own.begin(job)).await? else {
             return Ok(CollectOutcome::Full);
@@ -326,6 +303,32 @@ impl Collector {
                 })
             }
         }
+    }
+
+    /// Creates the job for a page, unless its address is not public or not covered.
+    fn job(
+        &self,
+        asker: Asker,
+        kind: JobKind,
+        listing: &ListingUrl,
+    ) -> std::result::Result<NewJob, Rejected> {
+        let checked = self.fetcher.check(listing.address()).map_err(|refused| {
+            Rejected::new(RejectionCode::NotPublic, format!("the address {refused}"))
+        })?;
+        let host = checked.host_str().unwrap_or_default().to_owned();
+        if self.settings.portals_only() && self.portals.find_by_host(&host).is_none() {
+            let why = format!("{host} is not one of the portals covered");
+            return Err(Rejected::new(RejectionCode::NotCovered, why));
+        }
+        Ok(NewJob {
+            id: Uuid::now_v7(),
+            account: asker.account,
+            is_shared: !asker.is_test,
+            kind,
+            digest: listing.digest(),
+            url: listing.address().to_owned(),
+            host,
+        })
     }
 
     /// Runs a query of the store on a blocking thread. The number of concurrent queries is limited: each one uses a
@@ -380,7 +383,8 @@ impl Collector {
         // The slot is taken before the job is inserted, so that the end of the job cannot be missed. It is free,
         // because the identifier is new.
         let place = self.waiting.take(job.id);
-        Ok(if self.insert(job)? { place } else { None })
+        let is_inserted = self.insert(job)?;
+        Ok(place.filter(|_| is_inserted))
     }
 
     fn insert(&self, job: NewJob) -> Result<bool> {
@@ -447,31 +451,12 @@ impl Collector {
             let Some(listing) = self.listings.listing_url(address) else {
                 continue;
             };
-            let Ok(checked) = self.fetcher.check(listing.address()) else {
+            let Ok(job) = self.job(asker, JobKind::Check, &listing) else {
                 continue;
             };
-            let host = checked.host_str().unwrap_or_default().to_owned();
-            if self.settings.portals_only() && self.portals.find_by_host(&host).is_none() {
-                continue;
-            }
             count += 1;
-            let digest = listing.digest();
-            if self
-                .store
-                .read(|connection| jobs::check_waits(connection, &digest))?
-            {
-                continue;
-            }
-            let job = NewJob {
-                id: Uuid::now_v7(),
-                account: asker.account,
-                is_shared: !asker.is_test,
-                kind: JobKind::Check,
-                digest,
-                url: listing.address().to_owned(),
-                host,
-            };
-            if !self.insert(job)? {
+            let waits = |connection: &_| jobs::check_waits(connection, &job.digest);
+            if !self.store.read(waits)? && !self.insert(job)? {
                 return Ok(None);
             }
         }

@@ -24,7 +24,6 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::page::findings::PRICE;
 use crate::portals::value::RuleSpec;
 use crate::portals::{Error, Portals, load_files};
 use embedded::EMBEDDED;
@@ -39,6 +38,7 @@ use toise_input::FileForm;
 use toise_input::number::{FileDecimals, LoneSeparator};
 use toise_input::reading::ColumnUse;
 use toise_listings::adverts::left_out::LeftOut;
+use toise_page::findings::PRICE;
 use url::Url;
 
 /// Folder of an operator's own mappings, in the data folder.
@@ -228,16 +228,27 @@ impl Mapping {
 
     /// Returns the columns of a header that the mapping reads, under any of their names.
     pub fn columns<'h>(&self, header: &'h [String]) -> Vec<&'h str> {
+        let read = self.fields_read(header).into_iter();
+        read.map(|(_, place)| header[place].as_str()).collect()
+    }
+
+    /// Returns the fields of the rules that a header can fill, each with the place of a column that its rule reads.
+    fn fields_read(&self, header: &[String]) -> Vec<(&str, usize)> {
         let others = OtherNames::new(header.iter().map(String::as_str), &self.own);
         let mut read = Vec::new();
         let can_be_filled = |rule: &&RowRule| self.can_be_filled(rule, header, &others);
-        let rules = self.rules.iter().filter(can_be_filled);
-        for path in rules.flat_map(RowRule::paths) {
-            let exact = header.iter().filter(|column| path.uses(column));
-            let before = read.len();
-            read.extend(exact.map(String::as_str));
-            if read.len() == before {
-                read.extend(others.find(path));
+        for rule in self.rules.iter().filter(can_be_filled) {
+            let field = rule.value.field.name.as_str();
+            for path in rule.paths() {
+                let exact = (0..header.len()).filter(|place| path.uses(&header[*place]));
+                let before = read.len();
+                read.extend(exact.map(|place| (field, place)));
+                if read.len() == before
+                    && let Some(other) = others.find(path)
+                {
+                    let place = header.iter().position(|column| column == other);
+                    read.extend(place.map(|place| (field, place)));
+                }
             }
         }
         read
@@ -245,28 +256,10 @@ impl Mapping {
 
     /// Returns the columns of a header that the mapping reads, in the order of the header, with their fields.
     pub fn columns_used(&self, header: &[String]) -> Vec<ColumnUse> {
-        let others = OtherNames::new(header.iter().map(String::as_str), &self.own);
         let mut fields: Vec<Vec<&str>> = vec![Vec::new(); header.len()];
-        let can_be_filled = |rule: &&RowRule| self.can_be_filled(rule, header, &others);
-        for rule in self.rules.iter().filter(can_be_filled) {
-            for path in rule.paths() {
-                let mut read: Vec<usize> = (0..header.len())
-                    .filter(|place| path.uses(&header[*place]))
-                    .collect();
-                if read.is_empty() {
-                    let other = others.find(path);
-                    read.extend(
-                        header
-                            .iter()
-                            .position(|column| Some(column.as_str()) == other),
-                    );
-                }
-                for place in read {
-                    let field = rule.value.field.name.as_str();
-                    if !fields[place].contains(&field) {
-                        fields[place].push(field);
-                    }
-                }
+        for (field, place) in self.fields_read(header) {
+            if !fields[place].contains(&field) {
+                fields[place].push(field);
             }
         }
         let columns = header.iter().zip(fields);

@@ -20,12 +20,12 @@ use scraper::{Html, Selector};
 use serde::Deserialize;
 use url::Url;
 
-use super::page::document::{PageDocument, text_of};
-use super::page::findings::{FieldOrigin, PageFindings};
-use super::page::page_kind;
 use embedded::EMBEDDED;
 pub use rule::PortalRule;
 use toise_listings::adverts::identity::{IdentityRules, UrlRules, bare_host};
+use toise_page::document::{PageDocument, text_of};
+use toise_page::findings::{FieldOrigin, PageFindings};
+use toise_page::page_kind;
 pub use value::ValueFormat;
 
 /// Folder of an operator's own portal files, in the data folder.
@@ -122,6 +122,8 @@ impl Portal {
             rule::selector(selector).map_err(|fault| refuse(format!("offline.selectors: {fault}")))
         });
         let offline_selectors = selectors.collect::<Result<_, _>>()?;
+        let offline_texts = written.offline.texts.iter();
+        let offline_texts = offline_texts.map(|text| page_kind::phrase(text));
         let rules = written.field.iter().enumerate().map(|(place, rule)| {
             PortalRule::new(rule).map_err(|fault| refuse(format!("field[{place}]: {fault}")))
         });
@@ -134,12 +136,7 @@ impl Portal {
                 ignore_parameters: written.identity.ignore_parameters,
                 only_parameters: written.identity.only_parameters,
             },
-            offline_texts: written
-                .offline
-                .texts
-                .iter()
-                .map(|text| page_kind::phrase(text))
-                .collect(),
+            offline_texts: offline_texts.collect(),
             offline_selectors,
             redirects_to: written.offline.redirects_to,
         })
@@ -224,10 +221,7 @@ impl Portals {
                     .filter(|other| *other != place)
                 {
                     let fault = format!("hosts: {host:?} already belongs to {}", all[other].file);
-                    return Err(Error {
-                        file: portal.file.clone(),
-                        fault,
-                    });
+                    return Err(Error::new(&portal.file, fault));
                 }
             }
         }
@@ -291,26 +285,22 @@ pub(crate) fn load_files(
     compiled_from: &str,
     folder: &Path,
 ) -> Result<Vec<(String, String, String)>, Error> {
-    let mut files: Vec<(String, String, String)> = embedded
-        .iter()
-        .map(|(name, text)| {
-            let file = format!("{compiled_from}/{name}");
-            ((*name).to_owned(), file, (*text).to_owned())
-        })
-        .collect();
+    let embedded = embedded.iter().map(|(name, text)| {
+        let file = format!("{compiled_from}/{name}");
+        ((*name).to_owned(), file, (*text).to_owned())
+    });
+    let mut files: Vec<(String, String, String)> = embedded.collect();
     for path in own_files(folder)? {
         let text = read_file(&path)?;
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
+        let name = path.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
         files.retain(|(known, ..)| *known != name);
         files.push((name, path.display().to_string(), text));
     }
     Ok(files)
 }
 
-pub(crate) fn own_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+fn own_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -319,10 +309,7 @@ pub(crate) fn own_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| io_error(folder, &error))?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
+        if path.extension().is_some_and(|ending| ending == "toml") {
             files.push(path);
         }
     }
@@ -331,24 +318,17 @@ pub(crate) fn own_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 pub(crate) fn read_file(path: &Path) -> Result<String, Error> {
-    let length = std::fs::metadata(path)
-        .map_err(|error| io_error(path, &error))?
-        .len();
-    if length > FILE_BYTES_MAX {
-        return Err(Error {
-            file: path.display().to_string(),
-            fault: format!("must not exceed {FILE_BYTES_MAX} bytes"),
-        });
+    let refuse = |error: std::io::Error| io_error(path, &error);
+    if std::fs::metadata(path).map_err(refuse)?.len() > FILE_BYTES_MAX {
+        let fault = format!("must not exceed {FILE_BYTES_MAX} bytes");
+        return Err(Error::new(&path.display().to_string(), fault));
     }
-    std::fs::read_to_string(path).map_err(|error| io_error(path, &error))
+    std::fs::read_to_string(path).map_err(refuse)
 }
 
 fn io_error(path: &Path, error: &std::io::Error) -> Error {
-    Error {
-        file: path.display().to_string(),
-        fault: error.to_string(),
-    }
+    Error::new(&path.display().to_string(), error.to_string())
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::jobs::{self, JobOutcome};
-use super::work::WAIT_MAX;
+use super::work::wait_until;
 use toise_base::clock::Clock;
 use toise_store::Store;
 
@@ -37,9 +37,7 @@ pub(crate) fn of(store: &Store, clock: &Clock, job: Uuid) -> toise_store::Result
         return Ok(JobProgress::Ended(ended));
     }
     let next = next.and_then(|(due_at_ms, is_unreachable)| {
-        let wait_ms = u64::try_from(due_at_ms - now_ms).ok()?;
-        // The clock may have been set back since the due time was written.
-        let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
+        let wait = wait_until(due_at_ms, now_ms);
         (!wait.is_zero()).then_some(JobProgress::Waits {
             wait,
             is_unreachable,

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use super::jobs::{self, AttemptOutcome, Job};
 use super::queue::{JobQueue, Politeness};
 use super::waiters::{JobWaiters, Postponed};
-use super::work::{CompletedAttempt, PAGES_FOLDER, PageWorker, WAIT_MAX};
+use super::work::{CompletedAttempt, PAGES_FOLDER, PageWorker, wait_until};
 use toise_base::clock::{Clock, ClockJumps};
 use toise_base::supervise::Supervisor;
 use toise_net::fetch::{PAGE_TIMEOUT, RedirectTrail};
@@ -251,9 +251,7 @@ impl RunnerLoop {
             .read(|connection| jobs::after(connection, after, READ_MAX))?;
         for job in new {
             self.read_through = job.number;
-            let wait_ms = u64::try_from(job.due_at_ms - now_ms).unwrap_or(0);
-            // The clock may have been set back since the due time was written.
-            let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
+            let wait = wait_until(job.due_at_ms, now_ms);
             self.queue.push(job, now + wait);
         }
         Ok(())
@@ -296,16 +294,12 @@ impl RunnerLoop {
                 tracing::debug!(url = job.what.url, reason, "collection will be retried");
                 job.attempts += u32::from(!is_own);
                 job.trail = RedirectTrail::default();
-                let wait_ms = u64::try_from(due_at_ms - now_ms).unwrap_or(0);
-                // The clock may have been set back since the attempt ended.
-                let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
-                self.setup.waiting.postponed(
-                    job.what.id,
-                    Postponed {
-                        until: tokio::time::Instant::now() + wait,
-                        is_unreachable,
-                    },
-                );
+                let wait = wait_until(due_at_ms, now_ms);
+                let postponed = Postponed {
+                    until: tokio::time::Instant::now() + wait,
+                    is_unreachable,
+                };
+                self.setup.waiting.postponed(job.what.id, postponed);
                 self.queue.push(job, now + wait);
             }
         }
@@ -320,10 +314,10 @@ impl RunnerLoop {
             let attempted = runtime
                 .spawn(async move { working.attempt(&own).await })
                 .await;
-            let done = attempted.unwrap_or_else(|error| CompletedAttempt {
-                attempt: worker.retry(&job, format!("the attempt failed: {error}")),
-                crawl_delay: None,
-                cool_down: None,
+            let done = attempted.unwrap_or_else(|error| {
+                worker
+                    .retry(&job, format!("the attempt failed: {error}"))
+                    .into()
             });
             // If the runner has ended, nothing receives this, and the job is resumed at the next start.
             back.notify(RunnerMessage::Done(fence, Box::new((job, done))));

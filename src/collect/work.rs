@@ -35,7 +35,7 @@ const JITTER: f64 = 0.2;
 /// Maximum cool down that a portal can ask for.
 const COOL_DOWN_MAX: Duration = Duration::from_secs(3_600);
 /// Maximum wait of a job: the longest cool down, with its jitter.
-pub const WAIT_MAX: Duration = Duration::from_secs(4_320);
+const WAIT_MAX: Duration = Duration::from_secs(4_320);
 /// How long an unreachable URL is not requested again.
 const UNREACHABLE_FOR: Duration = Duration::from_secs(600);
 /// Folder of stored pages, in the data folder.
@@ -75,6 +75,24 @@ pub struct CompletedAttempt {
     pub cool_down: Option<Duration>,
 }
 
+impl From<AttemptOutcome> for CompletedAttempt {
+    /// Creates the result of an attempt for which the host asks for no pause.
+    fn from(attempt: AttemptOutcome) -> Self {
+        Self {
+            attempt,
+            crawl_delay: None,
+            cool_down: None,
+        }
+    }
+}
+
+/// Returns how long a job waits that is due at a time. The wait is bounded, because the clock may have been set back
+/// since the time was written.
+pub(super) fn wait_until(due_at_ms: i64, now_ms: i64) -> Duration {
+    let wait_ms = u64::try_from(due_at_ms - now_ms).unwrap_or(0);
+    Duration::from_millis(wait_ms).min(WAIT_MAX)
+}
+
 /// Extends a wait by a random share of up to [`JITTER`].
 fn jittered(wait: Duration) -> Duration {
     wait.mul_f64(1.0 + JITTER * rand::random::<f64>())
@@ -84,11 +102,7 @@ impl PageWorker {
     /// Makes one attempt at a job. When it returns, the advert, if any, is on disk; the outcome of the job is not.
     pub async fn attempt(&self, job: &Job) -> CompletedAttempt {
         if job.attempts >= ATTEMPTS_MAX {
-            return CompletedAttempt {
-                attempt: self.retry(job, "no attempt finished".into()),
-                crawl_delay: None,
-                cool_down: None,
-            };
+            return self.retry(job, "no attempt finished".into()).into();
         }
         let fetched = self.fetcher.fetch(&job.what.url, &job.trail).await;
         let mut cool_down = None;
@@ -135,7 +149,7 @@ impl PageWorker {
         match &extraction.verdict {
             PageVerdict::Listing => self.ingest(job, &final_url, &extraction),
             PageVerdict::Offline => self.gone(job, "the page says that it is offline"),
-            PageVerdict::Rejected(rejection) => self.reject(rejection.into(), self.rejected_for),
+            PageVerdict::Rejected(rejection) => self.reject(rejection.into()),
         }
     }
 
@@ -160,10 +174,7 @@ impl PageWorker {
         };
         let Some(url) = self.listings.listing_url(address) else {
             let why = "its address is not that of a listing";
-            return self.reject(
-                Rejected::new(RejectionCode::NotAListing, why),
-                self.rejected_for,
-            );
+            return self.reject(Rejected::new(RejectionCode::NotAListing, why));
         };
         let advert = self.advert(address, extraction);
         let origins: Map<String, Value> = extraction
@@ -171,24 +182,19 @@ impl PageWorker {
             .iter()
             .map(|(path, finding)| (path.to_owned(), json!(finding.origin)))
             .collect();
-        let mut outcomes = match self
-            .listings_for(job, final_url)
-            .ingest(vec![Value::Object(advert)])
+        let listings = self.listings_for(job, final_url);
+        match listings
+            .ingest(vec![advert])
+            .map(|mut outcomes| outcomes.pop())
         {
-            Ok(outcomes) => outcomes,
-            Err(error) => return self.not_kept(job, &error),
-        };
-        match outcomes.pop() {
-            Some(Ok(_)) => AttemptOutcome::Ended {
+            Ok(Some(Ok(_))) => AttemptOutcome::Ended {
                 ended: JobOutcome::Collected(url.digest()),
                 origins: Some(Value::Object(origins).to_string()),
                 remembered_until_ms: 0,
             },
-            Some(Err(fault)) => self.reject(
-                Rejected::new(RejectionCode::NotAListing, fault),
-                self.rejected_for,
-            ),
-            None => self.retry(job, "the store accepted nothing".into()),
+            Ok(Some(Err(fault))) => self.reject(Rejected::new(RejectionCode::NotAListing, fault)),
+            Ok(None) => self.retry(job, "the store accepted nothing".into()),
+            Err(error) => self.not_kept(job, &error),
         }
     }
 
@@ -211,34 +217,30 @@ impl PageWorker {
 
     /// Builds the advert of a page that was seen online at a URL. It has no time: ingestion sets one, which keeps the
     /// order of arrival even if the clock is set back.
-    fn advert(&self, address: &str, extraction: &Extraction) -> Map<String, Value> {
-        let host = Url::parse(address)
-            .ok()
-            .and_then(|url| url.host_str().map(str::to_owned));
-        let mut advert = extraction.findings.advert();
-        advert.insert("url".into(), json!(address));
-        advert.insert(
-            "source".into(),
-            json!(self.portals.source(&host.unwrap_or_default())),
-        );
-        advert.insert("isOnline".into(), json!(true));
+    fn advert(&self, address: &str, extraction: &Extraction) -> Value {
+        let url = Url::parse(address).ok();
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        let mut advert = Value::Object(extraction.findings.advert());
+        advert["url"] = json!(address);
+        advert["source"] = json!(self.portals.source(host));
+        advert["isOnline"] = json!(true);
         advert
     }
 
     /// Records that the listing is gone: a known advert goes offline.
     fn gone(&self, job: &Job, why: &str) -> AttemptOutcome {
-        let is_known = match self.listings.known(&job.what.digest) {
-            Ok(known) => known.is_some(),
-            Err(error) => return self.not_kept(job, &error),
-        };
-        if is_known {
-            let sighting = json!({"url": job.what.url, "isOnline": false});
-            match self.listings_for(job, &job.what.url).ingest(vec![sighting]) {
-                Ok(_) => {}
-                Err(error) => return self.not_kept(job, &error),
+        let recorded = self.listings.known(&job.what.digest).and_then(|known| {
+            if known.is_some() {
+                let sighting = json!({"url": job.what.url, "isOnline": false});
+                self.listings_for(job, &job.what.url)
+                    .ingest(vec![sighting])?;
             }
+            Ok(())
+        });
+        match recorded {
+            Ok(()) => self.reject(Rejected::new(RejectionCode::Gone, why)),
+            Err(error) => self.not_kept(job, &error),
         }
-        self.reject(Rejected::new(RejectionCode::Gone, why), self.rejected_for)
     }
 
     async fn failed(
@@ -267,7 +269,7 @@ impl PageWorker {
             FetchFailure::Redirects(_) => RejectionCode::Redirects,
             FetchFailure::Encoding => RejectionCode::Unparsable,
         };
-        self.reject(Rejected::new(code, failure), self.rejected_for)
+        self.reject(Rejected::new(code, failure))
     }
 
     /// Schedules a retry; after the last attempt the page is rejected.
@@ -295,10 +297,8 @@ impl PageWorker {
         is_unreachable: bool,
     ) -> AttemptOutcome {
         let Some(wait) = RETRY_AFTER.get(job.attempts as usize) else {
-            return self.reject(
-                Rejected::new(RejectionCode::Unreachable, reason),
-                UNREACHABLE_FOR.min(self.rejected_for),
-            );
+            let rejected = Rejected::new(RejectionCode::Unreachable, reason);
+            return self.reject_for(rejected, UNREACHABLE_FOR.min(self.rejected_for));
         };
         let wait = jittered(*wait).max(cool_down.unwrap_or_default());
         self.again(wait, reason, is_unreachable, false)
@@ -319,7 +319,11 @@ impl PageWorker {
         }
     }
 
-    fn reject(&self, reason: Rejected, remembered_for: Duration) -> AttemptOutcome {
+    fn reject(&self, reason: Rejected) -> AttemptOutcome {
+        self.reject_for(reason, self.rejected_for)
+    }
+
+    fn reject_for(&self, reason: Rejected, remembered_for: Duration) -> AttemptOutcome {
         AttemptOutcome::Ended {
             ended: JobOutcome::Rejected(reason),
             origins: None,
@@ -339,18 +343,12 @@ impl PageWorker {
                 return;
             }
         };
-        if !erased.contacts.is_empty()
-            && erased
-                .contacts
-                .is_in_text(&String::from_utf8_lossy(&page.bytes))
-        {
+        let contacts = &erased.contacts;
+        if !contacts.is_empty() && contacts.is_in_text(&String::from_utf8_lossy(&page.bytes)) {
             return;
         }
-        let name = format!(
-            "{}-{}.html.zst",
-            now.format("%Y%m%dT%H%M%S%3fZ"),
-            job.what.id
-        );
+        let time = now.format("%Y%m%dT%H%M%S%3fZ");
+        let name = format!("{time}-{}.html.zst", job.what.id);
         let kept = zstd::bulk::compress(&page.bytes, PAGE_LEVEL).and_then(|bytes| {
             std::fs::create_dir_all(folder).and_then(|()| std::fs::write(folder.join(name), bytes))
         });

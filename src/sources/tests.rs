@@ -57,17 +57,9 @@ async fn a_busy_server_is_retried_and_a_cut_download_resumes() {
             _ => {
                 assert!(head.contains(&format!("range: bytes={half}-")), "{head}");
                 assert!(head.contains("if-range: \"v1\""), "{head}");
-                let range = format!(
-                    "{VERSION}content-range: bytes {half}-{}/{}\r\n",
-                    sent.len() - 1,
-                    sent.len()
-                );
-                answer(
-                    "206 Partial Content",
-                    &range,
-                    sent.len() - half,
-                    &sent[half..],
-                )
+                let (last, length) = (sent.len() - 1, sent.len());
+                let range = format!("{VERSION}content-range: bytes {half}-{last}/{length}\r\n");
+                answer("206 Partial Content", &range, length - half, &sent[half..])
             }
         }
     })
@@ -77,10 +69,8 @@ async fn a_busy_server_is_retried_and_a_cut_download_resumes() {
     let fetched = fetch_dvf(&server, &["57", "48"], data.path())
         .await
         .unwrap();
-    assert!(
-        started.elapsed() >= Duration::from_secs(1),
-        "the server asked for a second"
-    );
+    // The server asked for a second.
+    assert!(started.elapsed() >= Duration::from_secs(1));
     let input = &fetched.inputs[0];
     assert_eq!(std::fs::read(&input.path).unwrap(), whole);
     assert_eq!(input.edition.as_deref(), Some("2026-04"));
@@ -126,15 +116,14 @@ async fn unpublished_slices_are_noted_and_persistent_failures_are_errors() {
     assert_eq!((fetched.inputs.len(), fetched.notes.len()), (0, 2));
     let note = fetched.notes.last().unwrap();
     assert_eq!(note, "no sales published for department 48 in 2024");
-    let busy = fetch_dvf(&server, &["49"], data.path()).await.unwrap_err();
-    assert!(
-        busy.to_string().contains("requires a wait of 86400 s"),
-        "{busy}"
-    );
-    let failed = fetch_dvf(&server, &["50"], data.path()).await.unwrap_err();
-    let message = failed.to_string();
-    assert!(message.contains("gave up after 6 attempts"), "{message}");
-    assert!(message.contains(&server.base), "{message}");
+    for (code, parts) in [
+        ("49", ["requires a wait of 86400 s", ""]),
+        ("50", ["gave up after 6 attempts", server.base.as_str()]),
+    ] {
+        let failed = fetch_dvf(&server, &[code], data.path()).await.unwrap_err();
+        let message = failed.to_string();
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    }
 }
 
 #[tokio::test]
@@ -158,19 +147,14 @@ async fn both_files_of_a_department_are_one_edition_of_its_addresses() {
     let [input] = &fetched.inputs[..] else {
         panic!("{:?}", fetched.inputs);
     };
-    assert!(
-        input.name.ends_with("/adresses-48.csv.gz"),
-        "{}",
-        input.name
-    );
+    let name = &input.name;
+    assert!(name.ends_with("/adresses-48.csv.gz"), "{name}");
     assert_eq!(input.edition.as_deref(), Some("2026-04"));
     // The slice is the whole department in all years.
     let slice = &input.slices.as_ref().unwrap()[0];
     assert_eq!((&*slice.place, slice.year), ("48", None));
-    assert_eq!(
-        fetched.notes,
-        ["lieux-dits-48-beta.csv.gz is not published"]
-    );
+    let note = "lieux-dits-48-beta.csv.gz is not published";
+    assert_eq!(fetched.notes, [note]);
 }
 
 #[tokio::test]
@@ -180,22 +164,16 @@ async fn an_interrupted_paged_download_resumes_at_its_page() {
     let server = Server::start(move |head, _| {
         let page = |next: &str, number: &str| {
             let body = format!(r#"{{"total":2,{next}"results":[{{"numero_dpe":"{number}"}}]}}"#);
-            answer(
-                "200 OK",
-                "content-type: application/json\r\n",
-                body.len(),
-                body.as_bytes(),
-            )
+            let headers = "content-type: application/json\r\n";
+            answer("200 OK", headers, body.len(), body.as_bytes())
         };
         if head.contains("after=7") && *switch.lock().unwrap() {
             answer("400 Bad Request", "", 0, b"")
         } else if head.contains("after=7") {
             page("", "B")
         } else {
-            page(
-                r#""next":"https://official.example/lines?size=10000&after=7","#,
-                "A",
-            )
+            let next = r#""next":"https://official.example/lines?size=10000&after=7","#;
+            page(next, "A")
         }
     })
     .await;
@@ -212,16 +190,11 @@ async fn an_interrupted_paged_download_resumes_at_its_page() {
         .unwrap();
     assert_eq!(fetched.inputs.len(), 2);
     let heads = server.heads();
-    assert_eq!(
-        heads.len(),
-        3,
-        "the first page is requested only once: {heads:?}"
-    );
-    assert!(
-        heads[0].starts_with("GET /lines?size=10000&qs=code_departement_ban%3A%2848%29+AND+date_etablissement_dpe%3A%5B2026-01-01+TO+*%5D "),
-        "{}",
-        heads[0]
-    );
+    // The first page is requested only once.
+    assert_eq!(heads.len(), 3, "{heads:?}");
+    let start = "GET /lines?size=10000&qs=code_departement_ban%3A%2848%29+AND+\
+        date_etablissement_dpe%3A%5B2026-01-01+TO+*%5D ";
+    assert!(heads[0].starts_with(start), "{heads:?}");
 }
 
 #[tokio::test]
@@ -235,15 +208,11 @@ async fn a_download_keeps_to_its_maximum_rate() {
         ..RetryPolicy::default()
     });
     let (client, path) = (client.unwrap(), data.path().join("file"));
-    let (url, bar) = (
-        format!("{}/file", server.base),
-        Progress::silent().bytes("", None),
-    );
+    let url = format!("{}/file", server.base);
+    let bar = Progress::silent().bytes("", None);
     let started = std::time::Instant::now();
     let downloaded = client.download(&url, &path, 1 << 20, &bar).await.unwrap();
     assert!(started.elapsed() >= Duration::from_millis(250));
-    assert_eq!(
-        (downloaded.tag.as_deref(), std::fs::read(&path).unwrap()),
-        (Some("\"v1\""), whole)
-    );
+    assert_eq!(downloaded.tag.as_deref(), Some("\"v1\""));
+    assert_eq!(std::fs::read(&path).unwrap(), whole);
 }

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::extract::findings::PageFindings;
 use crate::extract::{Extraction, PageInput, PageVerdict, extract};
 use crate::portals::Portals;
+use toise_page::findings::PageFindings;
 use truth::TruthPage;
 
 /// Maximum size of a saved page, bytes.
@@ -219,27 +219,24 @@ impl Tallies {
     fn add(&mut self, page: &TruthPage, extraction: &Extraction, mistakes_max: usize) {
         *self.verdicts.entry(verdict(extraction)).or_default() += 1;
         for (field, truth) in &page.truth {
-            let found = extraction
-                .findings
-                .get(field)
-                .filter(|found| !found.is_null());
+            let found = extraction.findings.get(field);
+            let found = found.filter(|found| !found.is_null());
             let of_site = self.fields.entry(field.clone()).or_default();
             let tally = of_site.entry(page.site.clone()).or_default();
             tally.stated += usize::from(!truth.is_null());
-            let is_right = match (truth, found) {
-                (Value::Null, None) => continue,
-                (Value::Null, Some(_)) => {
-                    tally.invented += 1;
-                    false
+            match found {
+                None if truth.is_null() => continue,
+                None => {}
+                Some(_) if truth.is_null() => tally.invented += 1,
+                Some(found) if agreement::agree(field, truth, found) => {
+                    tally.right += 1;
+                    continue;
                 }
-                (_, None) => false,
-                (_, Some(found)) => agreement::agree(field, truth, found),
-            };
-            tally.right += usize::from(is_right);
-            tally.wrong += usize::from(!is_right && found.is_some() && !truth.is_null());
-            if !is_right && self.mistakes.len() < mistakes_max {
-                self.mistakes
-                    .push(mistake(page, field, truth, &extraction.findings));
+                Some(_) => tally.wrong += 1,
+            }
+            if self.mistakes.len() < mistakes_max {
+                let mistake = mistake(page, field, truth, &extraction.findings);
+                self.mistakes.push(mistake);
             }
         }
     }
@@ -269,6 +266,10 @@ fn score((field, sites): (String, BTreeMap<String, SiteTally>)) -> FieldScore {
     let stated = sum(|tally| tally.stated);
     let found = sum(SiteTally::found);
     let right = sum(|tally| tally.right);
+    let mean = |share: fn(&SiteTally) -> Option<f64>| {
+        let shares: Vec<f64> = sites.values().filter_map(share).collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    };
     FieldScore {
         field,
         stated,
@@ -278,24 +279,11 @@ fn score((field, sites): (String, BTreeMap<String, SiteTally>)) -> FieldScore {
         invented: sum(|tally| tally.invented),
         recall: share(right, stated),
         precision: share(right, found),
-        recall_by_site: mean(
-            sites
-                .values()
-                .filter_map(|tally| share(tally.right, tally.stated)),
-        ),
-        precision_by_site: mean(
-            sites
-                .values()
-                .filter_map(|tally| share(tally.right, tally.found())),
-        ),
+        recall_by_site: mean(|tally| share(tally.right, tally.stated)),
+        precision_by_site: mean(|tally| share(tally.right, tally.found())),
     }
 }
 
 fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
-}
-
-fn mean(shares: impl Iterator<Item = f64>) -> Option<f64> {
-    let shares: Vec<f64> = shares.collect();
-    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }

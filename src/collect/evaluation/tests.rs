@@ -28,58 +28,36 @@ fn page(site: &str, truth: Value) -> Value {
 
 #[test]
 fn recall_counts_stated_values_and_precision_found_ones() {
-    let report = evaluate(
-        &[
-            page(
-                "a.example",
-                json!({"currentPrice.value": 350_000, "habitation.surface.total": 61}),
-            ),
-            page(
-                "b.example",
-                json!({"currentPrice.value": 340_000, "habitation.surface.total": null}),
-            ),
-        ],
-        None,
-    )
-    .unwrap();
-    assert_eq!(
-        (report.pages, report.sites, report.verdicts["listing"]),
-        (2, 2, 2)
-    );
+    let stated = json!({"currentPrice.value": 350_000, "habitation.surface.total": 61});
+    let silent = json!({"currentPrice.value": 340_000, "habitation.surface.total": null});
+    let pages = [page("a.example", stated), page("b.example", silent)];
+    let report = evaluate(&pages, None).unwrap();
+    let counts = (report.pages, report.sites, report.verdicts["listing"]);
+    assert_eq!(counts, (2, 2, 2));
     let [price, surface] = &report.fields[..] else {
         panic!("{:?}", report.fields)
     };
-    assert_eq!(
-        (price.stated, price.right, price.wrong, price.invented),
-        (2, 1, 1, 0)
-    );
+    let counts = (price.stated, price.right, price.wrong, price.invented);
+    assert_eq!(counts, (2, 1, 1, 0));
     assert_eq!((price.recall, price.precision), (Some(0.5), Some(0.5)));
     assert_eq!((surface.stated, surface.right, surface.invented), (1, 1, 1));
     assert_eq!((surface.recall, surface.precision), (Some(1.0), Some(0.5)));
-    assert_eq!(
-        (surface.recall_by_site, surface.precision_by_site),
-        (Some(1.0), Some(0.5))
-    );
-    let fields: Vec<&str> = report
-        .mistakes
-        .iter()
-        .map(|one| one.field.as_str())
-        .collect();
-    assert_eq!(fields, ["currentPrice.value", "habitation.surface.total"]);
+    let by_site = (surface.recall_by_site, surface.precision_by_site);
+    assert_eq!(by_site, (Some(1.0), Some(0.5)));
+    let fields = report.mistakes.iter().map(|one| one.field.as_str());
+    let expected = ["currentPrice.value", "habitation.surface.total"];
+    assert_eq!(fields.collect::<Vec<_>>(), expected);
 }
 
 #[test]
 fn each_site_belongs_to_one_half() {
-    let sites: Vec<String> = (0..40)
-        .map(|number| format!("site{number}.example"))
-        .collect();
+    let sites = (0..40).map(|number| format!("site{number}.example"));
     let truth: Vec<Value> = sites
-        .iter()
-        .map(|site| page(site, json!({"type": "CLASS_FLAT"})))
+        .map(|site| page(&site, json!({"type": "CLASS_FLAT"})))
         .collect();
     let [tuning, judged] = [SiteHalf::Tuning, SiteHalf::Report]
         .map(|half| evaluate(&truth, Some(half)).unwrap().sites);
-    assert!(tuning > 0 && judged > 0 && tuning + judged == sites.len());
+    assert!(tuning > 0 && judged > 0 && tuning + judged == truth.len());
 }
 
 #[test]

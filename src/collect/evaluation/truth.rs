@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Error;
-use crate::extract::findings::fits;
+use toise_page::findings::fits;
 
 /// A saved page and the values that it states.
 #[derive(Clone, Debug, Deserialize)]

@@ -13,7 +13,6 @@ mod town;
 use scraper::Html;
 use serde_json::{Value, json};
 
-pub use super::page::{document, findings, french, page_kind, positions, tidy};
 use super::portals::Portal;
 use document::PageDocument;
 use findings::{FieldOrigin, PRICE, PageFindings};
@@ -21,6 +20,7 @@ use french::{TextTrust, tokens::tokens};
 use page_kind::Obstacle;
 use schema_org::PageContext;
 use toise_listings::adverts::identity::ListingUrl;
+use toise_page::{document, findings, french, page_kind, positions, tidy};
 
 /// Minimum number of different prices for a page without structured data to count as a list of listings.
 const PRICES_OF_A_LIST: usize = 4;
@@ -49,6 +49,14 @@ const OTHER_HOMES: [&str; 14] = [
     "peniche",
     "terrain",
 ];
+/// Path of the area of the home.
+const SURFACE: &str = "habitation.surface.total";
+/// Path of the number of rooms.
+const ROOMS: &str = "habitation.roomCount";
+/// Path of the number of bedrooms.
+const BEDROOMS: &str = "habitation.bedroomCount";
+/// Path of the position.
+const POSITION: &str = "location.locationCoordinate.location";
 /// Maximum number of words of a heading that names only the town.
 const TOWN_WORDS_MAX: usize = 2;
 /// Minimum price that means a sale for an asset other than a dwelling, EUR; parking spaces cost a few thousand.
@@ -103,9 +111,9 @@ pub struct Extraction {
 }
 
 impl Extraction {
-    fn rejected(rejection: Rejection) -> Self {
+    fn unparsable(why: String) -> Self {
         Self {
-            verdict: PageVerdict::Rejected(rejection),
+            verdict: PageVerdict::Rejected(Rejection::Unparsable(why)),
             findings: PageFindings::default(),
         }
     }
@@ -114,12 +122,11 @@ impl Extraction {
 /// Reads a page by the rules of its portal, if there are any, and by the general rules.
 pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
     if let Some(other) = other_media_type(page.content_type) {
-        let what = format!("the page is {other}, not HTML");
-        return Extraction::rejected(Rejection::Unparsable(what));
+        return Extraction::unparsable(format!("the page is {other}, not HTML"));
     }
     let text = charset::decode(page.bytes, page.content_type);
     if text.trim().is_empty() {
-        return Extraction::rejected(Rejection::Unparsable("the page is empty".into()));
+        return Extraction::unparsable("the page is empty".into());
     }
     let tidied = tidy::tidy(&text);
     let html = Html::parse_document(&tidied.html);
@@ -127,15 +134,12 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
     let url = ListingUrl::parse(page.url);
     let mut findings = PageFindings::default();
     let mut is_offline = portal.is_some_and(|portal| portal.read(&html, &document, &mut findings));
-    let nodes: Vec<Value> = tidied
-        .json_ld
-        .iter()
-        .filter_map(|text| json_ld(text))
-        .collect();
+    let nodes = tidied.json_ld.iter().filter_map(|text| json_ld(text));
+    let nodes: Vec<Value> = nodes.collect();
     let prices = french::prices(&tokens(&document.text));
     let context = PageContext {
         url: url.as_ref(),
-        headings: [&document.title, &document.heading],
+        headings: document.headings(),
         prices: &prices,
     };
     let of_json_ld = schema_org::read(&nodes, &context, &mut findings, FieldOrigin::JsonLd);
@@ -150,17 +154,14 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
         of_json_ld.is_described || of_items.is_described || portal.is_some_and(Portal::has_fields);
     open_graph::read(&document, &mut findings);
     let position = positions::only_position(&text, &tidied.json_ld);
-    findings.set_optional(
-        "location.locationCoordinate.location",
-        position.map(|(latitude, longitude)| json!([longitude, latitude])),
-        FieldOrigin::Script,
-    );
+    let position = position.map(|(latitude, longitude)| json!([longitude, latitude]));
+    findings.set_optional(POSITION, position, FieldOrigin::Script);
     let is_french = is_french(&document);
     if is_french {
         town::read(&document, page.url, &mut findings);
     }
     read_own_texts(&document, page.url, is_french, &mut findings);
-    let is_described = findings.has(PRICE) || findings.has("habitation.surface.total");
+    let is_described = findings.has(PRICE) || findings.has(SURFACE);
     read_page_text(&document, page.url, is_french, &mut findings);
     for (offer, origin) in [
         (of_json_ld.plain_offer, FieldOrigin::JsonLd),
@@ -221,21 +222,18 @@ fn complete(document: &PageDocument, is_french: bool, findings: &mut PageFinding
         findings.put("type", "CLASS_FLAT", FieldOrigin::Text);
     }
     let count = |path: &str| findings.get(path).and_then(Value::as_f64);
-    let rooms = count("habitation.roomCount");
-    let bedrooms = count("habitation.bedroomCount");
-    if rooms
-        .zip(bedrooms)
-        .is_some_and(|(rooms, bedrooms)| bedrooms > rooms)
+    if let (Some(rooms), Some(bedrooms)) = (count(ROOMS), count(BEDROOMS))
+        && bedrooms > rooms
     {
-        findings.remove("habitation.bedroomCount");
+        findings.remove(BEDROOMS);
     }
 }
 
 /// Returns whether a listing of unknown class is a flat: it states its rooms, has no land, and its title names no other
 /// kind of home. An example is `Superbe 2 pièces avec parking`.
 fn names_only_rooms(document: &PageDocument, findings: &PageFindings) -> bool {
-    let headings = format!("{} {}", document.title, document.heading);
-    findings.has("habitation.roomCount")
+    let headings = document.headings().join(" ");
+    findings.has(ROOMS)
         && !findings.has("land.surface")
         && !page_kind::says(&headings, &OTHER_HOMES)
 }
@@ -243,36 +241,27 @@ fn names_only_rooms(document: &PageDocument, findings: &PageFindings) -> bool {
 /// Returns the media type of a response that cannot be a page; `None` if it can be one.
 fn other_media_type(content_type: Option<&str>) -> Option<&str> {
     let media_type = content_type?.split(';').next()?.trim();
-    let is_page = [
-        "text/html",
-        "application/xhtml+xml",
-        "text/plain",
-        "application/xml",
-        "",
-    ]
-    .iter()
-    .any(|page| media_type.eq_ignore_ascii_case(page));
+    let is_page = matches!(
+        media_type.to_ascii_lowercase().as_str(),
+        "text/html" | "application/xhtml+xml" | "text/plain" | "application/xml" | ""
+    );
     (!is_page).then_some(media_type)
 }
 
 /// Parses a JSON-LD block; common errors of portals are tolerated if the meaning is clear.
 fn json_ld(text: &str) -> Option<Value> {
-    let text = text.trim();
     let text = text
+        .trim()
         .trim_start_matches("<!--")
         .trim_start_matches("//<![CDATA[")
-        .trim_start_matches("<![CDATA[");
-    let text = text
+        .trim_start_matches("<![CDATA[")
         .trim_end_matches("-->")
         .trim_end_matches("//]]>")
-        .trim_end_matches("]]>");
-    let text = text.trim().trim_end_matches(';');
+        .trim_end_matches("]]>")
+        .trim()
+        .trim_end_matches(';');
     // Replaces line breaks inside strings, which JSON does not allow; outside they may also become spaces.
-    let text: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    serde_json::from_str(&text).ok()
+    serde_json::from_str(&text.replace(char::is_control, " ")).ok()
 }
 
 /// Returns whether a page is in French, by the language it declares, otherwise by its text.
@@ -306,6 +295,7 @@ fn read_own_texts(
         let text = findings.get(path).and_then(Value::as_str);
         text.unwrap_or_default().to_owned()
     };
+    let described = document.meta(&["description", "og:description"]);
     let of_data = of_listing("title", findings);
     let heading = document.heading.as_str();
     // Some sites give all their listings the same name in structured data.
@@ -323,20 +313,17 @@ fn read_own_texts(
     let title = Some(title).filter(|title| !title.is_empty());
     findings.set_optional("title", title, FieldOrigin::Text);
     for text in [
-        of_listing("title", findings),
-        document.heading.clone(),
-        document.title.clone(),
-        of_listing("description", findings),
-        document
-            .meta(&["description", "og:description"])
-            .unwrap_or_default()
-            .to_owned(),
+        of_listing("title", findings).as_str(),
+        &document.heading,
+        &document.title,
+        &of_listing("description", findings),
+        described.unwrap_or_default(),
     ] {
-        read_text(&text, TextTrust::Own, is_french, findings);
+        read_text(text, TextTrust::Own, is_french, findings);
     }
-    let path = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = path.split_once('/').map_or("", |(_, path)| path);
     if is_french {
+        let path = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let path = path.split_once('/').map_or("", |(_, path)| path);
         let words = path.replace(['-', '_', '/', '.'], " ");
         french::read_kinds(&words, findings, FieldOrigin::Text);
     }
@@ -369,19 +356,14 @@ fn read_page_text(
 
 /// Returns whether the title or heading of a page names the class or the rooms of a listing.
 fn names_one(document: &PageDocument) -> bool {
-    let headings = [document.title.as_str(), document.heading.as_str()];
-    headings.iter().any(|text| french::names_listing(text))
+    document.headings().into_iter().any(french::names_listing)
 }
 
 /// Returns whether a page states the area or the rooms of its listing.
 fn is_measured(findings: &PageFindings) -> bool {
-    [
-        "habitation.surface.total",
-        "habitation.roomCount",
-        "land.surface",
-    ]
-    .iter()
-    .any(|path| findings.has(path))
+    [SURFACE, ROOMS, "land.surface"]
+        .iter()
+        .any(|path| findings.has(path))
 }
 
 /// Returns whether a page is a list of listings, or the front page of a site. `is_own`: its title, description or
@@ -423,24 +405,20 @@ fn verdict(
     if summary.is_offline {
         return PageVerdict::Offline;
     }
-    let has = |paths: &[&str]| paths.iter().any(|path| findings.has(path));
-    let missing: Vec<&str> = [
-        ("a class of asset", has(&["type"])),
-        ("sale or rent", has(&["offer.type"])),
-        ("a price", has(&[PRICE])),
+    let mut missing = Vec::new();
+    for (what, paths) in [
+        ("a class of asset", &["type"][..]),
+        ("sale or rent", &["offer.type"]),
+        ("a price", &[PRICE]),
         (
             "a place",
-            has(&[
-                "location.postalCode",
-                "location.inseeCode",
-                "location.locationCoordinate.location",
-            ]),
+            &["location.postalCode", "location.inseeCode", POSITION],
         ),
-    ]
-    .iter()
-    .filter(|(_, is_there)| !is_there)
-    .map(|(what, _)| *what)
-    .collect();
+    ] {
+        if !paths.iter().any(|path| findings.has(path)) {
+            missing.push(what);
+        }
+    }
     if missing.is_empty() && !summary.are_many && !summary.is_vague {
         return PageVerdict::Listing;
     }

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use super::document::PageDocument;
-use super::findings::{FieldOrigin, PRICE, PageFindings};
-use super::french::{self, TextTrust};
+use super::POSITION;
+use toise_page::document::PageDocument;
+use toise_page::findings::{FieldOrigin, PRICE, PageFindings};
+use toise_page::french::{self, TextTrust};
 
 const ORIGIN: FieldOrigin = FieldOrigin::OpenGraph;
 
@@ -20,32 +21,23 @@ pub fn read(document: &PageDocument, findings: &mut PageFindings) {
         let price = price.and_then(french::number).filter(|price| *price > 0.0);
         findings.set_optional(PRICE, price, ORIGIN);
     }
-    let degrees = |names: &[&str]| document.meta(names)?.trim().parse::<f64>().ok();
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let degrees = |names: &[&str]| number(document.meta(names)?);
     let latitude = degrees(&["place:location:latitude", "og:latitude"]);
     let longitude = degrees(&["place:location:longitude", "og:longitude"]);
     let of_meta = document.meta(&["geo.position", "icbm"]);
     let of_meta = of_meta.and_then(|point| point.split_once([';', ',']));
-    let of_meta = of_meta.and_then(|(latitude, longitude)| {
-        Some((
-            latitude.trim().parse().ok()?,
-            longitude.trim().parse().ok()?,
-        ))
-    });
+    let of_meta =
+        of_meta.and_then(|(latitude, longitude)| Some((number(latitude)?, number(longitude)?)));
     let point = latitude.zip(longitude).or(of_meta);
-    if let Some((latitude, longitude)) = point {
-        findings.put(
-            "location.locationCoordinate.location",
-            json!([longitude, latitude]),
-            ORIGIN,
-        );
-    }
+    let point = point.map(|(latitude, longitude)| json!([longitude, latitude]));
+    findings.set_optional(POSITION, point, ORIGIN);
     findings.set_optional("location.postalCode", said(&["og:postal-code"]), ORIGIN);
     findings.set_optional("location.city", said(&["og:locality"]), ORIGIN);
     for number in ["1", "2"] {
         let part = |part: &str| {
-            document
-                .meta(&[&format!("twitter:{part}{number}")])
-                .unwrap_or_default()
+            let content = document.meta(&[&format!("twitter:{part}{number}")]);
+            content.unwrap_or_default()
         };
         let line = format!("{} : {}", part("label"), part("data"));
         french::read(&line, TextTrust::Label, findings, ORIGIN);

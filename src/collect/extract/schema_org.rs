@@ -9,10 +9,11 @@ mod graph;
 
 use serde_json::{Value, json};
 
-use super::findings::{FieldOrigin, PRICE, PageFindings};
-use super::french::{self, TextTrust};
-use graph::{Graph, Node, area, degrees, number, rank, text, types};
+use super::{BEDROOMS, POSITION, ROOMS, SURFACE};
+use graph::{Graph, Node, UNIT, area, degrees, is, number, rank, text, types};
 use toise_listings::adverts::identity::ListingUrl;
+use toise_page::findings::{FieldOrigin, PRICE, PageFindings};
+use toise_page::french::{self, TextTrust};
 
 /// Class of a room.
 const ROOM: &str = "CLASS_ROOM";
@@ -20,6 +21,15 @@ const ROOM: &str = "CLASS_ROOM";
 const PARKING: &str = "CLASS_PARKING";
 /// Maximum number of properties, and of amenities, that are read from a node.
 const LABELLED_MAX: usize = 100;
+
+/// Properties that describe a listing.
+const DESCRIBING: [&str; 5] = [
+    "floorSize",
+    "numberOfRooms",
+    "address",
+    "geo",
+    "contentLocation",
+];
 
 const CLASSES: [(&str, &str); 12] = [
     ("Apartment", "CLASS_FLAT"),
@@ -106,41 +116,24 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         for key in ["mainEntity", "about", "itemOffered", "mainEntityOfPage"] {
             nodes.extend(graph.follow(main, key));
         }
-        let mut offers: Vec<&'v Node> = nodes
-            .iter()
-            .filter_map(|node| graph.follow(node, "offers"))
-            .collect();
-        offers.extend(
-            nodes
-                .iter()
-                .copied()
-                .filter(|node| types(node).any(|name| name == "Offer")),
-        );
-        nodes.extend(
-            offers
-                .iter()
-                .filter_map(|offer| graph.follow(offer, "itemOffered"))
-                .collect::<Vec<_>>(),
-        );
+        let offers_of = nodes.iter().filter_map(|node| graph.follow(node, "offers"));
+        let mut offers: Vec<&'v Node> = offers_of.collect();
+        offers.extend(nodes.iter().filter(|node| is(node, "Offer")));
+        let offered = offers.iter();
+        nodes.extend(offered.filter_map(|offer| graph.follow(offer, "itemOffered")));
         // Uses offers elsewhere in the graph that refer to the listing by `@id`.
         if offers.is_empty() {
-            let of_graph = graph
-                .nodes
-                .iter()
-                .filter(|(node, may_be)| *may_be && types(node).any(|name| name == "Offer"));
-            let offered = |offer: &Node| -> bool {
+            let is_offered = |offer: &Node| {
                 let item = offer.get("itemOffered").and_then(|item| item.get("@id"));
                 item.is_some() && item == main.get("@id")
             };
-            offers.extend(of_graph.map(|(node, _)| *node).filter(|node| offered(node)));
+            let of_graph = graph.possible().filter(|node| is(node, "Offer"));
+            offers.extend(of_graph.filter(|node| is_offered(node)));
         }
         // Uses a dwelling elsewhere in the same graph, if there is only one.
         if !nodes.iter().any(|node| rank(node) == Some(2)) {
-            let mut dwellings = graph
-                .nodes
-                .iter()
-                .filter(|(node, may_be)| *may_be && rank(node) == Some(2));
-            if let (Some((only, _)), None) = (dwellings.next(), dwellings.next()) {
+            let mut dwellings = graph.possible().filter(|node| rank(node) == Some(2));
+            if let (Some(only), None) = (dwellings.next(), dwellings.next()) {
                 nodes.push(only);
                 offers.extend(graph.follow(only, "offers"));
             }
@@ -149,14 +142,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
             self.offer(offer);
         }
         for node in nodes {
-            let describes = [
-                "floorSize",
-                "numberOfRooms",
-                "address",
-                "geo",
-                "contentLocation",
-            ];
-            self.summary.is_described |= describes.iter().any(|key| node.contains_key(*key));
+            self.summary.is_described |= DESCRIBING.iter().any(|key| node.contains_key(*key));
             self.heading(node);
             self.asset(node);
             self.seller(node);
@@ -189,10 +175,9 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         } else if function.ends_with("Sell") && !self.is_low(offer) {
             self.put("offer.type", Some("OFFER_BUY"));
         }
-        let is = |name: &str| types(offer).any(|found| found == name);
-        if is("OfferForLease") {
+        if is(offer, "OfferForLease") {
             self.put("offer.type", Some("OFFER_RENT"));
-        } else if is("OfferForPurchase") {
+        } else if is(offer, "OfferForPurchase") {
             self.put("offer.type", Some("OFFER_BUY"));
         }
         self.summary.plain_offer |= function.is_empty() || function.ends_with("Sell");
@@ -207,18 +192,14 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         let specification = self.graph.follow(offer, "priceSpecification");
         let price = offer
             .get("price")
-            .or_else(|| specification.and_then(|inner| inner.get("price")));
-        price
-            .and_then(number)
-            .is_some_and(|price| price < french::SALE_CERTAIN)
+            .or_else(|| specification?.get("price"))
+            .and_then(number);
+        price.is_some_and(|price| price < french::SALE_CERTAIN)
     }
 
     fn price(&mut self, node: &'v Node) {
         let specification = self.graph.follow(node, "priceSpecification");
-        let summary = |key: &str| {
-            let here = node.get(key);
-            here.or_else(|| specification.and_then(|inner| inner.get(key)))
-        };
+        let summary = |key: &str| node.get(key).or_else(|| specification?.get(key));
         let price = ["price", "lowPrice", "minPrice"]
             .iter()
             .find_map(|key| number(summary(key)?));
@@ -233,9 +214,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
             "USD" | "$" => Some("CURRENCY_USD"),
             _ => return,
         };
-        let unit = ["unitCode", "unitText"]
-            .iter()
-            .find_map(|key| text(summary(key)?));
+        let unit = UNIT.iter().find_map(|key| text(summary(key)?));
         if unit.is_some_and(|unit| ["MON", "MONTH", "MOIS"].contains(&unit.to_uppercase().as_str()))
         {
             self.put("offer.type", Some("OFFER_RENT"));
@@ -256,11 +235,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
             known.map(|(_, class)| *class)
         });
         // Sites also mark boxes and parking spaces as rooms; their names show it.
-        let named = || {
-            node.get("name")
-                .and_then(text)
-                .and_then(|name| french::class(&name))
-        };
+        let named = || french::class(&node.get("name").and_then(text)?);
         let title = self.findings.get("title").and_then(Value::as_str);
         let class = match class {
             Some(ROOM) => {
@@ -271,29 +246,20 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         };
         self.put("type", class);
         let size = |key: &str| node.get(key).and_then(area).filter(|area| *area > 0.0);
-        self.put(
-            "habitation.surface.total",
-            size("floorSize").or_else(|| size("area")),
-        );
+        self.put(SURFACE, size("floorSize").or_else(|| size("area")));
         self.put("land.surface", size("lotSize"));
         let count = |key: &str| node.get(key).and_then(number).filter(|count| *count > 0.0);
-        self.put("habitation.roomCount", count("numberOfRooms"));
-        self.put("habitation.bedroomCount", count("numberOfBedrooms"));
+        self.put(ROOMS, count("numberOfRooms"));
+        self.put(BEDROOMS, count("numberOfBedrooms"));
         let baths = count("numberOfBathroomsTotal").or_else(|| count("numberOfFullBathrooms"));
         self.put("habitation.bathroomCount", baths);
-        let floor = node
-            .get("floorLevel")
-            .and_then(text)
-            .and_then(|text| french::floor(&text));
+        let floor = node.get("floorLevel").and_then(text);
+        let floor = floor.and_then(|text| french::floor(&text));
         self.put("habitation.floor", floor);
-        self.put(
-            "habitation.propertyCondition.constructionYear",
-            count("yearBuilt"),
-        );
+        let year = count("yearBuilt");
+        self.put("habitation.propertyCondition.constructionYear", year);
         let energy = self.graph.follow(node, "hasEnergyConsumptionDetails");
-        let category = energy
-            .and_then(|node| node.get("hasEnergyEfficiencyCategory"))
-            .and_then(text);
+        let category = energy.and_then(|node| text(node.get("hasEnergyEfficiencyCategory")?));
         // The class is a letter alone, or at the end of a schema.org name; `NC` is not a class.
         let class = category.as_deref().and_then(|category| {
             let letter = category.rsplit("Category").next()?.trim();
@@ -301,10 +267,8 @@ impl<'v> SchemaOrgReader<'_, 'v> {
             let class = letters.next().filter(|class| ('A'..='G').contains(class))?;
             letters.next().is_none().then_some(class)
         });
-        self.put(
-            "habitation.climate.epcEnergy",
-            class.map(|class| format!("ENERGY_CLASSIFICATION_{class}")),
-        );
+        let class = class.map(|class| format!("ENERGY_CLASSIFICATION_{class}"));
+        self.put("habitation.climate.epcEnergy", class);
         self.place(node);
         self.labelled(node);
     }
@@ -329,12 +293,9 @@ impl<'v> SchemaOrgReader<'_, 'v> {
                 }
                 Some(address) => {
                     let address = graph.resolve(address);
-                    let summary =
-                        |key: &str| address.and_then(|address| address.get(key)).and_then(text);
-                    self.put(
-                        "location.postalCode",
-                        summary("postalCode").map(|code| code.trim().to_owned()),
-                    );
+                    let summary = |key: &str| text(address?.get(key)?);
+                    let code = summary("postalCode").map(|code| code.trim().to_owned());
+                    self.put("location.postalCode", code);
                     self.put("location.city", summary("addressLocality"));
                 }
                 None => {}
@@ -345,7 +306,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
                 // Latitude and longitude 0 mean an unknown position.
                 let known =
                     (latitude != 0.0 || longitude != 0.0).then(|| json!([longitude, latitude]));
-                self.put("location.locationCoordinate.location", known);
+                self.put(POSITION, known);
             }
         }
     }
@@ -385,13 +346,13 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         };
         let summary = |key: &str| seller.get(key).and_then(text);
         self.put("contactInCharge.phoneNumber", summary("telephone"));
-        if types(seller).any(|name| name == "Person") {
+        if is(seller, "Person") {
             self.put("isPro", Some(false));
             return;
         }
         self.put("isPro", Some(true));
         self.put("seller.name", summary("name"));
-        if types(seller).any(|name| name == "RealEstateAgent") {
+        if is(seller, "RealEstateAgent") {
             self.put("seller.type", Some("SELLER_TYPE_AGENCY"));
         }
     }

@@ -1,34 +1,23 @@
 //! Tests extraction on handwritten pages in `pages/`, which imitate faults seen on pages of real sites.
 
+use super::tests::{CLIMATE_CLASS, ENERGY_CLASS, is_same, page_at};
 use super::*;
 
-fn page(html: &str, url: &str) -> Extraction {
-    let page = PageInput {
-        url,
-        content_type: Some("text/html; charset=utf-8"),
-        bytes: html.as_bytes(),
-    };
-    extract(&page, None)
-}
+const URL: &str = "https://agence.example/12";
+const LIFT: &str = "habitation.characteristics.hasLift";
 
 /// Asserts that a page is a listing with these values; null means that the field is not found.
 fn assert_listing(html: &str, url: &str, expected: &[(&str, Value)]) {
-    let extraction = page(html, url);
-    assert_eq!(
-        extraction.verdict,
-        PageVerdict::Listing,
-        "{:#?}",
-        extraction.findings
-    );
+    let Extraction { verdict, findings } = page_at(url, html);
+    assert_eq!(verdict, PageVerdict::Listing, "{findings:#?}");
     for (path, value) in expected {
-        let found = extraction.findings.get(path).cloned().unwrap_or_default();
-        let same = found == *value || found.as_f64().is_some() && found.as_f64() == value.as_f64();
-        assert!(same, "{path}: {found} is not {value}");
+        let found = findings.get(path).cloned().unwrap_or_default();
+        assert!(is_same(&found, value), "{path}: {found} is not {value}");
     }
 }
 
 fn rejection(html: &str) -> String {
-    match page(html, "https://portail.example/page/1").verdict {
+    match page_at("https://portail.example/page/1", html).verdict {
         PageVerdict::Rejected(rejection) => rejection.to_string(),
         other => panic!("{other:?}"),
     }
@@ -44,13 +33,10 @@ fn a_scale_is_no_class_and_similar_listings_are_not_read() {
             ("habitation.roomCount", json!(3)),
             ("habitation.bedroomCount", json!(2)),
             ("habitation.surface.total", json!(64)),
-            ("habitation.climate.epcEnergy", Value::Null),
+            (ENERGY_CLASS, Value::Null),
             ("habitation.climate.epcEnergyScore", json!(328)),
-            (
-                "habitation.climate.epcClimate",
-                json!("GREENHOUSE_CLASSIFICATION_C"),
-            ),
-            ("habitation.characteristics.hasLift", json!(false)),
+            (CLIMATE_CLASS, json!("GREENHOUSE_CLASSIFICATION_C")),
+            (LIFT, json!(false)),
             ("charges.yearlyCondoniumFees", json!(960)),
             ("location.city", json!("Mende")),
         ],
@@ -68,15 +54,9 @@ fn charges_of_a_rental_are_those_of_the_tenant() {
             ("charges.yearlyRentalFees", json!(180)),
             ("charges.yearlyCondoniumFees", Value::Null),
             ("warrantyDeposit", json!(380)),
-            (
-                "habitation.climate.epcEnergy",
-                json!("ENERGY_CLASSIFICATION_C"),
-            ),
-            (
-                "habitation.climate.epcClimate",
-                json!("GREENHOUSE_CLASSIFICATION_A"),
-            ),
-            ("habitation.characteristics.hasLift", json!(false)),
+            (ENERGY_CLASS, json!("ENERGY_CLASSIFICATION_C")),
+            (CLIMATE_CLASS, json!("GREENHOUSE_CLASSIFICATION_A")),
+            (LIFT, json!(false)),
         ],
     );
 }
@@ -94,7 +74,7 @@ fn the_text_corrects_markup_that_contradicts_it() {
             ("location.city", json!("Mende")),
             ("charges.yearlyRentalFees", json!(480)),
             ("charges.yearlyCondoniumFees", Value::Null),
-            ("habitation.climate.epcEnergy", Value::Null),
+            (ENERGY_CLASS, Value::Null),
         ],
     );
 }
@@ -120,33 +100,19 @@ fn the_town_is_that_of_the_listing_not_of_the_agency() {
 }
 
 #[test]
-fn lists_and_front_pages_are_no_listings() {
-    for html in [
-        include_str!("pages/list_as_aggregate.html"),
-        include_str!("pages/list_of_an_agency.html"),
-        include_str!("pages/list_of_one.html"),
-        include_str!("pages/list_with_login.html"),
-        include_str!("pages/front_page.html"),
+fn lists_front_pages_and_pages_of_bot_protection_are_no_listings() {
+    let list = "not_a_listing: the page holds several listings";
+    let wall = "refused: the page blocks programs";
+    for (html, reason) in [
+        (include_str!("pages/list_as_aggregate.html"), list),
+        (include_str!("pages/list_of_an_agency.html"), list),
+        (include_str!("pages/list_of_one.html"), list),
+        (include_str!("pages/list_with_login.html"), list),
+        (include_str!("pages/front_page.html"), list),
+        (include_str!("pages/wall_datadome.html"), wall),
+        (include_str!("pages/wall_cloudflare.html"), wall),
     ] {
-        assert_eq!(
-            rejection(html),
-            "not_a_listing: the page holds several listings",
-            "{html}"
-        );
-    }
-}
-
-#[test]
-fn pages_of_bot_protection_are_refused() {
-    for html in [
-        include_str!("pages/wall_datadome.html"),
-        include_str!("pages/wall_cloudflare.html"),
-    ] {
-        assert_eq!(
-            rejection(html),
-            "refused: the page blocks programs",
-            "{html}"
-        );
+        assert_eq!(rejection(html), reason, "{html}");
     }
 }
 
@@ -162,10 +128,9 @@ fn letters(current: &str, drawn: &str) -> String {
     let scale = ["A", "B", "C", "D", "E", "F", "G"];
     let draw = |letter: &str| {
         if letter == current {
-            drawn.to_owned()
-        } else {
-            format!("<li><span class=text-transparent>{letter}</span></li>")
+            return drawn.to_owned();
         }
+        format!("<li><span class=text-transparent>{letter}</span></li>")
     };
     scale.map(draw).concat()
 }
@@ -182,15 +147,8 @@ fn the_current_class_is_read_however_the_page_draws_it() {
         "<div class='scale numberE'><span>303</span> <abbr>KWh/m².an</abbr></div>".to_owned(),
         "<img src='/img/etiquette_DPE-Energie_E.svg?v=2'>".to_owned(),
     ] {
-        let expected = (
-            "habitation.climate.epcEnergy",
-            json!("ENERGY_CLASSIFICATION_E"),
-        );
-        assert_listing(
-            &flat_to_rent(&more),
-            "https://agence.example/12",
-            &[expected],
-        );
+        let expected = (ENERGY_CLASS, json!("ENERGY_CLASSIFICATION_E"));
+        assert_listing(&flat_to_rent(&more), URL, &[expected]);
     }
 }
 
@@ -201,7 +159,7 @@ fn a_home_marked_as_rented_is_offline() {
         "<button>Dépôt de candidature : déjà loué</button>",
     ] {
         let html = flat_to_rent(mark);
-        let verdict = page(&html, "https://agence.example/12").verdict;
+        let verdict = page_at(URL, &html).verdict;
         assert_eq!(verdict, PageVerdict::Offline, "{mark}");
     }
     for other in [
@@ -209,61 +167,48 @@ fn a_home_marked_as_rented_is_offline() {
         "<ul><li>Acheter</li><li>Louer</li><li>Loué</li></ul>",
         "<div><a href='/13'>Studio 20 m², 400 € par mois</a><p>Loué</p></div>",
     ] {
-        assert_listing(&flat_to_rent(other), "https://agence.example/12", &[]);
+        assert_listing(&flat_to_rent(other), URL, &[]);
     }
 }
 
 #[test]
 fn a_page_whose_subheading_counts_listings_is_a_list() {
-    let card = |area: &str, rent: &str| {
+    let cards = [("26,89", "474"), ("23,78", "450")].map(|(area, rent)| {
         format!(
             "<div><h3>{area} m², 2 pièces, Appartement F2 à louer, {rent} € par mois</h3></div>"
         )
-    };
-    let cards = [card("26,89", "474"), card("23,78", "450")].concat();
+    });
+    let cards = cards.concat();
     let html = format!(
         "<html lang=fr><body><h1>Appartement à louer Le Havre (76600)</h1><h2>4 annonces immobilières :</h2>{cards}</body></html>"
     );
-    assert_eq!(
-        rejection(&html),
-        "not_a_listing: the page holds several listings"
-    );
+    let reason = "not_a_listing: the page holds several listings";
+    assert_eq!(rejection(&html), reason);
     let of_agency = flat_to_rent("<h2>Cette agence propose 12 biens</h2>");
-    assert_listing(&of_agency, "https://agence.example/12", &[]);
+    assert_listing(&of_agency, URL, &[]);
 }
 
 #[test]
 fn the_rent_includes_charges_where_the_page_states_both() {
     let more = "<p>Loyer : 490 euros + 25 euros de provisions pour charges</p>\
         <p>Loyer : 515 € par mois charges comprises</p>";
-    assert_listing(
-        &flat_to_rent(more),
-        "https://agence.example/12",
-        &[("currentPrice.value", json!(515))],
-    );
+    assert_listing(&flat_to_rent(more), URL, &[(PRICE, json!(515))]);
     // The rent above the text is stated with charges, so another one is that of something else.
     let more = "<p>Loyer : 490 € CC</p><p>Avec le parking : 540 € par mois charges comprises</p>";
-    assert_listing(
-        &flat_to_rent(more),
-        "https://agence.example/12",
-        &[("currentPrice.value", json!(490))],
-    );
+    assert_listing(&flat_to_rent(more), URL, &[(PRICE, json!(490))]);
 }
 
 #[test]
 fn what_is_drawn_elsewhere_is_no_class() {
-    let scale = ["0 - 70", "71 - 110", "111 - 180"]
-        .into_iter()
-        .zip(["a", "b", "c"]);
+    let scale = [("0 - 70", "a"), ("71 - 110", "b"), ("111 - 180", "c")];
     let scale =
         scale.map(|(limits, letter)| format!("<li class='dpe-{letter}'>{limits} kWh/m²/an</li>"));
     for more in [
-        scale.collect::<String>(),
+        scale.concat(),
         "<div class=similar><img src='/dpe_f.svg'></div>".to_owned(),
         "<footer><img src='/img/dpe-g.png'></footer>".to_owned(),
     ] {
-        let none = ("habitation.climate.epcEnergy", Value::Null);
-        assert_listing(&flat_to_rent(&more), "https://agence.example/12", &[none]);
+        assert_listing(&flat_to_rent(&more), URL, &[(ENERGY_CLASS, Value::Null)]);
     }
 }
 
@@ -273,7 +218,7 @@ fn rooms_alone_are_a_flat_and_country_houses_are_not() {
         let html = format!(
             "<html lang=fr><body><h1>{heading} Chamonix-Mont-Blanc (74400)</h1><p>À vendre 250 000 €</p></body></html>"
         );
-        let found = page(&html, "https://agence.example/12").findings;
+        let found = page_at(URL, &html).findings;
         found.get("type").cloned().unwrap_or_default()
     };
     assert_eq!(of("Superbe 2 pièces avec parking"), json!("CLASS_FLAT"));

@@ -8,13 +8,13 @@
 
 use serde_json::Value;
 
-use super::document::PageDocument;
-use super::findings::{FieldOrigin, PageFindings};
-use super::french::knows_place;
-use super::french::places::{self, NAME_WORDS_MAX, TextPlace};
-use super::french::tokens::{Token, fold, tokens};
 use toise_geo::places::Place;
 use toise_geo::{communes, departments};
+use toise_page::document::PageDocument;
+use toise_page::findings::{FieldOrigin, PageFindings};
+use toise_page::french::knows_place;
+use toise_page::french::places::{self, NAME_WORDS_MAX, TextPlace};
+use toise_page::french::tokens::{Token, fold, tokens};
 
 const ORIGIN: FieldOrigin = FieldOrigin::Text;
 const POSTAL_CODE: &str = "location.postalCode";
@@ -108,15 +108,24 @@ const NEAR: [&str; 12] = [
 ];
 
 /// The postal codes and departments on the whole page, which confirm names of towns.
+#[derive(Default)]
 struct PlaceEvidence {
     postal_codes: Vec<String>,
     departments: Vec<&'static str>,
 }
 
+impl PlaceEvidence {
+    /// Returns whether the page has one of the postal codes of a commune.
+    fn has_code_of(&self, commune: &Place) -> bool {
+        let mut codes = self.postal_codes.iter();
+        codes.any(|code| commune.postal_codes.contains(&code.as_str()))
+    }
+}
+
 /// Decides the town before the texts are read, and corrects the structured data if the page contradicts it.
 pub fn read(document: &PageDocument, url: &str, findings: &mut PageFindings) {
     let evidence = evidence(document, url, findings);
-    let headings = [document.title.as_str(), document.heading.as_str()];
+    let headings = document.headings();
     let written = headings
         .iter()
         .find_map(|text| places::place(&tokens(text)));
@@ -145,10 +154,7 @@ pub fn read(document: &PageDocument, url: &str, findings: &mut PageFindings) {
         }
         return;
     }
-    let structured = findings
-        .get(CITY)
-        .and_then(Value::as_str)
-        .map(str::to_owned);
+    let structured = findings.get(CITY).and_then(Value::as_str);
     let found = written
         .or(in_url)
         .or_else(|| {
@@ -158,7 +164,7 @@ pub fn read(document: &PageDocument, url: &str, findings: &mut PageFindings) {
         })
         .or_else(|| paths.iter().find_map(|path| name_in_path(path, &evidence)))
         .or_else(|| named(&document.breadcrumb.lines().collect::<Vec<_>>(), &evidence))
-        .or_else(|| named(&[structured.as_deref()?], &evidence))
+        .or_else(|| named(&[structured?], &evidence))
         .or_else(|| {
             let described = document.meta(&["og:title", "description", "og:description"])?;
             places::place(&tokens(described)).or_else(|| named(&parts(described), &evidence))
@@ -215,12 +221,12 @@ fn put(place: TextPlace, findings: &mut PageFindings) {
 /// Returns whether a place is in another commune than the findings, which come from structured data.
 fn is_elsewhere(place: &TextPlace, findings: &PageFindings) -> bool {
     let text = |path: &str| findings.get(path).and_then(Value::as_str);
-    let is_of_portal = findings
-        .iter()
-        .any(|(path, found)| path == POSTAL_CODE && found.origin == FieldOrigin::Portal);
-    let Some(city) = place.city.as_deref().filter(|_| !is_of_portal) else {
+    let Some(city) = place.city.as_deref() else {
         return false;
     };
+    if findings.is_of_portal(POSTAL_CODE) {
+        return false;
+    }
     let (city, known) = (fold(city).replace('-', " "), text(CITY).map(fold));
     let is_same_name = known.is_some_and(|known| {
         let known = known.replace('-', " ");
@@ -239,10 +245,7 @@ fn first_word(name: &str) -> &str {
 
 /// Collects the postal codes and departments of the whole page and its address.
 fn evidence(document: &PageDocument, url: &str, findings: &PageFindings) -> PlaceEvidence {
-    let mut evidence = PlaceEvidence {
-        postal_codes: Vec::new(),
-        departments: Vec::new(),
-    };
+    let mut evidence = PlaceEvidence::default();
     let described = findings.get("description").and_then(Value::as_str);
     let path = path(url);
     for text in [
@@ -277,33 +280,26 @@ fn evidence(document: &PageDocument, url: &str, findings: &PageFindings) -> Plac
                 fold(known).replace(['-', '\''], " ") == name.replace(['-', '_'], " ")
             })
         };
-        if let Some(place) =
-            departments::for_postal_code(&format!("{code}000")).filter(|_| is_named(code))
-        {
-            evidence.departments.push(place);
-        }
+        let of_code = departments::for_postal_code(&format!("{code}000"));
+        let named = of_code.filter(|_| is_named(code));
+        evidence.departments.extend(named);
     }
     evidence
 }
 
 /// Returns the parts of a title that may name the town: the last ones may name the agency.
 fn parts(title: &str) -> Vec<&str> {
-    let mut parts: Vec<&str> = title
+    let mut parts = title
         .split(['|', '•', '–', '—'])
-        .flat_map(|part| part.split(" - "))
-        .collect();
-    let names_agency = |part: &str| {
-        let tokens = tokens(part);
-        tokens
-            .iter()
-            .any(|token| AGENCY.iter().any(|word| token.is(word)))
-    };
-    let mut place = 0;
-    parts.retain(|part| {
-        place += 1;
-        place == 1 || !names_agency(part)
-    });
-    parts
+        .flat_map(|part| part.split(" - "));
+    let first = parts.next();
+    let others = parts.filter(|part| !has_any(part, &AGENCY));
+    first.into_iter().chain(others).collect()
+}
+
+/// Returns whether a text contains one of the words.
+fn has_any(text: &str, words: &[&str]) -> bool {
+    tokens(text).iter().any(|token| token.is_any(words))
 }
 
 /// Returns the path of an address.
@@ -347,11 +343,7 @@ fn in_path(path: &str) -> Option<TextPlace> {
 /// Returns the commune with a name and a postal or INSEE code.
 fn of_code(code: &str, name: &str) -> Option<TextPlace> {
     if let Some(commune) = communes::find_by_postal_code_and_name(code, name) {
-        return Some(TextPlace {
-            postal_code: Some(code.to_owned()),
-            insee_code: None,
-            city: Some(commune.name.to_owned()),
-        });
+        return Some(TextPlace::of_postal_code(code, Some(commune)));
     }
     let commune = communes::find_by_code(code)?;
     let is_named = communes::all_named(name)
@@ -362,12 +354,8 @@ fn of_code(code: &str, name: &str) -> Option<TextPlace> {
 
 /// Returns the town that a path names without a code: `/location/1-nice/appartement/`.
 fn name_in_path(path: &str, evidence: &PlaceEvidence) -> Option<TextPlace> {
-    let segments: Vec<String> = path
-        .split('/')
-        .map(|segment| segment.replace(['-', '_', '+', '.'], " "))
-        .collect();
-    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-    named(&segments, evidence)
+    let path = path.replace(['-', '_', '+', '.'], " ");
+    named(&path.split('/').collect::<Vec<_>>(), evidence)
 }
 
 /// Returns the first town that one of the texts names.
@@ -382,11 +370,7 @@ fn named(texts: &[&str], evidence: &PlaceEvidence) -> Option<TextPlace> {
 fn named_at(tokens: &[Token], start: usize, evidence: &PlaceEvidence) -> Option<&'static Place> {
     tokens[start].word()?;
     let before = tokens[..start].iter().rev().take(3);
-    if before
-        .clone()
-        .filter_map(Token::word)
-        .any(|word| NEAR.contains(&word))
-    {
+    if before.clone().any(|token| token.is_any(&NEAR)) {
         return None;
     }
     let is_in = before.clone().next().is_some_and(|before| before.is("a"));
@@ -410,15 +394,11 @@ fn town(name: &str, evidence: &PlaceEvidence, is_in: bool) -> Option<&'static Pl
         return Some(city);
     }
     let mut all = communes::all_named(name);
-    let is_of_code = |place: &&&'static Place| {
-        let mut codes = evidence.postal_codes.iter();
-        codes.any(|code| place.postal_codes.contains(&code.as_str()))
-    };
     let bare = ARTICLES
         .iter()
         .find_map(|article| name.strip_prefix(article));
     let is_everyday = EVERYDAY.contains(&bare.unwrap_or(name));
-    if let Some(place) = all.iter().find(is_of_code) {
+    if let Some(place) = all.iter().find(|place| evidence.has_code_of(place)) {
         // A word such as `Port` needs more confirmation than an address somewhere on the page.
         return (is_in || !is_everyday).then_some(*place);
     }
@@ -440,14 +420,13 @@ fn town(name: &str, evidence: &PlaceEvidence, is_in: bool) -> Option<&'static Pl
 
 /// Returns a commune as the place of a listing; its postal code if it has only one.
 fn whole(commune: &Place) -> TextPlace {
-    let code = commune
-        .postal_codes
-        .first()
-        .filter(|_| commune.postal_codes.len() == 1);
+    let postal_code = match commune.postal_codes[..] {
+        [only] => Some(only.to_owned()),
+        _ => None,
+    };
     TextPlace {
-        postal_code: code.map(|code| (*code).to_owned()),
-        insee_code: Some(commune.code.to_owned()),
-        city: Some(commune.name.to_owned()),
+        postal_code,
+        ..TextPlace::of_commune(commune)
     }
 }
 
@@ -457,15 +436,9 @@ fn in_text(text: &str) -> Option<TextPlace> {
     if let Some(place) = places::labelled(&all) {
         return Some(place);
     }
-    let lines: Vec<&str> = text.lines().collect();
-    let is_of_agency = |line: &str| {
-        tokens(line)
-            .iter()
-            .any(|token| AGENCY_LABELS.iter().any(|word| token.is(word)))
-    };
     let mut agency_until = 0;
-    lines.iter().enumerate().find_map(|(number, line)| {
-        if is_of_agency(line) {
+    text.lines().enumerate().find_map(|(number, line)| {
+        if has_any(line, &AGENCY_LABELS) {
             agency_until = number + AGENCY_LINES;
         }
         let place = places::place(&tokens(line))?;
@@ -486,10 +459,7 @@ fn name_in_text(text: &str, evidence: &PlaceEvidence) -> Option<TextPlace> {
                 .filter(|_| words.count() <= words_max)
         })
     };
-    let is_confirmed = |place: &Place| {
-        let mut codes = evidence.postal_codes.iter();
-        codes.any(|code| place.postal_codes.contains(&code.as_str()))
-    };
+    let is_confirmed = |place: &Place| evidence.has_code_of(place);
     let is_large = |place: &Place| place.population >= NAME_LINE_POPULATION_MIN;
     in_lines(LINE_WORDS_MAX, &is_confirmed)
         .or_else(|| in_lines(NAME_LINE_WORDS_MAX, &is_large))

@@ -79,16 +79,15 @@ impl SampledFile {
     pub fn suggest(&self) -> Result<Suggestion, Error> {
         let columns = profiles(&self.header, &self.rows);
         let mut drafts = drafts(&columns, &self.rows, &self.host());
-        let text = self.text(&columns, &drafts);
-        let mapping = Mapping::parse("the suggestion", &text)?;
+        let suggestion = self.suggestion(&columns, &drafts)?;
         // Maps the rows with the draft to find columns that repeat others.
         let mut counts = CopyCounts::default();
         for row in &self.rows {
-            counts.add(&mapping.read(row, &Portals::default()).advert);
+            counts.add(&suggestion.mapping.read(row, &Portals::default()).advert);
         }
         let copied = counts.found();
         if copied.is_empty() {
-            return Ok(Suggestion { text, mapping });
+            return Ok(suggestion);
         }
         for copy in copied {
             for draft in drafts.iter_mut().filter(|draft| draft.field == copy.field) {
@@ -99,7 +98,11 @@ impl SampledFile {
                 );
             }
         }
-        let text = self.text(&columns, &drafts);
+        self.suggestion(&columns, &drafts)
+    }
+
+    fn suggestion(&self, columns: &[ColumnProfile], drafts: &[Draft]) -> Result<Suggestion, Error> {
+        let text = self.text(columns, drafts);
         let mapping = Mapping::parse("the suggestion", &text)?;
         Ok(Suggestion { text, mapping })
     }
@@ -125,12 +128,9 @@ impl SampledFile {
             .iter()
             .flat_map(|column| column.unknown.iter().copied())
             .collect();
-        let unknown: Vec<Toml> = unknown
-            .into_iter()
-            .map(|text| Toml::String(text.into()))
-            .collect();
         if !unknown.is_empty() {
-            key("empty", Toml::Array(unknown));
+            let unknown = unknown.into_iter().map(Toml::from);
+            key("empty", Toml::Array(unknown.collect()));
         }
         text.push('\n');
         for draft in drafts {
@@ -140,74 +140,59 @@ impl SampledFile {
             };
             text += &draft.to_text(samples.map_or(&[], |column| &column.samples));
         }
-        for (field, how) in missing(is_sure) {
-            let _ = writeln!(text, "# MISSING {field}: {how}");
+        for (name, fields, how) in NEEDED {
+            if !fields.iter().any(|field| is_sure(field)) {
+                let _ = writeln!(text, "# MISSING {name}: {how}");
+            }
         }
         let is_read = |column: &&ColumnProfile| {
-            drafts
-                .iter()
-                .any(|draft| draft.columns.contains(&column.path))
+            let mut drafts = drafts.iter();
+            drafts.any(|draft| draft.columns.contains(&column.path))
         };
         let mut unread = columns.iter().filter(|column| !is_read(column)).peekable();
         if unread.peek().is_some() {
             text.push_str("# Columns that no rule reads, with sample values:\n");
         }
         for column in unread {
-            let ColumnProfile {
-                path,
-                filled,
-                samples,
-                ..
-            } = column;
-            let values = samples.join(" | ");
-            let line = format!(
-                "#   {path:?} ({filled} of {} rows): {values}",
-                self.rows.len()
-            );
-            text.push_str(line.trim_end());
-            text.push('\n');
+            let (path, filled, rows) = (&column.path, column.filled, self.rows.len());
+            let values = column.samples.join(" | ");
+            let line = format!("#   {path:?} ({filled} of {rows} rows): {values}");
+            let _ = writeln!(text, "{}", line.trim_end());
         }
         text
     }
 }
 
-/// Returns the fields that an advert needs but that no certain rule reads, and how to supply them.
-fn missing(is_sure: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
-    let mut missing = Vec::new();
-    if !is_sure("type") {
-        missing.push((
-            "type",
-            "no column says what is offered. If it is the same for all rows: --set type=CLASS_FLAT (or CLASS_HOUSE, CLASS_LAND…)",
-        ));
-    }
-    if !is_sure("offer.type") {
-        missing.push((
-            "offer.type",
-            "nothing says whether these are sales or rentals: --set offer.type=OFFER_BUY (or OFFER_RENT)",
-        ));
-    }
-    if !is_sure("currentPrice.value") {
-        missing.push((
-            "currentPrice.value",
-            "no column is certain to be the price: all adverts would have a price on request. Name it: --map \
-             currentPrice.value=COLUMN",
-        ));
-    }
-    let places = [
-        "location.postalCode",
-        "location.city",
-        "location.inseeCode",
-        "location.address",
-        "location.locationCoordinate.location",
-    ];
-    if !places.iter().any(|field| is_sure(field)) {
-        missing.push((
-            "location",
-            "no column says where the homes are. If it is one town: --set location.city=Lyon or --set location.postalCode=69003",
-        ));
-    }
-    missing
-}
+/// What an advert needs: its name, the fields of which a certain rule must read one, and how to supply it otherwise.
+const NEEDED: [(&str, &[&str], &str); 4] = [
+    (
+        "type",
+        &["type"],
+        "no column says what is offered. If it is the same for all rows: --set type=CLASS_FLAT (or CLASS_HOUSE, CLASS_LAND…)",
+    ),
+    (
+        "offer.type",
+        &["offer.type"],
+        "nothing says whether these are sales or rentals: --set offer.type=OFFER_BUY (or OFFER_RENT)",
+    ),
+    (
+        "currentPrice.value",
+        &["currentPrice.value"],
+        "no column is certain to be the price: all adverts would have a price on request. Name it: --map \
+         currentPrice.value=COLUMN",
+    ),
+    (
+        "location",
+        &[
+            "location.postalCode",
+            "location.city",
+            "location.inseeCode",
+            "location.address",
+            "location.locationCoordinate.location",
+        ],
+        "no column says where the homes are. If it is one town: --set location.city=Lyon or --set location.postalCode=69003",
+    ),
+];
 
 /// Finds the records in a document that is not a list: the path of its largest list of objects, and the first
 /// [`ROWS_MAX`] records.

@@ -2,7 +2,7 @@
 //! hand-made rows of its format.
 
 use super::*;
-use crate::portals::own_files;
+use crate::portals::tests::files_in;
 use toise_contract::listings::Advert;
 use toise_listings::adverts::left_out::leave_out_faults;
 
@@ -77,13 +77,8 @@ format = "%d/%m/%Y"
 
 fn read_with(mapping: &Mapping, row: Value) -> MappedAdvert {
     let read = mapping.read(row.as_object().unwrap(), &Portals::default());
-    let mut advert = read.advert.clone();
-    assert_eq!(
-        leave_out_faults(&mut advert),
-        Ok(Vec::new()),
-        "{}",
-        read.advert
-    );
+    let faults = leave_out_faults(&mut read.advert.clone());
+    assert_eq!(faults, Ok(Vec::new()), "{}", read.advert);
     read
 }
 
@@ -119,93 +114,65 @@ fn what_a_field_does_not_take_is_left_out_and_shown() {
         json!({"id": 1, "genre": "yourte", "prix": "NC", "surface": "grande", "titre": "61",
         "etage": "dernier", "geo": {"lat": 0, "lng": 0}}),
     );
-    let left_out: Vec<(&str, &str)> = found
-        .left_out
-        .iter()
-        .map(|one| (one.path.as_str(), one.value.as_str()))
-        .collect();
-    assert_eq!(
-        left_out,
-        [("type", "\"yourte\""), ("habitation.floor", "\"dernier\"")]
-    );
+    let left_out = found.left_out.iter();
+    let left_out = left_out.map(|one| (one.path.as_str(), one.value.as_str()));
+    let expected = [("type", "\"yourte\""), ("habitation.floor", "\"dernier\"")];
+    assert_eq!(left_out.collect::<Vec<_>>(), expected);
     assert_eq!(found.left_out[0].reason, "cannot be read from column genre");
-    assert_eq!(
-        found.advert["habitation"]["surface"]["total"], 61.0,
-        "the second column"
-    );
-    assert_eq!(
-        found.advert["currentPrice"],
-        json!({"value": null}),
-        "on request"
-    );
+    // The area is in the second column, and the price on request.
+    let surface = &found.advert["habitation"]["surface"]["total"];
+    assert_eq!(*surface, 61.0);
+    assert_eq!(found.advert["currentPrice"], json!({"value": null}));
     assert!(found.advert["location"].get("locationCoordinate").is_none());
     let fault = read(json!({"id": 1, "vu": "hier"})).fault().unwrap();
-    assert_eq!(
-        fault.to_string(),
-        "lastSeenAt: cannot be read from column vu; got \"hier\""
-    );
+    let expected = "lastSeenAt: cannot be read from column vu; got \"hier\"";
+    assert_eq!(fault.to_string(), expected);
 }
 
 #[test]
 fn invalid_mappings_are_refused_with_file_and_place() {
-    for (from, to, fault) in [
+    for (change, fault) in [
         (
-            "\"currentPrice.value\"",
-            "\"price\"",
-            "essai.toml: field[3]: path: \"price\" is not a field of an advert",
+            ["\"currentPrice.value\"", "\"price\""],
+            "field[3]: path: \"price\" is not a field of an advert",
         ),
         (
-            "CLASS_FLAT",
-            "FLAT",
-            "essai.toml: field[1]: map: type does not take \"FLAT\"",
+            ["CLASS_FLAT", "FLAT"],
+            "field[1]: map: type does not take \"FLAT\"",
         ),
         (
-            "from = \"genre\"",
-            "selector = \".x\"",
-            "essai.toml: field[1]: selector: is a key of portals",
+            ["from = \"genre\"", "selector = \".x\""],
+            "field[1]: selector: is a key of portals",
         ),
         (
-            "from = \"genre\"\n",
-            "",
-            "essai.toml: field[1]: must hold one of: from",
+            ["from = \"genre\"\n", ""],
+            "field[1]: must hold one of: from",
         ),
         (
-            "OFFER_BUY",
-            "BUY",
-            "essai.toml: field[2]: value: offer.type does not take \"BUY\"",
+            ["OFFER_BUY", "BUY"],
+            "field[2]: value: offer.type does not take \"BUY\"",
         ),
-        ("{id}", "{id", "essai.toml: field[0]: template: "),
+        (["{id}", "{id"], "field[0]: template: "),
+        (["options[*].nom", "options[*.nom"], "field[7]: from: "),
+        (["\\(([^)]+)\\)", "("], "field[9]: pattern \"(\": "),
+        (["%d/%m/%Y", "jj/mm"], "field[12]: format: "),
         (
-            "options[*].nom",
-            "options[*.nom",
-            "essai.toml: field[7]: from: ",
-        ),
-        (
-            "\\(([^)]+)\\)",
-            "(",
-            "essai.toml: field[9]: pattern \"(\": ",
-        ),
-        ("%d/%m/%Y", "jj/mm", "essai.toml: field[12]: format: "),
-        (
-            "decimal = \",\"",
-            "decimal = \";\"",
-            "essai.toml: field[4]: decimal: ",
+            ["decimal = \",\"", "decimal = \";\""],
+            "field[4]: decimal: ",
         ),
         (
-            "path = \"url\"",
-            "path = \"title\"",
-            "essai.toml: needs a [[field]] with path = \"url\"",
+            ["\"url\"", "\"title\""],
+            "needs a [[field]] with path = \"url\"",
         ),
-        (
-            "empty =",
-            "vide =",
-            "essai.toml: TOML parse error at line 3",
-        ),
+        (["empty =", "vide ="], "TOML parse error at line 3"),
     ] {
-        assert!(MAPPING.contains(from), "{from}");
-        let error = Mapping::parse("essai.toml", &MAPPING.replacen(from, to, 1));
-        let error = error.unwrap_err().to_string();
-        assert!(error.starts_with(fault), "{error}");
+        assert!(MAPPING.contains(change[0]), "{change:?}");
+        let text = MAPPING.replacen(change[0], change[1], 1);
+        let error = Mapping::parse("essai.toml", &text).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("essai.toml: {fault}")),
+            "{error}"
+        );
     }
 }
 
@@ -217,6 +184,10 @@ fn pictures_are_read_from_their_addresses_and_what_is_none_is_reported() {
         "http://i.example/2.jpg?x=1",
     ];
     let both = json!([one, other]);
+    let read = |photos: &Value| {
+        let row = json!({"link": "https://p.example/1", "photos": photos});
+        read_with(&mapping, row)
+    };
     for photos in [
         json!(format!("{one}|{other}")),
         json!(format!("{one}, {other}")),
@@ -225,10 +196,7 @@ fn pictures_are_read_from_their_addresses_and_what_is_none_is_reported() {
         json!(format!("['{one}', '{other}']")),
         both.clone(),
     ] {
-        let found = read_with(
-            &mapping,
-            json!({"link": "https://p.example/1", "photos": photos}),
-        );
+        let found = read(&photos);
         assert_eq!(found.advert["medias"]["images"], both, "{photos}");
         assert_eq!(found.left_out, [], "{photos}");
         let advert = toise_contract::read::read::<Advert>(&found.advert).unwrap();
@@ -236,23 +204,13 @@ fn pictures_are_read_from_their_addresses_and_what_is_none_is_reported() {
         assert_eq!(first.url.as_deref(), Some(one));
     }
     let captions = json!([{"url": one, "caption": "Séjour"}, {"caption": "Plan"}, "2.jpg"]);
-    let found = read_with(
-        &mapping,
-        json!({"link": "https://p.example/1", "photos": captions}),
-    );
+    let found = read(&captions);
     assert_eq!(found.advert["medias"]["images"], json!([one]));
     let warnings: Vec<String> = found.left_out.iter().map(LeftOut::warning).collect();
-    assert_eq!(
-        warnings,
-        [
-            "medias.images: 2 of its items cannot be read from column photos; left out: \
-          [{\"caption\":\"Plan\"},\"2.jpg\"]"
-        ]
-    );
-    let found = read_with(
-        &mapping,
-        json!({"link": "https://p.example/1", "photos": "1.jpg"}),
-    );
+    let expected = "medias.images: 2 of its items cannot be read from column photos; left out: \
+        [{\"caption\":\"Plan\"},\"2.jpg\"]";
+    assert_eq!(warnings, [expected]);
+    let found = read(&json!("1.jpg"));
     assert_eq!(found.advert.get("medias"), None);
     assert_eq!(found.left_out[0].path, "medias.images");
 }
@@ -280,48 +238,28 @@ fn single_columns_are_read_by_the_type_of_their_field() {
             "habitation": {"surface": {"total": 61.35}}, "tags": ["cave", "balcon"], "isPro": true,
             "location": {"locationCoordinate": {"location": [4.85, 45.76]}}})
     );
-    let empty = mapping.read(
-        json!({"link": "https://p.example/2", "prix": ""})
-            .as_object()
-            .unwrap(),
-        &Portals::default(),
-    );
-    assert_eq!(
-        empty.advert,
-        json!({"url": "https://p.example/2"}),
-        "an empty cell sets no field"
-    );
+    let row = json!({"link": "https://p.example/2", "prix": ""});
+    let empty = mapping.read(row.as_object().unwrap(), &Portals::default());
+    assert_eq!(empty.advert, json!({"url": "https://p.example/2"}));
     let error = Mapping::of_columns([("currentPrice.amount", "prix")]).unwrap_err();
-    assert!(
-        error.starts_with("currentPrice.amount: unknown field; must be one of: value"),
-        "{error}"
-    );
+    let start = "currentPrice.amount: unknown field; must be one of: value";
+    assert!(error.starts_with(start), "{error}");
     let fixed = mapping
         .with_constants([("type", "CLASS_FLAT"), ("isPro", "non")])
         .unwrap();
     let found = read_with(&fixed, json!({"link": "https://p.example/1", "pro": "oui"}));
-    assert_eq!(
-        (&found.advert["type"], &found.advert["isPro"]),
-        (&json!("CLASS_FLAT"), &json!(true))
-    );
+    assert_eq!(found.advert["type"], "CLASS_FLAT");
+    assert_eq!(found.advert["isPro"], true);
     assert!(fixed.with_constants([("type", "FLAT")]).is_err());
 }
 
 #[test]
 fn every_shipped_mapping_is_in_the_executable_and_reads_its_shape() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/mappings");
-    let mut files: Vec<String> = own_files(&folder)
-        .unwrap()
-        .iter()
-        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
-        .collect();
-    files.sort();
-    assert_eq!(files, EMBEDDED.map(|(name, _)| name));
-    let data = tempfile::tempdir().unwrap();
-    let mappings = Mappings::load(data.path()).unwrap();
-    let portals = Portals::load(data.path()).unwrap();
+    assert_eq!(files_in("data/mappings"), EMBEDDED.map(|(name, _)| name));
+    let mappings = shipped();
+    let portals = Portals::load(tempfile::tempdir().unwrap().path()).unwrap();
     let rows = include_str!("../../../data/mappings/rows.ndjson");
-    let mut tried = Vec::new();
+    let mut untried: Vec<&str> = mappings.names().map(|(name, _)| name).collect();
     for line in rows.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let name = case["mapping"].as_str().unwrap();
@@ -329,28 +267,17 @@ fn every_shipped_mapping_is_in_the_executable_and_reads_its_shape() {
         let found = mapping.convert(case["row"].clone(), &portals).unwrap();
         assert_eq!(found.advert, case["advert"], "{name}");
         assert_eq!(found.left_out, [], "{name}");
-        tried.push(name.to_owned());
+        untried.retain(|other| *other != name);
     }
-    let untried: Vec<&str> = mappings
-        .names()
-        .map(|(name, _)| name)
-        .filter(|name| !tried.contains(&(*name).to_owned()))
-        .collect();
-    assert_eq!(
-        untried, [""; 0],
-        "data/mappings/rows.ndjson needs a row of each shape"
-    );
+    assert_eq!(untried, [""; 0], "rows.ndjson needs a row of each shape");
     let fault = mappings.get("rien").unwrap_err().to_string();
-    assert!(
-        fault.starts_with("mapping: must be one of: apimo, bienici-api, "),
-        "{fault}"
-    );
+    let start = "mapping: must be one of: apimo, bienici-api, ";
+    assert!(fault.starts_with(start), "{fault}");
 }
 
 #[test]
 fn a_url_without_one_of_its_columns_says_which() {
-    let data = tempfile::tempdir().unwrap();
-    let mappings = Mappings::load(data.path()).unwrap();
+    let mappings = shipped();
     let row = json!({"identifiant_agence": "", "reference": "A2", "type_annonce": "Vente"});
     let mapping = mappings.get("poliris").unwrap();
     let fault = mapping.convert(row, &Portals::default()).unwrap_err();
@@ -410,12 +337,17 @@ fn a_mapping_of_the_data_folder_replaces_one_of_the_same_name() {
     assert!(error.contains("broken.toml: TOML parse error"), "{error}");
 }
 
-/// Reads a row of a CSV file with the mapping `french-csv`, given as pairs of column and cell.
-fn read_french(cells: &[(&str, &str)]) -> Value {
-    let mappings = Mappings::load(tempfile::tempdir().unwrap().path()).unwrap();
+/// Returns the mappings of the executable.
+fn shipped() -> Mappings {
+    Mappings::load(tempfile::tempdir().unwrap().path()).unwrap()
+}
+
+/// Reads a row of a CSV file with the mapping `french-csv`, given as columns and their cells.
+fn read_french(cells: &str) -> Value {
+    let mappings = shipped();
     let mut row = json!({"url": "https://p.example/1", "surface": "40", "cp": "83000"});
-    for (column, cell) in cells {
-        row[*column] = json!(cell);
+    for (column, cell) in cells.split('|').filter_map(|cell| cell.split_once('=')) {
+        row[column] = json!(cell);
     }
     let mapping = mappings.get("french-csv").unwrap();
     read_with(mapping, row).advert
@@ -423,111 +355,44 @@ fn read_french(cells: &[(&str, &str)]) -> Value {
 
 #[test]
 fn rents_and_transactions_are_not_read_as_sales() {
-    type Cells = &'static [(&'static str, &'static str)];
-    let offers: [(Cells, &str, f64); 24] = [
-        (&[("loyer", "850")], "OFFER_RENT", 850.0),
-        (&[("Loyer CC (€/mois)", "850 €")], "OFFER_RENT", 850.0),
-        (&[("loyer_hc", "800")], "OFFER_RENT", 800.0),
-        (&[("Monthly rent", "850")], "OFFER_RENT", 850.0),
-        (&[("prix", "0"), ("loyer", "850")], "OFFER_RENT", 850.0),
-        (&[("Prix", "0,00 €"), ("Loyer", "850")], "OFFER_RENT", 850.0),
-        (&[("PRIX", ""), ("LOYER", "850")], "OFFER_RENT", 850.0),
-        (&[("prix", "850"), ("loyer", "800")], "OFFER_RENT", 800.0),
-        (
-            &[("prix", "250000"), ("loyer", "0")],
-            "OFFER_BUY",
-            250_000.0,
-        ),
-        (&[("prix", "250000"), ("loyer", "")], "OFFER_BUY", 250_000.0),
-        (&[("Prix de vente", "250000")], "OFFER_BUY", 250_000.0),
-        (
-            &[("prix", "850"), ("type_transaction", "location")],
-            "OFFER_RENT",
-            850.0,
-        ),
-        (
-            &[("prix", "850"), ("transaction", "Locations")],
-            "OFFER_RENT",
-            850.0,
-        ),
-        (
-            &[
-                ("prix", "850"),
-                ("Type d'offre", "x"),
-                ("type_annonce", "à louer"),
-            ],
-            "OFFER_RENT",
-            850.0,
-        ),
-        (
-            &[("prix", "850"), ("type_offre", "Rent")],
-            "OFFER_RENT",
-            850.0,
-        ),
-        (
-            &[("price", "850"), ("offer_type", "rental")],
-            "OFFER_RENT",
-            850.0,
-        ),
-        (
-            &[("prix", "850"), ("Nature", "LOCATION")],
-            "OFFER_RENT",
-            850.0,
-        ),
-        (
-            &[("prix", "850"), ("Transaction Type", "for rent")],
-            "OFFER_RENT",
-            850.0,
-        ),
-        (
-            &[("prix", "850"), ("transaction", "location"), ("loyer", "0")],
-            "OFFER_RENT",
-            850.0,
-        ),
-        (
-            &[("prix", "90000"), ("nature", "Vente en viager")],
-            "OFFER_LIFE_ANNUITY_SALE",
-            90_000.0,
-        ),
-        (
-            &[("prix", "90000"), ("transaction", "viager")],
-            "OFFER_LIFE_ANNUITY_SALE",
-            90_000.0,
-        ),
-        (
-            &[
-                ("prix", "250000"),
-                ("transaction", "vente"),
-                ("loyer", "850"),
-            ],
-            "OFFER_BUY",
-            250_000.0,
-        ),
-        (
-            &[("prix", "250000"), ("offer_type", "for sale")],
-            "OFFER_BUY",
-            250_000.0,
-        ),
-        (
-            &[("prix", "250000"), ("type_annonce", "À vendre")],
-            "OFFER_BUY",
-            250_000.0,
-        ),
-    ];
-    for (cells, offer, price) in offers {
+    let (buy, rent, annuity) = ("OFFER_BUY", "OFFER_RENT", "OFFER_LIFE_ANNUITY_SALE");
+    for (offer, price, cells) in [
+        (rent, 850.0, "loyer=850"),
+        (rent, 850.0, "Loyer CC (€/mois)=850 €"),
+        (rent, 800.0, "loyer_hc=800"),
+        (rent, 850.0, "Monthly rent=850"),
+        (rent, 850.0, "prix=0|loyer=850"),
+        (rent, 850.0, "Prix=0,00 €|Loyer=850"),
+        (rent, 850.0, "PRIX=|LOYER=850"),
+        (rent, 800.0, "prix=850|loyer=800"),
+        (buy, 250_000.0, "prix=250000|loyer=0"),
+        (buy, 250_000.0, "prix=250000|loyer="),
+        (buy, 250_000.0, "Prix de vente=250000"),
+        (rent, 850.0, "prix=850|type_transaction=location"),
+        (rent, 850.0, "prix=850|transaction=Locations"),
+        (rent, 850.0, "prix=850|Type d'offre=x|type_annonce=à louer"),
+        (rent, 850.0, "prix=850|type_offre=Rent"),
+        (rent, 850.0, "price=850|offer_type=rental"),
+        (rent, 850.0, "prix=850|Nature=LOCATION"),
+        (rent, 850.0, "prix=850|Transaction Type=for rent"),
+        (rent, 850.0, "prix=850|transaction=location|loyer=0"),
+        (annuity, 90_000.0, "prix=90000|nature=Vente en viager"),
+        (annuity, 90_000.0, "prix=90000|transaction=viager"),
+        (buy, 250_000.0, "prix=250000|transaction=vente|loyer=850"),
+        (buy, 250_000.0, "prix=250000|offer_type=for sale"),
+        (buy, 250_000.0, "prix=250000|type_annonce=À vendre"),
+    ] {
         let advert = read_french(cells);
-        assert_eq!(advert["offer"]["type"], offer, "{cells:?}");
-        assert_eq!(advert["currentPrice"]["value"], price, "{cells:?}");
+        assert_eq!(advert["offer"]["type"], offer, "{cells}");
+        assert_eq!(advert["currentPrice"]["value"], price, "{cells}");
     }
 }
 
 #[test]
 fn classes_are_read_in_every_usual_spelling() {
+    let flats = "Appartement|Appt|APT|App.|T2|F3|studio|duplex|loft";
     for (class, cells) in [
-        (
-            "CLASS_FLAT",
-            "Appartement|Appt|APT|App.|T2|F3|studio|duplex|loft",
-        ),
+        ("CLASS_FLAT", flats),
         ("CLASS_HOUSE", "villa|pavillon|Maison|Chalet"),
         ("CLASS_PREMISES", "local commercial"),
         ("CLASS_OFFICE", "bureaux"),
@@ -537,52 +402,48 @@ fn classes_are_read_in_every_usual_spelling() {
         ("CLASS_OTHER", "Yourte"),
     ] {
         for cell in cells.split('|') {
-            assert_eq!(read_french(&[("type", cell)])["type"], class, "{cell}");
+            let advert = read_french(&format!("type={cell}"));
+            assert_eq!(advert["type"], class, "{cell}");
         }
     }
 }
 
 #[test]
 fn a_cell_of_classes_that_names_none_is_noted_unless_another_column_does() {
-    let mappings = Mappings::load(tempfile::tempdir().unwrap().path()).unwrap();
+    let mappings = shipped();
     let mapping = mappings.get("french-csv").unwrap();
     let unread = |row: Value| {
         let read = mapping.read(row.as_object().unwrap(), &Portals::default());
         let unread = read.unread_class;
         unread.map(|cell| (cell.column, cell.value))
     };
-    let url = "https://p.example/1";
-    assert_eq!(
-        unread(json!({"url": url, "Type": "Ancien"})),
-        Some(("Type".into(), "Ancien".into()))
-    );
-    let titled = json!({"url": url, "Type": "Ancien", "titre": "Appartement T3"});
-    assert_eq!(unread(titled), None);
-    assert_eq!(unread(json!({"url": url, "Type": "Villa"})), None);
-    assert_eq!(unread(json!({"url": url, "titre": "À saisir"})), None);
+    let old = json!({"url": "https://p.example/1", "Type": "Ancien"});
+    assert_eq!(unread(old), Some(("Type".into(), "Ancien".into())));
+    for row in [
+        json!({"Type": "Ancien", "titre": "Appartement T3"}),
+        json!({"Type": "Villa"}),
+        json!({"titre": "À saisir"}),
+    ] {
+        assert_eq!(unread(row), None);
+    }
 }
 
 #[test]
 fn number_and_street_in_columns_of_their_own_make_an_address() {
-    let address = |cells: &[(&str, &str)]| read_french(cells)["location"]["address"].clone();
-    assert_eq!(
-        address(&[("N°", "12"), ("Rue", "avenue Foch")]),
-        "12 avenue Foch"
-    );
-    let parts = [
-        ("numero", "12"),
-        ("rep", "bis"),
-        ("type_voie", "avenue"),
-        ("voie", "Foch"),
-    ];
-    assert_eq!(address(&parts), "12 bis avenue Foch");
-    assert_eq!(address(&[("rue", "avenue Foch")]), "avenue Foch");
-    assert_eq!(
-        address(&[("N°", "7"), ("Adresse", "12 avenue Foch")]),
-        "12 avenue Foch"
-    );
-    assert_eq!(address(&[("N°", "7")]), Value::Null);
-    let mappings = Mappings::load(tempfile::tempdir().unwrap().path()).unwrap();
+    for (cells, expected) in [
+        ("N°=12|Rue=avenue Foch", json!("12 avenue Foch")),
+        (
+            "numero=12|rep=bis|type_voie=avenue|voie=Foch",
+            json!("12 bis avenue Foch"),
+        ),
+        ("rue=avenue Foch", json!("avenue Foch")),
+        ("N°=7|Adresse=12 avenue Foch", json!("12 avenue Foch")),
+        ("N°=7", Value::Null),
+    ] {
+        let address = read_french(cells)["location"]["address"].clone();
+        assert_eq!(address, expected, "{cells}");
+    }
+    let mappings = shipped();
     let mapping = mappings.get("french-csv").unwrap();
     let header = ["N°", "Adresse", "URL"].map(str::to_owned);
     assert!(!mapping.columns(&header).contains(&"N°"));
@@ -608,23 +469,20 @@ value = true
 when = "offer.type=OFFER_RENT"
 "#;
     let mapping = Mapping::parse("when.toml", text).unwrap();
-    let pro = |row: Value| {
-        let read = read_with(&mapping, row);
-        read.advert["isPro"] == true
-    };
-    assert!(pro(json!({"url": "https://p.example/1", "charges": 5})));
-    assert!(!pro(
-        json!({"url": "https://p.example/1", "loyer": "0 €", "charges": 0})
-    ));
-    assert!(!pro(
-        json!({"url": "https://p.example/1", "loyer": 5, "prix": 6})
-    ));
+    for (row, is_pro) in [
+        (json!({"charges": 5}), true),
+        (json!({"loyer": "0 €", "charges": 0}), false),
+        (json!({"loyer": 5, "prix": 6}), false),
+    ] {
+        let mut with_url = row.clone();
+        with_url["url"] = json!("https://p.example/1");
+        let read = read_with(&mapping, with_url);
+        assert_eq!(read.advert["isPro"] == true, is_pro, "{row}");
+    }
     let error = Mapping::parse("when.toml", &text.replace("=OFFER_RENT", "=RENT"));
     let error = error.unwrap_err().to_string();
-    assert!(
-        error.contains("field[2]: when: \"offer.type=RENT\": offer.type does not take \"RENT\""),
-        "{error}"
-    );
+    let fault = "field[2]: when: \"offer.type=RENT\": offer.type does not take \"RENT\"";
+    assert!(error.contains(fault), "{error}");
 }
 
 #[test]
@@ -739,9 +597,7 @@ fn a_condition_that_can_never_hold_is_refused_with_its_rule() {
 #[test]
 fn a_rent_is_a_price_for_a_mapping_that_knows_no_rents() {
     let mapping = Mapping::of_columns([("url", "url"), ("currentPrice.value", "prix")]).unwrap();
-    let found = read_with(
-        &mapping,
-        json!({"url": "https://p.example/1", "Loyer": "850"}),
-    );
+    let row = json!({"url": "https://p.example/1", "Loyer": "850"});
+    let found = read_with(&mapping, row);
     assert_eq!(found.advert["currentPrice"]["value"], 850.0);
 }

@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
 
-use crate::page::french::tokens::{Token, tokens};
 use toise_contract::listings::codes::Timestamp;
 use toise_input::day;
+use toise_page::french::tokens::{Token, tokens};
 
 /// Name of the format for seconds since 1970.
 const UNIX: &str = "unix";
@@ -93,12 +93,12 @@ fn by_format(text: &str, format: &str) -> Option<Timestamp> {
     if let Ok(with_offset) = DateTime::parse_from_str(text, format) {
         return Some(moment(with_offset));
     }
-    let local = NaiveDateTime::parse_from_str(text, format).ok();
-    let local = local.or_else(|| {
-        let day = NaiveDate::parse_from_str(text, format).ok()?;
-        day.and_hms_opt(0, 0, 0)
-    })?;
-    Some(Timestamp::new(local.and_utc()))
+    if let Ok(local) = NaiveDateTime::parse_from_str(text, format) {
+        return Some(Timestamp::new(local.and_utc()));
+    }
+    NaiveDate::parse_from_str(text, format)
+        .ok()
+        .and_then(midnight)
 }
 
 /// Reads a number of seconds or milliseconds since 1970, if it is a time between 2001 and 2103.
@@ -117,16 +117,11 @@ fn in_words(text: &str) -> Option<Timestamp> {
         .into_iter()
         .filter(|token| !token.is("er") && !matches!(token, Token::Sign('.')))
         .collect();
-    tokens.windows(3).find_map(|window| {
-        let [day, month, year] = window else {
-            return None;
-        };
-        let (day, year) = (day.whole()?, year.whole()?);
-        let month = MONTHS
-            .iter()
-            .position(|names| names.contains(&month.word().unwrap_or_default()))?;
+    tokens.windows(3).find_map(|three| {
+        let (day, year) = (three[0].whole()?, three[2].whole()?);
+        let month = MONTHS.iter().position(|names| three[1].is_any(names))?;
         let day = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month as u32 + 1, day)?;
-        Some(Timestamp::new(day.and_hms_opt(0, 0, 0)?.and_utc()))
+        midnight(day)
     })
 }
 
@@ -134,25 +129,29 @@ fn in_words(text: &str) -> Option<Timestamp> {
 mod tests {
     use super::*;
 
+    const DAY: &str = "2026-03-07T00:00:00.000Z";
+
     #[test]
     fn dates_are_read_as_files_and_pages_write_them() {
-        for (text, day) in [
-            ("2026-03-07", "2026-03-07T00:00:00.000Z"),
-            ("2026-03-07 18:30:00", "2026-03-07T18:30:00.000Z"),
-            (
-                "2026-03-09T15:42:45.427987+00:00",
-                "2026-03-09T15:42:45.427Z",
-            ),
-            ("07/03/2026", "2026-03-07T00:00:00.000Z"),
-            ("7-mars-2026", "2026-03-07T00:00:00.000Z"),
-            ("20260307", "2026-03-07T00:00:00.000Z"),
-            ("07/03/2026 à 18h30", "2026-03-07T18:30:00.000Z"),
-            ("7 mars 2026", "2026-03-07T00:00:00.000Z"),
-            ("Publiée le 1er août 2025", "2025-08-01T00:00:00.000Z"),
-            ("1772841600", "2026-03-07T00:00:00.000Z"),
-            ("1772841600000", "2026-03-07T00:00:00.000Z"),
+        for text in [
+            "2026-03-07",
+            "07/03/2026",
+            "7-mars-2026",
+            "20260307",
+            "7 mars 2026",
+            "1772841600",
+            "1772841600000",
         ] {
-            assert_eq!(read(text, &[]).as_deref(), Some(day), "{text}");
+            assert_eq!(read(text, &[]).as_deref(), Some(DAY), "{text}");
+        }
+        let exact = "2026-03-09T15:42:45.427987+00:00";
+        for (text, time) in [
+            ("2026-03-07 18:30:00", "2026-03-07T18:30:00.000Z"),
+            ("07/03/2026 à 18h30", "2026-03-07T18:30:00.000Z"),
+            ("Publiée le 1er août 2025", "2025-08-01T00:00:00.000Z"),
+            (exact, "2026-03-09T15:42:45.427Z"),
+        ] {
+            assert_eq!(read(text, &[]).as_deref(), Some(time), "{text}");
         }
         for text in [
             "",
@@ -171,13 +170,9 @@ mod tests {
     #[test]
     fn a_named_format_is_the_only_one() {
         let formats = ["%m/%d/%Y".to_owned()];
-        assert_eq!(
-            read("03/07/2026", &formats).as_deref(),
-            Some("2026-03-07T00:00:00.000Z")
-        );
+        assert_eq!(read("03/07/2026", &formats).as_deref(), Some(DAY));
         assert_eq!(read("2026-03-07", &formats), None);
-        assert!(
-            is_format("%d/%m/%Y") && is_format("unix") && !is_format("dd/mm") && !is_format("%Q")
-        );
+        assert!(["%d/%m/%Y", "unix"].into_iter().all(is_format));
+        assert!(!["dd/mm", "%Q"].into_iter().any(is_format));
     }
 }

@@ -4,7 +4,7 @@ use scraper::{Html, Selector};
 use serde_json::Value;
 
 use super::value::{RuleSpec, ValueRule};
-use crate::page::document::text_of;
+use toise_page::document::text_of;
 
 /// Maximum number of matching elements in which a value is searched.
 const FOUND_MAX: usize = 20;
@@ -55,10 +55,9 @@ impl PortalRule {
                     None => text_of(element),
                 };
                 if self.value.is_presence() {
-                    Some(Value::Bool(true))
-                } else {
-                    self.value.read_text(&text)
+                    return Some(Value::Bool(true));
                 }
+                self.value.read_text(&text)
             })
     }
 }

@@ -50,7 +50,7 @@ fn rules_find_fields_and_ended_listings() {
         .unwrap();
     let read = |page: &str| {
         let html = Html::parse_document(page);
-        let document = super::super::page::document::walk(&html);
+        let document = toise_page::document::walk(&html);
         let mut findings = PageFindings::default();
         let is_offline = portal.read(&html, &document, &mut findings);
         (findings, is_offline)
@@ -60,13 +60,14 @@ fn rules_find_fields_and_ended_listings() {
          <dl><dd class=surface>6150</dd></dl><i class=ascenseur></i>",
     );
     assert!(!is_offline);
-    assert_eq!(findings.get("currentPrice.value"), Some(&json!(350_000.0)));
-    assert_eq!(findings.get("type"), Some(&json!("CLASS_FLAT")));
-    assert_eq!(findings.get("habitation.surface.total"), Some(&json!(61.5)));
-    assert_eq!(
-        findings.get("habitation.characteristics.hasLift"),
-        Some(&json!(true))
-    );
+    for (path, value) in [
+        ("currentPrice.value", json!(350_000.0)),
+        ("type", json!("CLASS_FLAT")),
+        ("habitation.surface.total", json!(61.5)),
+        ("habitation.characteristics.hasLift", json!(true)),
+    ] {
+        assert_eq!(findings.get(path), Some(&value), "{path}");
+    }
     assert!(read("<p>Ce bien a trouvé preneur !").1);
     assert!(read("<p class=vendu>Vendu").1);
     assert!(portal.is_gone_redirect("/") && !portal.is_gone_redirect("/annonce/12"));
@@ -98,9 +99,13 @@ fn a_storey_or_a_count_is_neither_an_area_nor_a_price() {
         "1er",
         "Étage 2 RDC",
     ] {
-        assert_eq!(cell("habitation.surface.total", text), None, "{text}");
-        assert_eq!(cell("land.surface", text), None, "{text}");
-        assert_eq!(cell("currentPrice.value", text), None, "{text}");
+        for path in [
+            "habitation.surface.total",
+            "land.surface",
+            "currentPrice.value",
+        ] {
+            assert_eq!(cell(path, text), None, "{path} {text}");
+        }
     }
     for (text, area) in [
         ("61,5 m² Carrez", 61.5),
@@ -119,20 +124,16 @@ fn a_storey_or_a_count_is_neither_an_area_nor_a_price() {
 #[test]
 fn a_bouquet_alone_is_a_price() {
     let price = |text: &str| cell("currentPrice.value", text);
-    for text in [
-        "Bouquet 220 000 €",
-        "Bouquet : 220 000 €",
-        "Viager 220 000 €",
-        "À partir de 220 000 €",
+    for (text, expected) in [
+        ("Bouquet 220 000 €", Some(220_000.0)),
+        ("Bouquet : 220 000 €", Some(220_000.0)),
+        ("Viager 220 000 €", Some(220_000.0)),
+        ("À partir de 220 000 €", Some(220_000.0)),
+        ("Bouquet 45 000 € + rente 650 €/mois", None),
+        ("Rente 650 €", None),
+        ("Viager 45 000 € 650 €", None),
     ] {
-        assert_eq!(price(text), Some(220_000.0), "{text}");
-    }
-    for text in [
-        "Bouquet 45 000 € + rente 650 €/mois",
-        "Rente 650 €",
-        "Viager 45 000 € 650 €",
-    ] {
-        assert_eq!(price(text), None, "{text}");
+        assert_eq!(price(text), expected, "{text}");
     }
 }
 
@@ -143,54 +144,43 @@ fn urls_lose_parts_that_do_not_identify() {
     assert_eq!(canonical, "https://annonces.portail.example/12?id=3#x");
     let foreign = "https://autre.example/12?from=home";
     assert_eq!(portals.canonical(foreign), foreign);
-    assert_eq!(portals.source("www.autre.example"), "autre.example");
-    assert_eq!(
-        portals.source("annonces.portail.example"),
-        "portail.example"
-    );
+    for (host, source) in [
+        ("www.autre.example", "autre.example"),
+        ("annonces.portail.example", "portail.example"),
+    ] {
+        assert_eq!(portals.source(host), source);
+    }
 }
 
 #[test]
 fn an_invalid_file_is_rejected_with_name_and_position() {
-    for (from, to, fault) in [
+    for (change, fault) in [
+        ([".prix\"", ".prix[\""], "field[0]: selector \".prix[\": "),
         (
-            ".prix\"",
-            ".prix[\"",
-            "portail.toml: field[0]: selector \".prix[\": ",
+            ["currentPrice.value", "price"],
+            "field[0]: path: \"price\" is not a field of an advert",
         ),
         (
-            "currentPrice.value",
-            "price",
-            "portail.toml: field[0]: path: \"price\" is not a field of an advert",
+            ["CLASS_FLAT", "FLAT"],
+            "field[1]: map: type does not take \"FLAT\"",
         ),
         (
-            "CLASS_FLAT",
-            "FLAT",
-            "portail.toml: field[1]: map: type does not take \"FLAT\"",
+            ["= 0.01", "= 0"],
+            "field[2]: scale: must be a number above 0",
         ),
+        (["\"amount\"", "\"price\""], "TOML parse error at line 16"),
+        (["hosts = [", "host = ["], "TOML parse error at line 3"),
         (
-            "scale = 0.01",
-            "scale = 0",
-            "portail.toml: field[2]: scale: must be a number above 0",
-        ),
-        (
-            "as = \"amount\"",
-            "as = \"price\"",
-            "portail.toml: TOML parse error at line 16",
-        ),
-        (
-            "hosts = [",
-            "host = [",
-            "portail.toml: TOML parse error at line 3",
-        ),
-        (
-            "\"annonces.portail.example\"",
-            "\"Portail/x\"",
-            "portail.toml: \"Portail/x\" must be a host in lower case",
+            ["\"annonces.portail.example\"", "\"Portail/x\""],
+            "\"Portail/x\" must be a host in lower case",
         ),
     ] {
-        let error = portals(&PORTAL.replace(from, to)).unwrap_err().to_string();
-        assert!(error.starts_with(fault), "{error}");
+        let text = PORTAL.replace(change[0], change[1]);
+        let error = portals(&text).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("portail.toml: {fault}")),
+            "{error}"
+        );
     }
     let twice = Portals::new(vec![
         Portal::parse("un.toml", PORTAL).unwrap(),
@@ -224,12 +214,13 @@ fn files_in_the_data_folder_replace_those_of_the_same_name() {
 
 #[test]
 fn every_file_of_the_folder_is_in_the_executable() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/portals");
-    let mut files: Vec<String> = own_files(&folder)
-        .unwrap()
-        .iter()
-        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
-        .collect();
-    files.sort();
-    assert_eq!(files, EMBEDDED.map(|(name, _)| name));
+    assert_eq!(files_in("data/portals"), EMBEDDED.map(|(name, _)| name));
+}
+
+/// Returns the names of the files of rules in a folder of the repository, sorted.
+pub(crate) fn files_in(folder: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let files = own_files(&root.join(folder)).unwrap();
+    let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    files.iter().map(name).collect()
 }

@@ -1,8 +1,8 @@
 //! Parses texts that hold a single value: a list, a position or a number. Also detects amounts that are not a price.
 
-use crate::page::french;
 use serde_json::{Value, json};
 use toise_input::number::{self, LoneSeparator};
+use toise_page::french;
 
 /// Returns the items of a text that is a JSON array, or a list as Python prints it.
 pub(super) fn list(text: &str) -> Option<Vec<Value>> {
@@ -70,14 +70,10 @@ pub(crate) fn plain_number(text: &str, decimal: Option<char>) -> Option<f64> {
 /// consists of several amounts. A bouquet alone is a price.
 pub(crate) fn has_no_single_price(text: &str) -> bool {
     let lower = text.to_lowercase();
-    let is_annuity = lower.contains("rente")
-        || ["bouquet", "viager"]
-            .iter()
-            .any(|word| lower.contains(word))
-            && (french::single_number(text).is_none()
-                || ["mois", "/m", " ans"]
-                    .iter()
-                    .any(|word| lower.contains(word)));
+    let has_any = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let is_annuity = has_any(&["rente"])
+        || has_any(&["bouquet", "viager"])
+            && (french::single_number(text).is_none() || has_any(&["mois", "/m", " ans"]));
     // Without words it holds only amounts, such as a reduced price and the previous one.
     let has_words = lower.chars().any(char::is_alphabetic);
     is_annuity || !has_words

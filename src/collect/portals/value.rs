@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use super::dates;
 
 use super::texts::{addresses, has_no_single_price, list, pair, plain_number, separator};
-use crate::page::findings::{FieldOrigin, PageFindings, clean};
-use crate::page::french::{self, TextTrust};
-use crate::page::{document, page_kind, tidy};
 use toise_contract::listings::advert_field::{AdvertField, AdvertFieldKind};
 use toise_contract::listings::medias::IMAGES;
 use toise_input::number::{self, LoneSeparator};
 use toise_input::words::AssetClass;
 use toise_input::{quantity, words};
+use toise_page::findings::{FieldOrigin, PageFindings, clean};
+use toise_page::french::{self, TextTrust};
+use toise_page::{document, page_kind, tidy};
 
 /// Separator of the items of a list in a text, unless a rule names another.
 const SEPARATOR: &str = "|";
@@ -133,9 +133,7 @@ impl RuleSpec {
             ("when", self.when.is_some()),
             ("unless", self.unless.is_some()),
         ];
-        keys.iter()
-            .find(|(_, is_given)| *is_given)
-            .map(|(key, _)| *key)
+        given(&keys)
     }
 
     /// Returns a key of this rule that only rules for pages may have.
@@ -144,10 +142,14 @@ impl RuleSpec {
             ("selector", self.selector.is_some()),
             ("attribute", self.attribute.is_some()),
         ];
-        keys.iter()
-            .find(|(_, is_given)| *is_given)
-            .map(|(key, _)| *key)
+        given(&keys)
     }
+}
+
+/// Returns the first key that is given.
+fn given(keys: &[(&'static str, bool)]) -> Option<&'static str> {
+    let given = keys.iter().find(|(_, is_given)| *is_given);
+    given.map(|(key, _)| *key)
 }
 
 /// The part of a rule that reads texts as values of one field.
@@ -186,17 +188,12 @@ impl ValueRule {
         if !scale.is_finite() || scale <= 0.0 {
             return Err("scale: must be a number above 0".into());
         }
-        if written
-            .decimal
-            .is_some_and(|sign| !matches!(sign, ',' | '.'))
-        {
+        if !matches!(written.decimal, None | Some(',' | '.')) {
             return Err("decimal: must be \",\" or \".\"".into());
         }
         let pattern = written.pattern.as_deref().map(pattern).transpose()?;
-        let formats = written
-            .format
-            .clone()
-            .map_or_else(Vec::new, OneOrMany::into_vec);
+        let formats = written.format.clone();
+        let formats = formats.map_or_else(Vec::new, OneOrMany::into_vec);
         if let Some(format) = formats.iter().find(|format| !dates::is_format(format)) {
             return Err(format!(
                 "format: {format:?} must be \"unix\", \"unix-ms\" or like \"%d/%m/%Y\""
@@ -261,14 +258,17 @@ impl ValueRule {
 
     /// Returns the rooms in a cell such as `T3`, for the field that counts them.
     fn rooms(&self, text: &str) -> Option<f64> {
-        let is_rooms = self.field.name == ROOMS;
-        let count = is_rooms.then(|| words::room_count(text)).flatten();
-        count.map(f64::from)
+        if self.field.name != ROOMS {
+            return None;
+        }
+        words::room_count(text).map(f64::from)
     }
 
-    /// Returns the amount in a text with other words. Only an amount per area may have an area as its unit.
+    /// Returns the amount in a text with other words, if it has a single one. Only an amount per area may have an area as its unit.
     fn amount_with_words(&self, text: &str) -> Option<f64> {
-        if self.field.name.ends_with(PER_AREA) {
+        if has_no_single_price(text) {
+            None
+        } else if self.field.name.ends_with(PER_AREA) {
             french::single_number(text)
         } else {
             french::amount(text)
@@ -309,10 +309,8 @@ impl ValueRule {
             Value::String(text) => self.items(text),
             _ => return Vec::new(),
         };
-        let is_given = |item: &Value| !item.is_null() && item != "";
-        let mut unfit = items;
-        unfit.retain(|item| is_given(item) && self.item(item).is_none());
-        unfit
+        let is_unfit = |item: &Value| !item.is_null() && item != "" && self.item(item).is_none();
+        items.into_iter().filter(is_unfit).collect()
     }
 
     /// Converts a JSON value, like [`Self::read_text`].
@@ -409,11 +407,10 @@ impl ValueRule {
                 if let Some(value) = self.mapped(text) {
                     return Some(value);
                 }
-                let is_read = self.map.is_empty() || self.is_reading_named;
-                let value = clean(json!(text));
-                is_read
-                    .then_some(value)
-                    .filter(|value| value != "" && fits(value))
+                if !self.map.is_empty() && !self.is_reading_named {
+                    return None;
+                }
+                cleaned(text).filter(fits)
             }
             Value::Null => None,
             // For a picture with further fields, such as a caption, only its URL is used.
@@ -457,38 +454,30 @@ impl ValueRule {
             return None;
         }
         // A value as the contract writes it, such as `CLASS_FLAT`.
-        let own = json!(text);
         if self.field.kind == AdvertFieldKind::Text
             && !self.is_reading_named
-            && self.field.fits(&own)
+            && self.field.fits(&json!(text))
         {
-            return Some(clean(own)).filter(|value| value != "");
+            return cleaned(text);
         }
         let scaled = |number: Option<f64>| number.map(|number| json!(number * self.scale));
         let plain = || plain_number(text, self.decimal);
         match self.reading {
-            ValueFormat::Text => Some(clean(json!(text))).filter(|value| value != ""),
+            ValueFormat::Text => cleaned(text),
             ValueFormat::Html => {
                 let tidied = tidy::tidy(text);
                 let read = document::walk(&Html::parse_document(&tidied.html)).text;
-                Some(clean(json!(read))).filter(|value| value != "")
+                cleaned(&read)
             }
             ValueFormat::Amount => {
-                scaled(quantity::euros(text, separator(self.decimal)).or_else(|| {
-                    (!has_no_single_price(text))
-                        .then(|| self.amount_with_words(text))
-                        .flatten()
-                }))
+                let amount = quantity::euros(text, separator(self.decimal));
+                scaled(amount.or_else(|| self.amount_with_words(text)))
             }
-            ValueFormat::Area => scaled(
-                quantity::square_metres(text, separator(self.decimal).or(self.lone)).or_else(
-                    || {
-                        // Reads a number among other words, but not an area that can be read in two ways.
-                        let is_area = quantity::square_metres(text, Some(LoneSeparator::French));
-                        is_area.is_none().then(|| french::area(text)).flatten()
-                    },
-                ),
-            ),
+            ValueFormat::Area => {
+                let lone = separator(self.decimal).or(self.lone);
+                let area = quantity::square_metres(text, lone);
+                scaled(area.or_else(|| area_with_words(text)))
+            }
             ValueFormat::Number => scaled(match self.lone {
                 Some(lone) if number::has_two_readings(text) => number::read(text, lone),
                 _ => plain()
@@ -500,10 +489,8 @@ impl ValueRule {
                 let floor = storey.or_else(plain).or_else(|| french::floor(text));
                 floor.map(|floor| json!(floor))
             }
-            ValueFormat::EnergyClass => french::energy_class(&text.to_uppercase())
-                .map(|class| json!(format!("ENERGY_CLASSIFICATION_{class}"))),
-            ValueFormat::ClimateClass => french::energy_class(&text.to_uppercase())
-                .map(|class| json!(format!("GREENHOUSE_CLASSIFICATION_{class}"))),
+            ValueFormat::EnergyClass => energy_class("ENERGY_CLASSIFICATION_", text),
+            ValueFormat::ClimateClass => energy_class("GREENHOUSE_CLASSIFICATION_", text),
             ValueFormat::Presence => {
                 Some(json!(!words::NO.contains(&text.to_lowercase().as_str())))
             }
@@ -521,24 +508,33 @@ impl ValueRule {
             ValueFormat::Words => {
                 let mut findings = PageFindings::default();
                 french::read(text, TextTrust::Own, &mut findings, FieldOrigin::Text);
-                let class = || {
-                    (self.field.name == CLASS)
-                        .then(|| first_class(text))
-                        .flatten()
-                };
-                let offer = || {
-                    (self.field.name == OFFER)
-                        .then(|| words::offer(text))
-                        .flatten()
-                };
-                findings
-                    .get(&self.field.name)
-                    .cloned()
-                    .or_else(|| class().map(|class| json!(class.as_str())))
-                    .or_else(|| offer().map(|offer| json!(offer)))
+                let found = findings.get(&self.field.name).cloned();
+                found.or_else(|| match self.field.name.as_str() {
+                    CLASS => first_class(text).map(|class| json!(class.as_str())),
+                    OFFER => words::offer(text).map(|offer| json!(offer)),
+                    _ => None,
+                })
             }
         }
     }
+}
+
+/// Returns a text as a value, with its white space normalised; `None` if it is empty.
+fn cleaned(text: &str) -> Option<Value> {
+    Some(clean(json!(text))).filter(|value| value != "")
+}
+
+/// Reads a number among other words, but not an area that can be read in two ways.
+fn area_with_words(text: &str) -> Option<f64> {
+    match quantity::square_metres(text, Some(LoneSeparator::French)) {
+        Some(_) => None,
+        None => french::area(text),
+    }
+}
+
+/// Returns the energy or climate class in a text, whose code has this beginning.
+fn energy_class(start: &str, text: &str) -> Option<Value> {
+    french::energy_class(text).map(|class| json!(format!("{start}{class}")))
 }
 
 /// Returns the class that the first word of a text names. In a longer text than a cell, English words are not read:

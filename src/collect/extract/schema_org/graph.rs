@@ -4,16 +4,18 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::super::french;
-use super::super::page_kind::phrase;
 use super::{CLASSES, GraphSummary, PageContext};
 use toise_listings::adverts::identity::ListingUrl;
+use toise_page::french;
+use toise_page::page_kind::phrase;
 
 /// Maximum number of nodes read.
 const NODES_MAX: usize = 5_000;
 /// Square metres per square foot.
 const SQUARE_FOOT: f64 = 0.092_903_04;
 
+/// Properties of a quantity that name its unit.
+pub(super) const UNIT: [&str; 2] = ["unitCode", "unitText"];
 /// Properties that refer to other listings.
 const ELSEWHERE: [&str; 8] = [
     "itemListElement",
@@ -44,10 +46,8 @@ impl<'v> Graph<'v> {
                 if self.nodes.len() >= NODES_MAX {
                     return;
                 }
-                if let Some(id) = node
-                    .get("@id")
-                    .and_then(Value::as_str)
-                    .filter(|_| node.len() > 1)
+                if let Some(id) = node.get("@id").and_then(Value::as_str)
+                    && node.len() > 1
                 {
                     self.by_id.entry(id).or_insert(node);
                 }
@@ -63,23 +63,25 @@ impl<'v> Graph<'v> {
         }
     }
 
+    /// Returns the nodes that may be the listing.
+    pub(super) fn possible(&self) -> impl Iterator<Item = &'v Node> {
+        let possible = self.nodes.iter().filter(|(_, may_be)| *may_be);
+        possible.map(|(node, _)| *node)
+    }
+
     pub(super) fn listing(
         &self,
         page: &PageContext<'_>,
         summary: &mut GraphSummary,
     ) -> Option<&'v Node> {
-        let ranked = self.nodes.iter().filter(|(_, may_be)| *may_be);
-        let candidates: Vec<(usize, &'v Node)> = ranked
-            .filter_map(|(node, _)| Some((rank(node)?, *node)))
-            .collect();
+        let ranked = self.possible().filter_map(|node| Some((rank(node)?, node)));
+        let candidates: Vec<(usize, &'v Node)> = ranked.collect();
         let is_page = |node: &Node| {
             ["url", "@id", "mainEntityOfPage"].iter().any(|key| {
-                let address = node
-                    .get(*key)
-                    .and_then(text)
-                    .and_then(|text| ListingUrl::parse(&text));
-                address
-                    .is_some_and(|address| page.url.is_some_and(|page| page.key() == address.key()))
+                let address = node.get(*key).and_then(text);
+                let address = address.and_then(|text| ListingUrl::parse(&text));
+                let keys = address.as_ref().zip(page.url);
+                keys.is_some_and(|(address, page)| page.key() == address.key())
             })
         };
         let best = candidates.iter().map(|(rank, _)| *rank).min()?;
@@ -113,10 +115,8 @@ impl<'v> Graph<'v> {
             Value::Object(node) => node,
             _ => return None,
         };
-        let id = node
-            .get("@id")
-            .and_then(Value::as_str)
-            .filter(|_| node.len() == 1);
+        let id = node.get("@id").and_then(Value::as_str);
+        let id = id.filter(|_| node.len() == 1);
         id.and_then(|id| self.by_id.get(id).copied()).or(Some(node))
     }
 
@@ -132,28 +132,30 @@ const NAME_BYTES_MIN: usize = 8;
 /// Returns whether the title or heading of a page contains the name of a node.
 fn is_named_after(page: &PageContext<'_>, node: &Node) -> bool {
     let name = node.get("name").and_then(text).map(|name| phrase(&name));
-    name.filter(|name| name.len() >= NAME_BYTES_MIN)
-        .is_some_and(|name| {
-            page.headings
-                .iter()
-                .any(|heading| phrase(heading).contains(&name))
-        })
+    let headings = page.headings.map(phrase);
+    name.is_some_and(|name| {
+        name.len() >= NAME_BYTES_MIN && headings.iter().any(|heading| heading.contains(&name))
+    })
 }
 
 /// Returns the rank of a node as the listing, 0 for the most likely; `None` if it cannot be the listing.
 pub(super) fn rank(node: &Node) -> Option<usize> {
-    let is = |name: &str| types(node).any(|found| found == name);
-    if is("RealEstateListing") {
+    if is(node, "RealEstateListing") {
         Some(0)
-    } else if is("Product") || is("IndividualProduct") {
+    } else if is(node, "Product") || is(node, "IndividualProduct") {
         Some(1)
-    } else if types(node).any(|found| CLASSES.iter().any(|(name, _)| *name == found)) {
+    } else if CLASSES.iter().any(|(name, _)| is(node, name)) {
         Some(2)
-    } else if is("Offer") {
+    } else if is(node, "Offer") {
         Some(OFFER)
     } else {
         None
     }
+}
+
+/// Returns whether a node has a type.
+pub(super) fn is(node: &Node, name: &str) -> bool {
+    types(node).any(|found| found == name)
 }
 
 /// Returns the types of a node, without their vocabulary.
@@ -205,9 +207,7 @@ pub(super) fn degrees(value: &Value) -> Option<f64> {
 /// Returns the area of a quantity in square metres, converted from its unit.
 pub(super) fn area(value: &Value) -> Option<f64> {
     let unit = match value {
-        Value::Object(node) => ["unitCode", "unitText"]
-            .iter()
-            .find_map(|key| text(node.get(*key)?)),
+        Value::Object(node) => UNIT.iter().find_map(|key| text(node.get(*key)?)),
         Value::String(text) => Some(text.clone()),
         _ => None,
     };

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::super::row::Row;
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
-use crate::page::french::energy;
 use toise_contract::columns::{IDENTIFIER, OFFER, folded};
 use toise_contract::listings::advert_field::AdvertField;
 use toise_input::number::{self, LoneSeparator};
 use toise_input::words::names_class;
+use toise_page::french::energy;
 
 /// The field of a price or rent.
 const PRICE: &str = "currentPrice.value";

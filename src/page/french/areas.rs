@@ -1,5 +1,6 @@
 //! Reads areas in French text: those of the dwelling and the land, but not those of rooms, terraces and cellars.
 
+use super::counts::is_any;
 use super::tokens::Token;
 
 /// Square metres per hectare.
@@ -122,11 +123,7 @@ fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
     match word {
         // `m²`, or `M²` in capitals.
         "m2" => Some((1.0, place + 2)),
-        "metres" | "metre"
-            if tokens
-                .get(place + 2)
-                .is_some_and(|next| next.is("carres") || next.is("carre")) =>
-        {
+        "metres" | "metre" if is_any(tokens.get(place + 2), &["carres", "carre"]) => {
             Some((1.0, place + 3))
         }
         "ha" | "hectare" | "hectares" => Some((HECTARE, place + 2)),
@@ -137,8 +134,7 @@ fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
 
 fn what(tokens: &[Token], place: usize, after: usize) -> AreaOwner {
     let is_bridge = |token: &Token| {
-        matches!(token, Token::Sign('\'' | '’' | ':' | '(' | ')' | '-'))
-            || BRIDGES.iter().any(|word| token.is(word))
+        matches!(token, Token::Sign('\'' | '’' | ':' | '(' | ')' | '-')) || token.is_any(&BRIDGES)
     };
     // `65 m² de terrasse` describes the terrace, `65 m² avec terrasse` does not.
     let follower = tokens[after..]
@@ -146,9 +142,7 @@ fn what(tokens: &[Token], place: usize, after: usize) -> AreaOwner {
         .take(CONTEXT)
         .take_while(|token| **token != Token::Break)
         .find(|token| !is_bridge(token));
-    let joined = tokens
-        .get(after)
-        .is_some_and(|token| ["de", "d", "D"].iter().any(|word| token.is(word)));
+    let joined = is_any(tokens.get(after), &["de", "d", "D"]);
     if let Some(word) = follower.and_then(Token::word).filter(|_| joined) {
         match word {
             _ if LAND_WORDS.contains(&word) => return AreaOwner::Land,
@@ -187,37 +181,34 @@ mod tests {
 
     #[test]
     fn the_area_of_the_dwelling_is_distinguished_from_land_and_rooms() {
-        for (text, expected) in [
-            ("Appartement 3 pièces 61,5 m²", (Some(61.5), None)),
-            ("Surface habitable : 61.5m2", (Some(61.5), None)),
-            ("61,50 mètres carrés loi Carrez", (Some(61.5), None)),
+        for text in [
+            "Appartement 3 pièces 61,5 m²",
+            "Surface habitable : 61.5m2",
+            "61,50 mètres carrés loi Carrez",
+            "Séjour de 30 m², cuisine 12 m², le tout 61,5 M²",
+            "61,5 m² avec terrasse de 12 m²",
+        ] {
+            assert_eq!(found(text), (Some(61.5), None), "{text}");
+        }
+        for (dwelling, land, text) in [
+            (120.0, 500.0, "Maison de 120 m² sur 500 m² de terrain"),
+            (120.0, 500.0, "Maison 120 m² sur environ 500 m²"),
             (
-                "Séjour de 30 m², cuisine 12 m², le tout 61,5 M²",
-                (Some(61.5), None),
-            ),
-            ("61,5 m² avec terrasse de 12 m²", (Some(61.5), None)),
-            ("12 m² de terrasse", (None, None)),
-            (
-                "Maison de 120 m² sur 500 m² de terrain",
-                (Some(120.0), Some(500.0)),
-            ),
-            (
-                "Maison 120 m² sur environ 500 m²",
-                (Some(120.0), Some(500.0)),
-            ),
-            ("Terrain constructible de 1 200 m²", (None, Some(1_200.0))),
-            (
+                95.0,
+                1_200.0,
                 "Surface du terrain : 1.200 m²\nSurface : 95 m²",
-                (Some(95.0), Some(1_200.0)),
             ),
+            (120.0, 400.0, "Maison de 120 m², terrain de 4 ares"),
+        ] {
+            assert_eq!(found(text), (Some(dwelling), Some(land)), "{text}");
+        }
+        for (text, expected) in [
+            ("Terrain constructible de 1 200 m²", (None, Some(1_200.0))),
             ("propriété de 1,5 ha", (None, Some(15_000.0))),
-            (
-                "Maison de 120 m², terrain de 4 ares",
-                (Some(120.0), Some(400.0)),
-            ),
-            ("5 800 €/m²", (None, None)),
             ("Appartement 1 pièce 30 m²", (Some(30.0), None)),
             ("Studio 1 pièce - 27,12 m²", (Some(27.12), None)),
+            ("12 m² de terrasse", (None, None)),
+            ("5 800 €/m²", (None, None)),
             ("avec une pièce de 30 m²", (None, None)),
         ] {
             assert_eq!(found(text), expected, "{text}");

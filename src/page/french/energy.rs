@@ -39,6 +39,32 @@ const CLIMATE_LIMITS: [[f64; 6]; 2] = [
 ];
 const LETTERS: [char; 7] = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
 
+/// Words that begin the label of a class.
+const CLASS_LABELS: [&str; 6] = [
+    "classe",
+    "etiquette",
+    "performance",
+    "diagnostic",
+    "consommation",
+    "bilan",
+];
+/// Words after them in the label of the energy class.
+const ENERGY_NAMES: [&str; 4] = ["energie", "energetique", "energetiques", "dpe"];
+/// Words after `A` that make it a preposition: `A venir`.
+const AFTER_PREPOSITION: [&str; 10] = [
+    "venir", "fournir", "realiser", "preciser", "jour", "partir", "la", "titre", "louer", "vendre",
+];
+/// Words before the limit of a class: `supérieure à 330 kWh`.
+const COMPARING: [&str; 7] = [
+    "superieure",
+    "inferieure",
+    "superieur",
+    "inferieur",
+    "seuil",
+    "plus",
+    "moins",
+];
+
 /// The content of an energy diagnostic.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EnergyReading {
@@ -86,9 +112,8 @@ fn is_small_class(class: char, general: char, surface_m2: Option<f64>) -> bool {
 
 /// Returns whether a climate class agrees with the emissions, by the scale since July 2021 or the one before.
 pub fn climate_class_agrees(class: char, emissions: f64, surface_m2: Option<f64>) -> bool {
-    CLIMATE_LIMITS
-        .iter()
-        .any(|limits| is_in_class(class, emissions, limits))
+    let is_of = |limits: &[f64; 6]| is_in_class(class, emissions, limits);
+    CLIMATE_LIMITS.iter().any(is_of)
         || is_small_class(class, class_of(emissions, &CLIMATE_LIMITS[0]), surface_m2)
 }
 
@@ -126,23 +151,15 @@ pub fn energy(tokens: &[Token]) -> EnergyReading {
         let Some(number) = score.filter(|_| !is_limit(tokens, place)) else {
             continue;
         };
-        let unit = tokens
-            .get(place + 1)
-            .and_then(Token::word)
-            .unwrap_or_default();
         let after = &tokens[place + 1..];
-        let is_final = after
-            .iter()
-            .take(CARBON_REACH + 4)
-            .any(|word| word.is("finale"));
+        let unit = after.first().and_then(Token::word).unwrap_or_default();
+        let mut near = after.iter().take(CARBON_REACH + 4);
+        let is_final = near.any(|word| word.is("finale"));
         if unit.starts_with("kwh") && number <= CONSUMPTION_MAX && !is_final {
             energy.consumption = energy.consumption.or(Some(number));
         }
-        let is_carbon = unit.starts_with("kg")
-            && after
-                .iter()
-                .take(CARBON_REACH)
-                .any(|word| word.word().is_some_and(|word| word.contains("co2")));
+        let mut near = after.iter().take(CARBON_REACH).filter_map(Token::word);
+        let is_carbon = unit.starts_with("kg") && near.any(|word| word.contains("co2"));
         if is_carbon && number <= EMISSIONS_MAX {
             energy.emissions = energy.emissions.or(Some(number));
         }
@@ -159,39 +176,16 @@ pub fn energy(tokens: &[Token]) -> EnergyReading {
 /// Returns which label a token is.
 fn label(tokens: &[Token], place: usize) -> Option<EnergyLabel> {
     let token = &tokens[place];
-    let starts = |words: &[&str]| is_any(tokens.get(place + 1), words);
-    let is_class = is_any(
-        Some(token),
-        &[
-            "classe",
-            "etiquette",
-            "performance",
-            "diagnostic",
-            "consommation",
-            "bilan",
-        ],
-    );
-    let is_climate = is_any(Some(token), &["ges", "emission", "emissions", "serre"])
-        || is_class && starts(&["climat", "ges"]);
-    let is_energy = token.is("dpe")
-        || is_class
-            && reaches(
-                tokens,
-                place,
-                &["energie", "energetique", "energetiques", "dpe"],
-            );
-    match (is_climate, is_energy) {
-        (true, _) => Some(EnergyLabel::Climate),
-        (false, true) => Some(EnergyLabel::Energy),
-        (false, false) => None,
+    let is_class = token.is_any(&CLASS_LABELS);
+    if token.is_any(&["ges", "emission", "emissions", "serre"])
+        || is_class && is_any(tokens.get(place + 1), &["climat", "ges"])
+    {
+        return Some(EnergyLabel::Climate);
     }
-}
-
-fn reaches(tokens: &[Token], place: usize, names: &[&str]) -> bool {
-    tokens[place + 1..]
-        .iter()
-        .take(3)
-        .any(|token| is_any(Some(token), names))
+    let names_energy = |token: &Token| token.is_any(&ENERGY_NAMES);
+    let is_energy =
+        token.is("dpe") || is_class && tokens[place + 1..].iter().take(3).any(names_energy);
+    is_energy.then_some(EnergyLabel::Energy)
 }
 
 /// Returns the class after a label, with a score next to it: `D`, `D (214)`, `D indice 214`, `214 (D)` or `D214`.
@@ -202,22 +196,14 @@ fn class_after(tokens: &[Token], place: usize, label: EnergyLabel) -> Option<(ch
             Token::Word(word) if single_class(word).is_some() => {
                 // In `A venir` and `D'après` the letter is not a class.
                 let next = tokens.get(at + 1);
-                let is_preposition = word == "A"
-                    && is_any(
-                        next,
-                        &[
-                            "venir", "fournir", "realiser", "preciser", "jour", "partir", "la",
-                            "titre", "louer", "vendre",
-                        ],
-                    );
+                let is_preposition = word == "A" && is_any(next, &AFTER_PREPOSITION);
                 let leads_on = is_preposition || matches!(next, Some(Token::Sign('\'' | '’')));
                 let class = single_class(word).filter(|_| !leads_on)?;
                 return Some((class, score_after(&tokens[at + 1..])));
             }
-            Token::Word(word) if is_any(Some(&tokens[at]), &["ges", "dpe"]) => {
+            Token::Word(word) if tokens[at].is_any(&["ges", "dpe"]) => {
                 // `Classe énergie (DPE) C`.
-                let is_same = (word == "ges") == (label == EnergyLabel::Climate);
-                if !is_same {
+                if (word == "ges") != (label == EnergyLabel::Climate) {
                     return None;
                 }
             }
@@ -268,19 +254,7 @@ fn is_limit(tokens: &[Token], place: usize) -> bool {
     matches!(before, Some(Token::Sign('<' | '>' | '≤' | '≥')))
         || is_any(before, &["a", "et", "de"])
             && place >= 2
-            && (tokens[place - 2].number().is_some()
-                || is_any(
-                    tokens.get(place - 2),
-                    &[
-                        "superieure",
-                        "inferieure",
-                        "superieur",
-                        "inferieur",
-                        "seuil",
-                        "plus",
-                        "moins",
-                    ],
-                ))
+            && (tokens[place - 2].number().is_some() || tokens[place - 2].is_any(&COMPARING))
 }
 
 /// Returns the tokens without scales, and the current class of each scale that marks one.
@@ -358,78 +332,55 @@ mod tests {
 
     #[test]
     fn energy_classes_are_single_capitals_after_their_label() {
-        for (text, class, climate) in [
-            ("DPE : D", Some('D'), None),
-            ("DPE D - GES B", Some('D'), Some('B')),
+        for (classes, text) in [
+            ("D-", "DPE : D"),
+            ("DB", "DPE D - GES B"),
+            ("DB", "Classe énergie : D\nClasse climat : B"),
+            ("DB", "Étiquette énergétique D, GES : B"),
+            ("E-", "Diagnostic de performance énergétique : E"),
             (
-                "Classe énergie : D\nClasse climat : B",
-                Some('D'),
-                Some('B'),
-            ),
-            ("Étiquette énergétique D, GES : B", Some('D'), Some('B')),
-            ("Diagnostic de performance énergétique : E", Some('E'), None),
-            (
+                "CC",
                 "Classe énergie (dpe) C - Émission de gaz à effet de serre (ges) C",
-                Some('C'),
-                Some('C'),
             ),
-            ("DPE : A venir", None, None),
-            (
-                "Classe énergie F, Classe climat F La loi impose",
-                Some('F'),
-                Some('F'),
-            ),
-            ("DPE à réaliser", None, None),
-            ("DPE 214 kWh, GES C", None, Some('C')),
-            (
-                "La performance énergétique est classée en D.",
-                Some('D'),
-                None,
-            ),
+            ("--", "DPE : A venir"),
+            ("FF", "Classe énergie F, Classe climat F La loi impose"),
+            ("--", "DPE à réaliser"),
+            ("-C", "DPE 214 kWh, GES C"),
+            ("D-", "La performance énergétique est classée en D."),
         ] {
             let energy = energy(&tokens(text));
-            assert_eq!(
-                (energy.class, energy.climate_class),
-                (class, climate),
-                "{text}"
-            );
+            let found = [energy.class, energy.climate_class].map(|class| class.unwrap_or('-'));
+            assert_eq!(found.iter().collect::<String>(), classes, "{text}");
         }
     }
 
     #[test]
     fn scores_are_read_beside_their_class_or_unit_and_limits_are_not_scores() {
-        for (text, consumption, emissions) in [
-            (
-                "Consommation : 214 kWhEP/m²/an, émissions 12 kgCO2/m²/an",
-                Some(214.0),
-                Some(12.0),
-            ),
-            ("DPE 122 (C)\nGES 3 (A)", Some(122.0), Some(3.0)),
-            ("DPE C (147) - GES A (5)", Some(147.0), Some(5.0)),
-            (
-                "classe ENERGIE E indice 329 et classe CLIMAT E indice 59",
-                Some(329.0),
-                Some(59.0),
-            ),
-            ("Classe Énergie B71 GES B7", Some(71.0), Some(7.0)),
-            (
-                "une consommation supérieure à 330 kWh/m². ≤ 70 kWh, 51 à 90 kWh",
-                None,
-                None,
-            ),
-            (
-                "312 kWh/m²/an d'énergie primaire, 136 kWh/m²/an d'énergie finale",
-                Some(312.0),
-                None,
-            ),
-        ] {
+        let scores = |text: &str| {
             let energy = energy(&tokens(text));
-            assert_eq!(
-                (energy.consumption, energy.emissions),
-                (consumption, emissions),
-                "{text}"
-            );
+            (energy.consumption, energy.emissions)
+        };
+        for (consumption, emissions, text) in [
+            (
+                214.0,
+                12.0,
+                "Consommation : 214 kWhEP/m²/an, émissions 12 kgCO2/m²/an",
+            ),
+            (122.0, 3.0, "DPE 122 (C)\nGES 3 (A)"),
+            (147.0, 5.0, "DPE C (147) - GES A (5)"),
+            (
+                329.0,
+                59.0,
+                "classe ENERGIE E indice 329 et classe CLIMAT E indice 59",
+            ),
+            (71.0, 7.0, "Classe Énergie B71 GES B7"),
+        ] {
+            assert_eq!(scores(text), (Some(consumption), Some(emissions)), "{text}");
         }
+        let limits = "une consommation supérieure à 330 kWh/m². ≤ 70 kWh, 51 à 90 kWh";
+        assert_eq!(scores(limits), (None, None));
+        let both = "312 kWh/m²/an d'énergie primaire, 136 kWh/m²/an d'énergie finale";
+        assert_eq!(scores(both), (Some(312.0), None));
     }
 
     #[test]

@@ -30,6 +30,10 @@ const CONDOMINIUM_FEES: &str = "charges.yearlyCondoniumFees";
 const ENERGY_CLASS: &str = "habitation.climate.epcEnergy";
 /// Path of the climate class.
 const CLIMATE_CLASS: &str = "habitation.climate.epcClimate";
+/// Path of the consumption.
+const ENERGY_SCORE: &str = "habitation.climate.epcEnergyScore";
+/// Path of the emissions.
+const CLIMATE_SCORE: &str = "habitation.climate.epcClimateScore";
 /// Words that label the details of one listing.
 const DETAILS: [&str; 18] = [
     "reference",
@@ -81,17 +85,13 @@ pub enum TextTrust {
 /// Adds the values in a text to the findings.
 pub fn read(text: &str, part: TextTrust, findings: &mut PageFindings, origin: FieldOrigin) {
     let tokens = tokens(text);
-    match part {
-        TextTrust::Own => {
-            read_kind(&tokens, findings, origin);
-            read_money(&tokens, part, findings, origin);
-        }
-        TextTrust::Label => read_money(&tokens, part, findings, origin),
-        // The offer is taken from a price or a monthly rent, because menus name every kind of offer.
-        TextTrust::Page => {
-            read_money(&tokens, part, findings, origin);
-            read_kind(&tokens, findings, origin);
-        }
+    if part == TextTrust::Own {
+        read_kind(&tokens, findings, origin);
+    }
+    read_money(&tokens, part, findings, origin);
+    // On a page, a price or a monthly rent decides the offer first, because menus name every kind of offer.
+    if part == TextTrust::Page {
+        read_kind(&tokens, findings, origin);
     }
     read_areas(&tokens, findings, origin);
     read_counts(&tokens, findings, origin);
@@ -122,10 +122,7 @@ pub fn read_foreign(text: &str, part: TextTrust, findings: &mut PageFindings, or
 /// Returns whether a text is in French: it has at least as many frequent words of French as of other languages.
 pub fn is_french(text: &str) -> bool {
     let tokens = tokens(text);
-    let count = |words: &[&str]| {
-        let found = tokens.iter().filter_map(Token::word);
-        found.filter(|word| words.contains(word)).count()
-    };
+    let count = |words: &[&str]| tokens.iter().filter(|token| token.is_any(words)).count();
     count(&FRENCH) >= count(&FOREIGN)
 }
 
@@ -185,21 +182,16 @@ const COUNTED: [&str; 15] = [
     "etage", "etages", "niveau", "niveaux", "piece", "pieces", "pcs", "p", "P", "chambre",
     "chambres", "ch", "salle", "salles", "lots",
 ];
-const CURRENCY_SIGNS: [char; 3] = ['€', '$', '£'];
 
 /// Returns the price or rent in a text that names one, otherwise its only number.
 pub fn amount(text: &str) -> Option<f64> {
     let tokens = tokens(text);
-    let is_other = |token: &Token| {
-        matches!(token, Token::Sign('$' | '£'))
-            || token
-                .word()
-                .is_some_and(|word| OTHER_CURRENCIES.contains(&word))
-    };
+    let is_other =
+        |token: &Token| matches!(token, Token::Sign('$' | '£')) || token.is_any(&OTHER_CURRENCIES);
     // `2 450 €/m²` is no price of a home, and `245 000 à 260 000 €` is two.
     let is_by_area = tokens.windows(2).any(|pair| {
         let is_of = matches!(pair[0], Token::Sign('/')) || pair[0].is("par");
-        is_of && (pair[1].is("m2") || pair[1].is("m"))
+        is_of && pair[1].is_any(&["m2", "m"])
     });
     let is_range = tokens.windows(3).any(|three| {
         let is_to = matches!(three[1], Token::Sign('-')) || three[1].is("a");
@@ -209,20 +201,15 @@ pub fn amount(text: &str) -> Option<f64> {
     if is_range || is_by_area && is_alone || tokens.iter().any(is_other) {
         return None;
     }
-    let mut said = money::amounts(&tokens).filter_map(|amount| match amount {
-        Amount::Price(value) | Amount::Rent(value) => Some(value),
-        _ => None,
-    });
-    said.next().or_else(|| only_measure(&tokens))
+    let said = prices(&tokens).first().copied();
+    said.or_else(|| only_measure(&tokens))
 }
 
 /// Returns the area in a text that has one number, and no unit but square metres.
 pub fn area(text: &str) -> Option<f64> {
     let tokens = tokens(text);
-    let is_other = |token: &Token| match token {
-        Token::Sign(sign) => CURRENCY_SIGNS.contains(sign),
-        token => token.word().is_some_and(|word| OTHER_AREAS.contains(&word)),
-    };
+    let is_other =
+        |token: &Token| matches!(token, Token::Sign('€' | '$' | '£')) || token.is_any(&OTHER_AREAS);
     only_measure(&tokens).filter(|_| !tokens.iter().any(is_other))
 }
 
@@ -387,15 +374,12 @@ pub fn read_charges(texts: &[&str], findings: &mut PageFindings, origin: FieldOr
     }
     for text in texts {
         for amount in money::amounts(&tokens(text)) {
-            match amount {
-                Amount::Charges(value, PaymentPeriod::Month) => {
-                    findings.put(CONDOMINIUM_FEES, value * MONTHS, origin);
-                }
-                Amount::Charges(value, PaymentPeriod::Year) => {
-                    findings.put(CONDOMINIUM_FEES, value, origin);
-                }
-                _ => {}
-            }
+            let yearly = match amount {
+                Amount::Charges(value, PaymentPeriod::Month) => value * MONTHS,
+                Amount::Charges(value, PaymentPeriod::Year) => value,
+                _ => continue,
+            };
+            findings.put(CONDOMINIUM_FEES, yearly, origin);
         }
     }
 }
@@ -404,21 +388,19 @@ pub fn read_charges(texts: &[&str], findings: &mut PageFindings, origin: FieldOr
 pub fn check_energy(findings: &mut PageFindings) {
     let score = |path: &str| findings.get(path).and_then(Value::as_f64);
     let class = |path: &str| findings.get(path).and_then(Value::as_str)?.chars().last();
-    let consumption = score("habitation.climate.epcEnergyScore");
-    let emissions = score("habitation.climate.epcClimateScore");
+    let consumption = score(ENERGY_SCORE);
+    let emissions = score(CLIMATE_SCORE);
     let surface = score("habitation.surface.total");
-    let is_wrong = class(ENERGY_CLASS)
-        .zip(consumption)
-        .is_some_and(|(class, score)| {
-            !energy::energy_class_agrees(class, score, emissions, surface)
-        });
-    let is_climate_wrong = class(CLIMATE_CLASS)
-        .zip(emissions)
-        .is_some_and(|(class, score)| !energy::climate_class_agrees(class, score, surface));
-    if is_wrong {
+    let agrees = class(ENERGY_CLASS).zip(consumption);
+    let agrees = agrees
+        .is_none_or(|(class, score)| energy::energy_class_agrees(class, score, emissions, surface));
+    let climate_agrees = class(CLIMATE_CLASS).zip(emissions);
+    let climate_agrees = climate_agrees
+        .is_none_or(|(class, score)| energy::climate_class_agrees(class, score, surface));
+    if !agrees {
         findings.remove(ENERGY_CLASS);
     }
-    if is_climate_wrong {
+    if !climate_agrees {
         findings.remove(CLIMATE_CLASS);
     }
 }
@@ -441,80 +423,52 @@ fn is_sale(findings: &PageFindings) -> bool {
 
 /// Returns whether the listing is a dwelling.
 pub fn is_dwelling(findings: &PageFindings) -> bool {
-    let class = findings.get("type").and_then(|class| class.as_str());
-    class.is_some_and(|class| matches!(class, "CLASS_FLAT" | "CLASS_HOUSE" | "CLASS_ROOM"))
+    let class = findings.get("type").and_then(Value::as_str);
+    matches!(class, Some("CLASS_FLAT" | "CLASS_HOUSE" | "CLASS_ROOM"))
 }
 
 fn read_areas(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
     let areas = areas::areas(tokens);
     let is_land = findings.get("type") == Some(&json!("CLASS_LAND"));
-    findings.set_optional(
-        "land.surface",
-        areas.land.or(areas.dwelling.filter(|_| is_land)),
-        origin,
-    );
+    let land = areas.land.or(areas.dwelling.filter(|_| is_land));
+    findings.set_optional("land.surface", land, origin);
     if !is_land {
         findings.set_optional("habitation.surface.total", areas.dwelling, origin);
     }
 }
 
 fn read_counts(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
-    let class = findings.get("type").and_then(|class| class.as_str());
-    let is_flat = class == Some("CLASS_FLAT");
-    if class.is_some_and(|class| !matches!(class, "CLASS_FLAT" | "CLASS_HOUSE" | "CLASS_ROOM")) {
+    if findings.has("type") && !is_dwelling(findings) {
         return;
     }
-    findings.set_optional("habitation.roomCount", counts::rooms(tokens), origin);
+    let is_flat = findings.get("type") == Some(&json!("CLASS_FLAT"));
+    let mut put = |field: &str, count: Option<u32>| {
+        findings.set_optional(&format!("habitation.{field}"), count, origin);
+    };
+    put("roomCount", counts::rooms(tokens));
     let bedrooms = counts::count_of(tokens, &["chambres", "chambre", "ch"]);
-    findings.set_optional("habitation.bedroomCount", bedrooms, origin);
-    findings.set_optional(
-        "habitation.bathroomCount",
-        counts::bathrooms(tokens),
-        origin,
-    );
-    findings.set_optional(
-        "habitation.wcCount",
-        counts::count_of(tokens, &["wc", "toilettes"]),
-        origin,
-    );
+    put("bedroomCount", bedrooms);
+    put("bathroomCount", counts::bathrooms(tokens));
+    put("wcCount", counts::count_of(tokens, &["wc", "toilettes"]));
     let year = counts::construction_year(tokens);
-    findings.set_optional(
-        "habitation.propertyCondition.constructionYear",
-        year,
-        origin,
-    );
+    put("propertyCondition.constructionYear", year);
     // The text about a house mentions storeys to describe what is on them.
     if is_flat {
         let floors = counts::floors(tokens);
-        findings.set_optional("habitation.floor", floors.floor, origin);
-        findings.set_optional(
-            "habitation.features.propertyTotalFloor",
-            floors.total,
-            origin,
-        );
+        put("floor", floors.floor);
+        put("features.propertyTotalFloor", floors.total);
     }
 }
 
 fn read_energy(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
     let energy = energy::energy(tokens);
-    let class = energy
-        .class
-        .map(|class| format!("ENERGY_CLASSIFICATION_{class}"));
+    let named = |start: &str, class: Option<char>| class.map(|class| format!("{start}{class}"));
+    let class = named("ENERGY_CLASSIFICATION_", energy.class);
     findings.set_optional(ENERGY_CLASS, class, origin);
-    let class = energy
-        .climate_class
-        .map(|class| format!("GREENHOUSE_CLASSIFICATION_{class}"));
+    let class = named("GREENHOUSE_CLASSIFICATION_", energy.climate_class);
     findings.set_optional(CLIMATE_CLASS, class, origin);
-    findings.set_optional(
-        "habitation.climate.epcEnergyScore",
-        energy.consumption,
-        origin,
-    );
-    findings.set_optional(
-        "habitation.climate.epcClimateScore",
-        energy.emissions,
-        origin,
-    );
+    findings.set_optional(ENERGY_SCORE, energy.consumption, origin);
+    findings.set_optional(CLIMATE_SCORE, energy.emissions, origin);
 }
 
 /// Returns the price, area and rooms of the card of a listing as one string. `None` if it is not a card, which states

@@ -1,6 +1,8 @@
 //! Reads places in French text: a postal code with its town, an arrondissement, a town with its department.
 
+use super::counts::is_any;
 use super::tokens::{Token, tokens};
+use toise_geo::places::Place;
 use toise_geo::{communes, departments};
 
 /// Maximum number of words in a town's name.
@@ -15,6 +17,26 @@ pub struct TextPlace {
     pub insee_code: Option<String>,
     /// Official name of the commune.
     pub city: Option<String>,
+}
+
+impl TextPlace {
+    /// Creates the place with a postal code, and its commune if that is known.
+    pub fn of_postal_code(code: &str, commune: Option<&Place>) -> Self {
+        Self {
+            postal_code: Some(code.to_owned()),
+            insee_code: None,
+            city: commune.map(|commune| commune.name.to_owned()),
+        }
+    }
+
+    /// Creates the place of a commune, without its postal code.
+    pub fn of_commune(commune: &Place) -> Self {
+        Self {
+            postal_code: None,
+            insee_code: Some(commune.code.to_owned()),
+            city: Some(commune.name.to_owned()),
+        }
+    }
 }
 
 /// Maximum number of labels of a town that are tried.
@@ -46,9 +68,8 @@ pub fn labelled(tokens: &[Token]) -> Option<TextPlace> {
 
 /// Returns whether a label of a postal code is just before a token.
 fn is_labelled(tokens: &[Token], place: usize) -> bool {
-    tokens[place.saturating_sub(3)..place]
-        .iter()
-        .any(|token| token.is("postal"))
+    let before = &tokens[place.saturating_sub(3)..place];
+    before.iter().any(|token| token.is("postal"))
 }
 
 /// Returns the place in one segment of a URL's path: `saint-etienne-42`, `paris-14eme-75`.
@@ -64,12 +85,14 @@ pub fn of_url_segment(segment: &str) -> Option<TextPlace> {
     }) {
         return Some(place);
     }
-    let commune = communes::named(&name, &department)?;
-    Some(TextPlace {
-        postal_code: None,
-        insee_code: Some(commune.code.to_owned()),
-        city: Some(commune.name.to_owned()),
-    })
+    communes::named(&name, &department).map(TextPlace::of_commune)
+}
+
+/// Returns whether a token stands alone in brackets.
+fn is_in_brackets(tokens: &[Token], place: usize) -> bool {
+    place > 0
+        && tokens[place - 1] == Token::Sign('(')
+        && tokens.get(place + 1) == Some(&Token::Sign(')'))
 }
 
 /// Reads `75011 Paris`, `Paris (75011)`, `Paris 75011`, `Code postal : 75011`.
@@ -87,31 +110,23 @@ fn with_postal_code(tokens: &[Token], place: usize) -> Option<TextPlace> {
         .map(|words| after[..words].join(" "))
         .chain((0..before.len()).map(|first| before[first..].join(" ")))
         .find_map(|name| communes::find_by_postal_code_and_name(digits, &name));
-    let is_counted = matches!(tokens.get(place + 1), Some(Token::Sign('€')))
-        || tokens
-            .get(place + 1)
-            .is_some_and(|next| next.is("m2") || next.is("euros"));
-    let in_brackets = place > 0
-        && tokens[place - 1] == Token::Sign('(')
-        && tokens.get(place + 1) == Some(&Token::Sign(')'));
-    let city = match named {
-        Some(commune) => Some(commune.name.to_owned()),
+    let next = tokens.get(place + 1);
+    let is_counted = next == Some(&Token::Sign('€')) || is_any(next, &["m2", "euros"]);
+    let commune = match named {
+        Some(commune) => Some(commune),
+        None if is_counted => return None,
+        None if is_labelled(tokens, place) => labelled_town(tokens, digits),
         // The table does not contain the village; its name comes before the bracket.
-        None if is_labelled(tokens, place) && !is_counted => labelled_town(tokens, digits),
-        None if in_brackets && !is_counted => None,
+        None if is_in_brackets(tokens, place) => None,
         None => return None,
     };
-    Some(TextPlace {
-        postal_code: Some(digits.clone()),
-        insee_code: None,
-        city,
-    })
+    Some(TextPlace::of_postal_code(digits, commune))
 }
 
 /// Returns the town in a line `Ville : Mende` elsewhere in the text, if it has the postal code.
-fn labelled_town(tokens: &[Token], postal_code: &str) -> Option<String> {
-    let is_label = |token: &Token| token.is("ville") || token.is("commune") || token.is("localite");
-    let labels = (0..tokens.len()).filter(|place| is_label(&tokens[*place]));
+fn labelled_town(tokens: &[Token], postal_code: &str) -> Option<&'static Place> {
+    let is_label = |place: &usize| tokens[*place].is_any(&["ville", "commune", "localite"]);
+    let labels = (0..tokens.len()).filter(is_label);
     let named = |place: usize| {
         let value = tokens[place + 1..]
             .iter()
@@ -119,10 +134,7 @@ fn labelled_town(tokens: &[Token], postal_code: &str) -> Option<String> {
         let name = name_after(&tokens[place + 1 + value..]).join(" ");
         communes::find_by_postal_code_and_name(postal_code, &name)
     };
-    labels
-        .take(LABELS_MAX)
-        .find_map(named)
-        .map(|commune| commune.name.to_owned())
+    labels.take(LABELS_MAX).find_map(named)
 }
 
 /// Reads `Paris 11e`, `Lyon 3ème arrondissement`, `Marseille 8`.
@@ -136,16 +148,10 @@ fn arrondissement(tokens: &[Token], place: usize) -> Option<TextPlace> {
         .get(at)?
         .whole()
         .filter(|number| (1..=*count).contains(number))?;
-    let next = tokens.get(at + 1);
-    let is_counted =
-        next.is_some_and(|next| next.is("pieces") || next.is("m2") || next.is("chambres"));
+    let is_counted = is_any(tokens.get(at + 1), &["pieces", "m2", "chambres"]);
     let code = (base + number).to_string();
     let commune = communes::find_by_postal_code_and_name(&code, name).filter(|_| !is_counted)?;
-    Some(TextPlace {
-        postal_code: Some(code),
-        insee_code: None,
-        city: Some(commune.name.to_owned()),
-    })
+    Some(TextPlace::of_postal_code(&code, Some(commune)))
 }
 
 /// Reads `Bordeaux (33)`.
@@ -153,20 +159,13 @@ fn with_department(tokens: &[Token], place: usize) -> Option<TextPlace> {
     let Token::Number(_, digits) = &tokens[place] else {
         return None;
     };
-    let in_brackets = place > 0
-        && tokens[place - 1] == Token::Sign('(')
-        && tokens.get(place + 1) == Some(&Token::Sign(')'));
-    if !in_brackets || !(2..=3).contains(&digits.len()) {
+    if !is_in_brackets(tokens, place) || !(2..=3).contains(&digits.len()) {
         return None;
     }
     let before = name_before(&tokens[..place]);
-    let commune =
-        (0..before.len()).find_map(|first| communes::named(&before[first..].join(" "), digits))?;
-    Some(TextPlace {
-        postal_code: None,
-        insee_code: Some(commune.code.to_owned()),
-        city: Some(commune.name.to_owned()),
-    })
+    (0..before.len())
+        .find_map(|first| communes::named(&before[first..].join(" "), digits))
+        .map(TextPlace::of_commune)
 }
 
 fn name_after(tokens: &[Token]) -> Vec<&str> {
@@ -198,43 +197,26 @@ mod tests {
 
     #[test]
     fn places_are_found_by_code_arrondissement_or_department() {
-        for (text, code, city) in [
+        for (text, expected) in [
             (
                 "Appartement 3 pièces 75011 Paris",
-                Some("75011"),
-                "Paris 11e Arrondissement",
+                "75011 Paris 11e Arrondissement",
             ),
             (
                 "Vente appartement Paris (75011)",
-                Some("75011"),
-                "Paris 11e Arrondissement",
+                "75011 Paris 11e Arrondissement",
             ),
-            (
-                "Paris 11ème, 3 pièces",
-                Some("75011"),
-                "Paris 11e Arrondissement",
-            ),
-            (
-                "Appartement T3 Lyon 3",
-                Some("69003"),
-                "Lyon 3e Arrondissement",
-            ),
-            (
-                "à Saint-Denis (93200), proche RER",
-                Some("93200"),
-                "Saint-Denis",
-            ),
-            ("Mende (48)", None, "Mende"),
+            ("Paris 11ème, 3 pièces", "75011 Paris 11e Arrondissement"),
+            ("Appartement T3 Lyon 3", "69003 Lyon 3e Arrondissement"),
+            ("à Saint-Denis (93200), proche RER", "93200 Saint-Denis"),
+            ("Mende (48)", "no code Mende"),
+            ("Trifouilly (48190)", "48190 no town"),
         ] {
             let found = place(&tokens(text)).unwrap_or_else(|| panic!("{text}"));
-            assert_eq!(found.postal_code.as_deref(), code, "{text}");
-            assert_eq!(found.city.as_deref(), Some(city), "{text}");
+            let code = found.postal_code.as_deref().unwrap_or("no code");
+            let town = found.city.as_deref().unwrap_or("no town");
+            assert_eq!(format!("{code} {town}"), expected, "{text}");
         }
-        let village = place(&tokens("Trifouilly (48190)")).unwrap();
-        assert_eq!(
-            (village.postal_code.as_deref(), village.city),
-            (Some("48190"), None)
-        );
         for text in [
             "Prix 75011 €",
             "référence 75011",

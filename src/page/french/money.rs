@@ -3,6 +3,7 @@
 //! The words around an amount on its line determine its meaning: `charges : 120 €/mois` is not the price, nor is `4 500
 //! €/m²` or `soit 1 200 € par mois de crédit`.
 
+use super::counts::is_any;
 use super::tokens::Token;
 
 /// Number of tokens before an amount that may describe it.
@@ -85,13 +86,10 @@ pub fn amounts(tokens: &[Token]) -> impl Iterator<Item = Amount> + '_ {
 
 /// Returns whether the price is available on request only.
 pub fn is_on_request(tokens: &[Token]) -> bool {
-    tokens.windows(3).any(|window| {
-        let [first, second, third] = window else {
-            return false;
-        };
-        first.is("prix") && second.is("sur") && third.is("demande")
-            || first.is("prix") && (second.is("nous") || third.is("nous"))
-            || first.is("nous") && second.is("consulter")
+    tokens.windows(3).any(|three| {
+        three[0].is("prix") && three[1].is("sur") && three[2].is("demande")
+            || three[0].is("prix") && three[1..].iter().any(|token| token.is("nous"))
+            || three[0].is("nous") && three[1].is("consulter")
     })
 }
 
@@ -120,25 +118,27 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
         _ if other == line_start && is_charges(&tokens[line_start]) => &tokens[line_start..place],
         _ => &tokens[start.max(other)..place],
     };
-    let says = |word: &str| context.iter().any(|token| token.is(word));
+    let says = |words: &[&str]| context.iter().any(|token| token.is_any(words));
     if every == PaymentPeriod::SquareMetre {
         return None;
     }
-    if says("garantie") || says("depot") || says("caution") {
+    if says(&["garantie", "depot", "caution"]) {
         return Some(Amount::Deposit(value));
     }
-    if says("taxe") || says("fonciere") {
+    if says(&["taxe", "fonciere"]) {
         return Some(Amount::PropertyTax(value));
     }
     let every = match every {
-        PaymentPeriod::Once if says("mensuelles") || says("mensuel") || says("mensuelle") => {
+        PaymentPeriod::Once if says(&["mensuelles", "mensuel", "mensuelle"]) => {
             PaymentPeriod::Month
         }
-        PaymentPeriod::Once if says("annuelles") && !says("regularisation") => PaymentPeriod::Year,
+        PaymentPeriod::Once if says(&["annuelles"]) && !says(&["regularisation"]) => {
+            PaymentPeriod::Year
+        }
         other => other,
     };
-    let is_rent_total = says("total") || says("loyer");
-    if (says("copropriete") || says("copro")) && !is_rent_total {
+    let is_rent_total = says(&["total", "loyer"]);
+    if says(&["copropriete", "copro"]) && !is_rent_total {
         let yearly = match every {
             PaymentPeriod::Month => value * MONTHS,
             _ => value,
@@ -146,22 +146,20 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
         return Some(Amount::CondominiumFees(yearly));
     }
     let fees = ["honoraires", "frais", "energie", "depenses"];
-    let is_fee = tokens[other..place]
-        .iter()
-        .any(|token| fees.iter().any(|fee| token.is(fee)));
-    let names_charges = names_charges(context) && !says("hors");
+    let is_fee = tokens[other..place].iter().any(|token| token.is_any(&fees));
+    let names_charges = names_charges(context) && !says(&["hors"]);
     if charges_follow(&tokens[after..])
         || names_charges && !is_fee && !is_rent_total && !is_all_in(context)
     {
         return Some(Amount::Charges(value, every));
     }
-    let is_included = says("fai") || is_all_in(context);
-    if !is_included && !says("loyer") && OTHER.iter().any(|word| says(word)) {
+    let is_included = says(&["fai"]) || is_all_in(context);
+    if !is_included && !says(&["loyer"]) && says(&OTHER) {
         return None;
     }
-    let is_rent = every == PaymentPeriod::Month || says("loyer");
+    let is_rent = every == PaymentPeriod::Month || says(&["loyer"]);
     match (is_rent, every) {
-        (true, _) if value >= RENT_MIN && !says("soit") => Some(Amount::Rent(value)),
+        (true, _) if value >= RENT_MIN && !says(&["soit"]) => Some(Amount::Rent(value)),
         (false, PaymentPeriod::Once) if value >= SALE_MIN => Some(Amount::Price(value)),
         _ => None,
     }
@@ -196,41 +194,34 @@ fn includes_charges(tokens: &[Token], place: usize) -> bool {
     let words = after.take(CONTEXT_BEFORE).chain(before);
     let (mut names, mut includes) = (false, false);
     for word in words {
-        if ["non", "hors", "sans", "hc"].iter().any(|no| word.is(no)) {
+        if word.is_any(&["non", "hors", "sans", "hc"]) {
             return false;
         }
         if word.is("cc") {
             return true;
         }
         names |= word.is("charges");
-        includes |= word.is("comprises") || word.is("incluses");
+        includes |= word.is_any(&["comprises", "incluses"]);
     }
     names && includes
 }
 
 /// Returns whether a word names charges.
 fn is_charges(token: &Token) -> bool {
-    ["charges", "charge", "provision", "provisions"]
-        .iter()
-        .any(|word| token.is(word))
+    token.is_any(&["charges", "charge", "provision", "provisions"])
 }
 
 /// Returns whether the words before an amount say that it includes something, such as `charges comprises`.
 fn is_all_in(context: &[Token]) -> bool {
     let words = ["inclus", "compris", "comprises", "incluses", "cc"];
-    context
-        .iter()
-        .any(|token| words.iter().any(|word| token.is(word)))
+    context.iter().any(|token| token.is_any(&words))
 }
 
 /// Returns whether the words after an amount show that it is for charges: `50 € de charges`, but not `50 € charges
 /// comprises` or `850 € charges 50 €`.
 fn charges_follow(after: &[Token]) -> bool {
     let joins = |token: &&Token| {
-        matches!(token, Token::Sign('/'))
-            || ["de", "pour", "par", "mois"]
-                .iter()
-                .any(|word| token.is(word))
+        matches!(token, Token::Sign('/')) || token.is_any(&["de", "pour", "par", "mois"])
     };
     let joined = after.iter().take_while(joins).count();
     let Some(next) = after.get(joined).filter(|next| is_charges(next)) else {
@@ -241,12 +232,12 @@ fn charges_follow(after: &[Token]) -> bool {
     let is_other = |token: &Token| token.number().is_some() || matches!(token, Token::Sign(':'));
     let is_joined = after[..joined]
         .iter()
-        .any(|token| token.is("de") || token.is("pour"));
+        .any(|token| token.is_any(&["de", "pour"]));
     let ends = matches!(
         rest.first(),
         None | Some(Token::Break | Token::Sign(',' | '.' | ')' | ';'))
     );
-    let is_provision = next.is("provision") || next.is("provisions");
+    let is_provision = next.is_any(&["provision", "provisions"]);
     (is_joined || joined == 0 && (ends || is_provision))
         && !is_all_in(&rest[..rest.len().min(2)])
         && !near.take(5).any(is_other)
@@ -262,10 +253,9 @@ fn label_line(tokens: &[Token], line_start: usize) -> &[Token] {
         .rposition(|token| *token == Token::Break)
         .map_or(0, |before| before + 1);
     let line = &tokens[start..end];
-    let names = ["depot", "caution", "taxe"];
     let is_label = line
         .first()
-        .is_some_and(|first| is_charges(first) || names.iter().any(|name| first.is(name)));
+        .is_some_and(|first| is_charges(first) || first.is_any(&["depot", "caution", "taxe"]));
     let is_short = line.len() <= LABEL_TOKENS_MAX && !line.contains(&Token::Sign('€'));
     if is_label && is_short && !is_all_in(line) {
         line
@@ -278,21 +268,19 @@ fn label_line(tokens: &[Token], line_start: usize) -> &[Token] {
 fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
     let next = tokens.get(place + 1);
     let second = tokens.get(place + 2);
-    let is_euro = |token: Option<&Token>| match token {
-        Some(Token::Sign('€')) => true,
-        Some(Token::Word(word)) => matches!(word.as_str(), "eur" | "euro" | "euros"),
-        _ => false,
+    let is_euro = |token: Option<&Token>| {
+        token == Some(&Token::Sign('€')) || is_any(token, &["eur", "euro", "euros"])
     };
     if is_euro(next) {
         return Some((1.0, place + 2));
     }
     match next {
-        Some(token) if (token.is("k") || token.is("K")) && is_euro(second) => {
+        Some(token) if token.is_any(&["k", "K"]) && is_euro(second) => {
             return Some((1e3, place + 3));
         }
         Some(token) if token.is("keur") => return Some((1e3, place + 2)),
         Some(token) if token.is("M") && is_euro(second) => return Some((1e6, place + 3)),
-        Some(token) if token.is("million") || token.is("millions") => {
+        Some(token) if token.is_any(&["million", "millions"]) => {
             let euro = tokens[place + 2..]
                 .iter()
                 .take(3)
@@ -312,8 +300,7 @@ fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
         Some(Token::Sign(':')) => place.checked_sub(2).and_then(|label| tokens.get(label)),
         other => other,
     };
-    let is_labelled =
-        label.is_some_and(|label| label.is("prix") || label.is("loyer") || label.is("mensuelles"));
+    let is_labelled = is_any(label, &["prix", "loyer", "mensuelles"]);
     let ends = matches!(next, None | Some(Token::Break));
     (is_labelled && ends).then_some((1.0, place + 1))
 }
@@ -329,40 +316,16 @@ fn every(after: &[Token]) -> PaymentPeriod {
         .take_while(|token| **token != Token::Break)
         .take(6)
         .filter(|token| !matches!(token, Token::Sign('/' | '.' | '(' | '-' | '*')))
-        .filter(|token| {
-            !["par", "le", "du", "la", "ttc", "net", "hors"]
-                .iter()
-                .any(|word| token.is(word))
-        });
-    let first = words.next();
-    let second = words.next();
-    let is = |token: Option<&Token>, names: &[&str]| {
-        token.is_some_and(|token| names.iter().any(|name| token.is(name)))
-    };
-    if is(first, &["m2", "metre", "metres"]) {
-        return PaymentPeriod::SquareMetre;
+        .filter(|token| !token.is_any(&["par", "le", "du", "la", "ttc", "net", "hors"]));
+    match words.next().and_then(Token::word).unwrap_or_default() {
+        "m2" | "metre" | "metres" => PaymentPeriod::SquareMetre,
+        "mois" | "mensuel" | "mensuels" | "cc" | "hc" | "mens" => PaymentPeriod::Month,
+        "charges" if is_any(words.next(), &["comprises", "incluses"]) => PaymentPeriod::Month,
+        "an" | "ans" | "annuel" | "annuels" | "annuelle" | "annuelles" | "annee" => {
+            PaymentPeriod::Year
+        }
+        _ => PaymentPeriod::Once,
     }
-    if is(first, &["mois", "mensuel", "mensuels", "cc", "hc", "mens"]) {
-        return PaymentPeriod::Month;
-    }
-    if is(first, &["charges"]) && is(second, &["comprises", "incluses"]) {
-        return PaymentPeriod::Month;
-    }
-    if is(
-        first,
-        &[
-            "an",
-            "ans",
-            "annuel",
-            "annuels",
-            "annuelle",
-            "annuelles",
-            "annee",
-        ],
-    ) {
-        return PaymentPeriod::Year;
-    }
-    PaymentPeriod::Once
 }
 
 /// Returns whether a line starts with the period of the amount on the line before it.
@@ -440,76 +403,60 @@ mod tests {
         ] {
             assert_eq!(found(text), [], "{text}");
         }
-        assert_eq!(
-            found("Dépôt de garantie : 1 700 €"),
-            [Amount::Deposit(1_700.0)]
-        );
-        assert_eq!(
-            found("Taxe foncière 1 120 €"),
-            [Amount::PropertyTax(1_120.0)]
-        );
-        assert_eq!(
-            found("Charges de copropriété : 100 € / mois"),
-            [Amount::CondominiumFees(1_200.0)]
-        );
-        assert_eq!(
-            found("Charges de copropriété (mensuelles) 80 €"),
-            [Amount::CondominiumFees(960.0)]
-        );
-        assert!(
-            is_on_request(&tokens("Prix sur demande"))
-                && is_on_request(&tokens("Prix : nous consulter"))
-        );
-        assert!(!is_on_request(&tokens("prix nets, contactez-nous")));
+        let fees = Amount::CondominiumFees;
+        for (text, amount) in [
+            ("Dépôt de garantie : 1 700 €", Amount::Deposit(1_700.0)),
+            ("Taxe foncière 1 120 €", Amount::PropertyTax(1_120.0)),
+            ("Charges de copropriété : 100 € / mois", fees(1_200.0)),
+            ("Charges de copropriété (mensuelles) 80 €", fees(960.0)),
+        ] {
+            assert_eq!(found(text), [amount], "{text}");
+        }
+        for (text, expected) in [
+            ("Prix sur demande", true),
+            ("Prix : nous consulter", true),
+            ("prix nets, contactez-nous", false),
+        ] {
+            assert_eq!(is_on_request(&tokens(text)), expected, "{text}");
+        }
     }
 
     #[test]
     fn charges_are_distinguished_from_rents_and_fees() {
-        for (text, value, every) in [
-            ("charges 1 500 € par an", 1_500.0, PaymentPeriod::Year),
-            ("charges : 15 €/mois", 15.0, PaymentPeriod::Month),
-            ("Charges\n110,00 €", 110.0, PaymentPeriod::Once),
-            ("Charges mensuelles 500 €", 500.0, PaymentPeriod::Month),
-            ("Charges mensuelles 170", 170.0, PaymentPeriod::Month),
-            (
-                "Provision pour charges : 100 €, soumise à régularisation annuelle",
-                100.0,
-                PaymentPeriod::Once,
-            ),
-            (
-                "Charges locatives (prévisionnelles mensuelles avec régularisation annuelle) 205 €",
-                205.0,
-                PaymentPeriod::Month,
-            ),
-            (
-                "dont 180 € de provisions sur charges",
-                180.0,
-                PaymentPeriod::Once,
-            ),
-            ("Charges annuelles de 1 080 €", 1_080.0, PaymentPeriod::Year),
-        ] {
-            assert_eq!(found(text), [Amount::Charges(value, every)], "{text}");
-        }
-        let rent = |value| Amount::Rent(value);
+        let rent = Amount::Rent;
+        let once = |value| Amount::Charges(value, PaymentPeriod::Once);
         let month = |value| Amount::Charges(value, PaymentPeriod::Month);
-        assert_eq!(
-            found("charges 15 €/mois, total 395 €/mois"),
-            [month(15.0), rent(395.0)]
-        );
-        assert_eq!(
-            found(
-                "Loyer hors charges 3 185,00 € par mois, provision charges 215,00 € par mois, loyer charges comprises 3 400,00 € par mois"
+        let year = |value| Amount::Charges(value, PaymentPeriod::Year);
+        let scheduled =
+            "Charges locatives (prévisionnelles mensuelles avec régularisation annuelle) 205 €";
+        let settled = "Provision pour charges : 100 €, soumise à régularisation annuelle";
+        let rent_and_total = "Loyer hors charges 3 185,00 € par mois, provision charges 215,00 € par mois, \
+            loyer charges comprises 3 400,00 € par mois";
+        let fees = "Honoraires de 451,33 € TTC à la charge du locataire comprenant 123,09 € TTC pour l’état des lieux";
+        for (text, amounts) in [
+            ("charges 1 500 € par an", vec![year(1_500.0)]),
+            ("charges : 15 €/mois", vec![month(15.0)]),
+            ("Charges\n110,00 €", vec![once(110.0)]),
+            ("Charges mensuelles 500 €", vec![month(500.0)]),
+            ("Charges mensuelles 170", vec![month(170.0)]),
+            (settled, vec![once(100.0)]),
+            (scheduled, vec![month(205.0)]),
+            ("dont 180 € de provisions sur charges", vec![once(180.0)]),
+            ("Charges annuelles de 1 080 €", vec![year(1_080.0)]),
+            (
+                "charges 15 €/mois, total 395 €/mois",
+                vec![month(15.0), rent(395.0)],
             ),
-            [rent(3_185.0), month(215.0), rent(3_400.0)]
-        );
-        assert_eq!(found("Honoraires charges locataire : 533,90 € TTC"), []);
-        assert_eq!(
-            found(
-                "Honoraires de 451,33 € TTC à la charge du locataire comprenant 123,09 € TTC pour l’état des lieux"
+            (
+                rent_and_total,
+                vec![rent(3_185.0), month(215.0), rent(3_400.0)],
             ),
-            []
-        );
-        assert_eq!(found("Honoraires TTC à la charge du locataire : 572 €"), []);
+            ("Honoraires charges locataire : 533,90 € TTC", vec![]),
+            (fees, vec![]),
+            ("Honoraires TTC à la charge du locataire : 572 €", vec![]),
+        ] {
+            assert_eq!(found(text), amounts, "{text}");
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(super) const ORDINAL_ENDINGS: [&str; 9] =
     ["e", "eme", "er", "ere", "nd", "nde", "ieme", "me", "E"];
 
 pub(super) fn is_any(token: Option<&Token>, words: &[&str]) -> bool {
-    token.is_some_and(|token| words.iter().any(|word| token.is(word)))
+    token.is_some_and(|token| token.is_any(words))
 }
 
 /// Returns a number in digits or words.
@@ -50,11 +50,11 @@ fn count(token: &Token) -> Option<u32> {
 pub fn count_of(tokens: &[Token], names: &[&str]) -> Option<u32> {
     let in_range = |count: &u32| (1..=ROOMS_MAX).contains(count);
     let before = (1..tokens.len())
-        .filter(|place| is_any(tokens.get(*place), names))
+        .filter(|place| tokens[*place].is_any(names))
         .find_map(|place| count(&tokens[place - 1]).filter(in_range));
     before.or_else(|| {
         (0..tokens.len())
-            .filter(|place| is_any(tokens.get(*place), names))
+            .filter(|place| tokens[*place].is_any(names))
             .find_map(|place| {
                 let mut after = &tokens[place + 1..];
                 // The value may be on a separate line.
@@ -94,9 +94,9 @@ pub fn rooms(tokens: &[Token]) -> Option<u32> {
 pub fn bathrooms(tokens: &[Token]) -> Option<u32> {
     let of = |last: &[&str]| {
         (1..tokens.len()).find_map(|place| {
-            let is_room = is_any(tokens.get(place), &["salle", "salles"]);
+            let is_room = tokens[place].is_any(&["salle", "salles"]);
             let what = tokens[place + 1..].iter().take(3).find(|token| {
-                !matches!(token, Token::Sign('\'' | '’')) && !is_any(Some(token), &["de", "d", "D"])
+                !matches!(token, Token::Sign('\'' | '’')) && !token.is_any(&["de", "d", "D"])
             });
             let count = count(&tokens[place - 1]).filter(|count| (1..=ROOMS_MAX).contains(count));
             count.filter(|_| is_room && is_any(what, last))
@@ -128,10 +128,8 @@ pub fn floors(tokens: &[Token]) -> Floors {
 
 /// Returns the storey that all mentions of one agree on; `None` for a flat with several.
 pub fn only_floor(tokens: &[Token]) -> Option<u32> {
-    if tokens
-        .iter()
-        .any(|token| is_any(Some(token), &["duplex", "triplex", "souplex"]))
-    {
+    let storeyed = ["duplex", "triplex", "souplex"];
+    if tokens.iter().any(|token| token.is_any(&storeyed)) {
         return None;
     }
     let (floors, _) = storeys(tokens);
@@ -160,9 +158,7 @@ fn storeys(tokens: &[Token]) -> (Vec<u32>, Option<u32>) {
                 while matches!(tokens.get(at), Some(Token::Sign(':') | Token::Break)) {
                     at += 1;
                 }
-                let is_ground =
-                    is_any(tokens.get(at), &["rdc"]) || is_any(tokens.get(at), &["rez"]);
-                let floor = if is_ground {
+                let floor = if is_any(tokens.get(at), &["rdc", "rez"]) {
                     Some(0)
                 } else {
                     storey(tokens.get(at))
@@ -189,7 +185,7 @@ fn storeys(tokens: &[Token]) -> (Vec<u32>, Option<u32>) {
                 && tokens[place..]
                     .iter()
                     .take(6)
-                    .any(|word| word.is("chaussee") || word.is("jardin"));
+                    .any(|word| word.is_any(&["chaussee", "jardin"]));
         if is_ground {
             floors.push(0);
         }
@@ -216,14 +212,10 @@ fn before_storey(before: &[Token]) -> Option<u32> {
     if let Some(storey) = last(at).and_then(ordinal) {
         return Some(storey);
     }
-    if is_any(last(at), &ORDINAL_ENDINGS) {
-        at -= 1;
-    } else if !matches!(last(at), Some(Token::Sign('°'))) {
+    if !is_any(last(at), &ORDINAL_ENDINGS) && last(at) != Some(&Token::Sign('°')) {
         return None;
-    } else {
-        at -= 1;
     }
-    last(at)
+    last(at - 1)
         .and_then(Token::whole)
         .filter(|storey| *storey <= STOREYS_MAX)
 }
@@ -232,7 +224,7 @@ fn before_storey(before: &[Token]) -> Option<u32> {
 pub fn construction_year(tokens: &[Token]) -> Option<u32> {
     let names = ["construit", "construite", "construction", "bati", "batie"];
     (0..tokens.len())
-        .filter(|place| is_any(tokens.get(*place), &names))
+        .filter(|place| tokens[*place].is_any(&names))
         .find_map(|place| {
             let near = tokens[place + 1..].iter().take(LABEL_REACH);
             near.filter_map(Token::whole)
@@ -262,19 +254,15 @@ mod tests {
         }
         assert_eq!(rooms(&tokens("Studio de 20 m²")), Some(1));
         assert_eq!(rooms(&tokens("Pièces 65 m² et 1 200 € ")), None);
-        assert_eq!(
-            count_of(
-                &tokens("deux chambres dont une de 12 m²"),
-                &["chambre", "chambres"]
-            ),
-            Some(2)
-        );
-        assert_eq!(
-            bathrooms(&tokens("2 salles de bains, 1 salle d'eau")),
-            Some(2)
-        );
-        assert_eq!(bathrooms(&tokens("une salle d'eau")), None);
-        assert_eq!(bathrooms(&tokens("1 salle d’eau")), Some(1));
+        let bedrooms = tokens("deux chambres dont une de 12 m²");
+        assert_eq!(count_of(&bedrooms, &["chambre", "chambres"]), Some(2));
+        for (text, count) in [
+            ("2 salles de bains, 1 salle d'eau", Some(2)),
+            ("une salle d'eau", None),
+            ("1 salle d’eau", Some(1)),
+        ] {
+            assert_eq!(bathrooms(&tokens(text)), count, "{text}");
+        }
     }
 
     #[test]
@@ -320,13 +308,11 @@ mod tests {
 
     #[test]
     fn years_of_construction_are_read_after_their_label() {
-        assert_eq!(
-            construction_year(&tokens("Année de construction : 1975")),
-            Some(1975)
-        );
-        assert_eq!(
-            construction_year(&tokens("construit en 1 975 ou presque")),
-            Some(1975)
-        );
+        for text in [
+            "Année de construction : 1975",
+            "construit en 1 975 ou presque",
+        ] {
+            assert_eq!(construction_year(&tokens(text)), Some(1975), "{text}");
+        }
     }
 }

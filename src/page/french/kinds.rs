@@ -125,14 +125,14 @@ const DENIAL_REACH: usize = 6;
 
 /// Returns the class of dwelling that a text names. The words are safe to read in texts in any language.
 pub fn dwelling(tokens: &[Token]) -> Option<&'static str> {
-    first_of(tokens, &DWELLING_WORDS)
+    tokens.iter().find_map(dwelling_class)
 }
 
-fn first_of(tokens: &[Token], table: &[(&str, AssetClass)]) -> Option<&'static str> {
-    tokens.iter().filter_map(Token::word).find_map(|word| {
-        let known = table.iter().find(|(name, _)| *name == word);
-        known.map(|(_, class)| class.as_str())
-    })
+/// Returns the class of dwelling that a word names.
+fn dwelling_class(token: &Token) -> Option<&'static str> {
+    let word = token.word()?;
+    let known = DWELLING_WORDS.iter().find(|(name, _)| *name == word);
+    known.map(|(_, class)| class.as_str())
 }
 
 /// Returns the class that a text names, not the name of an agency before `vous propose`:
@@ -155,7 +155,7 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
                     return Some(Some(AssetClass::Flat.as_str()));
                 }
                 let counts = place.checked_sub(1).map(|before| &tokens[before]);
-                if is_any(Some(token), &["pieces", "piece"]) && counts?.whole().is_some() {
+                if token.is_any(&["pieces", "piece"]) && counts?.whole().is_some() {
                     return Some(None);
                 }
                 let known = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == word);
@@ -168,15 +168,15 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
 /// Returns the text after the name of who offers a home: `La Maison Dupont vous propose`. Empty if none does, as in `Cette
 /// maison vous propose`.
 fn presented(tokens: &[Token]) -> &[Token] {
-    let is_verb = |pair: &[Token]| pair[0].is("vous") && is_any(Some(&pair[1]), &PRESENTING);
+    let is_verb = |pair: &[Token]| pair[0].is("vous") && pair[1].is_any(&PRESENTING);
     let Some(place) = tokens.windows(2).position(is_verb) else {
         return &[];
     };
     let name = &tokens[..place];
     let is_home = name
         .iter()
-        .any(|token| is_any(Some(token), &["ce", "cet", "cette"]))
-        || dwelling(&name[name.len().saturating_sub(1)..]).is_some()
+        .any(|token| token.is_any(&["ce", "cet", "cette"]))
+        || name.last().and_then(dwelling_class).is_some()
         || name.iter().any(|token| token.number().is_some());
     let is_end = |token: &Token| matches!(token, Token::Break | Token::Sign('.' | '!' | ':' | '|'));
     let articles = ["la", "le", "les", "l", "L", "votre", "agence"];
@@ -206,10 +206,7 @@ fn leading_class(tokens: &[Token]) -> Option<&'static str> {
         .filter_map(Token::word)
         .find(|word| !is_filler(word))?;
     let (_, class) = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == first)?;
-    let is_dwelling = |token: &Token| {
-        let word = token.word();
-        word.is_some_and(|word| DWELLING_WORDS.iter().any(|(name, _)| *name == word))
-    };
+    let is_dwelling = |token: &Token| dwelling_class(token).is_some();
     let is_between = |token: &&Token| match token {
         Token::Number(..) | Token::Sign('\'' | '’' | '-') => true,
         Token::Word(word) => BETWEEN.contains(&word.as_str()),
@@ -231,24 +228,19 @@ fn leading_class(tokens: &[Token]) -> Option<&'static str> {
 /// Returns whether `loue` at a place says that a home on sale has a tenant, as in `Appartement loué`: a class of home or
 /// `vendu` stands before it.
 fn is_let(tokens: &[Token], place: usize) -> bool {
-    let before = place
-        .checked_sub(1)
-        .and_then(|before| tokens[before].word());
+    let before = place.checked_sub(1).map(|before| &tokens[before]);
     tokens[place].is("loue")
-        && before.is_some_and(|word| {
-            matches!(word, "vendu" | "vendue" | "deja")
-                || is_room_count(word)
-                || DWELLING_WORDS.iter().any(|(name, _)| *name == word)
+        && before.is_some_and(|before| {
+            before.is_any(&["vendu", "vendue", "deja"])
+                || before.word().is_some_and(is_room_count)
+                || dwelling_class(before).is_some()
         })
 }
 
 /// Returns the offer in a text: a rarer kind if it names one, otherwise the first of sale and rental.
 pub fn offer(tokens: &[Token]) -> Option<&'static str> {
     let at = |words: &[&str]| {
-        (0..tokens.len()).find(|place| {
-            let word = tokens[*place].word();
-            word.is_some_and(|word| words.contains(&word)) && !is_let(tokens, *place)
-        })
+        (0..tokens.len()).find(|place| tokens[*place].is_any(words) && !is_let(tokens, *place))
     };
     let [viager, auction, holidays, buy, rent] = OFFERS.map(|(words, _)| at(words));
     for (found, (_, offer)) in [viager, auction, holidays].into_iter().zip(OFFERS) {
@@ -268,9 +260,7 @@ pub fn offer(tokens: &[Token]) -> Option<&'static str> {
 /// it is present.
 pub fn characteristics(tokens: &[Token]) -> impl Iterator<Item = (&'static str, bool)> + '_ {
     HAS.iter().filter_map(|(words, field)| {
-        let place = tokens
-            .iter()
-            .position(|token| token.word().is_some_and(|word| words.contains(&word)))?;
+        let place = tokens.iter().position(|token| token.is_any(words))?;
         let denied = is_denied(&tokens[..place]) || says_no(&tokens[place + 1..]);
         // Only a missing lift is recorded; any other negation may refer to something else.
         match (denied, *field) {
@@ -283,10 +273,11 @@ pub fn characteristics(tokens: &[Token]) -> impl Iterator<Item = (&'static str, 
 
 /// Returns whether the words before an amenity deny it: `sans ascenseur`, `ne dispose pas d'un ascenseur`.
 fn is_denied(before: &[Token]) -> bool {
-    let mut nearest = before.iter().rev().take(DENIAL_REACH).filter(|token| {
-        let is_bridge = token.word().is_some_and(|word| BRIDGES.contains(&word));
-        !is_bridge && !matches!(token, Token::Sign('\'' | '’'))
-    });
+    let mut nearest = before
+        .iter()
+        .rev()
+        .take(DENIAL_REACH)
+        .filter(|token| !token.is_any(&BRIDGES) && !matches!(token, Token::Sign('\'' | '’')));
     // Two words, because one may describe the amenity: `sans grande terrasse`.
     (0..2)
         .map_while(|_| nearest.next()?.word())
@@ -302,8 +293,7 @@ fn says_no(after: &[Token]) -> bool {
     // In `Ascenseur, Non meublé` the denial is about something else.
     let ends = !matches!(after.get(1), Some(Token::Word(_) | Token::Number(..)));
     let is_no = |value: &Token| {
-        ["non", "aucun", "aucune"].iter().any(|no| value.is(no))
-            || separators > 0 && value.number() == Some(0.0)
+        value.is_any(&["non", "aucun", "aucune"]) || separators > 0 && value.number() == Some(0.0)
     };
     ends && after.first().is_some_and(is_no)
 }
@@ -336,126 +326,58 @@ mod tests {
 
     #[test]
     fn class_and_offer_are_read_from_titles() {
-        for (text, expected) in [
-            (
-                "Vente appartement 3 pièces avec garage",
-                ("CLASS_FLAT", "OFFER_BUY"),
-            ),
-            (
-                "Maison à louer, terrain 500 m²",
-                ("CLASS_HOUSE", "OFFER_RENT"),
-            ),
-            ("À vendre T3 lumineux", ("CLASS_FLAT", "OFFER_BUY")),
-            (
-                "Location parking souterrain",
-                ("CLASS_PARKING", "OFFER_RENT"),
-            ),
-            (
-                "Viager occupé : vente maison",
-                ("CLASS_HOUSE", "OFFER_LIFE_ANNUITY_SALE"),
-            ),
-            ("Terrain à bâtir à vendre", ("CLASS_LAND", "OFFER_BUY")),
-            (
-                "Vente terrain pour maison individuelle",
-                ("CLASS_LAND", "OFFER_BUY"),
-            ),
-            (
-                "À vendre place de parking, quartier maison blanche",
-                ("CLASS_PARKING", "OFFER_BUY"),
-            ),
-            (
-                "Vends immeuble de 6 appartements",
-                ("CLASS_BUILDING", "OFFER_BUY"),
-            ),
-            (
-                "À vendre : Immeuble récent avec ascenseur, appartement 3 pièces 62 m²",
-                ("CLASS_FLAT", "OFFER_BUY"),
-            ),
-            (
-                "Garage et cave inclus pour ce bel appartement à vendre",
-                ("CLASS_FLAT", "OFFER_BUY"),
-            ),
-            (
-                "Terrain arboré et maison 5 pièces à vendre",
-                ("CLASS_HOUSE", "OFFER_BUY"),
-            ),
-            (
-                "Local commercial à louer au rez-de-chaussée d'une maison",
-                ("CLASS_PREMISES", "OFFER_RENT"),
-            ),
-            (
-                "Sur terrain de 500 m², belle maison à vendre",
-                ("CLASS_HOUSE", "OFFER_BUY"),
-            ),
-            (
-                "T3 lumineux avec garage à vendre",
-                ("CLASS_FLAT", "OFFER_BUY"),
-            ),
-            (
-                "Appartement vendu loué, 650 €/mois",
-                ("CLASS_FLAT", "OFFER_BUY"),
-            ),
-            ("Loue appartement T2", ("CLASS_FLAT", "OFFER_RENT")),
-            (
-                "vente idéal investissement locatif studio",
-                ("CLASS_FLAT", "OFFER_BUY"),
-            ),
+        for case in [
+            "FLAT BUY | Vente appartement 3 pièces avec garage",
+            "HOUSE RENT | Maison à louer, terrain 500 m²",
+            "FLAT BUY | À vendre T3 lumineux",
+            "PARKING RENT | Location parking souterrain",
+            "HOUSE LIFE_ANNUITY_SALE | Viager occupé : vente maison",
+            "LAND BUY | Terrain à bâtir à vendre",
+            "LAND BUY | Vente terrain pour maison individuelle",
+            "PARKING BUY | À vendre place de parking, quartier maison blanche",
+            "BUILDING BUY | Vends immeuble de 6 appartements",
+            "FLAT BUY | À vendre : Immeuble récent avec ascenseur, appartement 3 pièces 62 m²",
+            "FLAT BUY | Garage et cave inclus pour ce bel appartement à vendre",
+            "HOUSE BUY | Terrain arboré et maison 5 pièces à vendre",
+            "PREMISES RENT | Local commercial à louer au rez-de-chaussée d'une maison",
+            "HOUSE BUY | Sur terrain de 500 m², belle maison à vendre",
+            "FLAT BUY | T3 lumineux avec garage à vendre",
+            "FLAT BUY | Appartement vendu loué, 650 €/mois",
+            "FLAT RENT | Loue appartement T2",
+            "FLAT BUY | vente idéal investissement locatif studio",
         ] {
+            let (expected, text) = case.split_once(" | ").unwrap();
             let tokens = tokens(text);
-            assert_eq!(
-                (class(&tokens).unwrap(), offer(&tokens).unwrap()),
-                expected,
-                "{text}"
-            );
+            let (class, offer) = (class(&tokens).unwrap(), offer(&tokens).unwrap());
+            let expected = format!("CLASS_{}", expected.replace(' ', " OFFER_"));
+            assert_eq!(format!("{class} {offer}"), expected, "{text}");
         }
-        assert_eq!(
-            (class(&tokens("Bienvenue")), offer(&tokens("Bienvenue"))),
-            (None, None)
-        );
-        for (text, expected) in [
-            (
-                "La Maison Cécile Guillo vous invite à découvrir ce superbe appartement de 147 m²",
-                Some("CLASS_FLAT"),
-            ),
-            (
-                "La Villa Immobilier vous propose un garage",
-                Some("CLASS_PARKING"),
-            ),
-            (
-                "Cette maison vous propose 4 chambres et un studio",
-                Some("CLASS_HOUSE"),
-            ),
-            (
-                "L'agence vous propose cette maison avec studio",
-                Some("CLASS_HOUSE"),
-            ),
-            (
-                "Bel appartement 5 pièces au 2ème étage, gardienne à demeure",
-                Some("CLASS_FLAT"),
-            ),
-            (
-                "Situé au 3e étage, quatre pièces avec gardien à demeure",
-                None,
-            ),
-            ("L'office notarial vous propose ce 3 pièces", None),
+        let none = tokens("Bienvenue");
+        assert_eq!((class(&none), offer(&none)), (None, None));
+        for case in [
+            "CLASS_FLAT | La Maison Cécile Guillo vous invite à découvrir ce superbe appartement de 147 m²",
+            "CLASS_PARKING | La Villa Immobilier vous propose un garage",
+            "CLASS_HOUSE | Cette maison vous propose 4 chambres et un studio",
+            "CLASS_HOUSE | L'agence vous propose cette maison avec studio",
+            "CLASS_FLAT | Bel appartement 5 pièces au 2ème étage, gardienne à demeure",
+            "none | Situé au 3e étage, quatre pièces avec gardien à demeure",
+            "none | L'office notarial vous propose ce 3 pièces",
+            "none | Cave à vendre dans un bel immeuble",
         ] {
-            assert_eq!(class(&tokens(text)), expected, "{text}");
+            let (expected, text) = case.split_once(" | ").unwrap();
+            assert_eq!(class(&tokens(text)).unwrap_or("none"), expected, "{text}");
         }
-        let cellar = tokens("Cave à vendre dans un bel immeuble");
-        assert_eq!(class(&cellar), None);
     }
 
     #[test]
     fn amenities_are_distinguished_from_missing_ones() {
         let text = tokens("Sans ascenseur, avec balcon et deux caves, proche piscine");
         let found: Vec<_> = characteristics(&text).collect();
-        assert_eq!(
-            found,
-            [
-                ("hasLift", false),
-                ("hasBalcony", true),
-                ("hasCellar", true)
-            ]
-        );
+        let expected = [
+            ("hasLift", false),
+            ("hasBalcony", true),
+            ("hasCellar", true),
+        ];
+        assert_eq!(found, expected);
     }
 }

@@ -99,10 +99,13 @@ impl PageDocument {
     /// Returns the content of the `meta` element with the first of these names that the page has.
     pub fn meta(&self, names: &[&str]) -> Option<&str> {
         let find = |name: &&str| self.metas.iter().find(|(found, _)| found == name);
-        names
-            .iter()
-            .find_map(find)
-            .map(|(_, content)| content.as_str())
+        let (_, content) = names.iter().find_map(find)?;
+        Some(content)
+    }
+
+    /// Returns the title and the first heading.
+    pub fn headings(&self) -> [&str; 2] {
+        [&self.title, &self.heading]
     }
 }
 

@@ -123,11 +123,8 @@ pub fn kind(element: ElementRef<'_>) -> BlockKind {
     let name = element.value().name();
     let classes = [element.attr("class"), element.attr("id")];
     let mut found = BlockKind::Content;
-    for class in classes
-        .into_iter()
-        .flatten()
-        .flat_map(str::split_ascii_whitespace)
-    {
+    let classes = classes.into_iter().flatten();
+    for class in classes.flat_map(str::split_ascii_whitespace) {
         let is_footer = class.starts_with("footer") || class == "site-footer";
         for word in words(class) {
             let is = |known: &[&str]| known.contains(&word.as_str());
@@ -196,13 +193,8 @@ pub fn has_main_heading(element: ElementRef<'_>) -> bool {
 /// Returns whether an element is the current letter of an energy scale, by its class.
 pub fn is_active_letter(element: ElementRef<'_>) -> bool {
     let class = element.attr("class").unwrap_or_default();
-    let is_active = || {
-        class
-            .split_ascii_whitespace()
-            .flat_map(words)
-            .any(|word| ACTIVE_CLASSES.contains(&word.as_str()))
-    };
-    if class.is_empty() || !is_active() {
+    let mut words = class.split_ascii_whitespace().flat_map(words);
+    if !words.any(|word| ACTIVE_CLASSES.contains(&word.as_str())) {
         return false;
     }
     let Some(text) = text_within(element, LETTER_BYTES_MAX) else {
@@ -257,17 +249,14 @@ pub fn letter_image(element: ElementRef<'_>) -> Option<(&'static str, char)> {
     let (last, first) = words.split_last()?;
     let letter = single_letter(last)?;
     // `dpe-a-g.png` shows the scale.
-    let is_scale = first.last().is_some_and(|word| word.len() == 1);
-    let names = |known: &[&str]| first.iter().any(|word| known.contains(&word.as_str()));
-    if is_scale {
-        None
-    } else if names(&["ges", "climat", "climate"]) {
-        Some((CLIMATE_LABEL, letter))
-    } else if names(&["dpe", "energie", "energy"]) {
-        Some((ENERGY_LABEL, letter))
-    } else {
-        None
+    if first.last().is_some_and(|word| word.len() == 1) {
+        return None;
     }
+    let names = |known: &[&str]| first.iter().any(|word| known.contains(&word.as_str()));
+    if names(&["ges", "climat", "climate"]) {
+        return Some((CLIMATE_LABEL, letter));
+    }
+    names(&["dpe", "energie", "energy"]).then_some((ENERGY_LABEL, letter))
 }
 
 /// Returns whether an element is a letter of a scale that its style hides.
@@ -342,26 +331,18 @@ mod tests {
 
     #[test]
     fn blocks_are_recognised_by_the_words_of_their_classes() {
-        for (html, expected) in [
-            ("<div class=similarBlock>x</div>", BlockKind::Similar),
-            (
-                "<section class='properties-related x'>x</section>",
-                BlockKind::Similar,
-            ),
-            (
-                "<div class=contact-agence>06000 Nice</div>",
-                BlockKind::Site,
-            ),
-            ("<div id=footer>x</div>", BlockKind::Site),
-            ("<div class=card-footer>350 000 €</div>", BlockKind::Content),
-            (
-                "<ol class=breadcrumb__items><li>Nice</ol>",
-                BlockKind::Breadcrumb,
-            ),
-            ("<div class=agency><h1>T3</h1></div>", BlockKind::Content),
-            ("<header>Menu</header>", BlockKind::Site),
-            ("<header>Studio 62 000 €</header>", BlockKind::Content),
-            ("<header><h1>T3</h1></header>", BlockKind::Content),
+        use BlockKind::{Breadcrumb, Content, Similar, Site};
+        for (expected, html) in [
+            (Similar, "<div class=similarBlock>x</div>"),
+            (Similar, "<div class='properties-related x'>x</div>"),
+            (Site, "<div class=contact-agence>06000 Nice</div>"),
+            (Site, "<div id=footer>x</div>"),
+            (Content, "<div class=card-footer>350 000 €</div>"),
+            (Breadcrumb, "<ol class=breadcrumb__items><li>Nice</ol>"),
+            (Content, "<div class=agency><h1>T3</h1></div>"),
+            (Site, "<header>Menu</header>"),
+            (Content, "<header>Studio 62 000 €</header>"),
+            (Content, "<header><h1>T3</h1></header>"),
         ] {
             assert!(first(html, |element| kind(element) == expected), "{html}");
         }
@@ -382,17 +363,12 @@ mod tests {
 
     #[test]
     fn the_current_letter_of_a_scale_has_an_active_class() {
-        assert!(first(
-            "<span class='bubble bubble--active'> B </span>",
-            is_active_letter
-        ));
-        assert!(!first(
-            "<span class='bubble--unactive'>B</span>",
-            is_active_letter
-        ));
-        assert!(!first(
-            "<li class=active>Description</li>",
-            is_active_letter
-        ));
+        for (html, expected) in [
+            ("<span class='bubble bubble--active'> B </span>", true),
+            ("<span class='bubble--unactive'>B</span>", false),
+            ("<li class=active>Description</li>", false),
+        ] {
+            assert_eq!(first(html, is_active_letter), expected, "{html}");
+        }
     }
 }

@@ -78,12 +78,9 @@ impl PageFindings {
 
     /// Records that the price is available on request only.
     pub fn set_price_on_request(&mut self, origin: FieldOrigin) {
-        let path = PRICE;
-        if !self.has(path) {
-            let value = Value::Null;
-            self.fields
-                .insert(path.to_owned(), Finding { value, origin });
-        }
+        let value = Value::Null;
+        let finding = Finding { value, origin };
+        self.fields.entry(PRICE.to_owned()).or_insert(finding);
     }
 
     /// Returns whether a field has a value.
@@ -107,11 +104,6 @@ impl PageFindings {
         self.fields
             .iter()
             .map(|(path, finding)| (path.as_str(), finding))
-    }
-
-    /// Returns whether there are no findings.
-    pub fn is_empty(&self) -> bool {
-        self.fields.is_empty()
     }
 
     /// Returns the findings as an advert in JSON.
@@ -250,11 +242,8 @@ mod tests {
         findings.put("location.postalCode", "75011", FieldOrigin::Microdata);
         findings.put("location.postalCode", "69003", FieldOrigin::Text);
         findings.put("habitation.roomCount", 2.5, FieldOrigin::JsonLd);
-        findings.put(
-            "title",
-            "  T3 \u{a0} Paris \n\n centre ",
-            FieldOrigin::OpenGraph,
-        );
+        let title = "  T3 \u{a0} Paris \n\n centre ";
+        findings.put("title", title, FieldOrigin::OpenGraph);
         findings.put("flx", 1, FieldOrigin::Text);
         assert_eq!(findings.get("location.postalCode"), Some(&json!("75011")));
         assert_eq!(
@@ -265,20 +254,12 @@ mod tests {
 
     #[test]
     fn texts_lose_their_entities_and_markup_however_often_they_were_escaped() {
+        let twice = "Loyer : 1 500 &amp;euro; cc&lt;br /&gt;Libre";
         for (written, expected) in [
-            (
-                "Vente appartement 3&nbsp;pi&egrave;ces",
-                "Vente appartement 3 pièces",
-            ),
+            ("Vente 3&nbsp;pi&egrave;ces", "Vente 3 pièces"),
             ("BALCON &#8211; CLIM", "BALCON – CLIM"),
-            (
-                "L&#039;appartement &amp; sa cave",
-                "L'appartement & sa cave",
-            ),
-            (
-                "Loyer : 1 500 &amp;euro; cc&lt;br /&gt;Libre",
-                "Loyer : 1 500 € cc\nLibre",
-            ),
+            ("L&#039;appartement &amp; cave", "L'appartement & cave"),
+            (twice, "Loyer : 1 500 € cc\nLibre"),
             ("Studio 20 m&sup2; < 500 €", "Studio 20 m² < 500 €"),
             ("R&D et A & B", "R&D et A & B"),
         ] {

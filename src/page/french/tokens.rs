@@ -30,6 +30,11 @@ impl Token {
         matches!(self, Token::Word(found) if found == word)
     }
 
+    /// Returns whether it is one of the given words.
+    pub fn is_any(&self, words: &[&str]) -> bool {
+        self.word().is_some_and(|word| words.contains(&word))
+    }
+
     /// Returns the word; `None` for other tokens.
     pub fn word(&self) -> Option<&str> {
         match self {
