@@ -261,7 +261,7 @@ impl<'c> Planner<'c> {
                 }
                 PickOutcome::Nothing(left) => state.mark_idle(alert, left),
                 PickOutcome::Inactive => {
-                    state.requeue(alert);
+                    state.queue(alert);
                     state.change_receiver(alert, None);
                 }
             }

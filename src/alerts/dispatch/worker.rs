@@ -303,7 +303,7 @@ impl DispatchWorker {
             tracing::warn!(account = %receiver.account_id, alerts, "a receiver failed for days; its alerts have been deactivated");
         }
         for dead_letters in &work.plan.dead_letters {
-            self.state.requeue(dead_letters.alert);
+            self.state.queue(dead_letters.alert);
         }
         for settlement in &work.settlements {
             self.state.settling.remove(&settlement.batch.delivery_id);
@@ -331,7 +331,7 @@ impl DispatchWorker {
             .iter()
             .map(|dead_letters| dead_letters.alert);
         for alert in plan.picked.iter().copied().chain(dead_letters) {
-            self.state.requeue(alert);
+            self.state.queue(alert);
         }
         for batch in &plan.batches {
             self.state.end(batch.delivery_id, DeliveryEnd::Unknown, 0);
