@@ -388,6 +388,8 @@ impl DispatchWorker {
             if !lease.is_certain() {
                 return;
             }
+            // An attempt may outlast the dispatcher, and must not keep the store open.
+            drop(lease);
             let (posted, sent_at) = attempt.make(&poster, &clock).await;
             // If the dispatcher has ended, nobody receives this message, and the next one sends the delivery again.
             back.notify(DispatcherMessage::Ended {
