@@ -77,7 +77,7 @@ impl LeaderTask for DispatchWorker {
         let (state, now) = (&mut self.state, self.setup.clock.now());
         self.setup
             .store
-            .read(|connection| plan::begin(connection, state, now))
+            .read_snapshot(|connection| plan::begin(connection, state, now))
     }
 
     /// Forgets the deliveries in flight: the process that dispatches now sends them again under the same identifiers.
