@@ -208,7 +208,8 @@ impl Collector {
         })
     }
 
-    /// Starts running jobs, on its own thread and the given runtime. Can be called once.
+    /// Starts running jobs, on its own thread and the given runtime. Can be called once. Dropping the leader stops the
+    /// thread; running jobs are resumed at the next start.
     ///
     /// # Errors
     /// It was started before, a thread cannot be started, or the file of locks cannot be opened.
