@@ -44,17 +44,12 @@ pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
         "max_concurrent_estimates": record.allowance.estimates_max,
         "created_at": moment(record.created_at),
     });
+    #[rustfmt::skip]
     let optional = [
         ("key", key.map(Value::from)),
         ("name", record.name.as_deref().map(Value::from)),
-        (
-            "monthly_quota",
-            record.allowance.monthly_quota.map(Value::from),
-        ),
-        (
-            "sql_limits",
-            (record.allowance.sql != SqlLimits::default()).then(|| json!(record.allowance.sql)),
-        ),
+        ("monthly_quota", record.allowance.monthly_quota.map(Value::from)),
+        ("sql_limits", (record.allowance.sql != SqlLimits::default()).then(|| json!(record.allowance.sql))),
         (
             "allowed_from",
             record

@@ -407,6 +407,26 @@ mod tests {
         }
     }
 
+    /// Records a free call of a key in the ledger.
+    async fn record_call(store: &Store, clock: &Clock, account_id: Uuid, key_id: Uuid) {
+        let at = clock.now();
+        let entry = LedgerEntry {
+            request_id: Uuid::now_v7(),
+            account_id,
+            key_id,
+            consumption: Consumption::OpendataDvfSearch,
+            credits: 0,
+            at,
+        };
+        let record = CallRecord {
+            account_id,
+            at,
+            entry: Some(entry),
+            answer: None,
+        };
+        Ledger::new(store, clock).record(record).await.unwrap();
+    }
+
     #[test]
     fn five_calls_per_second_pass_and_the_sixth_has_to_wait() {
         let clock = Clock::steered(Utc::now());
@@ -448,21 +468,7 @@ mod tests {
         let start = Utc.with_ymd_and_hms(2026, 11, 30, 23, 59, 0).unwrap();
         let clock = Clock::steered(start);
         let (account_id, key_id) = (Uuid::now_v7(), Uuid::now_v7());
-        let entry = LedgerEntry {
-            request_id: Uuid::now_v7(),
-            account_id,
-            key_id,
-            consumption: Consumption::OpendataDvfSearch,
-            credits: 0,
-            at: start,
-        };
-        let record = CallRecord {
-            account_id,
-            at: start,
-            entry: Some(entry),
-            answer: None,
-        };
-        Ledger::new(&store, &clock).record(record).await.unwrap();
+        record_call(&store, &clock, account_id, key_id).await;
         let meter = KeyMeters::new(clock.clone()).of(key_id, allowance(5, Some(4)));
         let reserve = || meter.reserve(&store, 0, clock.now()).unwrap();
         let second = reserve().unwrap();
@@ -498,22 +504,7 @@ mod tests {
             let Ok(reservation) = reserved else {
                 return false;
             };
-            let entry = LedgerEntry {
-                request_id: Uuid::now_v7(),
-                account_id,
-                key_id,
-                consumption: Consumption::OpendataDvfSearch,
-                credits: 0,
-                at: clock.now(),
-            };
-            let record = CallRecord {
-                account_id,
-                at: clock.now(),
-                entry: Some(entry),
-                answer: None,
-            };
-            let ledger = Ledger::new(&stores[process], &clock);
-            ledger.record(record).await.unwrap();
+            record_call(&stores[process], &clock, account_id, key_id).await;
             reservation.commit();
             true
         };

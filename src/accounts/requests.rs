@@ -237,21 +237,13 @@ mod tests {
 
     #[test]
     fn the_first_fault_of_a_key_body_is_reported_with_the_allowed_values() {
+        #[rustfmt::skip]
         let cases = [
             ("[]", "body: must be an object"),
             ("{}", "kind: is required"),
-            (
-                r#"{"kind": "trial"}"#,
-                "kind: must be one of: test, production",
-            ),
-            (
-                r#"{"rate": 0, "kind": "trial"}"#,
-                "rate: must be an integer between 1 and 100000",
-            ),
-            (
-                r#"{"rate": 1.5}"#,
-                "rate: must be an integer between 1 and 100000",
-            ),
+            (r#"{"kind": "trial"}"#, "kind: must be one of: test, production"),
+            (r#"{"rate": 0, "kind": "trial"}"#, "rate: must be an integer between 1 and 100000"),
+            (r#"{"rate": 1.5}"#, "rate: must be an integer between 1 and 100000"),
             (r#"{"rate": null}"#, "kind: is required"),
             (
                 r#"{"monthly_quota": -1}"#,

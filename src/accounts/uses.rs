@@ -64,17 +64,22 @@ impl KeyUses {
 mod tests {
     use super::*;
     use crate::DEFAULT_ACCOUNT;
-    use crate::keys::{self, KeyKind};
+    use crate::keys::{self, KeyKind, NewKey};
     use toise_base::clock::Clock;
 
-    #[test]
-    fn the_last_use_of_a_key_is_written_and_changes_no_key() {
+    fn store_with_key() -> (tempfile::TempDir, Store, Clock, NewKey) {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::steered(DateTime::from_timestamp_millis(1_700_000_000_000).unwrap());
         let kind = KeyKind::Production;
         let new =
             keys::create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
+        (folder, store, clock, new)
+    }
+
+    #[test]
+    fn the_last_use_of_a_key_is_written_and_changes_no_key() {
+        let (_folder, store, clock, new) = store_with_key();
         let changes = || {
             let sql = "SELECT count FROM key_changes";
             store.read(|connection| connection.query_row(sql, [], |row| row.get::<_, i64>(0)))
@@ -94,12 +99,7 @@ mod tests {
 
     #[test]
     fn a_write_returns_when_the_one_before_it_has_ended() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
-        let clock = Clock::steered(DateTime::from_timestamp_millis(1_700_000_000_000).unwrap());
-        let kind = KeyKind::Production;
-        let new =
-            keys::create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
+        let (_folder, store, clock, new) = store_with_key();
         let uses = KeyUses::default();
         uses.note(new.key_id, clock.now());
         let (release, released) = std::sync::mpsc::channel::<()>();

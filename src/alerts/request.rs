@@ -340,22 +340,11 @@ mod tests {
 
     #[test]
     fn an_alert_is_rejected_like_a_search_and_its_other_fields_are_limited() {
-        for (key, value, message) in [
-            (
-                "search_query",
-                json!({"filterProperty": {"locations": []}}),
-                "search_query.filterProperty.locations:",
-            ),
-            (
-                "search_query",
-                json!({"filterAd": {}}),
-                "search_query.filterAd: unknown field",
-            ),
-            (
-                "search_query",
-                json!({}),
-                "search_query.filterProperty: is required",
-            ),
+        #[rustfmt::skip]
+        let cases = [
+            ("search_query", json!({"filterProperty": {"locations": []}}), "search_query.filterProperty.locations:"),
+            ("search_query", json!({"filterAd": {}}), "search_query.filterAd: unknown field"),
+            ("search_query", json!({}), "search_query.filterProperty: is required"),
             (
                 "search_query",
                 json!({"filterProperty": {"location": [{"department": "48", "city": {"name": "x".repeat(70_000)}}]}}),
@@ -368,28 +357,17 @@ mod tests {
                 json!(["ALERT_MATCH_UNKNOWN"]),
                 "match[0]: must be one of: ALERT_MATCH_CREATED, ALERT_MATCH_MERGED",
             ),
-            (
-                "match",
-                json!(["ALERT_MATCH_ADVERT_EVENT"]),
-                "match[0]: must be one of",
-            ),
-            (
-                "search_name",
-                json!("  "),
-                "search_name: must hold 1 to 200 characters",
-            ),
-            (
-                "context",
-                json!({"meta": {}}),
-                "context.meta: unknown field",
-            ),
+            ("match", json!(["ALERT_MATCH_ADVERT_EVENT"]), "match[0]: must be one of"),
+            ("search_name", json!("  "), "search_name: must hold 1 to 200 characters"),
+            ("context", json!({"meta": {}}), "context.meta: unknown field"),
             (
                 "context",
                 json!({"metadata": {"a": "x".repeat(20_000)}}),
                 "context.metadata: must not exceed 16384 bytes",
             ),
             ("active", json!(true), "active: unknown field"),
-        ] {
+        ];
+        for (key, value, message) in cases {
             let mut body = body();
             body[key] = value;
             let fault = parse_alert(ListingKind::Property, &body)

@@ -20,8 +20,8 @@ use crate::{
     Failure, contours, doctor, features, merges, open_files, personal_data, publishing, readiness,
     refreshing, sweep, verify, waiting_rows,
 };
-use toise_alerts::dispatch::Dispatcher;
-use toise_alerts::open_data::{OpenDataAlerts, OpenDataAlertsContext};
+use toise_alerts::dispatch;
+use toise_alerts::open_data::{self, OpenDataAlertsContext};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_base::supervise::Supervisor;
@@ -266,14 +266,14 @@ impl Workers {
         );
         let keeping = app.data.properties.start_workers(supervisor)?;
         let to_deliver = deliveries(app, config)?;
-        let dispatcher = Dispatcher::start(supervisor, to_deliver, runtime.clone())?;
+        let dispatcher = dispatch::start(supervisor, to_deliver, runtime.clone())?;
         let open_data_alerts = OpenDataAlertsContext {
             store: app.store.clone(),
             clock: app.clock.clone(),
             engine: app.data.properties.shared_engine(),
             percolator: Arc::clone(app.data.properties.listings().percolator()),
         };
-        let comparing = OpenDataAlerts::start(supervisor, open_data_alerts)?;
+        let comparing = open_data::start(supervisor, open_data_alerts)?;
         let metrics = app.metrics.clone();
         let collecting = app
             .data

@@ -19,7 +19,7 @@ use toise_accounts::prices::Prices;
 use toise_alerts::AlertRegistry;
 use toise_alerts::alert::AlertSubject;
 use toise_alerts::delivery::DeliveryStatus;
-use toise_alerts::dispatch::{Dispatcher, DispatcherContext};
+use toise_alerts::dispatch::{self, DispatcherContext};
 use toise_alerts::overview;
 use toise_alerts::registry::AlertRef;
 use toise_alerts::request::{AlertPatch, parse_alert};
@@ -84,7 +84,7 @@ pub(super) fn add(common: &Common, config: &Config, market: AdvertsRequest) -> C
         retention: Retention::from(&config.webhooks),
         metrics: Metrics::new()?,
     };
-    let dispatcher = Dispatcher::start(&Supervisor::default(), context, runtime.handle().clone())?;
+    let dispatcher = dispatch::start(&Supervisor::default(), context, runtime.handle().clone())?;
     let listings = Listings::new(store.clone(), clock.clone());
     let deliver = || -> Result<u64, Failure> {
         let (mut at_s, mut deliveries) = (start_s, 0);

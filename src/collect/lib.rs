@@ -41,7 +41,7 @@ use self::portals::Portals;
 use self::progress::JobProgress;
 use self::queue::Politeness;
 use self::readers::ReaderPool;
-use self::runner::{Runner, RunnerContext, RunnerMessage};
+use self::runner::{RunnerContext, RunnerMessage};
 use self::waiters::{JobNews, JobWaiters, WaiterSlot};
 use self::work::{PAGES_FOLDER, PageWorker};
 use crate::rejected::{Rejected, RejectionCode};
@@ -54,7 +54,7 @@ use toise_listings::adverts::incoming::CLOCK_SKEW_MAX;
 use toise_listings::{self as listings, Listings};
 use toise_net::egress::EgressGuard;
 use toise_net::fetch::Fetcher;
-use toise_store::leader::{self, Inbox, Notifier};
+use toise_store::leader::{self, Inbox, Leader, Notifier};
 use toise_store::{self as store, Store};
 use toise_telemetry::Metrics;
 
@@ -201,7 +201,8 @@ impl Collector {
         })
     }
 
-    /// Starts running jobs, on its own thread and the given runtime. Can be called once.
+    /// Starts running jobs, on its own thread and the given runtime. Can be called once. Dropping the leader stops the
+    /// thread; running jobs are resumed at the next start.
     ///
     /// # Errors
     /// It was started before, a thread cannot be started, or the file of locks cannot be opened.
@@ -210,7 +211,7 @@ impl Collector {
         supervisor: &Supervisor,
         runtime: Handle,
         metrics: Metrics,
-    ) -> Result<Runner> {
+    ) -> Result<Leader> {
         let messages = self.messages.lock().take();
         let messages = messages.ok_or(Error::Started)?;
         let data = self.store.folder().to_owned();
@@ -238,7 +239,7 @@ impl Collector {
             pages_kept_for,
             metrics,
         };
-        Ok(Runner::start(
+        Ok(runner::start(
             supervisor,
             setup,
             runtime,

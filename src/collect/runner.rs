@@ -67,44 +67,36 @@ pub(super) enum RunnerMessage {
     Done(i64, Box<(Job, CompletedAttempt)>),
 }
 
-/// The thread of a running collector. Dropping it stops the thread; running jobs are resumed at the next start.
-#[derive(Debug)]
-pub struct Runner {
-    _leader: Leader<RunnerMessage>,
-}
-
-impl Runner {
-    /// Starts collecting on its own thread, with a runtime for the fetches; `inbox` wakes it.
-    ///
-    /// # Errors
-    /// The thread cannot be started, or the file of locks cannot be opened.
-    pub(super) fn start(
-        supervisor: &Supervisor,
-        setup: RunnerContext,
-        runtime: Handle,
-        (notifier, inbox): (Notifier<RunnerMessage>, Inbox<RunnerMessage>),
-    ) -> std::io::Result<Self> {
-        register_gauges(&setup);
-        let store = setup.store.clone();
-        let post = Post {
-            name: NAME,
-            store: &store,
-            pace: PACE,
-        };
-        let running = RunnerLoop {
-            queue: JobQueue::new(setup.politeness),
-            jumps: ClockJumps::watch(setup.clock.clone()),
-            setup,
-            runtime,
-            back: notifier.clone(),
-            lease: None,
-            read_through: 0,
-            unsaved: Vec::new(),
-            upkeep_at: Duration::ZERO,
-        };
-        let leader = Leader::start(supervisor, post, (notifier, inbox), running)?;
-        Ok(Self { _leader: leader })
-    }
+/// Starts collecting on its own thread, with a runtime for the fetches; `inbox` wakes it. Dropping the leader stops the
+/// thread; running jobs are resumed at the next start.
+///
+/// # Errors
+/// The thread cannot be started, or the file of locks cannot be opened.
+pub(super) fn start(
+    supervisor: &Supervisor,
+    setup: RunnerContext,
+    runtime: Handle,
+    (notifier, inbox): (Notifier<RunnerMessage>, Inbox<RunnerMessage>),
+) -> std::io::Result<Leader> {
+    register_gauges(&setup);
+    let store = setup.store.clone();
+    let post = Post {
+        name: NAME,
+        store: &store,
+        pace: PACE,
+    };
+    let running = RunnerLoop {
+        queue: JobQueue::new(setup.politeness),
+        jumps: ClockJumps::watch(setup.clock.clone()),
+        setup,
+        runtime,
+        back: notifier.clone(),
+        fence: None,
+        read_through: 0,
+        unsaved: Vec::new(),
+        upkeep_at: Duration::ZERO,
+    };
+    Leader::start(supervisor, post, (notifier, inbox), running)
 }
 
 const WAITING_JOBS: Metric<Gauge> = Metric::gauge(
@@ -125,8 +117,8 @@ struct RunnerLoop {
     setup: RunnerContext,
     runtime: Handle,
     back: Notifier<RunnerMessage>,
-    /// `None` while another process collects.
-    lease: Option<Lease>,
+    /// Fencing number of the lease; `None` while another process collects.
+    fence: Option<i64>,
     jumps: ClockJumps,
     queue: JobQueue,
     /// Row number of the last job read.
@@ -141,14 +133,14 @@ impl LeaderTask for RunnerLoop {
     type Error = store::Error;
 
     fn begin(&mut self, lease: &Lease) -> store::Result<()> {
-        self.lease = Some(lease.clone());
+        self.fence = Some(lease.fence());
         self.jumps = ClockJumps::watch(self.setup.clock.clone());
-        self.bound_waits()
+        self.bound_waits(lease)
     }
 
     /// Forgets all jobs after the lease was lost, because the process that collects now runs them.
     fn step_back(&mut self) {
-        self.lease = None;
+        self.fence = None;
         self.queue = JobQueue::new(self.setup.politeness);
         self.read_through = 0;
         self.unsaved.clear();
@@ -157,7 +149,7 @@ impl LeaderTask for RunnerLoop {
     fn take(&mut self, message: RunnerMessage) {
         match message {
             RunnerMessage::Added => {}
-            RunnerMessage::Done(fence, _) if self.fence() != Some(fence) => {}
+            RunnerMessage::Done(fence, _) if self.fence != Some(fence) => {}
             RunnerMessage::Done(_, done) => {
                 let (job, done) = *done;
                 let now = self.setup.clock.monotonic();
@@ -167,13 +159,13 @@ impl LeaderTask for RunnerLoop {
         }
     }
 
-    fn turn(&mut self) -> store::Result<()> {
+    fn turn(&mut self, lease: &Lease) -> store::Result<()> {
         if let Some(jump_ms) = self.jumps.since_last() {
             tracing::warn!(
                 jump_ms,
                 "the clock was changed; pages wait as long as before"
             );
-            self.bound_waits()?;
+            self.bound_waits(lease)?;
         }
         let now = self.setup.clock.monotonic();
         let now_ms = self.setup.clock.now().timestamp_millis();
@@ -188,7 +180,7 @@ impl LeaderTask for RunnerLoop {
         if begun.is_empty() && self.unsaved.is_empty() && !upkeep {
             return Ok(());
         }
-        let saved = self.save(&begun, now_ms, upkeep);
+        let saved = self.save(lease, &begun, now_ms, upkeep);
         if let Err(error) = saved {
             for job in begun {
                 self.queue.end(&job, now, None, None);
@@ -199,9 +191,8 @@ impl LeaderTask for RunnerLoop {
         for (job, attempt) in std::mem::take(&mut self.unsaved) {
             self.settle(job, attempt, now, now_ms);
         }
-        let fence = self.fence().unwrap_or_default();
         for job in begun {
-            self.spawn(fence, job);
+            self.spawn(lease.fence(), job);
         }
         if upkeep {
             self.upkeep_at = now + UPKEEP_EVERY;
@@ -216,9 +207,9 @@ impl LeaderTask for RunnerLoop {
     }
 
     /// Stores how jobs ended. Running jobs are resumed at the next start.
-    fn stop(&mut self) -> store::Result<Stop> {
+    fn stop(&mut self, lease: &Lease) -> store::Result<Stop> {
         let now_ms = self.setup.clock.now().timestamp_millis();
-        if let Err(error) = self.save(&[], now_ms, false) {
+        if let Err(error) = self.save(lease, &[], now_ms, false) {
             tracing::warn!(%error, "pages that were collected last are fetched again at the next start");
         }
         Ok(Stop::Done)
@@ -226,16 +217,10 @@ impl LeaderTask for RunnerLoop {
 }
 
 impl RunnerLoop {
-    /// Returns the fencing number of the lease.
-    fn fence(&self) -> Option<i64> {
-        self.lease.as_ref().map(Lease::fence)
-    }
-
     /// Corrects the waits in the store after the clock was set back. Waits in memory need no correction: they are
     /// measured with the monotonic clock.
-    fn bound_waits(&self) -> store::Result<()> {
+    fn bound_waits(&self, lease: &Lease) -> store::Result<()> {
         let now_ms = self.setup.clock.now().timestamp_millis();
-        let lease = self.lease.as_ref().ok_or(store::Error::Closed)?;
         lease.write(move |transaction| {
             jobs::bound_waits(transaction, now_ms, LEASE.as_millis() as i64)
         })?;
@@ -257,11 +242,10 @@ impl RunnerLoop {
         Ok(())
     }
 
-    fn save(&self, begun: &[Job], now_ms: i64, upkeep: bool) -> store::Result<()> {
+    fn save(&self, lease: &Lease, begun: &[Job], now_ms: i64, upkeep: bool) -> store::Result<()> {
         let begun = begun.to_vec();
         let ended = self.unsaved.clone();
         let until_ms = now_ms + LEASE.as_millis() as i64;
-        let lease = self.lease.as_ref().ok_or(store::Error::Closed)?;
         lease.write(move |transaction| {
             for (job, attempt) in &ended {
                 jobs::record(transaction, job, attempt, now_ms)?;

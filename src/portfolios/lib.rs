@@ -34,4 +34,4 @@ pub use limits::{
 pub use record::{Portfolio, PortfolioOptions};
 pub use registry::{Portfolios, StoredPortfolio};
 pub use state::{Change, ValuedHome};
-pub use worker::{PortfolioContext, PortfolioRunner};
+pub use worker::PortfolioContext;

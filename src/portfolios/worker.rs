@@ -33,7 +33,7 @@ use toise_geocode::live::LiveGeocoder;
 use toise_opendata::portfolio::PortfolioOutput;
 use toise_opendata::{Dataset, OpenData};
 use toise_store::document;
-use toise_store::leader::{Leader, LeaderTask, Pace, Post, Stop};
+use toise_store::leader::{Leader, LeaderTask, Pace, Post};
 use toise_store::lease::Lease;
 
 /// Name of the lease that the working process holds, and of its thread.
@@ -69,22 +69,12 @@ pub struct PortfolioContext {
     pub prices: Arc<Prices>,
 }
 
-/// The running worker. Dropping it stops it after its current block.
-#[derive(Debug)]
-pub struct PortfolioRunner {
-    _leader: Leader<()>,
-}
-
 impl Portfolios {
-    /// Starts to value portfolios.
+    /// Starts to value portfolios. Dropping the leader stops the worker after its current block.
     ///
     /// # Errors
     /// A thread cannot be started, the file of locks cannot be opened, or the worker was started before.
-    pub fn run(
-        &self,
-        supervisor: &Supervisor,
-        context: PortfolioContext,
-    ) -> io::Result<PortfolioRunner> {
+    pub fn run(&self, supervisor: &Supervisor, context: PortfolioContext) -> io::Result<Leader> {
         let inbox = self.inbox.lock().take();
         let inbox = inbox.ok_or_else(|| io::Error::other("portfolios are already being valued"))?;
         let pool = ThreadPoolBuilder::new()
@@ -102,14 +92,12 @@ impl Portfolios {
             open_data: OpenData::new(Arc::clone(&context.engine)),
             context,
             pool,
-            lease: None,
             current: None,
             failed: HashMap::new(),
             is_busy: false,
             upkeep_at: Duration::ZERO,
         };
-        let leader = Leader::start(supervisor, post, (self.notifier.clone(), inbox), duty)?;
-        Ok(PortfolioRunner { _leader: leader })
+        Leader::start(supervisor, post, (self.notifier.clone(), inbox), duty)
     }
 }
 
@@ -118,8 +106,6 @@ struct PortfolioLoop {
     context: PortfolioContext,
     open_data: OpenData,
     pool: ThreadPool,
-    /// `None` while another process does the work.
-    lease: Option<Lease>,
     current: Option<OpenValuation>,
     /// Portfolios that could not be valued, with the model and tables of the attempt.
     failed: HashMap<Uuid, Origin>,
@@ -145,29 +131,17 @@ impl LeaderTask for PortfolioLoop {
     type Message = ();
     type Error = Error;
 
-    fn begin(&mut self, lease: &Lease) -> Result<()> {
-        self.step_back();
-        self.lease = Some(lease.clone());
-        Ok(())
-    }
-
     fn step_back(&mut self) {
-        self.lease = None;
         self.current = None;
         self.failed.clear();
         self.is_busy = false;
     }
 
-    fn take(&mut self, (): ()) {}
-
-    fn turn(&mut self) -> Result<()> {
+    fn turn(&mut self, lease: &Lease) -> Result<()> {
         self.is_busy = false;
-        let Some(lease) = self.lease.clone() else {
-            return Ok(());
-        };
         self.keep_up()?;
         let Some(mut open) = self.current.take() else {
-            return self.choose(&lease);
+            return self.choose(lease);
         };
         self.is_busy = true;
         match open.advance(&self.pool) {
@@ -175,17 +149,13 @@ impl LeaderTask for PortfolioLoop {
                 self.current = Some(open);
                 Ok(())
             }
-            Ok(false) => self.finish(&lease, open),
+            Ok(false) => self.finish(lease, open),
             Err(error) => self.give_up(&open.portfolio, open.origin, error),
         }
     }
 
     fn next_in(&self) -> Option<Duration> {
         self.is_busy.then_some(Duration::ZERO)
-    }
-
-    fn stop(&mut self) -> Result<Stop> {
-        Ok(Stop::Done)
     }
 }
 

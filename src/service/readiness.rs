@@ -32,10 +32,8 @@ impl Readiness {
     /// Returns the readiness of a service with these workers.
     pub fn of(supervisor: &Supervisor) -> Self {
         Self {
-            phase: Arc::default(),
-            obstacle: Arc::default(),
-            not_refreshed: Arc::default(),
             supervisor: supervisor.clone(),
+            ..Self::default()
         }
     }
 

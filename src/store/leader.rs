@@ -31,19 +31,21 @@ pub trait LeaderTask: Send + 'static {
     ///
     /// # Errors
     /// The task cannot begin yet.
-    fn begin(&mut self, lease: &Lease) -> Result<(), Self::Error>;
+    fn begin(&mut self, _lease: &Lease) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// Forgets all work, because another process leads now. The task may begin again later.
     fn step_back(&mut self);
 
     /// Accepts a message, even while another process leads. Must not block.
-    fn take(&mut self, message: Self::Message);
+    fn take(&mut self, _message: Self::Message) {}
 
     /// Does the work that is due. May block.
     ///
     /// # Errors
     /// The turn is retried after a pause.
-    fn turn(&mut self) -> Result<(), Self::Error>;
+    fn turn(&mut self, lease: &Lease) -> Result<(), Self::Error>;
 
     /// Returns the time until the next turn must run, if it must run sooner than the pace requires.
     fn next_in(&self) -> Option<Duration> {
@@ -55,7 +57,9 @@ pub trait LeaderTask: Send + 'static {
     ///
     /// # Errors
     /// Work that was not written is left to the next leader.
-    fn stop(&mut self) -> Result<Stop, Self::Error>;
+    fn stop(&mut self, _lease: &Lease) -> Result<Stop, Self::Error> {
+        Ok(Stop::Done)
+    }
 }
 
 /// Whether a task has finished.
@@ -122,27 +126,28 @@ pub fn inbox<M>() -> (Notifier<M>, Inbox<M>) {
 }
 
 /// A leader that runs or waits for the lease. Dropping it stops the leader and waits for its end, up to a limit.
-pub struct Leader<M> {
+pub struct Leader {
     worker: Worker,
-    notifier: Notifier<M>,
+    /// Asks the thread to stop.
+    stop: Box<dyn Fn() + Send + Sync>,
     longest_stop: Duration,
 }
 
-impl<M> fmt::Debug for Leader<M> {
+impl fmt::Debug for Leader {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Leader").field(&self.worker).finish()
     }
 }
 
-impl<M: Send + 'static> Leader<M> {
+impl Leader {
     /// Starts the thread.
     ///
     /// # Errors
     /// The thread cannot be started or the file of locks cannot be opened.
-    pub fn start<D: LeaderTask<Message = M>>(
+    pub fn start<D: LeaderTask>(
         supervisor: &Supervisor,
         post: Post<'_>,
-        (notifier, inbox): (Notifier<M>, Inbox<M>),
+        (notifier, inbox): (Notifier<D::Message>, Inbox<D::Message>),
         duty: D,
     ) -> io::Result<Self> {
         let Post { name, store, pace } = post;
@@ -157,17 +162,19 @@ impl<M: Send + 'static> Leader<M> {
         let worker = supervisor.spawn(name, move |pulse| leading.run(candidate, pulse))?;
         Ok(Self {
             worker,
-            notifier,
+            stop: Box::new(move || {
+                // The leader may have ended already.
+                let _ = notifier.0.send(LeaderMessage::Stop);
+            }),
             longest_stop: pace.stop_timeout + JOIN_GRACE,
         })
     }
 }
 
-impl<M> Drop for Leader<M> {
+impl Drop for Leader {
     fn drop(&mut self) {
         self.worker.release();
-        // The leader may have ended already.
-        let _ = self.notifier.0.send(LeaderMessage::Stop);
+        (self.stop)();
         self.worker.join_within(self.longest_stop);
     }
 }
@@ -224,9 +231,9 @@ impl<D: LeaderTask> Leading<D> {
                 return TermEnd::Lost;
             }
             let (outcome, is_done) = match self.stop_by {
-                None => (self.duty.turn(), false),
+                None => (self.duty.turn(lease), false),
                 Some(stop_by) => {
-                    let stopped = self.duty.stop();
+                    let stopped = self.duty.stop(lease);
                     let is_late = Instant::now() >= stop_by;
                     let is_done = is_late || matches!(stopped, Ok(Stop::Done));
                     (stopped.map(drop), is_done)
@@ -389,7 +396,7 @@ mod tests {
             self.taken += message;
         }
 
-        fn turn(&mut self) -> Result<(), &'static str> {
+        fn turn(&mut self, _lease: &Lease) -> Result<(), &'static str> {
             self.failures += 1;
             if self.failures == 3 {
                 return Err("once more");
@@ -399,7 +406,7 @@ mod tests {
             Ok(())
         }
 
-        fn stop(&mut self) -> Result<Stop, &'static str> {
+        fn stop(&mut self, _lease: &Lease) -> Result<Stop, &'static str> {
             self.stops += 1;
             self.total
                 .fetch_add(std::mem::take(&mut self.taken), Ordering::SeqCst);
@@ -411,7 +418,7 @@ mod tests {
         }
     }
 
-    fn start(store: &Store, total: &Arc<AtomicUsize>) -> (Leader<usize>, Notifier<usize>) {
+    fn start(store: &Store, total: &Arc<AtomicUsize>) -> (Leader, Notifier<usize>) {
         let (notifier, messages) = inbox();
         let duty = Adding {
             total: Arc::clone(total),

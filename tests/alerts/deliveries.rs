@@ -10,7 +10,7 @@ use toise::accounts::account::{
 use toise::accounts::prices::Consumption;
 use toise::accounts::usage::{DayRange, UsageScope, by_key, by_type};
 use toise::alerts::delivery::DeliveryStatus;
-use toise::alerts::dispatch::{Dispatcher, DispatcherContext};
+use toise::alerts::dispatch::{self, DispatcherContext};
 use toise::alerts::outbox::{Branch, enqueue};
 use toise::alerts::signature::verify;
 use toise::base::supervise::Supervisor;
@@ -414,7 +414,7 @@ async fn one_process_dispatches_at_a_time_and_the_next_takes_over() {
         store: Store::open(sending.data()).unwrap(),
         ..sending.setup("127.0.0.1")
     };
-    let second = Dispatcher::start(&Supervisor::default(), second, Handle::current()).unwrap();
+    let second = dispatch::start(&Supervisor::default(), second, Handle::current()).unwrap();
     sending.tell(alert, Branch::Created, 1);
     received(&receiver, 2).await;
     tokio::time::sleep(Duration::from_millis(100)).await;

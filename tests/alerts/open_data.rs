@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toise::alerts::open_data::{OpenDataAlerts, OpenDataAlertsContext, rewind};
+use toise::alerts::open_data::{self, OpenDataAlertsContext, rewind};
 use toise::alerts::registry::AlertRef;
 use toise::alerts::request::parse_alert;
 use toise::base::supervise::Supervisor;
@@ -16,6 +16,7 @@ use toise::engine::{Budget, Engine};
 use toise::lake::{Lake, id_index};
 use toise::opendata::request::{bodies::bodies, parse_saved_search};
 use toise::opendata::{Dataset, DatasetSearchRequest, OpenData, dpe, dvf};
+use toise::store::leader::Leader;
 use toise::store::new_id::NewId;
 
 use crate::support::alerts::{AlertFixture, RecordedNotification};
@@ -32,7 +33,7 @@ pub(super) struct Desk {
     pub(super) fixture: AlertFixture,
     pub(super) lake: Lake,
     engine: Arc<Engine>,
-    running: Option<OpenDataAlerts>,
+    running: Option<Leader>,
 }
 
 /// Records by identifier, as text.
@@ -62,7 +63,7 @@ impl Desk {
             engine: Arc::clone(&self.engine),
             percolator: Arc::clone(self.fixture.listings.percolator()),
         };
-        self.running = Some(OpenDataAlerts::start(&Supervisor::default(), context).unwrap());
+        self.running = Some(open_data::start(&Supervisor::default(), context).unwrap());
     }
 
     fn stop(&mut self) {

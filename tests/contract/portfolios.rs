@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toise::accounts::key::KeyKind;
 use toise::accounts::prices::Prices;
-use toise::alerts::dispatch::{Dispatcher, DispatcherContext};
+use toise::alerts::dispatch::{self, DispatcherContext};
 use toise::alerts::retention::Retention;
 use toise::alerts::settings::WebhookSettings;
 use toise::base::clock::Clock;
@@ -25,8 +25,9 @@ use toise::geocode::live::LiveGeocoder;
 use toise::net::egress::{AllowedHosts, EgressGuard};
 use toise::net::webhook_client::WebhookClient;
 use toise::opendata::Dataset;
-use toise::portfolios::{PortfolioContext, PortfolioRunner};
+use toise::portfolios::PortfolioContext;
 use toise::service::receivers::ReceiverChecker;
+use toise::store::leader::Leader;
 use toise::synth::{SynthRequest, lake::generate_into_lake};
 use toise::telemetry::Metrics;
 use toise::transport::server::ServerLimits;
@@ -41,7 +42,7 @@ const ROOT: &str = "/v2/protected/portfolios";
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// A service that values portfolios with the models of a folder, and may post to this machine.
-pub(super) async fn start(folder: &Path) -> (Service, PortfolioRunner, LiveModel) {
+pub(super) async fn start(folder: &Path) -> (Service, Leader, LiveModel) {
     let models = LiveModel::open(folder, Adjustments::On);
     let addresses = LiveGeocoder::open(folder);
     let mut runner = None;
@@ -67,7 +68,7 @@ pub(super) async fn start(folder: &Path) -> (Service, PortfolioRunner, LiveModel
 }
 
 /// A dispatcher that posts what is in the outbox of a service.
-pub(super) fn delivering(service: &Service) -> Dispatcher {
+pub(super) fn delivering(service: &Service) -> Leader {
     let context = DispatcherContext {
         store: service.store.clone(),
         clock: service.clock.clone(),
@@ -76,7 +77,7 @@ pub(super) fn delivering(service: &Service) -> Dispatcher {
         retention: Retention::from(&WebhookSettings::default()),
         metrics: Metrics::new().unwrap(),
     };
-    Dispatcher::start(&Supervisor::default(), context, Handle::current()).unwrap()
+    dispatch::start(&Supervisor::default(), context, Handle::current()).unwrap()
 }
 
 fn gate() -> EgressGuard {

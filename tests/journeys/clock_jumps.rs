@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toise::accounts::audit;
 use toise::alerts::delivery::DeliveryStatus;
-use toise::alerts::dispatch::{Dispatcher, DispatcherContext};
+use toise::alerts::dispatch::{self, DispatcherContext};
 use toise::alerts::outbox::Branch;
 use toise::base::clock::{AHEAD_MAX, Clock};
 use toise::base::supervise::Supervisor;
@@ -130,7 +130,7 @@ async fn a_retry_waits_no_longer_when_the_clock_is_set_and_another_process_takes
             store: Store::open(sending.data()).unwrap(),
             ..sending.setup("127.0.0.1")
         };
-        let second = Dispatcher::start(&Supervisor::default(), second, Handle::current()).unwrap();
+        let second = dispatch::start(&Supervisor::default(), second, Handle::current()).unwrap();
         tokio::time::sleep(Duration::from_millis(200)).await;
         sending.clock.jump_ms(jump_ms);
         tokio::time::sleep(Duration::from_millis(200)).await;

@@ -11,7 +11,7 @@ use toise::accounts::account::{Account, find_or_create};
 use toise::accounts::prices::Prices;
 use toise::alerts::deliveries::{self, PageParams};
 use toise::alerts::delivery::{Delivery, DeliveryStatus};
-use toise::alerts::dispatch::{Dispatcher, DispatcherContext};
+use toise::alerts::dispatch::{self, DispatcherContext};
 use toise::alerts::outbox::{Branch, enqueue, snapshot};
 use toise::alerts::retention::Retention;
 use toise::alerts::settings::WebhookSettings;
@@ -20,6 +20,7 @@ use toise::base::supervise::Supervisor;
 use toise::contract::listings::codes::FlxId;
 use toise::net::egress::{AllowedHosts, EgressGuard};
 use toise::net::webhook_client::WebhookClient;
+use toise::store::leader::Leader;
 use toise::store::{Store, document};
 use toise::telemetry::Metrics;
 use tokio::runtime::Handle;
@@ -81,7 +82,7 @@ pub struct DispatcherFixture {
     /// Retention of the outbox.
     pub retention: Retention,
     folder: tempfile::TempDir,
-    dispatcher: Option<Dispatcher>,
+    dispatcher: Option<Leader>,
 }
 
 impl DispatcherFixture {
@@ -114,7 +115,7 @@ impl DispatcherFixture {
     pub fn resume(&mut self, allowed: &str) {
         let setup = self.setup(allowed);
         self.dispatcher =
-            Some(Dispatcher::start(&Supervisor::default(), setup, Handle::current()).unwrap());
+            Some(dispatch::start(&Supervisor::default(), setup, Handle::current()).unwrap());
     }
 
     /// The context of a dispatcher on this store.

@@ -49,7 +49,6 @@ use toise::app::config::Config;
 use toise::base::clock::Clock;
 use toise::base::supervise::Supervisor;
 use toise::collect::portals::Portals;
-use toise::collect::runner::Runner;
 use toise::engine::cancellation::Interrupt;
 use toise::engine::{Budget, Engine};
 use toise::estimate::live::LiveModel;
@@ -72,6 +71,7 @@ use toise::opendata::{dpe, dvf};
 use toise::service::open_data::{AnswerError, OpenDataBackend};
 use toise::service::{App, Readiness};
 use toise::store::Store;
+use toise::store::leader::Leader;
 use toise::transport::server::ServerLimits;
 use toise::transport::tls::Tls;
 use tokio::net::TcpListener;
@@ -204,7 +204,7 @@ pub struct Service {
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
     client: reqwest::Client,
-    _collecting: Runner,
+    _collecting: Leader,
     _keeping: ProjectionWorkers,
     _folder: tempfile::TempDir,
 }

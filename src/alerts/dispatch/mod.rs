@@ -84,43 +84,34 @@ enum DispatcherMessage {
     },
 }
 
-/// A running dispatcher. Dropping it stops it: no new delivery starts, and those in flight are awaited for up to ten
-/// seconds.
-#[derive(Debug)]
-pub struct Dispatcher {
-    _leader: Leader<DispatcherMessage>,
-}
-
-impl Dispatcher {
-    /// Starts the dispatcher on its own thread; `runtime` runs the requests.
-    ///
-    /// # Errors
-    /// The thread cannot be started, or the file of locks cannot be opened.
-    pub fn start(
-        supervisor: &Supervisor,
-        setup: DispatcherContext,
-        runtime: Handle,
-    ) -> std::io::Result<Self> {
-        let (notifier, inbox) = leader::inbox();
-        let woken = Arc::new(AtomicBool::new(false));
-        let (wake, asleep) = (notifier.clone(), Arc::clone(&woken));
-        setup.store.on_commit(move || {
-            if !asleep.swap(true, Ordering::AcqRel) {
-                wake.notify(DispatcherMessage::Committed);
-            }
-        });
-        let stats = Arc::<DispatcherStats>::default();
-        register_gauges(&setup, Arc::clone(&stats));
-        let store = setup.store.clone();
-        let post = Post {
-            name: NAME,
-            store: &store,
-            pace: PACE,
-        };
-        let running = DispatchWorker::new(setup, runtime, notifier.clone(), woken, stats);
-        let leader = Leader::start(supervisor, post, (notifier, inbox), running)?;
-        Ok(Self { _leader: leader })
-    }
+/// Starts the dispatcher on its own thread; `runtime` runs the requests. Dropping the leader stops it: no new delivery
+/// starts, and those in flight are awaited for up to ten seconds.
+///
+/// # Errors
+/// The thread cannot be started, or the file of locks cannot be opened.
+pub fn start(
+    supervisor: &Supervisor,
+    setup: DispatcherContext,
+    runtime: Handle,
+) -> std::io::Result<Leader> {
+    let (notifier, inbox) = leader::inbox();
+    let woken = Arc::new(AtomicBool::new(false));
+    let (wake, asleep) = (notifier.clone(), Arc::clone(&woken));
+    setup.store.on_commit(move || {
+        if !asleep.swap(true, Ordering::AcqRel) {
+            wake.notify(DispatcherMessage::Committed);
+        }
+    });
+    let stats = Arc::<DispatcherStats>::default();
+    register_gauges(&setup, Arc::clone(&stats));
+    let store = setup.store.clone();
+    let post = Post {
+        name: NAME,
+        store: &store,
+        pace: PACE,
+    };
+    let running = DispatchWorker::new(setup, runtime, notifier.clone(), woken, stats);
+    Leader::start(supervisor, post, (notifier, inbox), running)
 }
 
 const NOTIFICATIONS: Metric<Gauge> = Metric::gauge(

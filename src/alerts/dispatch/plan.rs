@@ -88,24 +88,23 @@ enum PickOutcome {
 }
 
 /// Reads the initial state once at the start: the contents of the outbox, and the positions from which changes are
-/// followed.
+/// followed. All reads must see one snapshot of the store.
 pub(super) fn begin(
     connection: &Connection,
     state: &mut DispatchState,
     now: DateTime<Utc>,
 ) -> rusqlite::Result<()> {
-    let transaction = connection.unchecked_transaction()?;
-    state.last_notification = last_notification(&transaction)?;
-    state.last_change = last_change(&transaction)?;
-    state.failing = transaction
+    state.last_notification = last_notification(connection)?;
+    state.last_change = last_change(connection)?;
+    state.failing = connection
         .prepare("SELECT account_id, webhook_url FROM failing_endpoints")?
         .query_map([], |row| receiver(row.get(0)?, row.get(1)?))?
         .collect::<rusqlite::Result<_>>()?;
-    let waiting: Vec<i64> = transaction
+    let waiting: Vec<i64> = connection
         .prepare("SELECT DISTINCT alert FROM outbox WHERE delivery IS NULL")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let mut look = Planner::new(&transaction, now);
+    let mut look = Planner::new(connection, now);
     for alert in waiting {
         let receiver = look.addresses.receiver_of(alert)?;
         state.note(alert, receiver);
@@ -261,7 +260,7 @@ impl<'c> Planner<'c> {
                 }
                 PickOutcome::Nothing(left) => state.mark_idle(alert, left),
                 PickOutcome::Inactive => {
-                    state.requeue(alert);
+                    state.queue(alert);
                     state.change_receiver(alert, None);
                 }
             }

@@ -152,31 +152,20 @@ impl<'t> DispatchRecorder<'t> {
     fn charge(&mut self, batch: &SentBatch) -> rusqlite::Result<()> {
         let ItemCounts { created, updated } = batch.counts;
         let all = created + updated;
-        let subject = match batch.subject {
-            DeliverySubject::Alert(subject) => subject,
-            DeliverySubject::Portfolio => {
-                return self.charge_parts(batch, vec![(Consumption::WebhookPortfolios, all)]);
-            }
+        let parts = match batch.subject {
+            DeliverySubject::Portfolio => vec![(Consumption::WebhookPortfolios, all)],
+            DeliverySubject::Alert(subject) => match subject {
+                AlertSubject::Listings(ListingKind::Advert) => {
+                    vec![(Consumption::WebhookAlertAdverts, all)]
+                }
+                AlertSubject::OpenData(Dataset::Dvf) => vec![(Consumption::WebhookAlertDvf, all)],
+                AlertSubject::OpenData(Dataset::Dpe) => vec![(Consumption::WebhookAlertDpe, all)],
+                AlertSubject::Listings(ListingKind::Property) => vec![
+                    (Consumption::WebhookAlertPropertiesMatchCreated, created),
+                    (Consumption::WebhookAlertPropertiesMatchMerged, updated),
+                ],
+            },
         };
-        let parts = match subject {
-            AlertSubject::Listings(ListingKind::Advert) => {
-                vec![(Consumption::WebhookAlertAdverts, all)]
-            }
-            AlertSubject::OpenData(Dataset::Dvf) => vec![(Consumption::WebhookAlertDvf, all)],
-            AlertSubject::OpenData(Dataset::Dpe) => vec![(Consumption::WebhookAlertDpe, all)],
-            AlertSubject::Listings(ListingKind::Property) => vec![
-                (Consumption::WebhookAlertPropertiesMatchCreated, created),
-                (Consumption::WebhookAlertPropertiesMatchMerged, updated),
-            ],
-        };
-        self.charge_parts(batch, parts)
-    }
-
-    fn charge_parts(
-        &mut self,
-        batch: &SentBatch,
-        parts: Vec<(Consumption, u64)>,
-    ) -> rusqlite::Result<()> {
         for (consumption, items) in parts.into_iter().filter(|(_, items)| *items > 0) {
             let credits = items * u64::from(self.prices.of(consumption));
             let entry = LedgerEntry {

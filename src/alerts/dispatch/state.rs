@@ -130,7 +130,8 @@ impl DispatchState {
         }
     }
 
-    fn queue(&mut self, alert: i64) {
+    /// Queues a known alert, such as one that was picked.
+    pub(super) fn queue(&mut self, alert: i64) {
         let Some(waiting) = self.alerts.get_mut(&alert) else {
             return;
         };
@@ -258,11 +259,6 @@ impl DispatchState {
         } else {
             self.alerts.remove(&alert);
         }
-    }
-
-    /// Requeues a picked alert.
-    pub(super) fn requeue(&mut self, alert: i64) {
-        self.queue(alert);
     }
 
     fn set_stage(&mut self, alert: i64, stage: AlertStage) {

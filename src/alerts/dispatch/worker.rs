@@ -44,8 +44,6 @@ pub(super) struct DispatchWorker {
     runtime: Handle,
     back: Notifier<DispatcherMessage>,
     woken: Arc<AtomicBool>,
-    /// `None` while another process dispatches.
-    lease: Option<Lease>,
     state: DispatchState,
     sent: HashMap<Uuid, InFlightDelivery>,
     settlements: Vec<SettledAttempt>,
@@ -76,16 +74,14 @@ impl LeaderTask for DispatchWorker {
                 "resending deliveries that a previous process left in flight"
             );
         }
-        self.lease = Some(lease.clone());
         let (state, now) = (&mut self.state, self.setup.clock.now());
         self.setup
             .store
-            .read(|connection| plan::begin(connection, state, now))
+            .read_snapshot(|connection| plan::begin(connection, state, now))
     }
 
     /// Forgets the deliveries in flight: the process that dispatches now sends them again under the same identifiers.
     fn step_back(&mut self) {
-        self.lease = None;
         self.state = DispatchState::default();
         self.sent.clear();
         self.settlements.clear();
@@ -107,14 +103,14 @@ impl LeaderTask for DispatchWorker {
     }
 
     /// Runs one turn: read, commit, send.
-    fn turn(&mut self) -> store::Result<()> {
-        let plan = self.plan()?;
-        self.carry_out(plan)
+    fn turn(&mut self, lease: &Lease) -> store::Result<()> {
+        let plan = self.plan(lease)?;
+        self.carry_out(lease, plan)
     }
 
     /// Records ended attempts. Returns [`Stop::Done`] once none is in flight.
-    fn stop(&mut self) -> store::Result<Stop> {
-        self.carry_out(DispatchPlan::default())?;
+    fn stop(&mut self, lease: &Lease) -> store::Result<Stop> {
+        self.carry_out(lease, DispatchPlan::default())?;
         Ok(match self.state.under_way() {
             0 => Stop::Done,
             _ => Stop::Waiting,
@@ -137,7 +133,6 @@ impl DispatchWorker {
             back,
             woken,
             stats,
-            lease: None,
             state: DispatchState::default(),
             sent: HashMap::new(),
             settlements: Vec::new(),
@@ -145,10 +140,6 @@ impl DispatchWorker {
             due: PendingEvictions::default(),
             has_orphans: false,
         }
-    }
-
-    fn lease(&self) -> store::Result<&Lease> {
-        self.lease.as_ref().ok_or(store::Error::Closed)
     }
 
     /// Evaluates the outcome of an attempt, which is written in the next turn.
@@ -206,14 +197,14 @@ impl DispatchWorker {
     }
 
     /// Reads what is new or due. If reading fails, the planned parts are requeued.
-    fn plan(&mut self) -> store::Result<DispatchPlan> {
+    fn plan(&mut self, lease: &Lease) -> store::Result<DispatchPlan> {
         if let Some(jump_ms) = self.jumps.since_last() {
             tracing::warn!(
                 jump_ms,
                 "the clock was changed; deliveries wait as long as before"
             );
             let shift = move |transaction: &Transaction<'_>| shift_waits(transaction, jump_ms);
-            self.lease()?.write(shift)?;
+            lease.write(shift)?;
             self.state.shift(jump_ms);
         }
         let now = self.setup.clock.now();
@@ -235,7 +226,7 @@ impl DispatchWorker {
 
     /// Commits the plan and the settled attempts, then sends the new deliveries. If the commit fails, both are
     /// requeued.
-    fn carry_out(&mut self, plan: DispatchPlan) -> store::Result<()> {
+    fn carry_out(&mut self, lease: &Lease, plan: DispatchPlan) -> store::Result<()> {
         let is_tidy = self.due.is_empty() && !self.has_orphans;
         if plan.is_empty() && self.settlements.is_empty() && is_tidy {
             return Ok(());
@@ -250,13 +241,10 @@ impl DispatchWorker {
             prices: Arc::clone(&self.setup.prices),
         });
         let writing = Arc::clone(&work);
-        let outcome = self
-            .lease()
-            .and_then(|lease| lease.write(move |transaction| writing.write(transaction)));
-        match outcome {
+        match lease.write(move |transaction| writing.write(transaction)) {
             Ok((written, cleanup)) => {
                 self.apply_written(&work, &written, cleanup);
-                self.send(&work.plan, &written);
+                self.send(lease, &work.plan, &written);
                 Ok(())
             }
             Err(error) => {
@@ -315,7 +303,7 @@ impl DispatchWorker {
             tracing::warn!(account = %receiver.account_id, alerts, "a receiver failed for days; its alerts have been deactivated");
         }
         for dead_letters in &work.plan.dead_letters {
-            self.state.requeue(dead_letters.alert);
+            self.state.queue(dead_letters.alert);
         }
         for settlement in &work.settlements {
             self.state.settling.remove(&settlement.batch.delivery_id);
@@ -343,7 +331,7 @@ impl DispatchWorker {
             .iter()
             .map(|dead_letters| dead_letters.alert);
         for alert in plan.picked.iter().copied().chain(dead_letters) {
-            self.state.requeue(alert);
+            self.state.queue(alert);
         }
         for batch in &plan.batches {
             self.state.end(batch.delivery_id, DeliveryEnd::Unknown, 0);
@@ -354,17 +342,17 @@ impl DispatchWorker {
         }
     }
 
-    fn send(&mut self, plan: &DispatchPlan, written: &DispatchWrites) {
+    fn send(&mut self, lease: &Lease, plan: &DispatchPlan, written: &DispatchWrites) {
         let mut new = written.deliveries.iter().copied();
         for batch in &plan.batches {
             let Some(delivery) = batch.delivery.or_else(|| new.next()) else {
                 continue;
             };
-            self.send_one(batch, delivery);
+            self.send_one(lease, batch, delivery);
         }
     }
 
-    fn send_one(&mut self, batch: &DeliveryBatch, delivery: i64) {
+    fn send_one(&mut self, lease: &Lease, batch: &DeliveryBatch, delivery: i64) {
         let delivery_id = batch.delivery_id;
         let attempt = DeliveryAttempt {
             delivery_id,
@@ -392,14 +380,16 @@ impl DispatchWorker {
             self.setup.poster.clone(),
             self.setup.clock.clone(),
             self.back.clone(),
-            self.lease.clone(),
+            lease.clone(),
         );
         self.runtime.spawn(async move {
             // The process may have been suspended since the commit and lost the lease; then the next one sends the
             // delivery.
-            if !lease.is_some_and(|lease| lease.is_certain()) {
+            if !lease.is_certain() {
                 return;
             }
+            // An attempt may outlast the dispatcher, and must not keep the store open.
+            drop(lease);
             let (posted, sent_at) = attempt.make(&poster, &clock).await;
             // If the dispatcher has ended, nobody receives this message, and the next one sends the delivery again.
             back.notify(DispatcherMessage::Ended {

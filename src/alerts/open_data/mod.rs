@@ -38,7 +38,7 @@ use toise_lake::import::version_number;
 use toise_lake::snapshot::Snapshot;
 use toise_lake::{self as lake, Lake};
 use toise_opendata::Dataset;
-use toise_store::leader::{self, Leader, LeaderTask, Pace, Post, Stop};
+use toise_store::leader::{self, Leader, LeaderTask, Pace, Post};
 use toise_store::lease::Lease;
 use toise_store::{self as store, Store, document};
 
@@ -96,35 +96,25 @@ pub struct OpenDataAlertsContext {
     pub percolator: Arc<Percolator>,
 }
 
-/// The running comparison. Dropping it stops it after the block of rows that it is testing.
-#[derive(Debug)]
-pub struct OpenDataAlerts {
-    _leader: Leader<()>,
-}
-
-impl OpenDataAlerts {
-    /// Starts the comparison on its own thread.
-    ///
-    /// # Errors
-    /// The thread cannot be started, or the file of locks cannot be opened.
-    pub fn start(supervisor: &Supervisor, context: OpenDataAlertsContext) -> io::Result<Self> {
-        let store = context.store.clone();
-        let post = Post {
-            name: NAME,
-            store: &store,
-            pace: PACE,
-        };
-        let runner = PassRunner {
-            context,
-            lease: None,
-            passes: HashMap::new(),
-            finished: HashMap::new(),
-            is_busy: false,
-            counted: None,
-        };
-        let leader = Leader::start(supervisor, post, leader::inbox(), runner)?;
-        Ok(Self { _leader: leader })
-    }
+/// Starts the comparison on its own thread. Dropping the leader stops it after the block of rows that it is testing.
+///
+/// # Errors
+/// The thread cannot be started, or the file of locks cannot be opened.
+pub fn start(supervisor: &Supervisor, context: OpenDataAlertsContext) -> io::Result<Leader> {
+    let store = context.store.clone();
+    let post = Post {
+        name: NAME,
+        store: &store,
+        pace: PACE,
+    };
+    let runner = PassRunner {
+        context,
+        passes: HashMap::new(),
+        finished: HashMap::new(),
+        is_busy: false,
+        counted: None,
+    };
+    Leader::start(supervisor, post, leader::inbox(), runner)
 }
 
 /// Lets alerts continue from the current tables if a restored store is ahead of the tables restored with it, because a
@@ -144,8 +134,6 @@ pub fn rewind(store: &Store, data: &Path) -> Result<()> {
 /// Runs the passes over both tables, block by block.
 struct PassRunner {
     context: OpenDataAlertsContext,
-    /// The lease while this process leads.
-    lease: Option<Lease>,
     /// The running pass over each table, if any. A pass that fails is discarded and begun again.
     passes: HashMap<Dataset, Pass>,
     /// For each table, the checksum of the snapshot for which nothing is left to do.
@@ -160,23 +148,14 @@ impl LeaderTask for PassRunner {
     type Message = ();
     type Error = Error;
 
-    fn begin(&mut self, lease: &Lease) -> Result<()> {
-        self.step_back();
-        self.lease = Some(lease.clone());
-        Ok(())
-    }
-
     fn step_back(&mut self) {
         self.passes.clear();
         self.finished.clear();
-        self.lease = None;
     }
 
-    fn take(&mut self, (): ()) {}
-
-    fn turn(&mut self) -> Result<()> {
+    fn turn(&mut self, lease: &Lease) -> Result<()> {
         // A table that cannot be read does not stop the other one.
-        let outcomes = Dataset::ALL.map(|dataset| self.advance(dataset));
+        let outcomes = Dataset::ALL.map(|dataset| self.advance(dataset, lease));
         self.is_busy = outcomes.iter().any(|outcome| matches!(outcome, Ok(true)));
         outcomes
             .into_iter()
@@ -186,21 +165,14 @@ impl LeaderTask for PassRunner {
     fn next_in(&self) -> Option<Duration> {
         self.is_busy.then_some(Duration::ZERO)
     }
-
-    fn stop(&mut self) -> Result<Stop> {
-        Ok(Stop::Done)
-    }
 }
 
 impl PassRunner {
     /// Tests the next block of changed rows of a table. Returns whether there may be more.
-    fn advance(&mut self, dataset: Dataset) -> Result<bool> {
-        let Some(lease) = self.lease.clone() else {
-            return Ok(false);
-        };
+    fn advance(&mut self, dataset: Dataset, lease: &Lease) -> Result<bool> {
         let pass = match self.passes.remove(&dataset) {
             Some(pass) => Some(pass),
-            None => self.begin_pass(dataset, &lease)?,
+            None => self.begin_pass(dataset, lease)?,
         };
         let Some(mut pass) = pass else {
             return Ok(false);
@@ -222,7 +194,7 @@ impl PassRunner {
         loaded?;
         let found = block.matches(dataset, percolator)?;
         let at_ms = self.context.clock.now().timestamp_millis();
-        matches::record(&lease, &pass, found, at_ms)?;
+        matches::record(lease, &pass, found, at_ms)?;
         self.passes.insert(dataset, pass);
         Ok(true)
     }

@@ -17,7 +17,7 @@ mod transaction;
 mod withheld;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
@@ -92,11 +92,7 @@ pub struct ActiveAlertCounts {
 #[derive(Debug, Default)]
 struct PublishedCounts {
     change: AtomicI64,
-    on_properties: AtomicUsize,
-    on_adverts: AtomicUsize,
-    on_sales: AtomicUsize,
-    on_diagnostics: AtomicUsize,
-    unreadable: AtomicUsize,
+    active: Mutex<ActiveAlertCounts>,
     /// Whether an alert uses a layer.
     are_on_layers: AtomicBool,
 }
@@ -263,14 +259,8 @@ impl Percolator {
 
     /// Returns the numbers of active alerts as of the last call that applied changes.
     pub fn active(&self) -> ActiveAlertCounts {
-        let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
-        ActiveAlertCounts {
-            on_properties: count(&self.published.on_properties),
-            on_adverts: count(&self.published.on_adverts),
-            on_sales: count(&self.published.on_sales),
-            on_diagnostics: count(&self.published.on_diagnostics),
-            unreadable: count(&self.published.unreadable),
-        }
+        let active = &self.published.active;
+        *active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, CompiledAlerts> {
@@ -293,14 +283,13 @@ impl Percolator {
         let flag = &published.are_on_layers;
         flag.store(are_on_layers, Ordering::Release);
         published.change.store(state.change, Ordering::Release);
-        for (count, alerts) in [
-            (&published.on_properties, state.properties.len()),
-            (&published.on_adverts, state.adverts.len()),
-            (&published.on_sales, state.sales.len()),
-            (&published.on_diagnostics, state.diagnostics.len()),
-            (&published.unreadable, state.unreadable.len()),
-        ] {
-            count.store(alerts, Ordering::Relaxed);
-        }
+        let active = &published.active;
+        *active.lock().unwrap_or_else(PoisonError::into_inner) = ActiveAlertCounts {
+            on_properties: state.properties.len(),
+            on_adverts: state.adverts.len(),
+            on_sales: state.sales.len(),
+            on_diagnostics: state.diagnostics.len(),
+            unreadable: state.unreadable.len(),
+        };
     }
 }

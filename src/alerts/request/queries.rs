@@ -270,22 +270,15 @@ mod tests {
             items_max: 5,
         };
         assert_eq!(parse_replay(&body), Ok(expected));
-        for (body, message) in [
-            (
-                json!({"from": "2026-01-02", "to": "2026-01-01"}),
-                "from: must not be after to",
-            ),
+        #[rustfmt::skip]
+        let cases = [
+            (json!({"from": "2026-01-02", "to": "2026-01-01"}), "from: must not be after to"),
             (json!({"from": "2026-01-02"}), "to: is required"),
             (json!({"to": "soon"}), "to: must be an ISO 8601 date"),
-            (
-                json!({"max_items": 0}),
-                "max_items: must be an integer between 1 and 10000",
-            ),
-            (
-                json!({"since": 1}),
-                "since: unknown field; must be one of: from, to, max_items",
-            ),
-        ] {
+            (json!({"max_items": 0}), "max_items: must be an integer between 1 and 10000"),
+            (json!({"since": 1}), "since: unknown field; must be one of: from, to, max_items"),
+        ];
+        for (body, message) in cases {
             let refused = parse_replay(&body).unwrap_err().to_string();
             assert!(refused.starts_with(message), "{refused}");
         }
@@ -299,25 +292,15 @@ mod tests {
         let body = json!({"search_query": {"filterAd": {}, "keywords": ["mer"]}});
         let request = parse_preview(ListingKind::Advert, &body).unwrap();
         assert_eq!(request.search.keywords, ["mer"]);
-        for (body, message) in [
+        #[rustfmt::skip]
+        let cases = [
             (json!({}), "search_query: is required"),
-            (
-                json!({"search_query": {"filterAd": {}, "keywords": "mer"}}),
-                "search_query.keywords: must be an array",
-            ),
-            (
-                json!({"search_query": {"filterAd": {"isOnline": 1}}}),
-                "search_query.filterAd.isOnline:",
-            ),
-            (
-                json!({"search_query": {"filterProperty": {}}}),
-                "search_query.filterProperty: unknown field",
-            ),
-            (
-                json!({"days": 366}),
-                "days: must be an integer between 1 and 365",
-            ),
-        ] {
+            (json!({"search_query": {"filterAd": {}, "keywords": "mer"}}), "search_query.keywords: must be an array"),
+            (json!({"search_query": {"filterAd": {"isOnline": 1}}}), "search_query.filterAd.isOnline:"),
+            (json!({"search_query": {"filterProperty": {}}}), "search_query.filterProperty: unknown field"),
+            (json!({"days": 366}), "days: must be an integer between 1 and 365"),
+        ];
+        for (body, message) in cases {
             let refused = parse_preview(ListingKind::Advert, &body)
                 .unwrap_err()
                 .to_string();

@@ -256,36 +256,24 @@ fn write_words(streets: &[Street], text: &mut Text, sections: &mut Sections) {
     }
     let ids: HashMap<&str, u32> = streets_of.keys().map(String::as_str).zip(0..).collect();
     let words = || streets_of.keys().map(String::as_str);
-    sections.set_u32(Section::WordAt, &text.append(words()));
-    sections.set_u64(
-        Section::WordSignature,
-        &words().map(likeness::signature).collect::<Vec<_>>(),
-    );
-    sections.set_u32(
-        Section::WordSound,
-        &words().map(sound::key).collect::<Vec<_>>(),
-    );
+    sections.set_u32(Section::WordAt, text.append(words()));
+    sections.set_u64(Section::WordSignature, words().map(likeness::signature));
+    sections.set_u32(Section::WordSound, words().map(sound::key));
     let kinds = streets_of
         .iter()
         .map(|(word, with)| WordKind::new(word, with.len(), streets.len()).to_bits());
-    sections.set_u32(Section::WordKind, &kinds.collect::<Vec<_>>());
+    sections.set_u32(Section::WordKind, kinds);
     sections.set_u32(
         Section::PostingAt,
-        &starts(streets_of.values().map(Vec::len)),
+        starts(streets_of.values().map(Vec::len)),
     );
-    sections.set_u32(
-        Section::Postings,
-        &streets_of.values().flatten().copied().collect::<Vec<_>>(),
-    );
-    sections.set_u32(
-        Section::StreetWordAt,
-        &starts(words_of.iter().map(Vec::len)),
-    );
+    sections.set_u32(Section::Postings, streets_of.values().flatten().copied());
+    sections.set_u32(Section::StreetWordAt, starts(words_of.iter().map(Vec::len)));
     let all = words_of
         .iter()
         .flatten()
         .filter_map(|token| ids.get(token.text.as_str()).copied());
-    sections.set_u32(Section::StreetWords, &all.collect::<Vec<_>>());
+    sections.set_u32(Section::StreetWords, all);
 }
 
 fn write_areas(streets: &[Street], text: &mut Text, sections: &mut Sections) {
@@ -306,7 +294,7 @@ fn write_areas(streets: &[Street], text: &mut Text, sections: &mut Sections) {
     let names = areas
         .iter()
         .flat_map(|area| [area.commune.as_str(), area.former_name.as_str()]);
-    sections.set_u32(Section::AreaNameAt, &text.append(names));
+    sections.set_u32(Section::AreaNameAt, text.append(names));
     sections.set(Section::Areas, codes);
     let postal_codes: Vec<BTreeSet<u32>> = first
         .windows(2)
@@ -319,13 +307,13 @@ fn write_areas(streets: &[Street], text: &mut Text, sections: &mut Sections) {
         .collect();
     sections.set_u32(
         Section::AreaPostalCodeAt,
-        &starts(postal_codes.iter().map(BTreeSet::len)),
+        starts(postal_codes.iter().map(BTreeSet::len)),
     );
     sections.set_u32(
         Section::AreaPostalCodes,
-        &postal_codes.iter().flatten().copied().collect::<Vec<_>>(),
+        postal_codes.iter().flatten().copied(),
     );
-    sections.set_u32(Section::AreaStreetAt, &first);
+    sections.set_u32(Section::AreaStreetAt, first);
 }
 
 fn write_streets(streets: &mut [Street], text: &mut Text, sections: &mut Sections) {
@@ -363,21 +351,21 @@ fn write_streets(streets: &mut [Street], text: &mut Text, sections: &mut Section
     blocks.at.push(blocks.bytes.len() as u32);
     sections.set_u32(
         Section::StreetNameAt,
-        &text.append(streets.iter().map(|street| street.name.as_str())),
+        text.append(streets.iter().map(|street| street.name.as_str())),
     );
     sections.set_u32(
         Section::StreetIdAt,
-        &text.append(streets.iter().map(|street| street.id.as_str())),
+        text.append(streets.iter().map(|street| street.id.as_str())),
     );
-    sections.set_u32(Section::StreetPostalCode, &postal_codes);
-    sections.set_u32(Section::StreetKind, &kinds);
-    sections.set_i32(Section::StreetPosition, &positions);
-    sections.set_u32(Section::StreetNumbers, &counts);
-    sections.set_u32(Section::StreetBlockAt, &block_at);
-    sections.set_u32(Section::BlockFirst, &blocks.first);
-    sections.set_u32(Section::BlockAt, &blocks.at);
+    sections.set_u32(Section::StreetPostalCode, postal_codes);
+    sections.set_u32(Section::StreetKind, kinds);
+    sections.set_i32(Section::StreetPosition, positions);
+    sections.set_u32(Section::StreetNumbers, counts);
+    sections.set_u32(Section::StreetBlockAt, block_at);
     sections.set(Section::Tree, blocks.tree());
-    sections.set_u32(Section::TreeItems, &blocks.items);
+    sections.set_u32(Section::BlockFirst, blocks.first);
+    sections.set_u32(Section::BlockAt, blocks.at);
+    sections.set_u32(Section::TreeItems, blocks.items);
     sections.set(Section::BlockBytes, blocks.bytes);
 }
 

@@ -96,35 +96,26 @@ impl Sections {
     }
 
     /// Sets a section to 32-bit numbers.
-    pub fn set_u32(&mut self, section: Section, numbers: &[u32]) {
+    pub fn set_u32(&mut self, section: Section, numbers: impl IntoIterator<Item = u32>) {
         self.set(
             section,
-            numbers
-                .iter()
-                .flat_map(|number| number.to_le_bytes())
-                .collect(),
+            numbers.into_iter().flat_map(u32::to_le_bytes).collect(),
         );
     }
 
     /// Sets a section to signed 32-bit numbers.
-    pub fn set_i32(&mut self, section: Section, numbers: &[i32]) {
+    pub fn set_i32(&mut self, section: Section, numbers: impl IntoIterator<Item = i32>) {
         self.set(
             section,
-            numbers
-                .iter()
-                .flat_map(|number| number.to_le_bytes())
-                .collect(),
+            numbers.into_iter().flat_map(i32::to_le_bytes).collect(),
         );
     }
 
     /// Sets a section to 64-bit numbers.
-    pub fn set_u64(&mut self, section: Section, numbers: &[u64]) {
+    pub fn set_u64(&mut self, section: Section, numbers: impl IntoIterator<Item = u64>) {
         self.set(
             section,
-            numbers
-                .iter()
-                .flat_map(|number| number.to_le_bytes())
-                .collect(),
+            numbers.into_iter().flat_map(u64::to_le_bytes).collect(),
         );
     }
 

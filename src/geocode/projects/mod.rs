@@ -31,7 +31,6 @@ use toise_store::{self as store, Store};
 
 pub use room::{ACCOUNT_BYTES_MAX, DRAFTS_PER_ACCOUNT_MAX, RESULT_BYTES_MAX};
 use room::{DiskRoom, DraftRoom};
-pub use runner::ProjectRunner;
 
 /// How long a project is kept.
 pub const KEPT_FOR: Duration = Duration::from_secs(14 * 86_400);

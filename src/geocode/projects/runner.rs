@@ -21,8 +21,7 @@ use crate::file::rows::RowGeocoder;
 use crate::live::LiveGeocoder;
 use crate::search::Geocoder;
 use toise_base::supervise::Supervisor;
-use toise_store as store;
-use toise_store::leader::{Leader, LeaderTask, Pace, Post, Stop};
+use toise_store::leader::{Leader, LeaderTask, Pace, Post};
 use toise_store::lease::Lease;
 use uuid::Uuid;
 
@@ -38,22 +37,13 @@ const PACE: Pace = Pace {
 /// Interval between deletions of expired projects.
 const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
 
-/// The thread that processes projects. Dropping this stops the thread after its current block.
-#[derive(Debug)]
-pub struct ProjectRunner {
-    _leader: Leader<()>,
-}
-
 impl Projects {
-    /// Starts to process projects, on half of the cores, so that calls are still answered quickly.
+    /// Starts to process projects, on half of the cores, so that calls are still answered quickly. Dropping the leader
+    /// stops it after its current block.
     ///
     /// # Errors
     /// A thread cannot be started, the file of locks cannot be opened, or processing was started before.
-    pub fn run(
-        &self,
-        supervisor: &Supervisor,
-        addresses: LiveGeocoder,
-    ) -> io::Result<ProjectRunner> {
+    pub fn run(&self, supervisor: &Supervisor, addresses: LiveGeocoder) -> io::Result<Leader> {
         let inbox = self.inbox.lock().take();
         let inbox =
             inbox.ok_or_else(|| io::Error::other("projects are already being processed"))?;
@@ -72,13 +62,11 @@ impl Projects {
             projects: self.clone(),
             addresses,
             pool,
-            lease: None,
             current: None,
             is_paused: false,
             upkeep_at: Duration::ZERO,
         };
-        let leader = Leader::start(supervisor, post, (self.notifier.clone(), inbox), duty)?;
-        Ok(ProjectRunner { _leader: leader })
+        Leader::start(supervisor, post, (self.notifier.clone(), inbox), duty)
     }
 }
 
@@ -86,8 +74,6 @@ struct RunnerLoop {
     projects: Projects,
     addresses: LiveGeocoder,
     pool: ThreadPool,
-    /// `None` while another process does the work.
-    lease: Option<Lease>,
     current: Option<OpenProject>,
     /// Whether processing is paused because the disk is nearly full.
     is_paused: bool,
@@ -113,42 +99,34 @@ impl LeaderTask for RunnerLoop {
     type Message = ();
     type Error = Error;
 
-    fn begin(&mut self, lease: &Lease) -> Result<(), Error> {
-        self.lease = Some(lease.clone());
-        Ok(())
-    }
-
     fn step_back(&mut self) {
-        self.lease = None;
         self.current = None;
     }
 
-    fn take(&mut self, (): ()) {}
-
-    fn turn(&mut self) -> Result<(), Error> {
+    fn turn(&mut self, lease: &Lease) -> Result<(), Error> {
         self.keep_up()?;
         if self.current.is_none() {
             let next = self.projects.store.read(record::next)?;
             let Some(project) = next else {
                 return Ok(());
             };
-            match self.open(&project) {
+            match self.open(lease, &project) {
                 Ok(open) => self.current = Some(open),
                 Err(Error::Store(error)) => return Err(error.into()),
-                Err(error) => return self.end(&project, Some(error.to_string())),
+                Err(error) => return self.end(lease, &project, Some(error.to_string())),
             }
         }
         if self.pauses() {
             return Ok(());
         }
-        let (Some(open), Some(lease)) = (self.current.as_mut(), &self.lease) else {
+        let Some(open) = self.current.as_mut() else {
             return Ok(());
         };
         match open.advance(&self.pool, lease) {
             Ok(true) => Ok(()),
             Ok(false) => {
                 let project = self.current.take().map(|open| open.project);
-                project.map_or(Ok(()), |project| self.end(&project, None))
+                project.map_or(Ok(()), |project| self.end(lease, &project, None))
             }
             // Work whose progress was not recorded is repeated.
             Err(Error::Store(error)) => {
@@ -162,7 +140,7 @@ impl LeaderTask for RunnerLoop {
             Err(error) => {
                 let project = self.current.take().map(|open| open.project);
                 project.map_or(Ok(()), |project| {
-                    self.end(&project, Some(error.to_string()))
+                    self.end(lease, &project, Some(error.to_string()))
                 })
             }
         }
@@ -171,17 +149,9 @@ impl LeaderTask for RunnerLoop {
     fn next_in(&self) -> Option<Duration> {
         (self.current.is_some() && !self.is_paused).then_some(Duration::ZERO)
     }
-
-    fn stop(&mut self) -> Result<Stop, Error> {
-        Ok(Stop::Done)
-    }
 }
 
 impl RunnerLoop {
-    fn lease(&self) -> Result<&Lease, Error> {
-        Ok(self.lease.as_ref().ok_or(store::Error::Closed)?)
-    }
-
     /// Returns whether the disk is nearly full; logs when that changes.
     fn pauses(&mut self) -> bool {
         let is_full = self.projects.room.is_nearly_full();
@@ -196,12 +166,12 @@ impl RunnerLoop {
         is_full
     }
 
-    fn open(&self, project: &Project) -> Result<OpenProject, Error> {
+    fn open(&self, lease: &Lease, project: &Project) -> Result<OpenProject, Error> {
         let folder = self.projects.folder_of(project.id);
         let missing = || Error::WrongState("the project has no pipeline".to_owned());
         let request = project.request.clone().ok_or_else(missing)?;
         let plan = plan(&folder.join(INPUT), request, &project.input_form)?;
-        let mut output = resumed(self.lease()?, &folder, project.output_at)?;
+        let mut output = resumed(lease, &folder, project.output_at)?;
         let (mut input_at, mut output_at) = (project.input_at, project.output_at);
         if output_at == 0 {
             output.write_all(plan.header())?;
@@ -227,14 +197,14 @@ impl RunnerLoop {
         })
     }
 
-    fn end(&self, project: &Project, error: Option<String>) -> Result<(), Error> {
+    fn end(&self, lease: &Lease, project: &Project, error: Option<String>) -> Result<(), Error> {
         let id = project.id;
         match &error {
             None => tracing::info!(%id, "geocoding project completed"),
             Some(error) => tracing::warn!(%id, error, "geocoding project failed"),
         }
         let is_failed = error.is_some();
-        record::end(self.lease()?, id, error, self.projects.clock.now())?;
+        record::end(lease, id, error, self.projects.clock.now())?;
         if is_failed {
             // Nobody reads a failed project's output. If the process is killed here, the file is deleted with the
             // project.

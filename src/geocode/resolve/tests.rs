@@ -46,24 +46,18 @@ fn asked<'a>(address: &'a str, postal_code: &'a str, city: &'a str) -> PostalAdd
 #[test]
 fn an_address_is_located_as_precisely_as_it_is_known() {
     let geocoder = geocoder();
-    for (given, precision, label) in [
-        (
-            asked("12 rue de la republique", "48000", "mende"),
-            Precision::Address,
-            "12 Rue de la République 48000 Mende",
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        (asked("12 rue de la republique", "48000", "mende"), Precision::Address, "12 Rue de la République 48000 Mende"),
         (
             PostalAddress::line("12 rue de la République, 48000 Mende"),
             Precision::Address,
             "12 Rue de la République 48000 Mende",
         ),
-        (
-            asked("rue de la republique", "48000", "Mende"),
-            Precision::Street,
-            "Rue de la République 48000 Mende",
-        ),
+        (asked("rue de la republique", "48000", "Mende"), Precision::Street, "Rue de la République 48000 Mende"),
         (asked("", "48000", "Mende"), Precision::Town, "48000 Mende"),
-    ] {
+    ];
+    for (given, precision, label) in cases {
         let found = geocoder.locate(given).unwrap();
         assert_eq!(found.precision, precision, "{given:?}: {found:?}");
         assert!(found.confidence != Confidence::Low, "{found:?}");

@@ -129,62 +129,13 @@ const ABBREVIATIONS: &[(&str, &[&str])] = &[
 pub const ABBREVIATION_MAX: usize = 6;
 
 /// Street types: words that begin a street's name, such as `rue`; in ascending order.
+#[rustfmt::skip]
 const STREET_TYPES: &[&str] = &[
-    "allee",
-    "allees",
-    "avenue",
-    "boucle",
-    "boulevard",
-    "carrefour",
-    "chaussee",
-    "chemin",
-    "cite",
-    "clos",
-    "corniche",
-    "cote",
-    "cour",
-    "cours",
-    "descente",
-    "domaine",
-    "escalier",
-    "esplanade",
-    "faubourg",
-    "galerie",
-    "grand",
-    "hameau",
-    "impasse",
-    "jardin",
-    "lieu",
-    "lotissement",
-    "mail",
-    "montee",
-    "parc",
-    "parvis",
-    "passage",
-    "passerelle",
-    "place",
-    "placette",
-    "pont",
-    "porte",
-    "promenade",
-    "quai",
-    "quartier",
-    "rampe",
-    "residence",
-    "rond",
-    "route",
-    "rue",
-    "ruelle",
-    "ruette",
-    "sente",
-    "sentier",
-    "square",
-    "traverse",
-    "venelle",
-    "villa",
-    "village",
-    "voie",
-    "zone",
+    "allee", "allees", "avenue", "boucle", "boulevard", "carrefour", "chaussee", "chemin", "cite", "clos", "corniche",
+    "cote", "cour", "cours", "descente", "domaine", "escalier", "esplanade", "faubourg", "galerie", "grand", "hameau",
+    "impasse", "jardin", "lieu", "lotissement", "mail", "montee", "parc", "parvis", "passage", "passerelle", "place",
+    "placette", "pont", "porte", "promenade", "quai", "quartier", "rampe", "residence", "rond", "route", "rue",
+    "ruelle", "ruette", "sente", "sentier", "square", "traverse", "venelle", "villa", "village", "voie", "zone",
 ];
 
 /// Words that carry no meaning alone, and the endings of ordinals (`30e`, `1er`), in ascending order.
@@ -215,18 +166,9 @@ pub fn is_street_type(word: &str) -> bool {
 
 /// Returns whether a word is a month, so that a number next to it belongs to a date.
 pub fn is_month(word: &str) -> bool {
+    #[rustfmt::skip]
     const MONTHS: [&str; 12] = [
-        "janvier",
-        "fevrier",
-        "mars",
-        "avril",
-        "mai",
-        "juin",
-        "juillet",
-        "aout",
-        "septembre",
-        "octobre",
-        "novembre",
+        "janvier", "fevrier", "mars", "avril", "mai", "juin", "juillet", "aout", "septembre", "octobre", "novembre",
         "decembre",
     ];
     MONTHS.contains(&word)
@@ -297,16 +239,9 @@ pub fn is_noise_opener(word: &str) -> bool {
 
 /// Returns whether a number after a word is never a house number: flats and buildings.
 pub fn is_flat(word: &str) -> bool {
+    #[rustfmt::skip]
     const FLATS: &[&str] = &[
-        "app",
-        "appart",
-        "appartement",
-        "appt",
-        "apt",
-        "bat",
-        "batiment",
-        "logement",
-        "studio",
+        "app", "appart", "appartement", "appt", "apt", "bat", "batiment", "logement", "studio",
     ];
     FLATS.contains(&word)
 }

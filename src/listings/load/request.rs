@@ -44,20 +44,16 @@ mod tests {
     #[test]
     fn a_body_is_a_list_of_adverts_that_are_validated_later() {
         assert_eq!(parse_adverts(json!({"adverts": [1, {}]})).unwrap().len(), 2);
-        for (body, message) in [
+        #[rustfmt::skip]
+        let cases = [
             (json!([]), "body: must be an object"),
             (json!({}), "adverts: is required"),
             (json!({"adverts": {}}), "adverts: must be an array"),
             (json!({"adverts": []}), "adverts: must hold 1 to 1000 items"),
-            (
-                json!({"adverts": vec![0; 1_001]}),
-                "adverts: must hold 1 to 1000 items",
-            ),
-            (
-                json!({"advert": []}),
-                "advert: unknown field; must be one of: adverts",
-            ),
-        ] {
+            (json!({"adverts": vec![0; 1_001]}), "adverts: must hold 1 to 1000 items"),
+            (json!({"advert": []}), "advert: unknown field; must be one of: adverts"),
+        ];
+        for (body, message) in cases {
             assert_eq!(parse_adverts(body).unwrap_err().to_string(), message);
         }
     }

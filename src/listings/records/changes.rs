@@ -84,12 +84,9 @@ impl Listings {
         &self,
         read: impl FnOnce(&ListingsSnapshot<'_>) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        let all = self.store.read(|connection| {
-            let transaction = connection.unchecked_transaction()?;
-            Ok(read(&ListingsSnapshot {
-                connection: &transaction,
-            }))
-        });
+        let all = self
+            .store
+            .read_snapshot(|connection| Ok(read(&ListingsSnapshot { connection })));
         all.map_err(Error::from)?
     }
 }

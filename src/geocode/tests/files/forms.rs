@@ -41,30 +41,17 @@ fn a_body_is_read_and_its_nulls_are_absent_fields() {
         nulls[name] = Value::Null;
     }
     assert_eq!(FileRequest::parse(&nulls).unwrap(), nothing);
-    for (body, message) in [
+    #[rustfmt::skip]
+    let cases = [
         (json!([]), "body: must be an object"),
         (json!({}), "operation: must be one of: search, reverse"),
-        (
-            json!({"operation": null}),
-            "operation: must be one of: search, reverse",
-        ),
-        (
-            json!({"operation": "search", "column": null}),
-            "column: unknown field; must be one of: operation, columns,",
-        ),
-        (
-            json!({"operation": "search", "columns": "town"}),
-            "columns: must be an array",
-        ),
-        (
-            json!({"operation": "search", "columns": ["town", 1]}),
-            "columns[1]: must be a string",
-        ),
-        (
-            json!({"operation": "search", "lat": 1}),
-            "lat: must be a string",
-        ),
-    ] {
+        (json!({"operation": null}), "operation: must be one of: search, reverse"),
+        (json!({"operation": "search", "column": null}), "column: unknown field; must be one of: operation, columns,"),
+        (json!({"operation": "search", "columns": "town"}), "columns: must be an array"),
+        (json!({"operation": "search", "columns": ["town", 1]}), "columns[1]: must be a string"),
+        (json!({"operation": "search", "lat": 1}), "lat: must be a string"),
+    ];
+    for (body, message) in cases {
         let refused = FileRequest::parse(&body).unwrap_err().to_string();
         assert!(refused.starts_with(message), "{refused}");
     }

@@ -11,7 +11,7 @@ use toise_geocode::index::segment::Segment;
 use toise_geocode::search::{Match, NumberMatch, SearchRequest};
 
 /// Street identifier, name, postal code, commune code and name, former commune, house numbers.
-pub type StreetRow = (
+type StreetRow = (
     &'static str,
     &'static str,
     &'static str,
@@ -20,79 +20,17 @@ pub type StreetRow = (
     &'static [&'static str],
 );
 
-pub const STREETS: &[StreetRow] = &[
-    (
-        "48095_0100",
-        "Rue de la République",
-        "48000",
-        ["48095", "Mende"],
-        ["", ""],
-        &["1", "2", "2bis", "12", "14b"],
-    ),
-    (
-        "48095_0200",
-        "Rue du 8 Mai 1945",
-        "48000",
-        ["48095", "Mende"],
-        ["", ""],
-        &["8", "10"],
-    ),
-    (
-        "48095_0300",
-        "Avenue du Maréchal Foch",
-        "48000",
-        ["48095", "Mende"],
-        ["", ""],
-        &["3", "5"],
-    ),
-    (
-        "48095_0310",
-        "Place Urbain V",
-        "48000",
-        ["48095", "Mende"],
-        ["", ""],
-        &["1"],
-    ),
-    (
-        "48095_0320",
-        "Chemin de Saint-Ilpide",
-        "48000",
-        ["48095", "Mende"],
-        ["", ""],
-        &["241"],
-    ),
-    (
-        "48009_0010",
-        "Avenue de la Gare",
-        "48130",
-        ["48009", "Peyre en Aubrac"],
-        ["48009", "Aumont-Aubrac"],
-        &["19"],
-    ),
-    (
-        "48092_0010",
-        "Avenue de la Gare",
-        "48100",
-        ["48092", "Marvejols"],
-        ["", ""],
-        &["19", "21"],
-    ),
-    (
-        "48092_0020",
-        "Rue de la République",
-        "48100",
-        ["48092", "Marvejols"],
-        ["", ""],
-        &["4"],
-    ),
-    (
-        "48092_B001",
-        "Le Pré de Suzon",
-        "48100",
-        ["48092", "Marvejols"],
-        ["", ""],
-        &[],
-    ),
+#[rustfmt::skip]
+const STREETS: &[StreetRow] = &[
+    ("48095_0100", "Rue de la République", "48000", ["48095", "Mende"], ["", ""], &["1", "2", "2bis", "12", "14b"]),
+    ("48095_0200", "Rue du 8 Mai 1945", "48000", ["48095", "Mende"], ["", ""], &["8", "10"]),
+    ("48095_0300", "Avenue du Maréchal Foch", "48000", ["48095", "Mende"], ["", ""], &["3", "5"]),
+    ("48095_0310", "Place Urbain V", "48000", ["48095", "Mende"], ["", ""], &["1"]),
+    ("48095_0320", "Chemin de Saint-Ilpide", "48000", ["48095", "Mende"], ["", ""], &["241"]),
+    ("48009_0010", "Avenue de la Gare", "48130", ["48009", "Peyre en Aubrac"], ["48009", "Aumont-Aubrac"], &["19"]),
+    ("48092_0010", "Avenue de la Gare", "48100", ["48092", "Marvejols"], ["", ""], &["19", "21"]),
+    ("48092_0020", "Rue de la République", "48100", ["48092", "Marvejols"], ["", ""], &["4"]),
+    ("48092_B001", "Le Pré de Suzon", "48100", ["48092", "Marvejols"], ["", ""], &[]),
 ];
 
 pub fn rows() -> Vec<AddressRow> {

@@ -60,18 +60,14 @@ fn dates_are_no_house_numbers_and_france_may_be_a_name() {
         in_mende("0540", "Rue de France", Some(5), ""),
     ];
     let geocoder = Geocoder::new(vec![segment(&rows)]);
-    for (text, expected) in [
-        (
-            "11 novembre 1918 48000 mende",
-            "Rue du Onze Novembre, 48095",
-        ),
-        (
-            "4 rue du 11 novembre 1918 mende",
-            "4 Rue du Onze Novembre, 48095",
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("11 novembre 1918 48000 mende", "Rue du Onze Novembre, 48095"),
+        ("4 rue du 11 novembre 1918 mende", "4 Rue du Onze Novembre, 48095"),
         ("5 de France 48000 mende", "5 Rue de France, 48095"),
         ("48000 mende 5 rue de france", "5 Rue de France, 48095"),
-    ] {
+    ];
+    for (text, expected) in cases {
         let found = search(&geocoder, text, false);
         assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
     }

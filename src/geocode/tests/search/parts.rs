@@ -23,54 +23,23 @@ fn agreement(one: &Match) -> [PartMatch; 4] {
 #[test]
 fn each_part_agrees_as_it_is_written() {
     let geocoder = Geocoder::new(vec![segment(&rows())]);
-    for (text, expected) in [
-        (
-            "12 rue de la république 48000 mende",
-            [Exact, Exact, Exact, Exact],
-        ),
-        (
-            "99 rue de la république 48000 mende",
-            [Missing, Exact, Exact, Exact],
-        ),
-        (
-            "rue de la république mende",
-            [Missing, Exact, Missing, Exact],
-        ),
-        (
-            "12 rue de la république 48100 mende",
-            [Exact, Exact, Conflict, Exact],
-        ),
+    #[rustfmt::skip]
+    let cases = [
+        ("12 rue de la république 48000 mende", [Exact, Exact, Exact, Exact]),
+        ("99 rue de la république 48000 mende", [Missing, Exact, Exact, Exact]),
+        ("rue de la république mende", [Missing, Exact, Missing, Exact]),
+        ("12 rue de la république 48100 mende", [Exact, Exact, Conflict, Exact]),
         // The number of a post box is not a house number, and the base has no CEDEX codes.
-        (
-            "12 rue de la république BP 30 48005 Mende CEDEX",
-            [Exact, Exact, Fuzzy, Exact],
-        ),
-        (
-            "12 rue de la république 48005 Mende CEDEX 9",
-            [Exact, Exact, Fuzzy, Exact],
-        ),
+        ("12 rue de la république BP 30 48005 Mende CEDEX", [Exact, Exact, Fuzzy, Exact]),
+        ("12 rue de la république 48005 Mende CEDEX 9", [Exact, Exact, Fuzzy, Exact]),
         // An INSEE code is not a postal code.
-        (
-            "12 rue de la république 48095",
-            [Exact, Exact, Missing, Exact],
-        ),
-        (
-            "12 rue de la république 48095 mende",
-            [Exact, Exact, Missing, Exact],
-        ),
-        (
-            "19 avenue de la gare 48130 aumont-aubrac",
-            [Exact, Exact, Exact, Exact],
-        ),
-        (
-            "19 avenue de la gare aumont aubrac",
-            [Exact, Exact, Missing, Exact],
-        ),
-        (
-            "12 rue de la république marvejols",
-            [Missing, Exact, Missing, Exact],
-        ),
-    ] {
+        ("12 rue de la république 48095", [Exact, Exact, Missing, Exact]),
+        ("12 rue de la république 48095 mende", [Exact, Exact, Missing, Exact]),
+        ("19 avenue de la gare 48130 aumont-aubrac", [Exact, Exact, Exact, Exact]),
+        ("19 avenue de la gare aumont aubrac", [Exact, Exact, Missing, Exact]),
+        ("12 rue de la république marvejols", [Missing, Exact, Missing, Exact]),
+    ];
+    for (text, expected) in cases {
         let found = search(&geocoder, text, false);
         assert_eq!(agreement(&found[0]), expected, "{text}: {found:?}");
     }
@@ -137,29 +106,13 @@ fn a_missing_house_number_is_uncertain_by_a_distance() {
     let mut rows: Vec<AddressRow> = houses.collect();
     rows.push(hamlet("B010", "Les Fontanelles", 44.56));
     let geocoder = Geocoder::new(vec![segment(&rows)]);
-    for (text, kind, at_least, at_most, confidence) in [
-        (
-            "12 les fontanelles 48000 mende",
-            ResultKind::Locality,
-            1_000,
-            1_000,
-            Confidence::Medium,
-        ),
-        (
-            "les fontanelles 48000 mende",
-            ResultKind::Locality,
-            1_000,
-            1_000,
-            Confidence::High,
-        ),
-        (
-            "99 rue du moulin 48000 mende",
-            ResultKind::Street,
-            100,
-            400,
-            Confidence::High,
-        ),
-    ] {
+    #[rustfmt::skip]
+    let cases = [
+        ("12 les fontanelles 48000 mende", ResultKind::Locality, 1_000, 1_000, Confidence::Medium),
+        ("les fontanelles 48000 mende", ResultKind::Locality, 1_000, 1_000, Confidence::High),
+        ("99 rue du moulin 48000 mende", ResultKind::Street, 100, 400, Confidence::High),
+    ];
+    for (text, kind, at_least, at_most, confidence) in cases {
         let found = search(&geocoder, text, false);
         let properties = geocoder.address(&found[0]).properties;
         assert_eq!(properties.kind, kind, "{text}");

@@ -58,21 +58,15 @@ fn a_street_whose_name_is_like_a_town_is_found_without_its_town() {
         in_mende("0010", "Rue Henri Rivière", Some(9), ""),
     ];
     let geocoder = Geocoder::new(vec![segment(&rows)]);
-    for (text, autocomplete, expected) in [
+    #[rustfmt::skip]
+    let cases = [
         ("9 Rue Henri Saumande", false, "9 Rue Henri Saumande, 48092"),
         ("9 rue henri saumende", false, "9 Rue Henri Saumande, 48092"),
-        (
-            "9 rue henri saumande xqzville",
-            false,
-            "9 Rue Henri Saumande, 48092",
-        ),
+        ("9 rue henri saumande xqzville", false, "9 Rue Henri Saumande, 48092"),
         ("9 rue henri sau", true, "9 Rue Henri Saumande, 48092"),
-        (
-            "47 Avenue Pierre Mendès France",
-            false,
-            "47 Avenue Pierre Mendès France, 48092",
-        ),
-    ] {
+        ("47 Avenue Pierre Mendès France", false, "47 Avenue Pierre Mendès France, 48092"),
+    ];
+    for (text, autocomplete, expected) in cases {
         let found = search(&geocoder, text, autocomplete);
         assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
     }

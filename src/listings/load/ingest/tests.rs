@@ -45,6 +45,10 @@ impl IngestFixture {
         serde_json::from_slice(&self.listings.property(id).unwrap().unwrap()).unwrap()
     }
 
+    fn advert_count(&self, property: FlxId) -> usize {
+        self.property(property)["adverts"].as_array().unwrap().len()
+    }
+
     fn count(&self, table: &str) -> i64 {
         let sql = format!("SELECT count(*) FROM {table}");
         let reading =
@@ -416,20 +420,8 @@ fn a_split_is_permanent_and_identifiers_stay() {
         split_off, second.flx_id,
         "a property has its first advert's identifier"
     );
-    assert_eq!(
-        fixture.property(first.flx_id)["adverts"]
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
-    assert_eq!(
-        fixture.property(split_off)["adverts"]
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
+    assert_eq!(fixture.advert_count(first.flx_id), 2);
+    assert_eq!(fixture.advert_count(split_off), 1);
     let seen_again = with(
         flat("b", 7, 0),
         json!({"lastSeenAt": "2026-03-09", "title": "Autre titre"}),

@@ -25,9 +25,11 @@ fn advert(portal: &str, home: u32, class: usize) -> Value {
     })
 }
 
-fn listings(folder: &tempfile::TempDir) -> Listings {
+fn listings() -> (tempfile::TempDir, Listings) {
+    let folder = tempfile::tempdir().unwrap();
     let now = Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap();
-    Listings::new(Store::open(folder.path()).unwrap(), Clock::steered(now))
+    let store = Store::open(folder.path()).unwrap();
+    (folder, Listings::new(store, Clock::steered(now)))
 }
 
 fn counts(listings: &Listings) -> MergeCounts {
@@ -36,8 +38,7 @@ fn counts(listings: &Listings) -> MergeCounts {
 
 #[test]
 fn merged_pairs_and_their_contradictions_are_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let listings = listings(&folder);
+    let (_folder, listings) = listings();
     let mut taken = Vec::new();
     for (portal, home) in [("a", 1), ("b", 1), ("a", 2), ("a", 40)] {
         let outcome = listings.ingest(vec![advert(portal, home, 0)]).unwrap();
@@ -68,8 +69,7 @@ fn merged_pairs_and_their_contradictions_are_counted() {
 
 #[test]
 fn a_sample_of_merges_is_repeatable() {
-    let folder = tempfile::tempdir().unwrap();
-    let listings = listings(&folder);
+    let (_folder, listings) = listings();
     let adverts = (0..20).flat_map(|home| ["a", "b"].map(|portal| advert(portal, 9 * home, 0)));
     listings.ingest(adverts.collect()).unwrap();
     let drawn = |seed: u64| -> Vec<_> {
@@ -83,8 +83,7 @@ fn a_sample_of_merges_is_repeatable() {
 
 /// Calibrates by energy class, with homes that two portals show and the class that the second portal gives.
 fn by_energy(class_of_copy: impl Fn(u32) -> usize) -> FieldCalibration {
-    let folder = tempfile::tempdir().unwrap();
-    let listings = listings(&folder);
+    let (_folder, listings) = listings();
     let first = (0..150).map(|home| advert("a", home, home as usize / 3));
     let copies = (0..150).map(|home| advert("b", home, class_of_copy(home)));
     listings.ingest(first.chain(copies).collect()).unwrap();
@@ -129,8 +128,7 @@ fn round(portal: &str, home: u32) -> Value {
 
 #[test]
 fn two_portals_that_share_no_home_are_learned_to_share_few() {
-    let folder = tempfile::tempdir().unwrap();
-    let listings = listings(&folder);
+    let (_folder, listings) = listings();
     for home in 0..150 {
         let outcomes = listings
             .ingest(vec![round("a", home), round("bb", home)])

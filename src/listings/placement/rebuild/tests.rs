@@ -25,9 +25,11 @@ fn advert(portal: &str, home: u32) -> Value {
     })
 }
 
-fn listings(folder: &tempfile::TempDir) -> Listings {
+fn listings() -> (tempfile::TempDir, Listings) {
+    let folder = tempfile::tempdir().unwrap();
     let now = Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap();
-    Listings::new(Store::open(folder.path()).unwrap(), Clock::steered(now))
+    let store = Store::open(folder.path()).unwrap();
+    (folder, Listings::new(store, Clock::steered(now)))
 }
 
 /// Ingests adverts one after the other; returns their identifiers and those of their properties.
@@ -74,8 +76,7 @@ fn shown(listings: &Listings, property: FlxId) -> (FlxId, Vec<FlxId>) {
 
 #[test]
 fn a_wrong_merge_is_taken_apart_and_each_home_has_its_identifier_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let listings = listings(&folder);
+    let (_folder, listings) = listings();
     let homes = ingest(
         &listings,
         vec![advert("a", 1), advert("a", 2), advert("a", 3)],
@@ -107,8 +108,7 @@ fn a_wrong_merge_is_taken_apart_and_each_home_has_its_identifier_again() {
 
 #[test]
 fn the_identifier_stays_with_the_majority() {
-    let folder = tempfile::tempdir().unwrap();
-    let listings = listings(&folder);
+    let (_folder, listings) = listings();
     let stranger = ingest(&listings, vec![advert("a", 5)])[0];
     let home = ingest(&listings, vec![advert("a", 1), advert("b", 1)]);
     assert_eq!(home[0].1, home[1].1, "two portals show one home");
@@ -135,8 +135,7 @@ fn the_identifier_stays_with_the_majority() {
 
 #[test]
 fn a_missed_merge_is_made_and_the_older_identifier_stays() {
-    let folder = tempfile::tempdir().unwrap();
-    let listings = listings(&folder);
+    let (_folder, listings) = listings();
     let strict = listings
         .clone()
         .with_thresholds(toise_dedup::Thresholds::new(0.999_999_999, 0.9).unwrap());
@@ -149,8 +148,7 @@ fn a_missed_merge_is_made_and_the_older_identifier_stays() {
 
 #[test]
 fn what_a_person_decided_stays() {
-    let folder = tempfile::tempdir().unwrap();
-    let listings = listings(&folder);
+    let (_folder, listings) = listings();
     let homes = ingest(
         &listings,
         vec![
@@ -171,8 +169,7 @@ fn what_a_person_decided_stays() {
 
 #[test]
 fn fingerprints_of_an_earlier_version_are_replaced() {
-    let folder = tempfile::tempdir().unwrap();
-    let listings = listings(&folder);
+    let (_folder, listings) = listings();
     let homes = ingest(&listings, vec![advert("a", 1), advert("a", 2)]);
     listings
         .store
@@ -194,8 +191,7 @@ fn fingerprints_of_an_earlier_version_are_replaced() {
 
 #[test]
 fn text_digests_of_an_earlier_version_are_replaced() {
-    let folder = tempfile::tempdir().unwrap();
-    let listings = listings(&folder);
+    let (_folder, listings) = listings();
     let mut with_text = advert("a", 1);
     with_text["description"] = json!(
         "Au deuxième étage d'un immeuble en pierre de taille, appartement traversant avec parquet, moulures et \
@@ -226,8 +222,7 @@ fn text_digests_of_an_earlier_version_are_replaced() {
 
 #[test]
 fn possible_pairs_are_found_anew() {
-    let folder = tempfile::tempdir().unwrap();
-    let listings = listings(&folder);
+    let (_folder, listings) = listings();
     let thin = |number: u32| {
         let mut advert = advert("a", number);
         advert["currentPrice"]["value"] = json!(310_000);
