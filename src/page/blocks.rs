@@ -7,8 +7,7 @@
 
 use scraper::ElementRef;
 
-use super::french::tokens::{Token, tokens};
-use super::page_kind::phrase;
+use super::french::tokens::{Token, phrase, tokens};
 
 /// Maximum length of a heading of a block, bytes.
 const HEADING_BYTES_MAX: usize = 120;

@@ -1,7 +1,7 @@
 //! Detects pages that are not listings: offline, missing, behind a login, or a bot wall.
 
 use super::document::PageDocument;
-use super::french::tokens::{Token, tokens};
+use super::french::tokens::phrase;
 
 /// Number of bytes at the start of a page's text that are searched for a notice that the listing is offline, or for a
 /// bot wall.
@@ -269,16 +269,6 @@ pub fn says(text: &str, phrases: &[impl AsRef<str>]) -> bool {
     phrases
         .iter()
         .any(|phrase| text.contains(&format!(" {} ", phrase.as_ref())))
-}
-
-/// Normalises a phrase for [`says`].
-pub fn phrase(text: &str) -> String {
-    let words = tokens(text).into_iter().filter_map(|token| match token {
-        Token::Word(word) => Some(word.to_ascii_lowercase()),
-        Token::Number(_, digits) => Some(digits),
-        _ => None,
-    });
-    words.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

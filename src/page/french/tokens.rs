@@ -161,6 +161,16 @@ fn group(text: &str) -> Option<usize> {
     (separates && digits(after) == 3).then_some(separator.len_utf8() + 3)
 }
 
+/// Returns the words and numbers of a text in lower case, separated by single spaces.
+pub fn phrase(text: &str) -> String {
+    let words = tokens(text).into_iter().filter_map(|token| match token {
+        Token::Word(word) => Some(word.to_ascii_lowercase()),
+        Token::Number(_, digits) => Some(digits),
+        _ => None,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
