@@ -25,6 +25,7 @@ pub use rule::PortalRule;
 use toise_listings::adverts::identity::{IdentityRules, UrlRules, bare_host};
 use toise_page::document::{PageDocument, text_of};
 use toise_page::findings::{FieldOrigin, PageFindings};
+use toise_page::french::tokens::phrase;
 use toise_page::page_kind;
 pub use value::ValueFormat;
 
@@ -123,7 +124,7 @@ impl Portal {
         });
         let offline_selectors = selectors.collect::<Result<_, _>>()?;
         let offline_texts = written.offline.texts.iter();
-        let offline_texts = offline_texts.map(|text| page_kind::phrase(text));
+        let offline_texts = offline_texts.map(|text| phrase(text));
         let rules = written.field.iter().enumerate().map(|(place, rule)| {
             PortalRule::new(rule).map_err(|fault| refuse(format!("field[{place}]: {fault}")))
         });

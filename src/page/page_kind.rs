@@ -1,7 +1,7 @@
 //! Detects pages that are not listings: offline, missing, behind a login, or a bot wall.
 
 use super::document::PageDocument;
-use super::french::tokens::phrase;
+use super::french::tokens::{Token, phrase, tokens};
 
 /// Number of bytes at the start of a page's text that are searched for a notice that the listing is offline, or for a
 /// bot wall.

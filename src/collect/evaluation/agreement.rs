@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use toise_geo::distance::planar_distance_m;
-use toise_page::page_kind::phrase;
+use toise_page::french::tokens::phrase;
 
 /// Tolerated difference of areas, square metres: pages give the same area with and without decimals.
 const AREA_TOLERANCE_M2: f64 = 1.0;

@@ -20,6 +20,7 @@ use toise_input::number::{self, LoneSeparator};
 use toise_input::words::AssetClass;
 use toise_input::{quantity, words};
 use toise_page::findings::{FieldOrigin, PageFindings, clean};
+use toise_page::french::tokens::phrase;
 use toise_page::french::{self, TextTrust};
 use toise_page::{document, page_kind, tidy};
 
@@ -209,7 +210,7 @@ impl ValueRule {
                 };
                 return Err(format!("map: {path} does not take {value}"));
             }
-            map.push((page_kind::phrase(text), value));
+            map.push((phrase(text), value));
         }
         map.sort_by_key(|(phrase, _)| std::cmp::Reverse(phrase.len()));
         let separator = written.separator.clone();
@@ -440,7 +441,7 @@ impl ValueRule {
         if self.map.is_empty() {
             return None;
         }
-        let whole = page_kind::phrase(text);
+        let whole = phrase(text);
         let is_whole = self.map.iter().find(|(phrase, _)| *phrase == whole);
         let contained = || {
             let mut phrases = self.map.iter();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{CLASSES, GraphSummary, PageContext};
 use toise_listings::adverts::identity::ListingUrl;
 use toise_page::french;
-use toise_page::page_kind::phrase;
+use toise_page::french::tokens::phrase;
 
 /// Maximum number of nodes read.
 const NODES_MAX: usize = 5_000;
