@@ -108,7 +108,7 @@ const ACTIVE_ALERTS: Metric<Gauge> = Metric::gauge(
 );
 const PAIRS_WAITING: Metric<Gauge> = Metric::gauge(
     "toise_candidate_pairs_waiting",
-    "Pairs of adverts of two properties that may be the same home and wait for a person to decide.",
+    "Pairs of properties that may be the same home and wait for a person to decide.",
 );
 const UNREADABLE_ALERTS: Metric<Gauge> = Metric::gauge(
     "toise_unreadable_alerts",

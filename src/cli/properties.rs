@@ -161,7 +161,7 @@ fn print_candidates(pairs: &[Explanation], waiting: u64) {
         "in brackets, the evidence in bits: +1 doubles the odds that both are one home, -1 halves them"
     );
     println!(
-        "{} pairs shown, {waiting} pairs of adverts wait for a decision: `toise properties merge` or `keep-apart`",
+        "{} of {waiting} pairs of properties that wait for a decision: `toise properties merge` or `keep-apart`",
         pairs.len()
     );
 }

@@ -144,7 +144,7 @@ export const WORDS = {
   "part.constructionYear": ["Year of construction", "Année de construction"],
   "part.date": ["Change of prices since", "Évolution des prix depuis"],
   pairsTitle: ["One home or two?", "Un bien ou deux ?"],
-  pairsWaiting: ["pairs of adverts wait for a decision", "paires d’annonces attendent une décision"],
+  pairsWaiting: ["pairs of properties wait for a decision", "paires de biens attendent une décision"],
   sameHome: ["Same home", "Même bien"],
   differentHomes: ["Different homes", "Biens différents"],
   later: ["Later", "Plus tard"],

@@ -61,7 +61,7 @@ fn kept_apart() -> Value {
 fn candidate_pairs() -> Value {
     whole(json!({
         "pairs": list(reference("CandidatePair"), "The likeliest pairs; each pair of properties appears once"),
-        "waiting": count("Number of all waiting pairs of adverts; several may belong to the same two properties"),
+        "waiting": count("Number of all waiting pairs of properties"),
     }))
 }
 

@@ -45,7 +45,7 @@ pub struct MergeCounts {
     pub forgiven_pairs: u64,
     /// Merged pairs that contradict each other in a field, by field, without `forgiven_pairs`.
     pub contradictions: Vec<ContradictionCount>,
-    /// Pairs of adverts in two properties that wait for a person's decision.
+    /// Pairs of properties that wait for a person's decision.
     pub possible_pairs: u64,
 }
 

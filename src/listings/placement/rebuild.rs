@@ -45,7 +45,7 @@ pub struct RebuildReport {
     pub properties_new: u64,
     /// Adverts that are now in a property with another identifier.
     pub adverts_moved: u64,
-    /// Pairs of adverts in two properties that may be one home.
+    /// Pairs of properties that may be one home.
     pub possible_pairs: u64,
     /// Changes that were not written because one of their adverts had changed; the next rebuild decides them.
     pub skipped: u64,
@@ -91,7 +91,7 @@ impl Listings {
         (report.adverts, report.refreshed) = refresh::refresh(self, progress)?;
         self.learn_portal_rates(progress)?;
         let grouping = Grouping::decide(self, report.adverts, progress)?;
-        report.possible_pairs = grouping.likely_pairs().count() as u64;
+        report.possible_pairs = grouping.likely_groups() as u64;
         apply::apply(self, &grouping, &mut report, progress)?;
         Ok(report)
     }

@@ -3599,7 +3599,7 @@ class CandidatePairs(TypedDict):
     pairs: list[CandidatePair]
     """The likeliest pairs; each pair of properties appears once."""
     waiting: int
-    """Number of all waiting pairs of adverts; several may belong to the same two properties."""
+    """Number of all waiting pairs of properties."""
 
 
 class CandidatePair(TypedDict):

@@ -97,6 +97,52 @@ fn later_evidence_merges_a_likely_pair() {
 }
 
 #[test]
+fn likely_pairs_are_listed_by_the_probability_they_show_and_counted_as_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    // Without rooms, the second pair has less evidence than the first.
+    let with_less = |number: u32| {
+        let mut advert = thin(number);
+        advert["currentPrice"]["value"] = json!(500_000);
+        advert["habitation"] = json!({"surface": {"total": 50}});
+        advert
+    };
+    let adverts = vec![thin(1), thin(2), with_less(3), with_less(4)];
+    for taken in listings.ingest(adverts).unwrap() {
+        taken.unwrap();
+    }
+    assert_eq!(listings.likely_pair_count().unwrap(), 2);
+
+    // The recorded bits are outdated: the less likely pair has more, and pairs that differ in everything have most.
+    listings
+        .store
+        .write(|transaction| {
+            transaction.execute("UPDATE likely_pairs SET bits = 10 - bits", [])?;
+            transaction.execute(
+                "INSERT OR IGNORE INTO likely_pairs
+                 SELECT a.advert, b.advert, 30.0 FROM adverts a, adverts b WHERE a.property <> b.property",
+                [],
+            )
+        })
+        .unwrap();
+    assert_eq!(listings.likely_pair_count().unwrap(), 6);
+    let pairs = listings.likely_pairs(10).unwrap();
+    let shown: Vec<f64> = pairs
+        .iter()
+        .map(|pair| pair.comparison.probability())
+        .collect();
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    assert!(shown[0] > shown[1], "{shown:?}");
+    assert_eq!(listings.likely_pair_count().unwrap(), 2);
+    assert_eq!(
+        listings.likely_pairs(1).unwrap()[0]
+            .comparison
+            .probability(),
+        shown[0]
+    );
+}
+
+#[test]
 fn thresholds_decide_what_is_merged() {
     let folder = tempfile::tempdir().unwrap();
     let lenient = Thresholds::new(0.8, 0.5).unwrap();

@@ -118,6 +118,15 @@ impl Grouping {
         self.likely.iter().filter(open).copied()
     }
 
+    /// Returns the number of pairs of groups that may be one home.
+    pub(super) fn likely_groups(&self) -> usize {
+        let groups = self.likely_pairs().map(|(advert, other, _)| {
+            let [one, other] = [advert, other].map(|advert| self.group_of.get(&advert));
+            (one.min(other), one.max(other))
+        });
+        groups.collect::<HashSet<_>>().len()
+    }
+
     /// Returns the number of the last advert placed.
     pub(super) fn last_advert(&self) -> i64 {
         self.group_of.keys().max().copied().unwrap_or_default()
