@@ -215,7 +215,8 @@ fn print_store(check: &StoreCheck) {
 
 fn print_merges(merges: &MergeCounts) {
     println!(
-        "Of {} merged pairs of adverts {} ({:.1} %) contradict each other; {} pairs wait for a decision.",
+        "Of {} merged pairs of adverts {} ({:.1} %) contradict each other; {} pairs of properties wait for a \
+         decision.",
         HumanCount(merges.merged_pairs),
         HumanCount(merges.contradicting_pairs),
         100.0 * merges.contradicting_share(),

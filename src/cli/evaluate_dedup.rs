@@ -89,7 +89,8 @@ fn print(report: &StoreReport) {
     ]);
     println!("{table}");
     println!(
-        "{} adverts, {} properties, {} merged pairs; {} pairs wait for a decision (`toise properties candidates`).",
+        "{} adverts, {} properties, {} merged pairs of adverts; {} pairs of properties wait for a decision \
+         (`toise properties candidates`).",
         counts.adverts, counts.properties, counts.merged_pairs, counts.possible_pairs
     );
     if counts.is_unusual() {
@@ -117,10 +118,10 @@ fn print(report: &StoreReport) {
 }
 
 fn print_calibration(field: &FieldCalibration) {
-    let mut table = crate::table_of("probability from|pairs|expected %|right %|±");
+    let mut table = crate::table_of("probability from %|pairs|expected %|right %|± %");
     for bin in &field.bins {
         table.add_row([
-            format!("{}", bin.from),
+            format!("{:.2}", 100.0 * bin.from),
             bin.pairs.to_string(),
             format!("{:.1}", 100.0 * bin.expected),
             format!("{:.1}", 100.0 * bin.right),
@@ -129,7 +130,8 @@ fn print_calibration(field: &FieldCalibration) {
     }
     table.align_right(2..);
     println!(
-        "Checked by the {}, which the comparison did not see: {:.0} % of two homes agree in it, {:.0} % of one{}.\n{table}",
+        "Checked by the {}, which the comparison did not see: {:.0} % of pairs of \
+         two homes agree in it, {:.0} % of pairs of one home{}.\n{table}",
         field.field.as_str(),
         100.0 * field.chance,
         100.0 * field.usual,
@@ -140,7 +142,7 @@ fn print_calibration(field: &FieldCalibration) {
         },
     );
     println!(
-        "Of {} pairs that would be merged without it, {:.1} % (± {:.1}) are wrong; of those that agree in it too, {:.1} %.",
+        "Of {} pairs that would be merged without it, {:.1} % (± {:.1} %) are wrong; of those that agree in it too, {:.1} %.",
         field.merges,
         100.0 * field.wrong_without,
         100.0 * field.wrong_error,

@@ -11,11 +11,19 @@ use toise_store::Store;
 
 /// Minimum evidence shown in the short description of a pair, in bits.
 const SHOWN_BITS: f32 = 0.5;
+/// Maximum length of a line of evidence, characters.
+const LINE_CHARS_MAX: usize = 100;
+
+/// Printed with two merged adverts that are not similar enough for a merge today.
+const UNSURE_MERGE: &str = "  \
+  merged by a person, through other adverts of the property, or earlier with other evidence;
+  `toise properties rebuild` decides again, and splits them unless one of the first two holds";
 
 /// Arguments of `explain`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each line is the evidence of one field, in bits: +1 doubles the odds that both are the same asset, -1 halves them.
+Each line is the evidence of one field, in bits: +1 doubles the odds that both are the same asset, -1 halves them. Of
+the bits of an equal value, some are due to its rarity in the area.
 
 Example:
 
@@ -65,19 +73,30 @@ pub(super) fn short(pair: &Explanation) -> String {
         let title = side.title.as_deref().unwrap_or("without title");
         let price = side.price.map(|price| format!("{:.0} EUR", price.get()));
         let surface = side.surface.map(|area| format!("{} m²", area.get()));
-        let rooms = side.rooms.map(|rooms| format!("{} rooms", rooms.get()));
+        let rooms = side.rooms.map(|rooms| match rooms.get() {
+            1.0 => "1 room".to_owned(),
+            rooms => format!("{rooms} rooms"),
+        });
         let known = [price, surface, rooms, Some(side.place.clone())];
         let known: Vec<String> = known.into_iter().flatten().collect();
-        lines.push(format!("  {}  {title}", side.property_flx_id));
+        let (advert, property) = (side.flx_id, side.property_flx_id);
+        lines.push(format!("  advert {advert} of property {property}"));
+        lines.push(format!("    {title}"));
         lines.push(format!("    {}", known.join(", ")));
         lines.push(format!("    {}", side.url.as_deref().unwrap_or_default()));
     }
     let shown = pair.comparison.evidence.iter();
     let shown: Vec<String> = shown
         .filter(|one| one.bits.abs() >= SHOWN_BITS)
-        .map(|one| format!("{}: {} ({:+.1})", one.field.label(), one.about(), one.bits))
+        .map(|one| {
+            let (field, found) = (one.field.label(), one.about());
+            format!("{field}: {found} ({:+.1} bits)", one.bits)
+        })
         .collect();
-    lines.push(format!("  {}", shown.join("; ")));
+    lines.extend(wrapped(&shown));
+    if pair.together && pair.verdict != DedupVerdict::Same {
+        lines.push(UNSURE_MERGE.to_owned());
+    }
     for contradiction in &pair.contradictions {
         lines.push(format!("  contradiction: {}", contradiction.as_str()));
     }
@@ -87,6 +106,21 @@ pub(super) fn short(pair: &Explanation) -> String {
             .map(|line| format!("  {}", line.replace('\n', "\n  "))),
     );
     lines.join("\n")
+}
+
+/// Joins parts with semicolons into indented lines.
+fn wrapped(parts: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 2 + part.chars().count() <= LINE_CHARS_MAX => {
+                line.push_str("; ");
+                line.push_str(part);
+            }
+            _ => lines.push(format!("  {part}")),
+        }
+    }
+    lines
 }
 
 /// Returns two lines for each advert that keeps a pair apart.
@@ -112,12 +146,12 @@ fn print(explanation: &Explanation) {
         let title = side.title.as_deref().unwrap_or("without title");
         let url = side.url.as_deref().unwrap_or_default();
         println!(
-            "{} of property {}\n  {title}\n  {url}",
+            "advert {} of property {}\n  {title}\n  {url}",
             side.flx_id, side.property_flx_id
         );
     }
     let comparison = &explanation.comparison;
-    let mut table = crate::table_of("field|found|bits|of which rarity");
+    let mut table = crate::table_of("field|found|bits|rarity bits");
     for evidence in comparison.evidence.iter() {
         let bits = format!("{:+.1}", evidence.bits);
         let rarity = evidence.rarity_bits.map(|bits| format!("{bits:+.1}"));
@@ -152,7 +186,7 @@ fn print(explanation: &Explanation) {
     }
     if comparison.lookalike_bits < 0.0 {
         println!(
-            "other homes of this price and surface: {:+.1} bits for {}",
+            "other homes of this price and surface: {:+.1} bits for {} adverts",
             comparison.lookalike_bits, explanation.lookalikes
         );
     }
@@ -163,10 +197,10 @@ fn print(explanation: &Explanation) {
         println!("{line}");
     }
     println!(
-        "{}: {:+.1} bits, probability {:.4}",
+        "{}: {:+.1} bits, probability {:.2} %",
         outcome(explanation.verdict),
         comparison.bits,
-        comparison.probability()
+        100.0 * comparison.probability()
     );
     if explanation.split {
         println!("declared distinct by `toise properties split`");
@@ -179,4 +213,47 @@ fn print(explanation: &Explanation) {
             "two properties now"
         }
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use toise_listings::Listings;
+
+    #[test]
+    fn a_short_description_names_both_adverts_and_fits_100_columns() {
+        let folder = tempfile::tempdir().unwrap();
+        let listings = Listings::new(Store::open(folder.path()).unwrap(), Clock::system());
+        let studio = |number: u32| {
+            json!({
+                "url": format!("https://thin.example/annonce/{number}"), "source": "thin.example",
+                "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 310_000},
+                "lastSeenAt": "2025-11-01T08:00:00Z",
+                "location": {"city": "Paris", "postalCode": "75011", "inseeCode": "75111"},
+                "habitation": {"surface": {"total": 31}, "roomCount": 1},
+            })
+        };
+        let taken = listings.ingest(vec![studio(1), studio(2)]).unwrap();
+        let taken: Vec<_> = taken.into_iter().map(Result::unwrap).collect();
+        let properties = [&taken[0], &taken[1]].map(|one| one.property_flx_id);
+
+        let likely = listings.likely_pairs(1).unwrap();
+        let candidate = short(&likely[0]);
+        listings.merge(properties[0], properties[1]).unwrap();
+        let merged = short(&listings.sample_of_merges(1, 1).unwrap()[0]);
+        for text in [&candidate, &merged] {
+            for advert in &taken {
+                let named = format!("advert {} of property ", advert.flx_id);
+                assert!(text.contains(&named), "{text}");
+            }
+            assert!(text.contains("31 m², 1 room, 75011 Paris"), "{text}");
+            assert!(text.contains(" bits)"), "{text}");
+            let is_short = |line: &str| line.chars().count() <= LINE_CHARS_MAX;
+            assert!(text.lines().all(is_short), "{text}");
+        }
+        assert!(!candidate.contains(UNSURE_MERGE), "{candidate}");
+        assert!(merged.contains(UNSURE_MERGE), "{merged}");
+    }
 }

@@ -158,10 +158,10 @@ fn print_candidates(pairs: &[Explanation], waiting: u64) {
         println!("{}", short(pair));
     }
     println!(
-        "in brackets, the evidence in bits: +1 doubles the odds that both are one home, -1 halves them"
+        "in brackets, the evidence: +1 bit doubles the odds that both are one home, -1 bit halves them"
     );
     println!(
-        "{} of {waiting} pairs of properties that wait for a decision: `toise properties merge` or `keep-apart`",
+        "{} of {waiting} pairs of properties that wait for `toise properties merge` or `keep-apart`",
         pairs.len()
     );
 }

@@ -93,11 +93,25 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
 
     let explained = run(
         data,
-        &["explain", &ids[0], "http://deux.example/annonce/1/"],
+        &[
+            "explain",
+            "https://www.un.example/annonce/1",
+            "http://deux.example/annonce/1/",
+        ],
     );
     assert_eq!(
         (&explained["together"], &explained["verdict"]),
         (&json!(true), &json!("same"))
+    );
+    let [address, same_address] = [
+        "http://deux.example/annonce/1/",
+        "https://www.deux.example/annonce/1",
+    ];
+    let itself = toise(data, &["explain", address, same_address]).output();
+    let refused = errors(&itself.unwrap());
+    assert!(
+        refused.contains("both arguments are the advert"),
+        "{refused}"
     );
     let parted = run(data, &["properties", "split", &ids[0], &ids[1]]);
     assert_eq!(parted["propertyFlxId"], json!(ids[1]));
@@ -612,7 +626,7 @@ fn merges_are_measured_and_decided_again() {
     // Properties merged by a person stay merged, and are counted if they contradict each other.
     let property = |portal: &str, home: u32| {
         let url = format!("https://{portal}.example/annonce/{home}");
-        let explained = run(data, &["explain", &url, &url]);
+        let explained = run(data, &["explain", &url, "https://b.example/annonce/1"]);
         explained["adverts"][0]["propertyFlxId"]
             .as_str()
             .unwrap()

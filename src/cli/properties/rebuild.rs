@@ -65,7 +65,10 @@ fn print(report: &RebuildReport) {
         ("properties merged into another", report.properties_merged),
         ("properties with a new identifier", report.properties_new),
         ("adverts moved to another property", report.adverts_moved),
-        ("pairs for a person to decide", report.possible_pairs),
+        (
+            "pairs of properties for a person to decide",
+            report.possible_pairs,
+        ),
         ("changes left for another rebuild", report.skipped),
     ];
     for (name, count) in counts {

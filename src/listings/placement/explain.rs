@@ -112,9 +112,15 @@ impl Listings {
     /// Compares two adverts, each named by its identifier or its URL. Blocks.
     ///
     /// # Errors
-    /// [`Error::Refused`] when one of them does not exist.
+    /// [`Error::Refused`] if one of them does not exist, or both are the same advert.
     pub fn explain(&self, one: &str, other: &str) -> Result<Explanation> {
         let (one, other) = (self.side(one)?, self.side(other)?);
+        if one.number == other.number {
+            let advert = one.flx_id;
+            return Err(Error::Refused(format!(
+                "both arguments are the advert {advert}; name two different adverts"
+            )));
+        }
         let pair = (one.number, other.number);
         let split = self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM apart WHERE advert = ?1 AND other = ?2)";
