@@ -13,6 +13,8 @@ use toise_contract::columns::{ColumnMeaning, advert_meaning, folded};
 pub const SAMPLES: usize = 10;
 /// Maximum length of a shown value, in characters.
 const SAMPLE_CHARS_MAX: usize = 40;
+/// Characters of these that show the end of a long word.
+const WORD_END_CHARS: usize = 24;
 /// Maximum depth to which objects are followed.
 const DEPTH_MAX: usize = 4;
 /// Maximum number of columns; documents that use data as keys may have any number.
@@ -285,15 +287,23 @@ fn is_page(value: &str) -> bool {
         && !pictures.any(|sign| value.to_lowercase().contains(sign))
 }
 
-/// Returns the beginning of a text on one line, for a comment.
+/// Returns a value on one line, for a comment. Of a long text it keeps the beginning; of one long word, such as a URL,
+/// both ends, because the URLs of a portal begin alike.
 fn on_one_line(text: &str) -> String {
-    let plain: String = text
-        .chars()
-        .take(SAMPLE_CHARS_MAX)
-        .map(|sign| if sign.is_control() { ' ' } else { sign })
-        .collect();
-    match text.chars().nth(SAMPLE_CHARS_MAX) {
-        None => plain.trim().to_owned(),
-        Some(_) => format!("{}…", plain.trim()),
+    let text = text.trim();
+    let length = text.chars().count();
+    let plain = |part: &str| {
+        let signs = part
+            .chars()
+            .map(|sign| if sign.is_control() { ' ' } else { sign });
+        signs.collect::<String>().trim().to_owned()
+    };
+    if length <= SAMPLE_CHARS_MAX {
+        return plain(text);
     }
+    let is_word = !text.contains(char::is_whitespace);
+    let end_chars = if is_word { WORD_END_CHARS } else { 0 };
+    let start: String = text.chars().take(SAMPLE_CHARS_MAX - end_chars).collect();
+    let end: String = text.chars().skip(length - end_chars).collect();
+    format!("{}…{}", plain(&start), plain(&end))
 }
