@@ -7,6 +7,7 @@ use crate::openapi::alerts::schemas::preview_answer;
 use crate::openapi::alerts::{delivery_parameters, names, page_parameters};
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_alerts::alert::AlertSubject;
+use toise_alerts::dispatch::test_delivery::AT_ONCE_MAX;
 use toise_alerts::registry::LIST_BYTES_MAX;
 use toise_alerts::request::SEARCH_QUERY_BYTES_MAX;
 use toise_contract::fields::schema::record;
@@ -104,10 +105,11 @@ pub(super) fn deliveries(subject: AlertSubject) -> Operation {
 
 pub(super) fn test(subject: AlertSubject) -> Operation {
     operation(subject, "Test", "Test the receiver of an alert on {}")
-        .with_description(
+        .with_description(format!(
             "Posts one signed delivery without items to the webhook_url and returns what the receiver answered. It is \
-             not retried, costs nothing, and does not appear among the deliveries",
-        )
+             not retried, costs nothing, and does not appear among the deliveries. At most {AT_ONCE_MAX} tests of all \
+             accounts run at once; others wait briefly, then return 503"
+        ))
         .with_answer(data_of("TestedReceiver"))
 }
 
