@@ -83,7 +83,7 @@ fn print(report: &StoreReport) {
         percent(counts.contradicting_pairs),
     ]);
     table.add_row([
-        "forgiven: pictures, reference or text agree".to_owned(),
+        "not counted: pictures, reference or text outweigh it".to_owned(),
         counts.forgiven_pairs.to_string(),
         percent(counts.forgiven_pairs),
     ]);

@@ -17,7 +17,7 @@ use toise_dedup::DedupVerdict;
 const COMPARED_PER_PAIR: usize = 4;
 /// Minimum pairs of adverts compared again, if there are so many. A short list then has the most likely pairs, even if
 /// their probabilities changed since they were recorded. A comparison takes milliseconds.
-const COMPARED_MIN: usize = 500;
+const COMPARED_MIN: usize = 200;
 
 /// The pairs of adverts that wait for a decision: in two properties that no person declared distinct.
 const WAITING: &str = "FROM likely_pairs l
@@ -31,7 +31,7 @@ type RecordedPair = (i64, i64, f64);
 impl Listings {
     /// Returns the most likely pairs of properties that may be one asset, by their probability now. Each is shown by
     /// its most similar adverts, with the evidence. Removes the recorded pairs that it finds to be different now.
-    /// Blocks: milliseconds for each recorded pair, of which it compares 500, or four times `limit`.
+    /// Blocks: milliseconds for each recorded pair, of which it compares 200, or four times `limit`.
     ///
     /// # Errors
     /// The store cannot be read or written.
