@@ -14,6 +14,9 @@ const SHOWN_BITS: f32 = 0.5;
 /// Maximum length of a line of evidence, characters.
 const LINE_CHARS_MAX: usize = 100;
 
+/// Columns of the table of evidence.
+const EVIDENCE_COLUMNS: &str = "field|found|bits|rarity bits";
+
 /// Printed with two merged adverts that are not similar enough for a merge today.
 const UNSURE_MERGE: &str = "  \
   merged by a person, through other adverts of the property, or earlier with other evidence;
@@ -151,7 +154,7 @@ fn print(explanation: &Explanation) {
         );
     }
     let comparison = &explanation.comparison;
-    let mut table = crate::table_of("field|found|bits|rarity bits");
+    let mut table = crate::table_of(EVIDENCE_COLUMNS);
     for evidence in comparison.evidence.iter() {
         let bits = format!("{:+.1}", evidence.bits);
         let rarity = evidence.rarity_bits.map(|bits| format!("{bits:+.1}"));
@@ -167,7 +170,7 @@ fn print(explanation: &Explanation) {
         println!("kept apart, whatever else agrees: {}", reason(veto));
     }
     println!(
-        "before any comparison: {:+.1} bits for {} adverts around",
+        "before any comparison: {:+.1} bits (adverts around: {})",
         comparison.prior_bits, explanation.adverts_around
     );
     if explanation.portal_bits != 0.0 {
@@ -186,7 +189,7 @@ fn print(explanation: &Explanation) {
     }
     if comparison.lookalike_bits < 0.0 {
         println!(
-            "other homes of this price and surface: {:+.1} bits for {} adverts",
+            "other homes of this price and surface: {:+.1} bits (adverts: {})",
             comparison.lookalike_bits, explanation.lookalikes
         );
     }
@@ -220,7 +223,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use toise_dedup::weights::WEIGHTS;
     use toise_listings::Listings;
+
+    fn fits(text: &str) -> bool {
+        text.lines()
+            .all(|line| line.chars().count() <= LINE_CHARS_MAX)
+    }
+
+    #[test]
+    fn the_table_of_evidence_fits_100_columns() {
+        let mut table = crate::table_of(EVIDENCE_COLUMNS);
+        for weights in &WEIGHTS {
+            for level in weights.levels {
+                table.add_row([weights.field.label(), level.about, "+10.0", "+10.0"]);
+            }
+        }
+        let text = table.to_string();
+        assert!(fits(&text), "{text}");
+    }
 
     #[test]
     fn a_short_description_names_both_adverts_and_fits_100_columns() {
@@ -250,8 +271,7 @@ mod tests {
             }
             assert!(text.contains("31 m², 1 room, 75011 Paris"), "{text}");
             assert!(text.contains(" bits)"), "{text}");
-            let is_short = |line: &str| line.chars().count() <= LINE_CHARS_MAX;
-            assert!(text.lines().all(is_short), "{text}");
+            assert!(fits(text), "{text}");
         }
         assert!(!candidate.contains(UNSURE_MERGE), "{candidate}");
         assert!(merged.contains(UNSURE_MERGE), "{merged}");

@@ -54,7 +54,7 @@ toise_base::named! {
         /// The energy class.
         Energy = "energy class",
         /// The storey.
-        Floor = "floor",
+        Floor = "storey",
         /// The name of the district, between adverts of one portal.
         District = "district",
     }
