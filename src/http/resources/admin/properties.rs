@@ -36,7 +36,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         .with_description(
             "Each pair is shown by the two of its adverts that are most alike, with what agrees, what differs \
              and what keeps them apart. A pair stays listed until the two are merged or kept apart, or until a \
-             later sighting settles the question",
+             later sighting or other adverts of the area settle the question",
         )
         .with_query(schema::parameters(&CANDIDATES))
         .with_answer(data_of("CandidatePairs"))
