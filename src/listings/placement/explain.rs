@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::placement::find::surroundings;
 use crate::records::rows::{
-    blob, fingerprint, fingerprints_of, first_row, flx_id, held_of, without_common_marks,
+    as_compared_with, blob, fingerprint, fingerprints_of, first_row, flx_id, held_of,
+    without_common_marks,
 };
 use crate::{Error, Listings, Result};
 use toise_contract::listings::Advert;
@@ -220,7 +221,12 @@ pub(super) fn explanation(
     let [one, other] = adverts;
     let compared = without_common_marks(connection, &one.fingerprint)?;
     let around = surroundings(connection, &compared, Some(one.number))?;
-    let comparison = compare_among(&compared, &other.fingerprint, &around);
+    let of_other = as_compared_with(connection, &compared, &other.fingerprint)?;
+    let comparison = compare_among(&compared, &of_other, &around);
+    let mut common = one.fingerprint.common_fields(&compared);
+    common.extend(other.fingerprint.common_fields(&of_other));
+    common.sort_unstable();
+    common.dedup();
     let together = one.property == other.property;
     let mut dissenters = Vec::new();
     if !together {
@@ -238,7 +244,7 @@ pub(super) fn explanation(
         adverts_around: around.adverts(),
         lookalikes: around.lookalikes(),
         portal_bits: around.portal_bits(&other.fingerprint),
-        common: one.fingerprint.common_fields(&compared),
+        common,
         adverts: [one, other],
     })
 }
@@ -255,8 +261,11 @@ fn dissenting(
     let is_vouched = |advert: &i64| held.contains(&first.number) && held.contains(advert);
     let mut found = Vec::new();
     for (advert, member) in fingerprints_of(connection, first.property)? {
-        let is_other = advert != first.number && !is_vouched(&advert);
-        if !is_other || may_share(&compared, &member) {
+        if advert == first.number || is_vouched(&advert) {
+            continue;
+        }
+        let of_member = as_compared_with(connection, &compared, &member)?;
+        if may_share(&compared, &of_member) {
             continue;
         }
         let Some(dissenter) = explained(connection, "advert", advert)? else {
