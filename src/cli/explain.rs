@@ -50,7 +50,7 @@ fn reason(veto: Veto) -> &'static str {
     match veto {
         Veto::Kind => "different types or offers",
         Veto::Programme => {
-            "similar flats of a new-build programme, and nothing shows that they are the same flat"
+            "similar flats of a new-build programme or rooms let alone, and nothing shows that they are the same"
         }
     }
 }

@@ -67,6 +67,8 @@ const FOUND = {
   "more than 40 % in common": "plus de 40 % en commun",
   "more than 10 % in common": "plus de 10 % en commun",
   "little in common": "peu en commun",
+  "titles that differ in a number alone": "titres différents d’un seul numéro",
+  "titles that differ in a name alone": "titres différents d’un seul nom",
   "most in common, at least three": "la plupart en commun, au moins trois",
   "at least two in common": "au moins deux en commun",
   "one in common": "un en commun",

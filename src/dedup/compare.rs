@@ -26,7 +26,7 @@ const LONG_TEXT_SHINGLES: u16 = 30;
 pub enum Veto {
     /// Different classes or offers.
     Kind,
-    /// Similar flats of new-build programmes, without evidence that they are the same flat.
+    /// Similar flats of new-build programmes, or rooms let alone, without evidence that they are the same.
     Programme,
 }
 
@@ -86,7 +86,8 @@ pub struct Comparison {
     pub veto: Option<Veto>,
     /// Whether both have the same seller; other weights then apply.
     pub one_seller: bool,
-    /// Whether both are of new-build programmes; evidence that all flats of a programme share then adds no bits.
+    /// Whether both are of new-build programmes, lots of one sale, or one is a room let alone; evidence that all flats of
+    /// a programme or rooms of a flat share then adds no bits.
     pub programme: bool,
     /// Whether both have the same text and price, so that a mistake in the commune or energy class of one advert is more
     /// likely than a second home. The text must be long or have figures, and not be that of a programme.
@@ -218,12 +219,18 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         (ComparedField::Kind, kind(one, other)),
         (ComparedField::PreviousPrice, previous_price(one, other)),
     ];
-    comparison.programme |= shown_as_lots(&levels);
+    let are_rooms = one.is_room || other.is_room;
+    comparison.programme |= are_rooms || shown_as_lots(&levels);
     for (field, level) in levels {
         if let Some(level) = level {
             let rarity_bits = around.rarity_bits(field, level, one, other);
             let bits = worth(field, level, one_seller, comparison.programme)
                 + rarity_bits.unwrap_or_default();
+            let bits = if are_rooms && is_of_whole_flat(field) {
+                bits.min(0.0)
+            } else {
+                bits
+            };
             comparison.bits += bits;
             comparison.evidence.push(FieldEvidence {
                 field,
@@ -234,8 +241,25 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         }
     }
     comparison.is_one_text = is_one_text(&comparison, one);
-    comparison.veto = veto(&comparison);
+    comparison.veto = veto(&comparison, are_rooms);
     comparison
+}
+
+/// Returns whether all rooms of a shared flat agree in a field.
+fn is_of_whole_flat(field: ComparedField) -> bool {
+    matches!(
+        field,
+        ComparedField::Place
+            | ComparedField::Surface
+            | ComparedField::Rooms
+            | ComparedField::Bedrooms
+            | ComparedField::Floor
+            | ComparedField::Building
+            | ComparedField::Energy
+            | ComparedField::Amenities
+            | ComparedField::Condominium
+            | ComparedField::District
+    )
 }
 
 /// Decides [`Comparison::is_one_text`]; `one` is either of both adverts.
@@ -269,7 +293,7 @@ pub(super) fn worth(field: ComparedField, level: u8, one_seller: bool, programme
     if shared_by_all { bits.min(0.0) } else { bits }
 }
 
-fn veto(comparison: &Comparison) -> Option<Veto> {
+fn veto(comparison: &Comparison, are_rooms: bool) -> Option<Veto> {
     let alike =
         |field: ComparedField, upto: u8| comparison.level(field).is_some_and(|level| level <= upto);
     let unlike =
@@ -277,8 +301,13 @@ fn veto(comparison: &Comparison) -> Option<Veto> {
     let by_reference = comparison.one_seller && alike(ComparedField::Reference, 0);
     if comparison.programme && !by_reference {
         let own = alike(ComparedField::Price, 0)
-            && (alike(ComparedField::Surface, 2) || alike(ComparedField::Floor, 0));
-        let contradicted = unlike(ComparedField::Surface, 5) || unlike(ComparedField::Floor, 1);
+            && (are_rooms || alike(ComparedField::Surface, 2) || alike(ComparedField::Floor, 0));
+        // Rooms of one flat may have one rent, so two that a portal shows at the same time are two.
+        let are_two_rooms = are_rooms
+            && (unlike(ComparedField::Surface, 3)
+                || comparison.level(ComparedField::Portal) == Some(ONLINE_TOGETHER));
+        let contradicted =
+            are_two_rooms || unlike(ComparedField::Surface, 5) || unlike(ComparedField::Floor, 1);
         if !own || contradicted || (comparison.one_seller && unlike(ComparedField::Reference, 1)) {
             return Some(Veto::Programme);
         }

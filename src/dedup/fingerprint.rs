@@ -7,8 +7,10 @@ use super::digest;
 use super::identifiers::{PictureNames, address_number, picture_names};
 use super::images::{self, Photos};
 use super::inline_vec::InlineVec;
+use super::rooms;
 use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, lot_series, references, seller};
 use super::text::{FoldedText, Sketch, TextFigures};
+use super::title::{TitleWords, title_words};
 use toise_contract::enums::EnumLocationPrecision;
 use toise_contract::enums::{
     EnumEnergyClassification as Energy, EnumGreenhouseClassification as Greenhouse,
@@ -101,6 +103,10 @@ pub struct Fingerprint {
     pub lot_series: Option<u32>,
     /// Whether it is off plan or newly built.
     pub new_build: bool,
+    /// Whether it is a room let alone, such as one of a shared flat.
+    pub is_room: bool,
+    /// Words of the title.
+    pub title: TitleWords,
     /// Digest of the portal.
     pub portal: u32,
     /// When it was on its portal.
@@ -145,6 +151,8 @@ impl Fingerprint {
             references: InlineVec::default(),
             lot_series: None,
             new_build: false,
+            is_room: false,
+            title: InlineVec::default(),
             portal: 0,
             period: None,
         }
@@ -216,7 +224,7 @@ impl Fingerprint {
         let own_text = description.without_boilerplate();
         let (seller_kind, seller) = seller(advert);
         let is_flat = advert.class == Some(EnumPropertyClass::Flat);
-        Self {
+        let mut made = Self {
             class: advert.class.unwrap_or(EnumPropertyClass::Unknown),
             offer: offer.unwrap_or(EnumPropertyOfferType::Unknown),
             commune: location
@@ -288,9 +296,35 @@ impl Fingerprint {
                             .iter()
                             .any(|one| matches!(one, General::BrandNew | General::ToBeBuilt))
                 }),
+            is_room: rooms::is_room(advert),
+            title: InlineVec::default(),
             portal: portal(advert),
             period: period(advert),
-        }
+        };
+        made.title = title_words(advert, &made.own_numbers());
+        made
+    }
+
+    /// Returns the numbers of its fields that a title may repeat; 0 for those that are missing.
+    fn own_numbers(&self) -> [u32; 13] {
+        let price = self.price_eur.unwrap_or_default();
+        let net_price = self.net_price_eur.unwrap_or_default();
+        let surface = self.surface_dm2.unwrap_or_default();
+        [
+            price,
+            price / 1_000,
+            net_price,
+            net_price / 1_000,
+            surface / 100,
+            surface.div_ceil(100),
+            surface % 100,
+            self.land_m2.unwrap_or_default(),
+            self.rooms.unwrap_or_default().into(),
+            self.bedrooms.unwrap_or_default().into(),
+            self.floor.unwrap_or_default().unsigned_abs().into(),
+            self.year.unwrap_or_default().into(),
+            self.postal_code.unwrap_or_default(),
+        ]
     }
 
     /// Returns whether any of its pictures is known.

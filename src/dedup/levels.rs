@@ -8,6 +8,7 @@ use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 use super::images;
 use super::seller::SellerKind;
 use super::text;
+use super::title::{self, TitleDifference};
 use toise_contract::enums::EnumPropertyClass as Class;
 use toise_geo::distance::planar_distance_m;
 
@@ -310,9 +311,24 @@ pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 /// Level of [`description`]: more than nine tenths in common.
 pub const NEARLY_ONE_TEXT: u8 = 1;
 
-/// Compares descriptions by the share of the shorter one that the other contains.
+/// Level of [`description`]: titles of one portal that differ in the number at their end.
+const OTHER_NUMBER: u8 = 6;
+/// Level of [`description`]: titles that one portal shows at the same time and that differ in a name.
+const OTHER_NAME: u8 = 7;
+
+/// Compares descriptions by the share of the shorter one that the other contains. Titles of a series, such as rooms of
+/// one residence, show two homes of one text.
 pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS: [f64; 4] = [0.1, 0.4, 0.7, 0.9];
+    if one.portal == other.portal {
+        match title::difference(&one.title, &other.title) {
+            Some(TitleDifference::Number) => return Some(OTHER_NUMBER),
+            Some(TitleDifference::Name) if portal(one, other) == Some(ONLINE_TOGETHER) => {
+                return Some(OTHER_NAME);
+            }
+            _ => {}
+        }
+    }
     let (one, other) = one.text.as_ref().zip(other.text.as_ref())?;
     if one == other {
         return Some(0);

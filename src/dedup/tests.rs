@@ -252,6 +252,65 @@ fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
 }
 
 #[test]
+fn rooms_of_one_shared_flat_stay_apart_despite_one_text_and_one_surface() {
+    let text = "Chambre dans une colocation de quatorze personnes : grande maison rénovée avec jardin, cuisine équipée, \
+        trois salles de bains, buanderie et local pour les vélos, proche du tramway et de l'université.";
+    let room = |number: u32, rent: u32| {
+        fingerprint(&with(
+            flat(),
+            &[
+                (
+                    "/url",
+                    json!(format!("https://toits-et-murs.example/annonce/{number}")),
+                ),
+                ("/offer", json!({"type": "OFFER_RENT"})),
+                ("/currentPrice", json!({"value": rent})),
+                ("/habitation/surface", json!({"total": 340})),
+                ("/title", json!("Maison à louer")),
+                ("/description", json!(text)),
+                ("/seller", Value::Null),
+            ],
+        ))
+    };
+    let first = room(1, 579);
+    assert!(first.is_room);
+    for other in [room(2, 545), room(3, 579)] {
+        assert_eq!(compare(&first, &other).veto, Some(Veto::Programme));
+    }
+}
+
+#[test]
+fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
+    let titled = |number: u32, title: &str| {
+        fingerprint(&with(
+            flat(),
+            &[
+                (
+                    "/url",
+                    json!(format!("https://toits-et-murs.example/annonce/{number}")),
+                ),
+                ("/offer", json!({"type": "OFFER_RENT"})),
+                ("/currentPrice", json!({"value": 850})),
+                ("/title", json!(title)),
+                ("/habitation/surface", json!({"total": 20})),
+                ("/habitation/floor", Value::Null),
+                ("/habitation/climate", Value::Null),
+                (
+                    "/description",
+                    json!("Studios meublés avec services, au pied du métro et des commerces."),
+                ),
+                ("/seller", Value::Null),
+                ("/medias", Value::Null),
+            ],
+        ))
+    };
+    let first = titled(1, "Zenith - Private Studio (15)");
+    let verdict = |title: &str| compare(&first, &titled(2, title)).verdict(Thresholds::default());
+    assert_eq!(verdict("Zenith - Private Studio (15)"), DedupVerdict::Same);
+    assert_ne!(verdict("Zenith - Private Studio (5)"), DedupVerdict::Same);
+}
+
+#[test]
 fn sale_and_rental_of_one_flat_are_two_assets() {
     let rent = elsewhere(&[("/offer", json!({"type": "OFFER_RENT"}))]);
     assert_eq!(judged(&rent).veto, Some(Veto::Kind));

@@ -214,6 +214,11 @@ impl FoldedText {
         letters.fold(EMPTY, |hashed, byte| step(hashed, *byte))
     }
 
+    /// Returns whether the text contains a word, or several in a row.
+    pub fn contains(&self, words: &[u8]) -> bool {
+        position_of_word(&self.0, words).is_some()
+    }
+
     /// Returns whether the text says that the home is sold off plan or newly built.
     pub fn mentions_new_build(&self) -> bool {
         NEW_BUILD_PHRASES
