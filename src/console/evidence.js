@@ -69,6 +69,7 @@ const FOUND = {
   "little in common": "peu en commun",
   "titles that differ in a number alone": "titres différents d’un seul numéro",
   "titles that differ in a name alone": "titres différents d’un seul nom",
+  "no texts, the same long title": "aucun texte, même titre long",
   "most in common, at least three": "la plupart en commun, au moins trois",
   "at least two in common": "au moins deux en commun",
   "one in common": "un en commun",

@@ -315,6 +315,8 @@ pub const NEARLY_ONE_TEXT: u8 = 1;
 const OTHER_NUMBER: u8 = 6;
 /// Level of [`description`]: titles that one portal shows at the same time and that differ in a name.
 const OTHER_NAME: u8 = 7;
+/// Level of [`description`]: the same long title, and no description on either side.
+const SAME_TITLE: u8 = 8;
 
 /// Compares descriptions by the share of the shorter one that the other contains. Titles of a series, such as rooms of
 /// one residence, show two homes of one text.
@@ -329,11 +331,15 @@ pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
             _ => {}
         }
     }
-    let (one, other) = one.text.as_ref().zip(other.text.as_ref())?;
-    if one == other {
-        return Some(0);
+    match (one.text.as_ref(), other.text.as_ref()) {
+        (None, None) => {
+            let is_same = one.title == other.title && title::is_long(&one.title);
+            is_same.then_some(SAME_TITLE)
+        }
+        (Some(first), Some(second)) if first == second => Some(0),
+        (Some(first), Some(second)) => Some(5 - band(first.containment(second), &LIMITS)),
+        _ => None,
     }
-    Some(5 - band(one.containment(other), &LIMITS))
 }
 
 /// Compares the figures in the descriptions.

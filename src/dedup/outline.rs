@@ -17,6 +17,7 @@ use super::levels::{
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{Agreements, RARITY_BITS_MAX, Surroundings, is_equality};
 use super::seller::SELLER_KEYS_MAX;
+use super::title;
 use super::weights::{ComparedField, WEIGHED_BITS, WEIGHTS};
 
 /// Version of the encoding; an outline of another version rules nothing out.
@@ -140,8 +141,13 @@ impl Fingerprint {
             };
             Some(worth(field, level, false, programme) + rarity)
         });
+        // Without texts on both sides, titles are compared, which are not in the outline.
+        let is_described = match self.text {
+            Some(_) => other.has_text,
+            None => !other.has_text && title::is_long(&self.title),
+        };
         let open = [
-            (ComparedField::Text, self.text.is_some() && other.has_text),
+            (ComparedField::Text, is_described),
             (
                 ComparedField::Figures,
                 other.has_figures && !self.figures.is_empty(),

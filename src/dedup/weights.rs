@@ -267,6 +267,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("little in common", 0.2, -0.6),
             level("titles that differ in a number alone", -6.0, -6.0),
             level("titles that differ in a name alone", -2.5, -2.5),
+            level("no texts, the same long title", 3.0, 2.0),
         ],
     },
     FieldWeights {
