@@ -93,6 +93,7 @@ const FOUND = {
   "different, on the same portal": "différent, sur le même portail",
   "house and flat": "maison et appartement",
   "home and new-build programme": "logement et programme neuf",
+  "house and flat, one long text and surface": "maison et appartement, un seul texte long et une seule surface",
 };
 
 /** The name of a compared field or of a contradiction. */

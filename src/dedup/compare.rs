@@ -8,17 +8,14 @@ use super::inline_vec::InlineVec;
 use super::levels::{
     NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, amenities, bedrooms,
     building, condominium, count_difference, description, district, energy, figures, floor,
-    identifier, kind, land, photos, place, portal, previous_price, price, reference, seller,
-    surface,
+    has_long_text, identifier, kind, land, photos, place, portal, previous_price, price, reference,
+    seller, surface,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
 use super::thresholds::{DedupVerdict, Thresholds};
 use super::weights::{ComparedField, FIELDS, WEIGHED_BITS, WEIGHTS};
 use toise_contract::enums::EnumPropertyClass as Class;
-
-/// Minimum number of shingles of a text that describes only one home.
-const LONG_TEXT_SHINGLES: u16 = 30;
 
 /// A rule that keeps two adverts apart even if everything else agrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -264,10 +261,7 @@ fn is_of_whole_flat(field: ComparedField) -> bool {
 
 /// Decides [`Comparison::is_one_text`]; `one` is either of both adverts.
 fn is_one_text(comparison: &Comparison, one: &Fingerprint) -> bool {
-    let is_long = one
-        .text
-        .is_some_and(|text| text.shingles >= LONG_TEXT_SHINGLES);
-    let is_same = is_long && comparison.is_at_most(ComparedField::Text, 0)
+    let is_same = has_long_text(one) && comparison.is_at_most(ComparedField::Text, 0)
         || comparison.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
             && comparison.is_at_most(ComparedField::Figures, 0);
     is_same && !comparison.programme && comparison.is_at_most(ComparedField::Price, 0)

@@ -289,10 +289,33 @@ const SCORES_DIFFERENT: u8 = 5;
 /// Level of [`energy`]: classes two or more apart.
 const ENERGY_DIFFERENT: u8 = 6;
 
+/// Level of [`kind`]: a house and a flat with one long text and one surface.
+pub const KIND_OF_ONE_TEXT: u8 = 2;
+
 /// Compares classes that differ: a house on one side and a flat on the other, or a programme.
 pub fn kind(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let is_programme = |advert: &Fingerprint| advert.class == Class::Program;
-    classes_differ(one, other).then(|| u8::from(is_programme(one) || is_programme(other)))
+    if !classes_differ(one, other) {
+        return None;
+    }
+    if is_programme(one) || is_programme(other) {
+        return Some(1);
+    }
+    let is_one_text = has_long_text(one)
+        && has_long_text(other)
+        && description(one, other).is_some_and(|level| level <= NEARLY_ONE_TEXT)
+        && surface(one, other).is_some_and(|level| level <= 2);
+    Some(if is_one_text { KIND_OF_ONE_TEXT } else { 0 })
+}
+
+/// Minimum number of shingles of a text that describes only one home.
+const LONG_TEXT_SHINGLES: u16 = 30;
+
+/// Returns whether the text of an advert is long enough to describe only one home.
+pub fn has_long_text(advert: &Fingerprint) -> bool {
+    advert
+        .text
+        .is_some_and(|text| text.shingles >= LONG_TEXT_SHINGLES)
 }
 
 /// Compares the amenities that both mention as present or absent.

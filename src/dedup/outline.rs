@@ -11,8 +11,8 @@ use super::compare::{of_programme, worth};
 use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_of, value_at};
 use super::inline_vec::InlineVec;
 use super::levels::{
-    NEIGHBOURING_COMMUNE, amenities, bedrooms, building, condominium, count_difference, district,
-    energy, floor, kind, land, place, price, surface,
+    KIND_OF_ONE_TEXT, NEIGHBOURING_COMMUNE, amenities, bedrooms, building, condominium,
+    count_difference, district, energy, floor, kind, land, place, price, surface,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{Agreements, RARITY_BITS_MAX, Surroundings, is_equality};
@@ -131,6 +131,10 @@ impl Fingerprint {
             // Centres of communes are not in the outline, so a different commune may be a neighbouring one.
             let level = match field {
                 ComparedField::Place => level.min(NEIGHBOURING_COMMUNE),
+                // Texts, which the outline does not have, may show that another class is a mistake.
+                ComparedField::Kind if level == 0 && other.has_text && self.text.is_some() => {
+                    KIND_OF_ONE_TEXT
+                }
                 _ => level,
             };
             // The rarity of an equal value depends on the adverts around.

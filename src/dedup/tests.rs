@@ -625,6 +625,24 @@ fn pictures_on_one_portal_identify_a_home_only_if_two_known_sellers_show_them() 
 }
 
 #[test]
+fn another_class_weighs_little_if_one_long_text_and_one_surface_agree() {
+    let bits = |changes: &[(&str, Value)]| {
+        let of_kind = [("/type", json!("CLASS_HOUSE"))];
+        let compared = judged(&with(elsewhere(&of_kind), changes));
+        let kind = compared
+            .evidence
+            .iter()
+            .find(|one| one.field == ComparedField::Kind);
+        kind.unwrap().bits
+    };
+    assert!(bits(&[]) > -0.5);
+    let other_text =
+        json!("Charmante maison de ville au calme, proche des commerces et des écoles.");
+    assert!(bits(&[("/description", other_text)]) < -3.0);
+    assert!(bits(&[("/habitation/surface", json!({"total": 66}))]) < -3.0);
+}
+
+#[test]
 fn bedrooms_that_differ_as_the_rooms_do_add_nothing() {
     let smaller = elsewhere(&[
         ("/habitation/roomCount", json!(2)),

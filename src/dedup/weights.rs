@@ -353,6 +353,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         levels: &[
             level("house and flat", -3.5, -3.5),
             level("home and new-build programme", -1.0, -1.0),
+            level("house and flat, one long text and surface", -0.2, -0.2),
         ],
     },
     FieldWeights {
