@@ -37,7 +37,7 @@ mod title;
 pub mod weights;
 
 pub use assign::{
-    Assignment, AssignmentCandidate, LikelyPair, Reassignment, assign, may_share, reassign,
+    Assignment, AssignmentCandidate, LikelyPair, Reassignment, admits, assign, may_share, reassign,
 };
 pub use blocks::BlockKey;
 pub use codec::DecodeError;
