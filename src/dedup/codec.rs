@@ -63,6 +63,7 @@ const LOT_SERIES_BIT: u32 = ADDRESS_NUMBER_BIT << 1;
 const PREVIOUS_PRICE_BIT: u32 = LOT_SERIES_BIT << 1;
 const ROOM_BIT: u32 = PREVIOUS_PRICE_BIT << 1;
 const TITLE_BIT: u32 = ROOM_BIT << 1;
+const LOTS_BIT: u32 = TITLE_BIT << 1;
 
 impl Fingerprint {
     /// Encodes the fingerprint.
@@ -144,6 +145,9 @@ impl Fingerprint {
         }
         if self.is_room {
             given |= ROOM_BIT;
+        }
+        if self.names_lots {
+            given |= LOTS_BIT;
         }
         if !self.title.is_empty() {
             given |= TITLE_BIT;
@@ -309,6 +313,7 @@ fn read(rest: &mut ByteReader<'_>) -> Option<Fingerprint> {
     }
     decoded.picture_names = rest.list(u32::from_le_bytes)?;
     decoded.is_room = has(ROOM_BIT);
+    decoded.names_lots = has(LOTS_BIT);
     if has(TITLE_BIT) {
         decoded.title = rest.list(u16::from_le_bytes)?;
     }

@@ -217,7 +217,8 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         (ComparedField::PreviousPrice, previous_price(one, other)),
     ];
     let are_rooms = one.is_room || other.is_room;
-    comparison.programme |= are_rooms || shown_as_lots(&levels);
+    let name_lots = one.names_lots && other.names_lots;
+    comparison.programme |= are_rooms || shown_as_lots(&levels, name_lots);
     for (field, level) in levels {
         if let Some(level) = level {
             let rarity_bits = around.rarity_bits(field, level, one, other);
@@ -320,15 +321,16 @@ pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     is_series || is_lot || (is(one) && is(other))
 }
 
-/// Returns whether two adverts are lots of one seller: one portal shows both at the same time, with the same text but
-/// different prices and surfaces.
-fn shown_as_lots(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
+/// Returns whether two adverts are lots of one seller: they have the same text but different prices. The text must name
+/// several homes, or one portal must show both at the same time with different surfaces.
+fn shown_as_lots(levels: &[(ComparedField, Option<u8>); FIELDS], name_lots: bool) -> bool {
     let level = |wanted: ComparedField| {
         let found = levels.iter().find(|(field, _)| *field == wanted);
         found.and_then(|(_, level)| *level)
     };
-    level(ComparedField::Portal) == Some(ONLINE_TOGETHER)
-        && level(ComparedField::Text).is_some_and(|level| level <= NEARLY_ONE_TEXT)
+    let are_shown_together = level(ComparedField::Portal) == Some(ONLINE_TOGETHER)
+        && level(ComparedField::Surface).is_some_and(|level| level > 2);
+    level(ComparedField::Text).is_some_and(|level| level <= NEARLY_ONE_TEXT)
         && level(ComparedField::Price).is_some_and(|level| level > 0)
-        && level(ComparedField::Surface).is_some_and(|level| level > 2)
+        && (name_lots || are_shown_together)
 }

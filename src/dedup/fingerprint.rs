@@ -103,6 +103,8 @@ pub struct Fingerprint {
     pub lot_series: Option<u32>,
     /// Whether it is off plan or newly built.
     pub new_build: bool,
+    /// Whether its text may be that of several homes for sale or rent in one place.
+    pub names_lots: bool,
     /// Whether it is a room let alone, such as one of a shared flat.
     pub is_room: bool,
     /// Words of the title.
@@ -151,6 +153,7 @@ impl Fingerprint {
             references: InlineVec::default(),
             lot_series: None,
             new_build: false,
+            names_lots: false,
             is_room: false,
             title: InlineVec::default(),
             portal: 0,
@@ -296,6 +299,7 @@ impl Fingerprint {
                             .iter()
                             .any(|one| matches!(one, General::BrandNew | General::ToBeBuilt))
                 }),
+            names_lots: description.mentions_lots(),
             is_room: rooms::is_room(advert),
             title: InlineVec::default(),
             portal: portal(advert),

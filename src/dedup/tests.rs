@@ -252,6 +252,36 @@ fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
 }
 
 #[test]
+fn homes_of_one_text_that_names_several_stay_apart_if_their_prices_differ() {
+    let of = |text: &str, price: u32| {
+        let url = json!(format!("https://toits-et-murs.example/annonce/{price}"));
+        let changes = [
+            ("/url", url),
+            ("/description", json!(text)),
+            ("/currentPrice", json!({"value": price})),
+            ("/seller", Value::Null),
+            ("/medias", Value::Null),
+        ];
+        fingerprint(&with(flat(), &changes))
+    };
+    let text = "Au sein de l'écoquartier des Docks, la nouvelle résidence propose des appartements avec balcon, cave et \
+        stationnement, à deux pas des écoles, des commerces et du tramway.";
+    let lots = compare(&of(text, 249_000), &of(text, 256_000));
+    assert_eq!(lots.veto, Some(Veto::Programme));
+    assert!(
+        !of(
+            "Copropriété de 45 lots, charges annuelles de 900 euros.",
+            249_000
+        )
+        .names_lots
+    );
+    assert!(of("Une résidence intime de 14 logements.", 249_000).names_lots);
+    let one_home = text.replace("écoquartier", "îlot").replace("nouvelle ", "");
+    let repriced = compare(&of(&one_home, 249_000), &of(&one_home, 247_000));
+    assert!(!repriced.programme);
+}
+
+#[test]
 fn rooms_of_one_shared_flat_stay_apart_despite_one_text_and_one_surface() {
     let text = "Chambre dans une colocation de quatorze personnes : grande maison rénovée avec jardin, cuisine équipée, \
         trois salles de bains, buanderie et local pour les vélos, proche du tramway et de l'université.";

@@ -24,6 +24,21 @@ const NEW_BUILD_PHRASES: [&[u8]; 8] = [
     b"livraison prevue",
     b"vefa",
 ];
+/// Phrases of texts that a seller shows for several homes. Texts of single homes in the same place have them too, so they
+/// count only between adverts of one text and several prices. "45 lots" is not among them: the law makes every flat say
+/// it.
+const LOT_PHRASES: [&[u8]; 8] = [
+    b"nouvelle residence",
+    b"nouveau programme",
+    b"nouveaux logements",
+    b"ecoquartier",
+    b"eco quartier",
+    b"eco-quartier",
+    b"derniers lots",
+    b"lots disponibles",
+];
+/// Minimum number before "logements" that stands for several homes.
+const HOMES_MIN: u32 = 3;
 /// Minimum and maximum number of characters of a reference.
 const REFERENCE_CHARS: std::ops::RangeInclusive<usize> = 3..=24;
 /// Maximum words read after "ref", the number included: "référence de l'annonce : 4812".
@@ -224,6 +239,18 @@ impl FoldedText {
         NEW_BUILD_PHRASES
             .iter()
             .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some())
+    }
+
+    /// Returns whether the text may be that of several homes: a residence, or a number of homes.
+    pub fn mentions_lots(&self) -> bool {
+        let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<u32>().ok();
+        let mut before: Option<u32> = None;
+        let counts_homes = self.words().any(|word| {
+            let is_count = word == b"logements" && before.is_some_and(|count| count >= HOMES_MIN);
+            before = number(word);
+            is_count
+        });
+        counts_homes || LOT_PHRASES.iter().any(|phrase| self.contains(phrase))
     }
 
     /// Returns the figures of the text; if there are more than [`FIGURES_MAX`], those with the lowest digests.
