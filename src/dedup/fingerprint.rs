@@ -1,4 +1,4 @@
-//! Fingerprints: the data of an advert that a comparison needs, in about 450 bytes, without references to the advert.
+//! Fingerprints: the data of an advert that a comparison needs, in about 500 bytes, without references to the advert.
 //!
 //! Numbers are rounded to the precision that adverts have (decimetres, whole euros, seconds), texts become digests and
 //! sketches. A field that is missing in the advert is missing here, and a comparison skips it.
