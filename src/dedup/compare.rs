@@ -8,8 +8,8 @@ use super::inline_vec::InlineVec;
 use super::levels::{
     NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, amenities, bedrooms,
     building, condominium, count_difference, description, district, energy, figures, floor,
-    has_long_text, identifier, kind, land, photos, place, portal, previous_price, price, reference,
-    seller, surface,
+    identifier, kind, land, photos, place, portal, previous_price, price, reference, seller,
+    surface,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
@@ -83,8 +83,8 @@ pub struct Comparison {
     pub veto: Option<Veto>,
     /// Whether both have the same seller; other weights then apply.
     pub one_seller: bool,
-    /// Whether both are of new-build programmes, lots of one sale, or one is a room let alone; evidence that all flats of
-    /// a programme or rooms of a flat share then adds no bits.
+    /// Whether both are of new-build programmes or lots of one sale, or one is a room let alone. Evidence that all flats
+    /// of a programme or rooms of a flat share then adds no bits.
     pub programme: bool,
     /// Whether both have the same text and price, so that a mistake in the commune or energy class of one advert is more
     /// likely than a second home. The text must be long or have figures, and not be that of a programme.
@@ -262,7 +262,8 @@ fn is_of_whole_flat(field: ComparedField) -> bool {
 
 /// Decides [`Comparison::is_one_text`]; `one` is either of both adverts.
 fn is_one_text(comparison: &Comparison, one: &Fingerprint) -> bool {
-    let is_same = has_long_text(one) && comparison.is_at_most(ComparedField::Text, 0)
+    let is_long = one.text.is_some_and(|text| text.is_long());
+    let is_same = is_long && comparison.is_at_most(ComparedField::Text, 0)
         || comparison.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
             && comparison.is_at_most(ComparedField::Figures, 0);
     is_same && !comparison.programme && comparison.is_at_most(ComparedField::Price, 0)

@@ -10,7 +10,7 @@ use super::inline_vec::InlineVec;
 use super::rooms;
 use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, lot_series, references, seller};
 use super::text::{FoldedText, Sketch, TextFigures};
-use super::title::{TitleWords, title_words};
+use super::title::{TitleWords, own_numbers, title_words};
 use toise_contract::enums::EnumLocationPrecision;
 use toise_contract::enums::{
     EnumEnergyClassification as Energy, EnumGreenhouseClassification as Greenhouse,
@@ -305,30 +305,8 @@ impl Fingerprint {
             portal: portal(advert),
             period: period(advert),
         };
-        made.title = title_words(advert, &made.own_numbers());
+        made.title = title_words(advert, &own_numbers(&made));
         made
-    }
-
-    /// Returns the numbers of its fields that a title may repeat; 0 for those that are missing.
-    fn own_numbers(&self) -> [u32; 13] {
-        let price = self.price_eur.unwrap_or_default();
-        let net_price = self.net_price_eur.unwrap_or_default();
-        let surface = self.surface_dm2.unwrap_or_default();
-        [
-            price,
-            price / 1_000,
-            net_price,
-            net_price / 1_000,
-            surface / 100,
-            surface.div_ceil(100),
-            surface % 100,
-            self.land_m2.unwrap_or_default(),
-            self.rooms.unwrap_or_default().into(),
-            self.bedrooms.unwrap_or_default().into(),
-            self.floor.unwrap_or_default().unsigned_abs().into(),
-            self.year.unwrap_or_default().into(),
-            self.postal_code.unwrap_or_default(),
-        ]
     }
 
     /// Returns whether any of its pictures is known.

@@ -301,21 +301,12 @@ pub fn kind(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if is_programme(one) || is_programme(other) {
         return Some(1);
     }
+    let has_long_text = |advert: &Fingerprint| advert.text.is_some_and(|text| text.is_long());
     let is_one_text = has_long_text(one)
         && has_long_text(other)
         && description(one, other).is_some_and(|level| level <= NEARLY_ONE_TEXT)
         && surface(one, other).is_some_and(|level| level <= 2);
     Some(if is_one_text { KIND_OF_ONE_TEXT } else { 0 })
-}
-
-/// Minimum number of shingles of a text that describes only one home.
-const LONG_TEXT_SHINGLES: u16 = 30;
-
-/// Returns whether the text of an advert is long enough to describe only one home.
-pub fn has_long_text(advert: &Fingerprint) -> bool {
-    advert
-        .text
-        .is_some_and(|text| text.shingles >= LONG_TEXT_SHINGLES)
 }
 
 /// Compares the amenities that both mention as present or absent.

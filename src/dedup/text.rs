@@ -11,6 +11,8 @@ use super::inline_vec::InlineVec;
 pub const LANES: usize = 64;
 /// Words of a shingle.
 const SHINGLE_WORDS: usize = 3;
+/// Minimum number of shingles of a text that describes only one home.
+const LONG_TEXT_SHINGLES: u16 = 30;
 /// Maximum bytes of a text that are read: longer descriptions repeat themselves.
 const TEXT_BYTES_MAX: usize = 8_192;
 /// Phrases that only adverts of new homes contain.
@@ -93,6 +95,11 @@ impl Sketch {
             lanes: std::array::from_fn(|lane| fill(&least, lane)),
             shingles: shingles.min(u32::from(u16::MAX)) as u16,
         })
+    }
+
+    /// Returns whether the text is long enough to describe only one home.
+    pub fn is_long(&self) -> bool {
+        self.shingles >= LONG_TEXT_SHINGLES
     }
 
     /// Returns the share of the shorter text's shingles that the other contains, 0 to 1; truncating a text does not
