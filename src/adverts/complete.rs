@@ -17,6 +17,7 @@ use toise_contract::listings::codes::{Department, InseeCode, IrisCode, Position,
 use toise_contract::listings::place::{AdCompleteLatLng, AdLocation};
 use toise_contract::listings::price::AdvertPrice;
 use toise_contract::listings::scalars::EurPerSquareMetre;
+use toise_dedup::is_shared_flat;
 use toise_geo::iris::IrisIndex;
 use toise_geo::places::Place;
 use toise_geo::{communes, departments};
@@ -50,6 +51,16 @@ pub fn complete(advert: &mut Advert, sources: PlaceSources<'_>) -> Completion {
             _ => Some(EnumPricingScope::OneOff),
         },
     );
+    let is_shared_flat = is_shared_flat(advert);
+    if let Some(offer) = advert.offer.as_mut().filter(|_| is_shared_flat) {
+        let renting = offer.renting.get_or_insert_default();
+        fill(
+            &mut renting.is_colocation,
+            DerivedFields::COLOCATION,
+            derived,
+            || Some(true),
+        );
+    }
     if let Some(location) = &mut advert.location {
         let (found, unlocated) = locating::locate(location, sources.geocoder, derived);
         let unknown = complete_place(location, sources.iris, derived);

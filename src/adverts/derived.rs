@@ -31,6 +31,7 @@ derived! {
     POSTAL_CODE = 8: ["location", "postalCode"];
     PRICE_PER_AREA = 9: ["currentPrice", "valuePerArea"];
     PRECISION = 10: ["location", "precision"];
+    COLOCATION = 11: ["offer", "renting", "isColocation"];
 }
 
 impl DerivedFields {
@@ -56,6 +57,17 @@ impl DerivedFields {
                 [outer, field] => {
                     if let Some(Value::Object(outer)) = record.get_mut(*outer) {
                         outer.shift_remove(*field);
+                    }
+                }
+                [outer, inner, field] => {
+                    let Some(Value::Object(outer)) = record.get_mut(*outer) else {
+                        continue;
+                    };
+                    if let Some(Value::Object(terms)) = outer.get_mut(*inner) {
+                        terms.shift_remove(*field);
+                        if terms.is_empty() {
+                            outer.shift_remove(*inner);
+                        }
                     }
                 }
                 _ => {}

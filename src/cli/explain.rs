@@ -6,7 +6,7 @@ use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_collect::portals::Portals;
 use toise_dedup::{DedupVerdict, Veto};
-use toise_listings::placement::explain::Explanation;
+use toise_listings::placement::explain::{ApartReason, Explanation};
 use toise_store::Store;
 
 /// Minimum evidence shown in the short description of a pair, in bits.
@@ -61,7 +61,22 @@ fn reason(veto: Veto) -> &'static str {
     match veto {
         Veto::Kind => "different types or offers",
         Veto::Programme => {
-            "similar flats of a new-build programme, and nothing shows that they are the same flat"
+            "similar flats of a new-build programme or rooms let alone, and nothing shows that they are the same"
+        }
+    }
+}
+
+/// Returns why two adverts that match are in two properties.
+fn reason_apart(apart: ApartReason) -> &'static str {
+    match apart {
+        ApartReason::Split => "because a person declared them distinct",
+        ApartReason::Contradiction => "because they contradict each other",
+        ApartReason::Dissenters => {
+            "because other adverts of their properties, named above, keep them apart"
+        }
+        ApartReason::DecidedBefore => {
+            "because they were placed when less was known or under other settings; `toise properties rebuild` decides \
+             again"
         }
     }
 }
@@ -216,6 +231,9 @@ fn print(explanation: &Explanation) {
             "two properties now"
         }
     );
+    if let Some(apart) = explanation.apart_because() {
+        println!("{}", reason_apart(apart));
+    }
 }
 
 #[cfg(test)]

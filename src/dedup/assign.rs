@@ -195,8 +195,8 @@ fn judge(new: &Fingerprint, cluster: &[(AssignmentCandidate, Comparison)]) -> Op
     })
 }
 
-/// Returns whether an advert of a property admits another advert.
-fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) -> bool {
+/// Returns whether an advert of a property admits another advert, by their comparison.
+pub fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) -> bool {
     if comparison.veto.is_some() || comparison.evidence_bits() < MEMBER_EVIDENCE_MIN {
         return false;
     }

@@ -61,6 +61,9 @@ const DISTRICT_BIT: u32 = NEW_BUILD_BIT << 1;
 const ADDRESS_NUMBER_BIT: u32 = DISTRICT_BIT << 1;
 const LOT_SERIES_BIT: u32 = ADDRESS_NUMBER_BIT << 1;
 const PREVIOUS_PRICE_BIT: u32 = LOT_SERIES_BIT << 1;
+const ROOM_BIT: u32 = PREVIOUS_PRICE_BIT << 1;
+const TITLE_BIT: u32 = ROOM_BIT << 1;
+const LOTS_BIT: u32 = TITLE_BIT << 1;
 
 impl Fingerprint {
     /// Encodes the fingerprint.
@@ -139,6 +142,19 @@ impl Fingerprint {
         out.push(self.picture_names.len() as u8);
         for name in self.picture_names.iter() {
             out.extend_from_slice(&name.to_le_bytes());
+        }
+        if self.is_room {
+            given |= ROOM_BIT;
+        }
+        if self.names_lots {
+            given |= LOTS_BIT;
+        }
+        if !self.title.is_empty() {
+            given |= TITLE_BIT;
+            out.push(self.title.len() as u8);
+            for word in self.title.iter() {
+                out.extend_from_slice(&word.to_le_bytes());
+            }
         }
         out[HEAD_BYTES..HEAD_BYTES + 4].copy_from_slice(&given.to_le_bytes());
         let sum = checksum(&out[HEAD_BYTES..]);
@@ -296,5 +312,10 @@ fn read(rest: &mut ByteReader<'_>) -> Option<Fingerprint> {
         }
     }
     decoded.picture_names = rest.list(u32::from_le_bytes)?;
+    decoded.is_room = has(ROOM_BIT);
+    decoded.names_lots = has(LOTS_BIT);
+    if has(TITLE_BIT) {
+        decoded.title = rest.list(u16::from_le_bytes)?;
+    }
     Some(decoded)
 }

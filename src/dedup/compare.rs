@@ -17,16 +17,13 @@ use super::thresholds::{DedupVerdict, Thresholds};
 use super::weights::{ComparedField, FIELDS, WEIGHED_BITS, WEIGHTS};
 use toise_contract::enums::EnumPropertyClass as Class;
 
-/// Minimum number of shingles of a text that describes only one home.
-const LONG_TEXT_SHINGLES: u16 = 30;
-
 /// A rule that keeps two adverts apart even if everything else agrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Veto {
     /// Different classes or offers.
     Kind,
-    /// Similar flats of new-build programmes, without evidence that they are the same flat.
+    /// Similar flats of new-build programmes, or rooms let alone, without evidence that they are the same.
     Programme,
 }
 
@@ -86,7 +83,8 @@ pub struct Comparison {
     pub veto: Option<Veto>,
     /// Whether both have the same seller; other weights then apply.
     pub one_seller: bool,
-    /// Whether both are of new-build programmes; evidence that all flats of a programme share then adds no bits.
+    /// Whether both are of new-build programmes or lots of one sale, or one is a room let alone. Evidence that all flats
+    /// of a programme or rooms of a flat share then adds no bits.
     pub programme: bool,
     /// Whether both have the same text and price, so that a mistake in the commune or energy class of one advert is more
     /// likely than a second home. The text must be long or have figures, and not be that of a programme.
@@ -218,12 +216,19 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         (ComparedField::Kind, kind(one, other)),
         (ComparedField::PreviousPrice, previous_price(one, other)),
     ];
-    comparison.programme |= shown_as_lots(&levels);
+    let are_rooms = one.is_room || other.is_room;
+    let name_lots = one.names_lots && other.names_lots;
+    comparison.programme |= are_rooms || shown_as_lots(&levels, name_lots);
     for (field, level) in levels {
         if let Some(level) = level {
             let rarity_bits = around.rarity_bits(field, level, one, other);
             let bits = worth(field, level, one_seller, comparison.programme)
                 + rarity_bits.unwrap_or_default();
+            let bits = if are_rooms && is_of_whole_flat(field) {
+                bits.min(0.0)
+            } else {
+                bits
+            };
             comparison.bits += bits;
             comparison.evidence.push(FieldEvidence {
                 field,
@@ -234,15 +239,30 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         }
     }
     comparison.is_one_text = is_one_text(&comparison, one);
-    comparison.veto = veto(&comparison);
+    comparison.veto = veto(&comparison, are_rooms);
     comparison
+}
+
+/// Returns whether all rooms of a shared flat agree in a field.
+fn is_of_whole_flat(field: ComparedField) -> bool {
+    matches!(
+        field,
+        ComparedField::Place
+            | ComparedField::Surface
+            | ComparedField::Rooms
+            | ComparedField::Bedrooms
+            | ComparedField::Floor
+            | ComparedField::Building
+            | ComparedField::Energy
+            | ComparedField::Amenities
+            | ComparedField::Condominium
+            | ComparedField::District
+    )
 }
 
 /// Decides [`Comparison::is_one_text`]; `one` is either of both adverts.
 fn is_one_text(comparison: &Comparison, one: &Fingerprint) -> bool {
-    let is_long = one
-        .text
-        .is_some_and(|text| text.shingles >= LONG_TEXT_SHINGLES);
+    let is_long = one.text.is_some_and(|text| text.is_long());
     let is_same = is_long && comparison.is_at_most(ComparedField::Text, 0)
         || comparison.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
             && comparison.is_at_most(ComparedField::Figures, 0);
@@ -269,7 +289,7 @@ pub(super) fn worth(field: ComparedField, level: u8, one_seller: bool, programme
     if shared_by_all { bits.min(0.0) } else { bits }
 }
 
-fn veto(comparison: &Comparison) -> Option<Veto> {
+fn veto(comparison: &Comparison, are_rooms: bool) -> Option<Veto> {
     let alike =
         |field: ComparedField, upto: u8| comparison.level(field).is_some_and(|level| level <= upto);
     let unlike =
@@ -277,8 +297,13 @@ fn veto(comparison: &Comparison) -> Option<Veto> {
     let by_reference = comparison.one_seller && alike(ComparedField::Reference, 0);
     if comparison.programme && !by_reference {
         let own = alike(ComparedField::Price, 0)
-            && (alike(ComparedField::Surface, 2) || alike(ComparedField::Floor, 0));
-        let contradicted = unlike(ComparedField::Surface, 5) || unlike(ComparedField::Floor, 1);
+            && (are_rooms || alike(ComparedField::Surface, 2) || alike(ComparedField::Floor, 0));
+        // Rooms of one flat may have one rent, so two that a portal shows at the same time are two.
+        let are_two_rooms = are_rooms
+            && (unlike(ComparedField::Surface, 3)
+                || comparison.level(ComparedField::Portal) == Some(ONLINE_TOGETHER));
+        let contradicted =
+            are_two_rooms || unlike(ComparedField::Surface, 5) || unlike(ComparedField::Floor, 1);
         if !own || contradicted || (comparison.one_seller && unlike(ComparedField::Reference, 1)) {
             return Some(Veto::Programme);
         }
@@ -297,15 +322,16 @@ pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     is_series || is_lot || (is(one) && is(other))
 }
 
-/// Returns whether two adverts are lots of one seller: one portal shows both at the same time, with the same text but
-/// different prices and surfaces.
-fn shown_as_lots(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
+/// Returns whether two adverts are lots of one seller: they have the same text but different prices. The text must name
+/// several homes, or one portal must show both at the same time with different surfaces.
+fn shown_as_lots(levels: &[(ComparedField, Option<u8>); FIELDS], name_lots: bool) -> bool {
     let level = |wanted: ComparedField| {
         let found = levels.iter().find(|(field, _)| *field == wanted);
         found.and_then(|(_, level)| *level)
     };
-    level(ComparedField::Portal) == Some(ONLINE_TOGETHER)
-        && level(ComparedField::Text).is_some_and(|level| level <= NEARLY_ONE_TEXT)
+    let are_shown_together = level(ComparedField::Portal) == Some(ONLINE_TOGETHER)
+        && level(ComparedField::Surface).is_some_and(|level| level > 2);
+    level(ComparedField::Text).is_some_and(|level| level <= NEARLY_ONE_TEXT)
         && level(ComparedField::Price).is_some_and(|level| level > 0)
-        && level(ComparedField::Surface).is_some_and(|level| level > 2)
+        && (name_lots || are_shown_together)
 }

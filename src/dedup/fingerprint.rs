@@ -1,4 +1,4 @@
-//! Fingerprints: the data of an advert that a comparison needs, in about 450 bytes, without references to the advert.
+//! Fingerprints: the data of an advert that a comparison needs, in about 500 bytes, without references to the advert.
 //!
 //! Numbers are rounded to the precision that adverts have (decimetres, whole euros, seconds), texts become digests and
 //! sketches. A field that is missing in the advert is missing here, and a comparison skips it.
@@ -7,8 +7,10 @@ use super::digest;
 use super::identifiers::{PictureNames, address_number, picture_names};
 use super::images::{self, Photos};
 use super::inline_vec::InlineVec;
+use super::rooms;
 use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, lot_series, references, seller};
 use super::text::{FoldedText, Sketch, TextFigures};
+use super::title::{TitleWords, own_numbers, title_words};
 use toise_contract::enums::EnumLocationPrecision;
 use toise_contract::enums::{
     EnumEnergyClassification as Energy, EnumGreenhouseClassification as Greenhouse,
@@ -101,6 +103,12 @@ pub struct Fingerprint {
     pub lot_series: Option<u32>,
     /// Whether it is off plan or newly built.
     pub new_build: bool,
+    /// Whether its text may be that of several homes for sale or rent in one place.
+    pub names_lots: bool,
+    /// Whether it is a room let alone, such as one of a shared flat.
+    pub is_room: bool,
+    /// Words of the title.
+    pub title: TitleWords,
     /// Digest of the portal.
     pub portal: u32,
     /// When it was on its portal.
@@ -145,6 +153,9 @@ impl Fingerprint {
             references: InlineVec::default(),
             lot_series: None,
             new_build: false,
+            names_lots: false,
+            is_room: false,
+            title: InlineVec::default(),
             portal: 0,
             period: None,
         }
@@ -216,7 +227,7 @@ impl Fingerprint {
         let own_text = description.without_boilerplate();
         let (seller_kind, seller) = seller(advert);
         let is_flat = advert.class == Some(EnumPropertyClass::Flat);
-        Self {
+        let mut made = Self {
             class: advert.class.unwrap_or(EnumPropertyClass::Unknown),
             offer: offer.unwrap_or(EnumPropertyOfferType::Unknown),
             commune: location
@@ -288,9 +299,14 @@ impl Fingerprint {
                             .iter()
                             .any(|one| matches!(one, General::BrandNew | General::ToBeBuilt))
                 }),
+            names_lots: description.mentions_lots(),
+            is_room: rooms::is_room(advert),
+            title: InlineVec::default(),
             portal: portal(advert),
             period: period(advert),
-        }
+        };
+        made.title = title_words(advert, &own_numbers(&made));
+        made
     }
 
     /// Returns whether any of its pictures is known.

@@ -8,6 +8,7 @@ use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 use super::images;
 use super::seller::SellerKind;
 use super::text;
+use super::title::{self, TitleDifference};
 use toise_contract::enums::EnumPropertyClass as Class;
 use toise_geo::distance::planar_distance_m;
 
@@ -288,10 +289,24 @@ const SCORES_DIFFERENT: u8 = 5;
 /// Level of [`energy`]: classes two or more apart.
 const ENERGY_DIFFERENT: u8 = 6;
 
+/// Level of [`kind`]: a house and a flat with one long text and one surface.
+pub const KIND_OF_ONE_TEXT: u8 = 2;
+
 /// Compares classes that differ: a house on one side and a flat on the other, or a programme.
 pub fn kind(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let is_programme = |advert: &Fingerprint| advert.class == Class::Program;
-    classes_differ(one, other).then(|| u8::from(is_programme(one) || is_programme(other)))
+    if !classes_differ(one, other) {
+        return None;
+    }
+    if is_programme(one) || is_programme(other) {
+        return Some(1);
+    }
+    let has_long_text = |advert: &Fingerprint| advert.text.is_some_and(|text| text.is_long());
+    let is_one_text = has_long_text(one)
+        && has_long_text(other)
+        && description(one, other).is_some_and(|level| level <= NEARLY_ONE_TEXT)
+        && surface(one, other).is_some_and(|level| level <= 2);
+    Some(if is_one_text { KIND_OF_ONE_TEXT } else { 0 })
 }
 
 /// Compares the amenities that both mention as present or absent.
@@ -310,14 +325,35 @@ pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 /// Level of [`description`]: more than nine tenths in common.
 pub const NEARLY_ONE_TEXT: u8 = 1;
 
-/// Compares descriptions by the share of the shorter one that the other contains.
+/// Level of [`description`]: titles of one portal that differ in the number at their end.
+const OTHER_NUMBER: u8 = 6;
+/// Level of [`description`]: titles that one portal shows at the same time and that differ in a name.
+const OTHER_NAME: u8 = 7;
+/// Level of [`description`]: the same long title, and no description on either side.
+const SAME_TITLE: u8 = 8;
+
+/// Compares descriptions by the share of the shorter one that the other contains. Titles of a series, such as rooms of
+/// one residence, show two homes of one text.
 pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS: [f64; 4] = [0.1, 0.4, 0.7, 0.9];
-    let (one, other) = one.text.as_ref().zip(other.text.as_ref())?;
-    if one == other {
-        return Some(0);
+    if one.portal == other.portal {
+        match title::difference(&one.title, &other.title) {
+            Some(TitleDifference::Number) => return Some(OTHER_NUMBER),
+            Some(TitleDifference::Name) if portal(one, other) == Some(ONLINE_TOGETHER) => {
+                return Some(OTHER_NAME);
+            }
+            _ => {}
+        }
     }
-    Some(5 - band(one.containment(other), &LIMITS))
+    match (one.text.as_ref(), other.text.as_ref()) {
+        (None, None) => {
+            let is_same = one.title == other.title && title::is_long(&one.title);
+            is_same.then_some(SAME_TITLE)
+        }
+        (Some(first), Some(second)) if first == second => Some(0),
+        (Some(first), Some(second)) => Some(5 - band(first.containment(second), &LIMITS)),
+        _ => None,
+    }
 }
 
 /// Compares the figures in the descriptions.

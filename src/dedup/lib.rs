@@ -28,14 +28,16 @@ mod marks;
 mod outline;
 mod portals;
 mod rarity;
+mod rooms;
 mod seller;
 pub mod settings;
 mod text;
 mod thresholds;
+mod title;
 pub mod weights;
 
 pub use assign::{
-    Assignment, AssignmentCandidate, LikelyPair, Reassignment, assign, may_share, reassign,
+    Assignment, AssignmentCandidate, LikelyPair, Reassignment, admits, assign, may_share, reassign,
 };
 pub use blocks::BlockKey;
 pub use codec::DecodeError;
@@ -48,6 +50,7 @@ pub use marks::{COMMON_HOMES, Mark};
 pub use outline::Outline;
 pub use portals::{LearnedRate, PortalRates, RATES_MAX, RateLearner};
 pub use rarity::{Agreements, Surroundings};
+pub use rooms::is_shared_flat;
 pub use seller::SellerKind;
 pub use text::Sketch;
 pub use thresholds::{DedupVerdict, Thresholds};

@@ -15,6 +15,7 @@ use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::seller::{IdentityKind, SellerKind};
 use super::text::{LANES, TextFigures};
+use super::title::{self, TitleWords};
 use super::weights::ComparedField;
 
 /// Number of homes that must show a mark to make it common; for a telephone number or mail of professionals, number of
@@ -47,6 +48,7 @@ enum Part {
     Band = 3,
     Identity = 4,
     Reference = 5,
+    Title = 6,
 }
 
 impl Fingerprint {
@@ -58,7 +60,8 @@ impl Fingerprint {
             (ComparedField::Photos, has_common_picture),
             (
                 ComparedField::Text,
-                self.text.is_some() && compared.text.is_none(),
+                (self.text.is_some() && compared.text.is_none())
+                    || self.title.len() > compared.title.len(),
             ),
             (
                 ComparedField::Seller,
@@ -108,6 +111,8 @@ impl Fingerprint {
                 Part::Band => common_bands += usize::from(is_common),
                 Part::Identity => keep(&mut kept.seller, identities.next(), is_common),
                 Part::Reference => keep(&mut kept.references, references.next(), is_common),
+                Part::Title if is_common => kept.title = TitleWords::default(),
+                Part::Title => {}
             }
         }
         if common_bands >= COMMON_BANDS {
@@ -151,8 +156,11 @@ impl Fingerprint {
         let references = self.references.iter();
         let references = references
             .map(move |reference| of_home(Part::Reference, digest::with(*reference, seller)));
+        // Other titles are never evidence for one home.
+        let is_evidence = title::is_long(&self.title);
+        let title = is_evidence.then(|| of_home(Part::Title, title::digest_of(&self.title)));
         let all = photos.chain(names).chain(bands);
-        all.chain(identities).chain(references)
+        all.chain(identities).chain(references).chain(title)
     }
 
     /// Returns one bit, chosen by location and size.
@@ -264,6 +272,29 @@ mod tests {
         assert_eq!(adverts[11].common_fields(&kept), [ComparedField::Text]);
         let own = compare(&kept, &adverts[11]);
         assert!(own.level(ComparedField::Text).is_none());
+    }
+
+    #[test]
+    fn a_long_title_counts_if_there_is_no_text_and_few_homes_show_it() {
+        let titled = adverts(|_, advert| {
+            advert["title"] = json!("monthieu / chateaucreux / steel t4 dernier étage");
+            advert["description"] = Value::Null;
+        });
+        let [first, .., last] = titled.as_slice() else {
+            panic!("no adverts");
+        };
+        let found = compare(first, last).level(ComparedField::Text);
+        assert_eq!(found, Some(8), "no texts, the same long title");
+        let kept = last_without_common(&titled);
+        assert_eq!(compare(first, &kept).level(ComparedField::Text), None);
+        let usual = adverts(|_, advert| {
+            advert["title"] = json!("Vente appartement 3 pièces avec balcon, terrasse et cave");
+            advert["description"] = Value::Null;
+        });
+        assert_eq!(
+            compare(&usual[0], &usual[1]).level(ComparedField::Text),
+            None
+        );
     }
 
     #[test]

@@ -11,12 +11,13 @@ use super::compare::{of_programme, worth};
 use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_of, value_at};
 use super::inline_vec::InlineVec;
 use super::levels::{
-    NEIGHBOURING_COMMUNE, amenities, bedrooms, building, condominium, count_difference, district,
-    energy, floor, kind, land, place, price, surface,
+    KIND_OF_ONE_TEXT, NEIGHBOURING_COMMUNE, amenities, bedrooms, building, condominium,
+    count_difference, district, energy, floor, kind, land, place, price, surface,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{Agreements, RARITY_BITS_MAX, Surroundings, is_equality};
 use super::seller::SELLER_KEYS_MAX;
+use super::title;
 use super::weights::{ComparedField, WEIGHED_BITS, WEIGHTS};
 
 /// Version of the encoding; an outline of another version rules nothing out.
@@ -130,6 +131,10 @@ impl Fingerprint {
             // Centres of communes are not in the outline, so a different commune may be a neighbouring one.
             let level = match field {
                 ComparedField::Place => level.min(NEIGHBOURING_COMMUNE),
+                // Texts, which the outline does not have, may show that another class is a mistake.
+                ComparedField::Kind if level == 0 && other.has_text && self.text.is_some() => {
+                    KIND_OF_ONE_TEXT
+                }
                 _ => level,
             };
             // The rarity of an equal value depends on the adverts around.
@@ -140,8 +145,13 @@ impl Fingerprint {
             };
             Some(worth(field, level, false, programme) + rarity)
         });
+        // Without texts on both sides, titles are compared, which are not in the outline.
+        let is_described = match self.text {
+            Some(_) => other.has_text,
+            None => !other.has_text && title::is_long(&self.title),
+        };
         let open = [
-            (ComparedField::Text, self.text.is_some() && other.has_text),
+            (ComparedField::Text, is_described),
             (
                 ComparedField::Figures,
                 other.has_figures && !self.figures.is_empty(),

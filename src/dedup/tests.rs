@@ -252,6 +252,95 @@ fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
 }
 
 #[test]
+fn homes_of_one_text_that_names_several_stay_apart_if_their_prices_differ() {
+    let of = |text: &str, price: u32| {
+        let url = json!(format!("https://toits-et-murs.example/annonce/{price}"));
+        let changes = [
+            ("/url", url),
+            ("/description", json!(text)),
+            ("/currentPrice", json!({"value": price})),
+            ("/seller", Value::Null),
+            ("/medias", Value::Null),
+        ];
+        fingerprint(&with(flat(), &changes))
+    };
+    let text = "Au sein de l'écoquartier des Docks, la nouvelle résidence propose des appartements avec balcon, cave et \
+        stationnement, à deux pas des écoles, des commerces et du tramway.";
+    let lots = compare(&of(text, 249_000), &of(text, 256_000));
+    assert_eq!(lots.veto, Some(Veto::Programme));
+    assert!(
+        !of(
+            "Copropriété de 45 lots, charges annuelles de 900 euros.",
+            249_000
+        )
+        .names_lots
+    );
+    assert!(of("Une résidence intime de 14 logements.", 249_000).names_lots);
+    let one_home = text.replace("écoquartier", "îlot").replace("nouvelle ", "");
+    let repriced = compare(&of(&one_home, 249_000), &of(&one_home, 247_000));
+    assert!(!repriced.programme);
+}
+
+#[test]
+fn rooms_of_one_shared_flat_stay_apart_despite_one_text_and_one_surface() {
+    let text = "Chambre dans une colocation de quatorze personnes : grande maison rénovée avec jardin, cuisine équipée, \
+        trois salles de bains, buanderie et local pour les vélos, proche du tramway et de l'université.";
+    let room = |number: u32, rent: u32| {
+        fingerprint(&with(
+            flat(),
+            &[
+                (
+                    "/url",
+                    json!(format!("https://toits-et-murs.example/annonce/{number}")),
+                ),
+                ("/offer", json!({"type": "OFFER_RENT"})),
+                ("/currentPrice", json!({"value": rent})),
+                ("/habitation/surface", json!({"total": 340})),
+                ("/title", json!("Maison à louer")),
+                ("/description", json!(text)),
+                ("/seller", Value::Null),
+            ],
+        ))
+    };
+    let first = room(1, 579);
+    assert!(first.is_room);
+    for other in [room(2, 545), room(3, 579)] {
+        assert_eq!(compare(&first, &other).veto, Some(Veto::Programme));
+    }
+}
+
+#[test]
+fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
+    let titled = |number: u32, title: &str| {
+        fingerprint(&with(
+            flat(),
+            &[
+                (
+                    "/url",
+                    json!(format!("https://toits-et-murs.example/annonce/{number}")),
+                ),
+                ("/offer", json!({"type": "OFFER_RENT"})),
+                ("/currentPrice", json!({"value": 850})),
+                ("/title", json!(title)),
+                ("/habitation/surface", json!({"total": 20})),
+                ("/habitation/floor", Value::Null),
+                ("/habitation/climate", Value::Null),
+                (
+                    "/description",
+                    json!("Studios meublés avec services, au pied du métro et des commerces."),
+                ),
+                ("/seller", Value::Null),
+                ("/medias", Value::Null),
+            ],
+        ))
+    };
+    let first = titled(1, "Zenith - Private Studio (15)");
+    let verdict = |title: &str| compare(&first, &titled(2, title)).verdict(Thresholds::default());
+    assert_eq!(verdict("Zenith - Private Studio (15)"), DedupVerdict::Same);
+    assert_ne!(verdict("Zenith - Private Studio (5)"), DedupVerdict::Same);
+}
+
+#[test]
 fn sale_and_rental_of_one_flat_are_two_assets() {
     let rent = elsewhere(&[("/offer", json!({"type": "OFFER_RENT"}))]);
     assert_eq!(judged(&rent).veto, Some(Veto::Kind));
@@ -563,6 +652,24 @@ fn pictures_on_one_portal_identify_a_home_only_if_two_known_sellers_show_them() 
     // They share the reference in the text, which does not count without a common seller.
     assert!(!compared(&on_one_portal).is_identified());
     assert!(compared(&on_another).is_identified());
+}
+
+#[test]
+fn another_class_weighs_little_if_one_long_text_and_one_surface_agree() {
+    let bits = |changes: &[(&str, Value)]| {
+        let of_kind = [("/type", json!("CLASS_HOUSE"))];
+        let compared = judged(&with(elsewhere(&of_kind), changes));
+        let kind = compared
+            .evidence
+            .iter()
+            .find(|one| one.field == ComparedField::Kind);
+        kind.unwrap().bits
+    };
+    assert!(bits(&[]) > -0.5);
+    let other_text =
+        json!("Charmante maison de ville au calme, proche des commerces et des écoles.");
+    assert!(bits(&[("/description", other_text)]) < -3.0);
+    assert!(bits(&[("/habitation/surface", json!({"total": 66}))]) < -3.0);
 }
 
 #[test]

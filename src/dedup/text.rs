@@ -11,6 +11,8 @@ use super::inline_vec::InlineVec;
 pub const LANES: usize = 64;
 /// Words of a shingle.
 const SHINGLE_WORDS: usize = 3;
+/// Minimum number of shingles of a text that describes only one home.
+const LONG_TEXT_SHINGLES: u16 = 30;
 /// Maximum bytes of a text that are read: longer descriptions repeat themselves.
 const TEXT_BYTES_MAX: usize = 8_192;
 /// Phrases that only adverts of new homes contain.
@@ -24,6 +26,21 @@ const NEW_BUILD_PHRASES: [&[u8]; 8] = [
     b"livraison prevue",
     b"vefa",
 ];
+/// Phrases of texts that a seller shows for several homes. Texts of single homes in the same place have them too, so they
+/// count only between adverts of one text and several prices. "45 lots" is not among them: the law makes every flat say
+/// it.
+const LOT_PHRASES: [&[u8]; 8] = [
+    b"nouvelle residence",
+    b"nouveau programme",
+    b"nouveaux logements",
+    b"ecoquartier",
+    b"eco quartier",
+    b"eco-quartier",
+    b"derniers lots",
+    b"lots disponibles",
+];
+/// Minimum number before "logements" that stands for several homes.
+const HOMES_MIN: u32 = 3;
 /// Minimum and maximum number of characters of a reference.
 const REFERENCE_CHARS: std::ops::RangeInclusive<usize> = 3..=24;
 /// Maximum words read after "ref", the number included: "référence de l'annonce : 4812".
@@ -78,6 +95,11 @@ impl Sketch {
             lanes: std::array::from_fn(|lane| fill(&least, lane)),
             shingles: shingles.min(u32::from(u16::MAX)) as u16,
         })
+    }
+
+    /// Returns whether the text is long enough to describe only one home.
+    pub fn is_long(&self) -> bool {
+        self.shingles >= LONG_TEXT_SHINGLES
     }
 
     /// Returns the share of the shorter text's shingles that the other contains, 0 to 1; truncating a text does not
@@ -214,11 +236,28 @@ impl FoldedText {
         letters.fold(EMPTY, |hashed, byte| step(hashed, *byte))
     }
 
+    /// Returns whether the text contains a word, or several in a row.
+    pub fn contains(&self, words: &[u8]) -> bool {
+        position_of_word(&self.0, words).is_some()
+    }
+
     /// Returns whether the text says that the home is sold off plan or newly built.
     pub fn mentions_new_build(&self) -> bool {
         NEW_BUILD_PHRASES
             .iter()
             .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some())
+    }
+
+    /// Returns whether the text may be that of several homes: a residence, or a number of homes.
+    pub fn mentions_lots(&self) -> bool {
+        let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<u32>().ok();
+        let mut before: Option<u32> = None;
+        let counts_homes = self.words().any(|word| {
+            let is_count = word == b"logements" && before.is_some_and(|count| count >= HOMES_MIN);
+            before = number(word);
+            is_count
+        });
+        counts_homes || LOT_PHRASES.iter().any(|phrase| self.contains(phrase))
     }
 
     /// Returns the figures of the text; if there are more than [`FIGURES_MAX`], those with the lowest digests.

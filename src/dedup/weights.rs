@@ -257,7 +257,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Text,
-        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets, and the same text only for one: it changes a word at least. Texts that stand on many homes are not compared.",
+        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets, and the same text only for one: it changes a word at least. Texts that stand on many homes are not compared. A seller numbers or names the homes of a residence in titles that are otherwise the same.",
         levels: &[
             level("the same text", 5.5, 6.0),
             level("more than 90 % in common", 5.0, 2.6),
@@ -265,6 +265,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("more than 40 % in common", 1.3, 0.0),
             level("more than 10 % in common", 1.0, 0.0),
             level("little in common", 0.2, -0.6),
+            level("titles that differ in a number alone", -6.0, -6.0),
+            level("titles that differ in a name alone", -2.5, -2.5),
+            level("no texts, the same long title", 3.0, 2.0),
         ],
     },
     FieldWeights {
@@ -350,6 +353,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         levels: &[
             level("house and flat", -3.5, -3.5),
             level("home and new-build programme", -1.0, -1.0),
+            level("house and flat, one long text and surface", -0.2, -0.2),
         ],
     },
     FieldWeights {

@@ -11,6 +11,16 @@ fn completed(value: Value) -> (Value, Completion) {
 }
 
 #[test]
+fn a_room_of_a_shared_flat_is_marked_and_the_mark_leaves_no_trace() {
+    let given = json!({"title": "Chambre n° 3 à Lyon", "offer": {"type": "OFFER_RENT"}});
+    let (advert, completed) = completed(given.clone());
+    assert_eq!(advert["offer"]["renting"]["isColocation"], true);
+    let mut record = advert.as_object().unwrap().clone();
+    completed.derived.remove_from(&mut record);
+    assert_eq!(record["offer"], given["offer"]);
+}
+
+#[test]
 fn a_postal_code_and_a_town_complete_the_location() {
     let (advert, completed) =
         completed(json!({"location": {"postalCode": "75013", "city": "PARIS"}}));

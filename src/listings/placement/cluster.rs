@@ -15,7 +15,9 @@ use crate::placement::find::{
     Placement, PlacementQuery, PlacementTarget, PlannedPlacement, is_reconsidered, own_property,
 };
 use crate::properties::made::BuiltProperty;
-use crate::records::rows::{self, fingerprints_of, is_marked_distinct, without_common_marks};
+use crate::records::rows::{
+    self, as_compared_with, fingerprints_of, is_marked_distinct, without_common_marks,
+};
 use crate::records::tables::ListingsWriter;
 use crate::{Error, Result};
 use toise_alerts::percolate::PropertyTrigger;
@@ -205,9 +207,11 @@ impl ListingsWriter<'_> {
                 return Ok(false);
             }
             let compared = without_common_marks(self.connection(), fingerprint)?;
-            let contradicts = |(_, other): &(i64, Fingerprint)| !may_share(&compared, other);
-            if others.iter().any(contradicts) {
-                return Ok(false);
+            for (_, stored) in &others {
+                let stored = as_compared_with(self.connection(), &compared, stored)?;
+                if !may_share(&compared, &stored) {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::placement::find::surroundings;
 use crate::records::rows::{
-    blob, fingerprint, fingerprints_of, first_row, flx_id, held_of, without_common_marks,
+    as_compared_with, blob, fingerprint, fingerprints_of, first_row, flx_id, held_of,
+    without_common_marks,
 };
 use crate::{Error, Listings, Result};
 use toise_contract::listings::Advert;
@@ -15,8 +16,8 @@ use toise_contract::listings::place::AdLocation;
 use toise_contract::listings::scalars::{Count, Eur, SquareMetres};
 use toise_dedup::weights::ComparedField;
 use toise_dedup::{
-    Comparison, Contradiction, DedupVerdict, Fingerprint, Thresholds, compare_among,
-    contradictions, may_share,
+    Comparison, Contradiction, DedupVerdict, Fingerprint, Surroundings, Thresholds, admits,
+    compare_among, contradictions,
 };
 use toise_store::document;
 
@@ -106,6 +107,41 @@ pub struct Explanation {
     pub lookalikes: u32,
     /// Bits that the pair of portals adds to the odds before anything is compared; learned by a rebuild.
     pub portal_bits: f32,
+    /// Whether the two may share a property: they do not contradict each other, or something excuses it.
+    #[serde(skip)]
+    is_admitted: bool,
+}
+
+/// The reason why two adverts that match are in two properties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApartReason {
+    /// A person declared them distinct.
+    Split,
+    /// They contradict each other.
+    Contradiction,
+    /// Other adverts of their properties keep them apart: [`Explanation::dissenters`].
+    Dissenters,
+    /// They were placed when less was known, or under other thresholds.
+    DecidedBefore,
+}
+
+impl Explanation {
+    /// Returns why the two adverts are in two properties although they match; `None` if they do not match, or are in
+    /// one property.
+    pub fn apart_because(&self) -> Option<ApartReason> {
+        if self.together || self.verdict != DedupVerdict::Same {
+            return None;
+        }
+        Some(if self.split {
+            ApartReason::Split
+        } else if !self.is_admitted {
+            ApartReason::Contradiction
+        } else if !self.dissenters.is_empty() {
+            ApartReason::Dissenters
+        } else {
+            ApartReason::DecidedBefore
+        })
+    }
 }
 
 impl Listings {
@@ -226,27 +262,58 @@ pub(super) fn explanation(
     let [one, other] = adverts;
     let compared = without_common_marks(connection, &one.fingerprint)?;
     let around = surroundings(connection, &compared, Some(one.number))?;
-    let comparison = compare_among(&compared, &other.fingerprint, &around);
+    let of_other = as_compared_with(connection, &compared, &other.fingerprint)?;
+    let comparison = compare_among(&compared, &of_other, &around);
+    let mut common = one.fingerprint.common_fields(&compared);
+    common.extend(other.fingerprint.common_fields(&of_other));
+    common.sort_unstable();
+    common.dedup();
     let together = one.property == other.property;
+    let verdict = comparison.verdict(thresholds);
+    let (adverts_around, lookalikes) = (around.adverts(), around.lookalikes());
+    let portal_bits = around.portal_bits(&other.fingerprint);
     let mut dissenters = Vec::new();
     if !together {
-        dissenters = dissenting(connection, &one, &other)?;
-        dissenters.extend(dissenting(connection, &other, &one)?);
+        let without_marks = without_common_marks(connection, &other.fingerprint)?;
+        let second = ComparedSide {
+            advert: &other,
+            around: surroundings(connection, &without_marks, Some(other.number))?,
+            compared: without_marks,
+            is_match: verdict == DedupVerdict::Same,
+        };
+        let first = ComparedSide {
+            advert: &one,
+            around,
+            compared,
+            is_match: second.is_match,
+        };
+        dissenters = dissenting(connection, &one, &second)?;
+        dissenters.extend(dissenting(connection, &other, &first)?);
         dissenters.truncate(DISSENTERS_MAX);
     }
     Ok(Explanation {
         together,
         split,
-        verdict: comparison.verdict(thresholds),
+        verdict,
+        is_admitted: admits(&compared, &of_other, &comparison),
         comparison,
         contradictions: contradictions(&one.fingerprint, &other.fingerprint).collect(),
         dissenters,
-        adverts_around: around.adverts(),
-        lookalikes: around.lookalikes(),
-        portal_bits: around.portal_bits(&other.fingerprint),
-        common: one.fingerprint.common_fields(&compared),
+        adverts_around,
+        lookalikes,
+        portal_bits,
+        common,
         adverts: [one, other],
     })
+}
+
+/// An advert as it is compared with the other adverts of a property.
+struct ComparedSide<'a> {
+    advert: &'a ExplainedAdvert,
+    compared: Fingerprint,
+    around: Surroundings,
+    /// Whether it and the other explained advert match. Then adverts that merely lower the odds dissent too.
+    is_match: bool,
 }
 
 /// Returns the other adverts of the first advert's property that may not share a property with the second. Excludes
@@ -254,15 +321,20 @@ pub(super) fn explanation(
 fn dissenting(
     connection: &Connection,
     first: &ExplainedAdvert,
-    second: &ExplainedAdvert,
+    second: &ComparedSide<'_>,
 ) -> Result<Vec<Dissenter>> {
     let held = held_of(connection, first.property)?;
-    let compared = without_common_marks(connection, &second.fingerprint)?;
+    let compared = &second.compared;
     let is_vouched = |advert: &i64| held.contains(&first.number) && held.contains(advert);
     let mut found = Vec::new();
     for (advert, member) in fingerprints_of(connection, first.property)? {
-        let is_other = advert != first.number && !is_vouched(&advert);
-        if !is_other || may_share(&compared, &member) {
+        if advert == first.number || is_vouched(&advert) {
+            continue;
+        }
+        let of_member = as_compared_with(connection, compared, &member)?;
+        let comparison = compare_among(compared, &of_member, &second.around);
+        let lowers_odds = second.is_match && comparison.evidence_bits() < 0.0;
+        if admits(compared, &of_member, &comparison) && !lowers_odds {
             continue;
         }
         let Some(dissenter) = explained(connection, "advert", advert)? else {
@@ -273,8 +345,8 @@ fn dissenting(
             property_flx_id: dissenter.property_flx_id,
             url: dissenter.url,
             title: dissenter.title,
-            against: second.flx_id,
-            contradictions: contradictions(&second.fingerprint, &member).collect(),
+            against: second.advert.flx_id,
+            contradictions: contradictions(&second.advert.fingerprint, &member).collect(),
         });
         if found.len() == DISSENTERS_MAX {
             break;

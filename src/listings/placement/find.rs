@@ -147,7 +147,8 @@ impl Placement {
         query: PlacementQuery<'_>,
         recent: &RecentChanges,
     ) -> Result<PlacementTarget> {
-        let compared = if rows::last_common_mark(connection)? == self.last_common_mark {
+        let are_marks_same = rows::last_common_mark(connection)? == self.last_common_mark;
+        let compared = if are_marks_same {
             self.compared
         } else {
             rows::without_common_marks(connection, query.fingerprint)?
@@ -185,7 +186,8 @@ impl Placement {
             met_since.is_empty() && !self.met.iter().any(|(advert, _)| is_gone(advert));
         let is_changed = |property: &i64| recent.has_property(*property);
         let is_alone = self.weighed.is_empty() && alike_since.is_empty() && !self.is_shared;
-        if is_alone || (is_around_same && !self.weighed.iter().any(is_changed)) {
+        // A mark that became common may be one of another advert's.
+        if is_alone || (is_around_same && are_marks_same && !self.weighed.iter().any(is_changed)) {
             return Ok(self.found.clone());
         }
         let still = self.met.iter().filter(|(advert, _)| !is_gone(advert));
@@ -310,20 +312,22 @@ fn choose_property(
         let id = rows::property_id(connection, *property)?;
         numbers.push((id, *property));
         let held = rows::held_of(connection, *property)?;
-        candidates.extend(
-            members
-                .into_iter()
-                .map(|member| candidate(id, member, &held)),
-        );
+        for (number, member) in members {
+            let member = rows::as_compared_with(connection, fingerprint, &member)?;
+            candidates.push(candidate(id, (number, member), &held));
+        }
     }
     let number = |id: FlxId| {
         let known = numbers.iter().find(|(known, _)| *known == id);
         known.map(|(_, number)| *number)
     };
-    let companions = match own {
+    let mut companions = match own {
         Some((advert, property)) => companions(connection, advert, property)?,
         None => Vec::new(),
     };
+    for one in &mut companions {
+        one.fingerprint = rows::as_compared_with(connection, fingerprint, &one.fingerprint)?;
+    }
     let Reassignment { leaves, assignment } = if companions.is_empty() {
         Reassignment {
             leaves: false,

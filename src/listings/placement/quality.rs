@@ -8,6 +8,7 @@ mod calibration;
 
 use std::collections::BinaryHeap;
 
+use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::placement::explain::{Explanation, explained, explanation};
@@ -137,7 +138,7 @@ impl MergeCounter {
                 counts.properties += 1;
                 counts.properties_by_size[size(adverts)] += 1;
                 if adverts > 1 {
-                    self.add_pairs(&rows::fingerprints_of(connection, property)?);
+                    self.add_pairs(connection, &rows::fingerprints_of(connection, property)?)?;
                 }
             }
             Ok(())
@@ -145,7 +146,7 @@ impl MergeCounter {
         Ok(None)
     }
 
-    fn add_pairs(&mut self, members: &[(i64, Fingerprint)]) {
+    fn add_pairs(&mut self, connection: &Connection, members: &[(i64, Fingerprint)]) -> Result<()> {
         for (position, (_, one)) in members.iter().enumerate() {
             for (_, other) in &members[..position] {
                 self.counts.merged_pairs += 1;
@@ -153,7 +154,10 @@ impl MergeCounter {
                 if found.peek().is_none() {
                     continue;
                 }
-                if may_share(one, other) {
+                // Only what is still compared excuses a contradiction.
+                let one = rows::without_common_marks(connection, one)?;
+                let other = rows::without_common_marks(connection, other)?;
+                if may_share(&one, &other) {
                     self.counts.forgiven_pairs += 1;
                     continue;
                 }
@@ -163,6 +167,7 @@ impl MergeCounter {
                 }
             }
         }
+        Ok(())
     }
 }
 

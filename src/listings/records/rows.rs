@@ -20,7 +20,7 @@ use toise_alerts::percolate::FormerRecord;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::scalars::Eur;
-use toise_dedup::{BlockKey, Fingerprint, PortalRates, RATES_MAX};
+use toise_dedup::{BlockKey, Fingerprint, PortalRates, RATES_MAX, contradictions};
 use toise_store::document;
 
 /// Columns that [`stored`] and [`history`] read, in their order.
@@ -388,6 +388,20 @@ pub(crate) fn without_common_marks(
     let sql = "SELECT EXISTS (SELECT 1 FROM common_marks WHERE mark = ?1)";
     let mut statement = connection.prepare_cached(sql)?;
     fingerprint.without(|mark| statement.query_row([mark.digest], |row| row.get(0)))
+}
+
+/// Returns a stored fingerprint as it is compared with an advert whose common marks are removed. If the two contradict
+/// each other, its own common marks are removed too. Texts of one template have different marks, so the mark may be
+/// common on one side only, and what many homes show must not excuse a contradiction.
+pub(crate) fn as_compared_with(
+    connection: &Connection,
+    compared: &Fingerprint,
+    stored: &Fingerprint,
+) -> rusqlite::Result<Fingerprint> {
+    match contradictions(compared, stored).next() {
+        Some(_) => without_common_marks(connection, stored),
+        None => Ok(*stored),
+    }
 }
 
 /// Reads the number of the mark that became common last; 0 without any.

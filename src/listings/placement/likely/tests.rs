@@ -4,6 +4,7 @@ use chrono::{TimeZone, Utc};
 use serde_json::{Value, json};
 
 use crate::Listings;
+use crate::placement::explain::ApartReason;
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{Contradiction, Thresholds};
@@ -148,6 +149,22 @@ fn thresholds_decide_what_is_merged() {
     let lenient = Thresholds::new(0.8, 0.5).unwrap();
     let [one, other] = two_alike(&listings(&folder).with_thresholds(lenient));
     assert_eq!(one, other);
+}
+
+#[test]
+fn the_reason_why_a_match_is_apart_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let strict = listings(&folder);
+    let [one, other] = two_alike(&strict).map(|id| id.to_string());
+    let apart_because = |listings: &Listings| {
+        let explained = listings.explain(&one, &other).unwrap();
+        explained.apart_because()
+    };
+    assert_eq!(apart_because(&strict), None, "they do not match");
+    let lenient = strict
+        .clone()
+        .with_thresholds(Thresholds::new(0.8, 0.5).unwrap());
+    assert_eq!(apart_because(&lenient), Some(ApartReason::DecidedBefore));
 }
 
 #[test]

@@ -68,6 +68,34 @@ fn merged_pairs_and_their_contradictions_are_counted() {
 }
 
 #[test]
+fn a_text_on_many_homes_forgives_no_contradiction() {
+    let (_folder, listings) = listings();
+    let text = "Location par un professionnel dans une résidence bien située, proche des commerces, des écoles et des \
+        transports. Le logement comprend un séjour lumineux, une cuisine équipée, une salle d'eau et de nombreux \
+        rangements. Visites sur rendez-vous, dossier complet demandé, disponible immédiatement pour une longue durée.";
+    let of = |insee: &str, home: u32| {
+        let mut advert = advert("a", home, 0);
+        advert["url"] = json!(format!("https://a.example/annonce/{home}/{insee}"));
+        advert["description"] = json!(text);
+        advert["location"] =
+            json!({"city": "Paris", "inseeCode": insee, "postalCode": insee.replace("751", "750")});
+        advert
+    };
+    let pair = listings
+        .ingest(vec![of("75103", 1), of("75109", 1)])
+        .unwrap();
+    let [one, other] = [0, 1].map(|at: usize| pair[at].as_ref().unwrap().property_flx_id);
+    listings.merge(one, other).unwrap();
+    let before = counts(&listings);
+    assert_eq!((before.forgiven_pairs, before.contradicting_pairs), (1, 0));
+
+    let others = (1..=14).map(|number| of(&format!("751{:02}", 10 + number % 10), 17 * number));
+    listings.ingest(others.collect()).unwrap();
+    let after = counts(&listings);
+    assert_eq!((after.forgiven_pairs, after.contradicting_pairs), (0, 1));
+}
+
+#[test]
 fn a_sample_of_merges_is_repeatable() {
     let (_folder, listings) = listings();
     let adverts = (0..20).flat_map(|home| ["a", "b"].map(|portal| advert(portal, 9 * home, 0)));

@@ -163,7 +163,7 @@ impl Grouping {
                 continue;
             }
             for member in members {
-                candidates.push(self.candidate(connection, group, *member)?);
+                candidates.push(self.candidate(connection, searched, group, *member)?);
             }
         }
         let assignment = assign(
@@ -196,13 +196,15 @@ impl Grouping {
     fn candidate(
         &self,
         connection: &Connection,
+        searched: &SearchedAdvert,
         group: usize,
         member: i64,
     ) -> Result<AssignmentCandidate> {
+        let stored = rows::fingerprint_of(connection, member)?;
         Ok(AssignmentCandidate {
             property: FlxId(Uuid::from_u128(group as u128)),
             advert: FlxId(Uuid::from_u128(member as u128)),
-            fingerprint: rows::fingerprint_of(connection, member)?,
+            fingerprint: rows::as_compared_with(connection, &searched.fingerprint, &stored)?,
             is_held: self.held.contains(&member),
         })
     }
@@ -222,7 +224,8 @@ impl Grouping {
             let fingerprint = rows::fingerprint_of(connection, *one)?;
             let fingerprint = rows::without_common_marks(connection, &fingerprint)?;
             for (other, of_other) in &others {
-                if self.apart.contains(&(*one, *other)) || !may_share(&fingerprint, of_other) {
+                let of_other = rows::as_compared_with(connection, &fingerprint, of_other)?;
+                if self.apart.contains(&(*one, *other)) || !may_share(&fingerprint, &of_other) {
                     return Ok(());
                 }
             }

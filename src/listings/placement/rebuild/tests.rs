@@ -106,6 +106,53 @@ fn a_wrong_merge_is_taken_apart_and_each_home_has_its_identifier_again() {
     assert!(rebuild(&listings).changes.is_empty());
 }
 
+/// A text that a portal shows in all its adverts.
+const TEMPLATE: &str = "Logement proposé par notre service de mise en relation entre particuliers, sans frais d'agence. \
+        Vous louez directement au propriétaire. Dossier en ligne, réponse en 48 heures, plus de 1250 offres \
+        par mois et 935 communes couvertes. Inscription gratuite, paiement sécurisé, assistance par \
+        téléphone du lundi au samedi, accompagnement jusqu'à la remise des clés.";
+/// What one of the sellers adds to it. The whole contains the template, but has none of its marks.
+const ADDED: &str = "Le logement se compose d'une entrée avec placard, d'un séjour exposé au sud, d'une cuisine séparée, \
+        d'une chambre sur cour et d'une salle d'eau. Chauffage collectif, double vitrage, gardien, local \
+        pour les vélos, arrêt de tramway devant l'immeuble, commerces et marché à quelques minutes à pied, \
+        parc de la ville au bout de la rue, école et crèche dans le quartier.";
+
+#[test]
+fn a_template_does_not_excuse_another_commune() {
+    let described = |mut advert: Value, text: &str| {
+        advert["description"] = json!(text);
+        advert
+    };
+    let in_lyon = |portal: &str, district: u32, point: [f64; 2], text: &str| {
+        let mut advert = described(advert(portal, 7), text);
+        advert["url"] = json!(format!("https://{portal}.example/lyon/{district}"));
+        advert["location"] = json!({
+            "city": "Lyon", "postalCode": format!("6900{district}"), "inseeCode": format!("6938{district}"),
+            "locationCoordinate": {"location": point},
+        });
+        advert
+    };
+    let whole = format!("{TEMPLATE} {ADDED}");
+    let pair = || {
+        vec![
+            in_lyon("a", 3, [4.860_123, 45.755_241], TEMPLATE),
+            in_lyon("b", 9, [4.805_321, 45.780_142], &whole),
+        ]
+    };
+    let (_folder, alone) = listings();
+    let taken = ingest(&alone, pair());
+    assert_eq!(taken[0].1, taken[1].1, "one long text excuses it");
+
+    let (_folder, listings) = listings();
+    let others = (2..=17).filter(|home| *home != 7);
+    let others = others.map(|home| described(advert("a", home), TEMPLATE));
+    ingest(&listings, others.collect());
+    let taken = ingest(&listings, pair());
+    assert_ne!(taken[0].1, taken[1].1, "many homes show the text");
+    merge_wrongly(&listings, taken[0].1, &[taken[1].1]);
+    assert_eq!(rebuild(&listings).properties_split, 1);
+}
+
 #[test]
 fn the_identifier_stays_with_the_majority() {
     let (_folder, listings) = listings();

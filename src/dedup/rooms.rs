@@ -1,0 +1,135 @@
+//! Recognises rooms of shared flats, each let alone for its own rent.
+//!
+//! Such adverts show the text, the surface and the position of the whole flat, so these do not identify the room.
+
+use super::text::FoldedText;
+use toise_contract::enums::{EnumPropertyClass, EnumPropertyOfferType};
+use toise_contract::listings::Advert;
+
+/// Phrases of descriptions that only rooms of shared flats have.
+const PHRASES: [&[u8]; 14] = [
+    b"chambre en colocation",
+    b"chambres en colocation",
+    b"chambre meublee en colocation",
+    b"chambre dans une colocation",
+    b"chambre dans colocation",
+    b"chambre dans un appartement partage",
+    b"chambre dans un appartement en colocation",
+    b"chambre dans une maison en colocation",
+    b"chambre chez l habitant",
+    b"chambre chez l'habitant",
+    b"rejoindre une colocation",
+    b"rejoindre la colocation",
+    b"coliving",
+    b"co-living",
+];
+/// Words of a title that name a shared flat, unless one of [`OPEN_WORDS`] is there too.
+const SHARED_WORDS: [&[u8]; 4] = [b"colocation", b"colocations", b"coloc", b"coliving"];
+/// Words that say that a whole flat would suit sharers.
+const OPEN_WORDS: [&[u8]; 15] = [
+    b"acceptee",
+    b"autorisee",
+    b"convient",
+    b"envisageable",
+    b"ideal",
+    b"ideale",
+    b"investisseur",
+    b"investisseurs",
+    b"ou",
+    b"parfait",
+    b"parfaite",
+    b"possible",
+    b"potentiel",
+    b"potentielle",
+    b"pour",
+];
+
+/// Returns whether an advert for rent shows a room of a shared flat: it says so itself, or its title or text does.
+pub fn is_shared_flat(advert: &Advert) -> bool {
+    let offer = advert.offer.as_ref();
+    if offer.and_then(|offer| offer.offer_type) != Some(EnumPropertyOfferType::Rent) {
+        return false;
+    }
+    let renting = offer.and_then(|offer| offer.renting.as_ref());
+    if let Some(is_shared) = renting.and_then(|renting| renting.is_colocation) {
+        return is_shared;
+    }
+    let folded = |text: Option<&str>| FoldedText::from_text(text.unwrap_or_default());
+    let text = folded(advert.description.as_deref());
+    is_title_of_room(&folded(advert.title.as_deref()))
+        || PHRASES.iter().any(|phrase| text.contains(phrase))
+}
+
+/// Returns whether an advert shows a room let alone: one of a shared flat, or one of the class of rooms.
+pub(super) fn is_room(advert: &Advert) -> bool {
+    let offer = advert.offer.as_ref().and_then(|offer| offer.offer_type);
+    let is_rent = offer == Some(EnumPropertyOfferType::Rent);
+    is_rent && advert.class == Some(EnumPropertyClass::Room) || is_shared_flat(advert)
+}
+
+fn is_title_of_room(title: &FoldedText) -> bool {
+    let words: Vec<&[u8]> = title.words().collect();
+    let has_any = |wanted: &[&[u8]]| words.iter().any(|word| wanted.contains(word));
+    if has_any(&SHARED_WORDS) && !has_any(&OPEN_WORDS) {
+        return true;
+    }
+    let is_numbered = words.windows(3).any(|run| {
+        let number = run[2].iter().all(u8::is_ascii_digit);
+        number && matches!((run[0], run[1]), (b"chambre", b"n" | b"no" | b"numero"))
+    });
+    let of_room = match words.as_slice() {
+        [b"la" | b"une", rest @ ..] => rest,
+        all => all,
+    };
+    // A maid's room is a home of its own.
+    let begins = match of_room {
+        [b"chambre", b"de", b"bonne" | b"service", ..] => false,
+        [b"chambre" | b"room", ..] => true,
+        [b"private" | b"single" | b"shared", b"room", ..] => true,
+        _ => false,
+    };
+    is_numbered || begins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use toise_contract::read::read;
+
+    #[test]
+    fn rooms_of_shared_flats_are_recognised_and_flats_that_would_suit_sharers_are_not() {
+        let is_found = |title: &str, text: &str| {
+            let offer = json!({"type": "OFFER_RENT"});
+            let advert = json!({"title": title, "description": text, "offer": offer});
+            is_shared_flat(&read::<Advert>(&advert).unwrap())
+        };
+        for title in [
+            "LA CHAMBRE 12 m² meublée",
+            "Chambre n° 3 Lyon 7",
+            "Maison 340 m² - chambre n°14",
+            "Colocation 4 chambres",
+            "Room S (2)",
+            "Coliving Part-Dieu",
+        ] {
+            assert!(is_found(title, ""), "{title}");
+        }
+        assert!(is_found(
+            "Maison à louer 340 m²",
+            "Belle chambre dans une colocation de 14 personnes."
+        ));
+        for title in [
+            "Appartement idéal colocation",
+            "Appartement 1 chambre à louer",
+            "Chambre de bonne, 5e étage",
+            "T4 avec 3 chambres",
+        ] {
+            assert!(!is_found(title, "La chambre donne sur cour."), "{title}");
+        }
+        let whole = json!({
+            "title": "Chambre 12 m²",
+            "offer": {"type": "OFFER_RENT", "renting": {"isColocation": false}},
+        });
+        assert!(!is_shared_flat(&read::<Advert>(&whole).unwrap()));
+    }
+}

@@ -1,0 +1,288 @@
+//! Words of titles: what two titles have in common, and the one word in which they differ.
+//!
+//! A word takes 16 bits: 14 of its digest, and its kind. Numbers that repeat a field of the advert (price, surface,
+//! rooms) are left out, so that a price cut does not change the words.
+
+use super::digest;
+use super::fingerprint::Fingerprint;
+use super::inline_vec::InlineVec;
+use super::text::FoldedText;
+use toise_contract::listings::Advert;
+
+/// Maximum words of a title.
+const TITLE_WORDS_MAX: usize = 16;
+/// Mask of the bits of a word that hold its kind.
+const KIND_BITS: u16 = 3;
+/// Kind of a word that many titles have, or of the town.
+const USUAL: u16 = 0;
+/// Kind of any other word.
+const NAME: u16 = 1;
+/// Kind of a number.
+const NUMBER: u16 = 2;
+/// Minimum words of a title that may describe only one home.
+const LONG_WORDS: usize = 5;
+/// Minimum names among them.
+const LONG_NAMES: usize = 3;
+/// Minimum words that two titles share if they belong to a series.
+const SERIES_WORDS: usize = 2;
+/// Maximum words of a name in which titles of a series differ.
+const NAME_WORDS_MAX: usize = 3;
+/// Words that many titles have, in alphabetical order.
+const USUAL_WORDS: [&[u8]; 92] = [
+    b"a",
+    b"achat",
+    b"annee",
+    b"appart",
+    b"appartement",
+    b"appartements",
+    b"ascenseur",
+    b"au",
+    b"aux",
+    b"avec",
+    b"balcon",
+    b"beau",
+    b"bel",
+    b"belle",
+    b"bien",
+    b"bois",
+    b"box",
+    b"calme",
+    b"cave",
+    b"centre",
+    b"chambre",
+    b"chambres",
+    b"charmant",
+    b"charmante",
+    b"charme",
+    b"coeur",
+    b"coup",
+    b"cour",
+    b"d",
+    b"dans",
+    b"de",
+    b"des",
+    b"deux",
+    b"dpe",
+    b"du",
+    b"duplex",
+    b"en",
+    b"et",
+    b"etage",
+    b"eur",
+    b"euros",
+    b"exclusivite",
+    b"exterieur",
+    b"familial",
+    b"familiale",
+    b"garage",
+    b"grand",
+    b"grande",
+    b"ideal",
+    b"immeuble",
+    b"individuelle",
+    b"jardin",
+    b"joli",
+    b"jolie",
+    b"l",
+    b"la",
+    b"le",
+    b"les",
+    b"loggia",
+    b"loue",
+    b"louer",
+    b"lumineuse",
+    b"lumineux",
+    b"m",
+    b"m2",
+    b"magnifique",
+    b"maison",
+    b"meuble",
+    b"meublee",
+    b"moderne",
+    b"neuf",
+    b"parking",
+    b"piece",
+    b"pieces",
+    b"piscine",
+    b"plain",
+    b"proche",
+    b"quatre",
+    b"renove",
+    b"residence",
+    b"sans",
+    b"studio",
+    b"superbe",
+    b"sur",
+    b"terrasse",
+    b"traversant",
+    b"trois",
+    b"une",
+    b"vendre",
+    b"vente",
+    b"villa",
+    b"vue",
+];
+
+/// The words of a title, in order.
+pub type TitleWords = InlineVec<u16, TITLE_WORDS_MAX>;
+
+/// How two titles differ that belong to a series of one seller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TitleDifference {
+    /// The number at their end.
+    Number,
+    /// One name.
+    Name,
+}
+
+/// Returns the words of an advert's title, without numbers that repeat `own_numbers`.
+pub fn title_words(advert: &Advert, own_numbers: &[u32]) -> TitleWords {
+    let title = FoldedText::from_text(advert.title.as_deref().unwrap_or_default());
+    let location = advert.location.as_ref();
+    let town = location.and_then(|place| place.city.as_deref());
+    let town = FoldedText::from_text(town.unwrap_or_default());
+    let district = location.and_then(|place| place.district.as_deref());
+    let district = FoldedText::from_text(district.unwrap_or_default());
+    let is_usual = |word: &[u8]| {
+        let mut of_place = town.words().chain(district.words());
+        USUAL_WORDS.contains(&word) || of_place.any(|one| one == word)
+    };
+    let mut words = TitleWords::default();
+    for word in title.words() {
+        let kind = match number(word) {
+            Some(value) if value == 0 || own_numbers.contains(&value) => continue,
+            Some(_) => NUMBER,
+            // "T3" and "65m2" repeat fields too.
+            None if word.iter().any(u8::is_ascii_digit) => continue,
+            None if is_usual(word) => USUAL,
+            None => NAME,
+        };
+        words.push((digest::mix(digest::hash(word)) as u16 & !KIND_BITS) | kind);
+    }
+    words
+}
+
+/// Returns the numbers of an advert's fields that its title may repeat; 0 for those that are missing.
+pub fn own_numbers(advert: &Fingerprint) -> [u32; 13] {
+    let price = advert.price_eur.unwrap_or_default();
+    let net_price = advert.net_price_eur.unwrap_or_default();
+    let surface = advert.surface_dm2.unwrap_or_default();
+    [
+        price,
+        price / 1_000,
+        net_price,
+        net_price / 1_000,
+        surface / 100,
+        surface.div_ceil(100),
+        surface % 100,
+        advert.land_m2.unwrap_or_default(),
+        advert.rooms.unwrap_or_default().into(),
+        advert.bedrooms.unwrap_or_default().into(),
+        advert.floor.unwrap_or_default().unsigned_abs().into(),
+        advert.year.unwrap_or_default().into(),
+        advert.postal_code.unwrap_or_default(),
+    ]
+}
+
+fn number(word: &[u8]) -> Option<u32> {
+    std::str::from_utf8(word).ok()?.parse().ok()
+}
+
+fn is_of(word: u16, kind: u16) -> bool {
+    word & KIND_BITS == kind
+}
+
+/// Returns whether a title is long and particular enough to describe only one home.
+pub fn is_long(words: &TitleWords) -> bool {
+    let names = words.iter().filter(|word| is_of(**word, NAME)).count();
+    words.len() >= LONG_WORDS && names >= LONG_NAMES
+}
+
+/// Returns the digest of a title.
+pub fn digest_of(words: &TitleWords) -> u64 {
+    let all = words.iter();
+    all.fold(digest::EMPTY, |hashed, word| {
+        digest::with(hashed, u64::from(*word))
+    })
+}
+
+/// Returns how two titles of a series differ: they share most words, one of them a name, and differ in the number at
+/// their end or in one name.
+pub fn difference(one: &TitleWords, other: &TitleWords) -> Option<TitleDifference> {
+    if one == other {
+        return None;
+    }
+    let is_equal = |(first, second): &(&u16, &u16)| first == second;
+    let before = one.iter().zip(other.iter()).take_while(is_equal).count();
+    let rest = one.len().min(other.len()) - before;
+    let from_end = one.iter().rev().zip(other.iter().rev()).take(rest);
+    let after = from_end.take_while(is_equal).count();
+    let mut shared = one[..before].iter().chain(&one[one.len() - after..]);
+    if before + after < SERIES_WORDS || !shared.any(|word| is_of(*word, NAME)) {
+        return None;
+    }
+    let differing = [
+        &one[before..one.len() - after],
+        &other[before..other.len() - after],
+    ];
+    let is_number = |words: &[u16]| matches!(words, [word] if is_of(*word, NUMBER));
+    let is_name = |words: &[u16]| {
+        words.len() <= NAME_WORDS_MAX
+            && words.iter().any(|word| is_of(*word, NAME))
+            && !words.iter().any(|word| is_of(*word, NUMBER))
+    };
+    if after == 0 && differing.iter().all(|words| is_number(words)) {
+        Some(TitleDifference::Number)
+    } else if differing.iter().all(|words| is_name(words)) {
+        Some(TitleDifference::Name)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use toise_contract::read::read;
+
+    fn words(title: &str) -> TitleWords {
+        let advert = json!({"title": title, "location": {"city": "Saint-Étienne"}});
+        title_words(&read::<Advert>(&advert).unwrap(), &[3, 65, 118])
+    }
+
+    #[test]
+    fn titles_of_a_series_differ_in_a_number_or_a_name() {
+        let found = |one: &str, other: &str| difference(&words(one), &words(other));
+        assert_eq!(
+            found(
+                "Zenith - Private Studio (15)",
+                "Zenith - Private Studio (5)"
+            ),
+            Some(TitleDifference::Number)
+        );
+        assert_eq!(
+            found("Studio BEL-MOD Bugey", "Studio BEL-MOD Mont d'Or"),
+            Some(TitleDifference::Name)
+        );
+        assert_eq!(
+            found("Bel appartement lumineux", "Bel appartement calme"),
+            None
+        );
+        assert_eq!(
+            found("Maison 3 pièces 118 000 €", "Maison 3 pièces 65 m²"),
+            None,
+            "fields repeated"
+        );
+    }
+
+    #[test]
+    fn a_title_of_usual_words_and_the_town_is_not_long() {
+        assert!(is_long(&words(
+            "monthieu / chateaucreux / steel t4 81,50m2 dernier étage"
+        )));
+        assert!(!is_long(&words(
+            "Vente appartement 3 pièces avec balcon à Saint-Étienne 65 m²"
+        )));
+    }
+}
