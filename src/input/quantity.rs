@@ -149,6 +149,21 @@ pub fn square_metres(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
     smallest.is_finite().then_some(area)
 }
 
+/// Signs between two areas of one cell.
+const AREA_SEPARATORS: [char; 4] = ['/', '|', ';', '('];
+
+/// Reads a cell with two areas, each with its unit, in square metres: `86 m² (165 m²)`, `25 m²/ 110 m²`; `None` for any
+/// other text. `lone` is that of [`square_metres`].
+pub fn two_areas(cell: &str, lone: Option<LoneSeparator>) -> Option<(f64, f64)> {
+    let has_unit = |text: &str| text.chars().any(char::is_alphabetic);
+    let (first, second) = cell.split_once(AREA_SEPARATORS)?;
+    let second = trimmed(second).trim_end_matches(')');
+    if !has_unit(first) || !has_unit(second) {
+        return None;
+    }
+    Some((square_metres(first, lone)?, square_metres(second, lone)?))
+}
+
 /// Removes blanks of all kinds from both ends.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|sign: char| sign.is_whitespace() || sign == '\u{202f}')
@@ -217,6 +232,26 @@ mod tests {
                 expected.as_ref().map(|text| *text),
                 "{cell}"
             );
+        }
+    }
+
+    #[test]
+    fn two_areas_are_read_only_if_both_have_a_unit() {
+        for (cell, expected) in [
+            ("25 m²/ 110 m²", (25.0, 110.0)),
+            ("86 m² (165 m²)", (86.0, 165.0)),
+            ("86,5 m² | 1,2 ha", (86.5, 12_000.0)),
+        ] {
+            assert_eq!(two_areas(cell, None), Some(expected), "{cell}");
+        }
+        for cell in [
+            "86 m²",
+            "3/5",
+            "86 m² (environ)",
+            "5 800 €/m²",
+            "86 / 165 m²",
+        ] {
+            assert_eq!(two_areas(cell, None), None, "{cell}");
         }
     }
 

@@ -23,8 +23,16 @@ const QUARTER: &str =
     r"^(?:(.+?)\s*,[^,]*\((?:\d{2,5}|2[ABab])\)|(.*[^)\s]|.*\((?:\D|\d+\s*\D)[^)]*\)))\s*$";
 /// The field of the storey.
 const FLOOR: &str = "habitation.floor";
+/// The field of the area.
+const SURFACE: &str = "habitation.surface.total";
+/// The field of the plot.
+const LAND: &str = "land.surface";
+/// Pattern of a cell with two areas: `86 m² (165 m²)`.
+const TWO_AREAS: &str = r"(?i)^[^/|;(]*(?:m[²2]|ha)\s*[/|;(].*(?:m[²2]|ha)\s*\)?\s*$";
 /// The class of flats.
 const FLAT: &str = "CLASS_FLAT";
+/// The class of houses.
+const HOUSE: &str = "CLASS_HOUSE";
 /// Offers that rows may have without saying so.
 const USUAL_OFFERS: [&str; 2] = ["OFFER_BUY", "OFFER_RENT"];
 /// Pattern of the words next to the price of a life annuity.
@@ -211,6 +219,8 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
     );
     let storey = file.storey_in_text(&drafts);
     drafts.extend(storey);
+    let plot = file.second_area(&drafts);
+    drafts.extend(plot);
     let price = drafts.iter().position(|draft| draft.field == PRICE);
     let rents = price.map_or_else(Vec::new, |at| file.rents(&drafts[at]));
     let prices = price.map(|at| drafts[at].clone());
@@ -385,12 +395,8 @@ impl Sampled<'_> {
 
     /// Drafts the storey from the description, if no column has it. The text about a house names the storeys of its rooms.
     fn storey_in_text(&self, drafts: &[Draft]) -> Option<Draft> {
-        let is_sure = |field: &str| {
-            let mut of_field = drafts.iter().filter(|draft| draft.field == field);
-            of_field.any(Draft::is_sure)
-        };
         let texts = self.of("description");
-        let column = texts.first().filter(|_| !is_sure(FLOOR))?;
+        let column = texts.first().filter(|_| !is_sure(drafts, FLOOR))?;
         let draft = Draft::new(FLOOR).from(&[&column.path]).with("as", "words");
         let mut draft = draft
             .tried(self.rows, column.filled, 1.0)
@@ -399,8 +405,34 @@ impl Sampled<'_> {
             return None;
         }
         draft.confidence = draft.confidence.max(CONFIDENCE_MIN);
-        if is_sure("type") {
+        if is_sure(drafts, "type") {
             draft = draft.with("when", &format!("type={FLAT}"));
+        }
+        Some(draft)
+    }
+
+    /// Drafts the plot of houses from the second area in the cells of the surface, if no column has it.
+    fn second_area(&self, drafts: &[Draft]) -> Option<Draft> {
+        if is_sure(drafts, LAND) {
+            return None;
+        }
+        let mut surfaces = drafts.iter().filter(|draft| draft.field == SURFACE);
+        let surface = surfaces.find(|draft| draft.is_sure())?;
+        let [column] = surface.columns.as_slice() else {
+            return None;
+        };
+        let draft = Draft::new(LAND)
+            .from(&[column])
+            .with("pattern", TWO_AREAS)
+            .tried(self.rows, 0, 1.0)
+            .because("For houses: the second area of a cell, if it is larger than the first.");
+        if draft.read == 0 {
+            return None;
+        }
+        let is_class_known = is_sure(drafts, "type");
+        let mut draft = draft.with("when", &format!("type={HOUSE}"));
+        if !is_class_known {
+            draft.confidence = 0.0;
         }
         Some(draft)
     }
@@ -684,6 +716,12 @@ fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str,
     };
     let reason = format!("The median price is {median:.0} €.");
     vec![draft(offer, confidence, reason)]
+}
+
+/// Returns whether a sure rule gives a field.
+fn is_sure(drafts: &[Draft], field: &str) -> bool {
+    let mut of_field = drafts.iter().filter(|draft| draft.field == field);
+    of_field.any(Draft::is_sure)
 }
 
 /// Returns the share of rows from which at least one of the rules reads a value.

@@ -533,3 +533,21 @@ fn a_header_that_is_a_row_is_seen() {
         assert_eq!(header(names).has_no_header(), is_row, "{names}");
     }
 }
+
+#[test]
+fn the_second_area_of_a_cell_is_the_plot_of_a_house() {
+    let (read, text) = suggested(
+        "agence",
+        "Réf;Type;Prix;Surface;cp
+         A1;Maison;320 000;86 m² (165 m²);83000
+         A2;Maison;330 000;25 m²/ 110 m²;83000
+         A3;Maison;340 000;95 m² | 12 m²;83000
+         A4;Appartement;170 000;40 m² / 52 m²;83000
+         A5;Maison;350 000;101,5 m²;83000",
+    );
+    let surfaces = json!(all(&read, "/habitation/surface/total"));
+    assert_eq!(surfaces, json!([86.0, 25.0, 95.0, 40.0, 101.5]), "{text}");
+    let plots = json!(all(&read, "/land/surface"));
+    assert_eq!(plots, json!([165.0, 110.0, null, null, null]), "{text}");
+    assert!(!text.contains("Not sure"), "{text}");
+}
