@@ -551,3 +551,36 @@ fn the_second_area_of_a_cell_is_the_plot_of_a_house() {
     assert_eq!(plots, json!([165.0, 110.0, null, null, null]), "{text}");
     assert!(!text.contains("Not sure"), "{text}");
 }
+
+#[test]
+fn the_town_keeps_its_arrondissement_and_loses_codes_and_punctuation() {
+    let cities = |cells: &[&str]| {
+        let mut lines = vec!["Réf;Type;Prix;ville".to_owned()];
+        let rows = cells.iter().enumerate();
+        lines.extend(rows.map(|(row, cell)| format!("A{row};Maison;3{row}0 000;{cell}")));
+        let (read, text) = suggested("villes", &lines.join("\n"));
+        (json!(all(&read, "/location/city")), text)
+    };
+    let (read, text) = cities(&["PARIS-10E", "Lyon-3e-arrondissement", "Toulon"]);
+    let expected = json!(["PARIS-10E", "Lyon-3e-arrondissement", "Toulon"]);
+    assert_eq!(read, expected, "{text}");
+    let place = text.find("path = \"location.city\"").unwrap();
+    assert!(!text[place..].contains("pattern"), "{text}");
+    let (read, text) = cities(&[
+        "PARIS-10E",
+        "Paris-11e (75011)",
+        "paris-75",
+        "Toulon - 83000",
+        "83000 Toulon",
+        "Bourg-en-Bresse",
+    ]);
+    let expected = json!([
+        "PARIS-10E",
+        "Paris-11e",
+        "paris",
+        "Toulon",
+        "Toulon",
+        "Bourg-en-Bresse"
+    ]);
+    assert_eq!(read, expected, "{text}");
+}
