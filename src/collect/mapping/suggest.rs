@@ -9,6 +9,8 @@ mod fields;
 mod places;
 mod plausible;
 mod profile;
+mod storeys;
+mod texts;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -163,8 +165,9 @@ impl SampledFile {
     }
 }
 
-/// What an advert needs: its name, the fields of which a certain rule must read one, and how to supply it otherwise.
-const NEEDED: [(&str, &[&str], &str); 4] = [
+/// What an advert needs, and the area, which every comparison needs: its name, the fields of which a certain rule must
+/// read one, and how to supply it otherwise.
+const NEEDED: [(&str, &[&str], &str); 5] = [
     (
         "type",
         &["type"],
@@ -180,6 +183,12 @@ const NEEDED: [(&str, &[&str], &str); 4] = [
         &["currentPrice.value"],
         "no column is certain to be the price: all adverts would have a price on request. Name it: --map \
          currentPrice.value=COLUMN",
+    ),
+    (
+        "habitation.surface.total",
+        &["habitation.surface.total", "land.surface"],
+        "no column or title is certain to have the area, without which homes are not valued. Name it: --map \
+         habitation.surface.total=COLUMN",
     ),
     (
         "location",
