@@ -20,7 +20,7 @@ use super::copies::CopyCounts;
 use super::row::Row;
 use crate::portals::{Error, Portals};
 use draft::Draft;
-use fields::drafts;
+use fields::{drafts, is_sure};
 use profile::{ColumnProfile, profiles};
 use serde_json::Value;
 use toml::Value as Toml;
@@ -51,6 +51,8 @@ pub struct Suggestion {
     pub text: String,
     /// The mapping parsed from the text.
     pub mapping: Mapping,
+    /// What no rule reliably reads, and how to add it.
+    pub missing: Vec<String>,
 }
 
 impl SampledFile {
@@ -106,17 +108,18 @@ impl SampledFile {
     fn suggestion(&self, columns: &[ColumnProfile], drafts: &[Draft]) -> Result<Suggestion, Error> {
         let text = self.text(columns, drafts);
         let mapping = Mapping::parse("the suggestion", &text)?;
-        Ok(Suggestion { text, mapping })
+        let missing = missing(drafts).collect();
+        Ok(Suggestion {
+            text,
+            mapping,
+            missing,
+        })
     }
 
     fn text(&self, columns: &[ColumnProfile], drafts: &[Draft]) -> String {
         let mut text = String::new();
         let mut key = |key: &str, value: Toml| {
             let _ = writeln!(text, "{key} = {value}");
-        };
-        let is_sure = |field: &str| {
-            let mut of_field = drafts.iter().filter(|draft| draft.field == field);
-            of_field.any(Draft::is_sure)
         };
         if let Some(records) = &self.records {
             key("records", Toml::String(records.clone()));
@@ -142,10 +145,8 @@ impl SampledFile {
             };
             text += &draft.to_text(samples.map_or(&[], |column| &column.samples));
         }
-        for (name, fields, how) in NEEDED {
-            if !fields.iter().any(|field| is_sure(field)) {
-                let _ = writeln!(text, "# MISSING {name}: {how}");
-            }
+        for missing in missing(drafts) {
+            let _ = writeln!(text, "# MISSING {missing}");
         }
         let is_read = |column: &&ColumnProfile| {
             let mut drafts = drafts.iter();
@@ -202,6 +203,14 @@ const NEEDED: [(&str, &[&str], &str); 5] = [
         "no column says where the homes are. If it is one town: --set location.city=Lyon or --set location.postalCode=69003",
     ),
 ];
+
+/// Returns what no sure rule reads, with how to add it.
+fn missing(drafts: &[Draft]) -> impl Iterator<Item = String> {
+    let needed = NEEDED.into_iter();
+    let missing =
+        needed.filter(move |(_, fields, _)| !fields.iter().any(|field| is_sure(drafts, field)));
+    missing.map(|(name, _, how)| format!("{name}: {how}"))
+}
 
 /// Finds the records in a document that is not a list: the path of its largest list of objects, and the first
 /// [`ROWS_MAX`] records.
