@@ -475,17 +475,19 @@ fn ingest(listings: &Listings, batch: ConvertedBatch, report: &mut IngestReport)
     }
     let (mut numbers, mut adverts) = (Vec::new(), Vec::new());
     for row in batch.rows {
-        numbers.push((row.number, row.left_out, row.warnings));
+        // The report shows it if the advert is refused.
+        let location = row.advert.get("location").cloned();
+        numbers.push((row.number, row.left_out, row.warnings, location));
         adverts.push(row.advert);
     }
     let outcomes = listings.ingest(adverts)?;
-    for ((number, left_out, warnings), mut outcome) in numbers.into_iter().zip(outcomes) {
+    for ((number, left_out, warnings, location), mut outcome) in numbers.into_iter().zip(outcomes) {
         if let Ok(receipt) = &mut outcome {
             receipt
                 .warnings
                 .extend(warnings.into_iter().map(Cow::Borrowed));
         }
-        report.add(number, &outcome, &left_out);
+        report.add(number, &outcome, &left_out, location.as_ref());
     }
     Ok(())
 }

@@ -10,8 +10,11 @@ pub const TEXTS: [&str; 20] = [
     "n.c.", "n.c", "-", "--", "?", "non communiqué", "non renseigné",
 ];
 
-/// Maximum bytes of a marker.
-const BYTES_MAX: usize = 16;
+/// Units that may follow a marker, as in `n.c. €`.
+const UNITS: [&str; 3] = ["€", "m²", "m2"];
+
+/// Maximum bytes of a marker and a unit.
+const BYTES_MAX: usize = 20;
 
 /// Maximum markers that [`add`] takes.
 const ADDED_MAX: usize = 32;
@@ -79,6 +82,8 @@ fn usual_position(cell: &str) -> Option<usize> {
         return None;
     }
     let cell = cell.trim();
+    let without_unit = UNITS.iter().find_map(|unit| cell.strip_suffix(unit));
+    let cell = without_unit.unwrap_or(cell).trim_end();
     TEXTS.iter().position(|text| {
         text.len() == cell.len() && (text.eq_ignore_ascii_case(cell) || text.to_uppercase() == cell)
     })
@@ -144,6 +149,9 @@ mod tests {
             "-",
             " NA ",
             "Non communiqué",
+            "n.c. €",
+            "- €",
+            "NC m²",
         ] {
             assert!(is_missing(text), "{text}");
         }
@@ -152,6 +160,8 @@ mod tests {
             "N",
             "NANTES",
             "-3",
+            "-3 €",
+            "€",
             "Nadaud",
             "none of these",
             "N°1",

@@ -77,7 +77,7 @@ const HECTARE: f64 = 10_000.0;
 /// Without `lone`, a lone separator before three digits groups thousands, because amounts have no third decimal. Before
 /// `k` and `M` it always marks decimals.
 pub fn euros(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
-    let cell = trimmed(cell);
+    let cell = without_note(cell);
     let lower = cell.to_lowercase();
     let mut text = lower.trim_start_matches('€').trim_start();
     for unit in ["€", "euros", "euro", "eur"] {
@@ -104,7 +104,7 @@ pub fn euros(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
 /// Without a unit, a lone point before three digits marks decimals, as programs write them. With a unit, a lone
 /// separator before three digits has the meaning `lone`; without `lone` it is ambiguous, so there is no area.
 pub fn square_metres(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
-    let lower = trimmed(cell).to_lowercase();
+    let lower = without_note(cell).to_lowercase();
     let text = ["environ", "env.", "env", "approx.", "ca."]
         .iter()
         .find_map(|word| lower.strip_suffix(word))
@@ -149,6 +149,26 @@ pub fn square_metres(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
     smallest.is_finite().then_some(area)
 }
 
+/// Signs between two areas of one cell.
+const AREA_SEPARATORS: [char; 4] = ['/', '|', ';', '('];
+
+/// Reads a cell with two areas, each with its unit, in square metres: `86 m² (165 m²)`, `25 m²/ 110 m²`; `None` for any
+/// other text. `lone` is that of [`square_metres`].
+pub fn two_areas(cell: &str, lone: Option<LoneSeparator>) -> Option<(f64, f64)> {
+    let has_unit = |text: &str| text.chars().any(char::is_alphabetic);
+    let (first, second) = cell.split_once(AREA_SEPARATORS)?;
+    let second = trimmed(second).trim_end_matches(')');
+    if !has_unit(first) || !has_unit(second) {
+        return None;
+    }
+    Some((square_metres(first, lone)?, square_metres(second, lone)?))
+}
+
+/// Removes the marks of footnotes from the end, as in `9 200 €*`, and blanks from both ends.
+fn without_note(cell: &str) -> &str {
+    trimmed(trimmed(cell).trim_end_matches(['*', '†', '‡']))
+}
+
 /// Removes blanks of all kinds from both ends.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|sign: char| sign.is_whitespace() || sign == '\u{202f}')
@@ -174,6 +194,8 @@ mod tests {
             "245 K€",
             "245 000",
             "0.245 M",
+            "245 000 €*",
+            "245 000 € **",
         ] {
             assert_eq!(euros(cell, None), Some(245_000.0), "{cell}");
         }
@@ -221,6 +243,26 @@ mod tests {
     }
 
     #[test]
+    fn two_areas_are_read_only_if_both_have_a_unit() {
+        for (cell, expected) in [
+            ("25 m²/ 110 m²", (25.0, 110.0)),
+            ("86 m² (165 m²)", (86.0, 165.0)),
+            ("86,5 m² | 1,2 ha", (86.5, 12_000.0)),
+        ] {
+            assert_eq!(two_areas(cell, None), Some(expected), "{cell}");
+        }
+        for cell in [
+            "86 m²",
+            "3/5",
+            "86 m² (environ)",
+            "5 800 €/m²",
+            "86 / 165 m²",
+        ] {
+            assert_eq!(two_areas(cell, None), None, "{cell}");
+        }
+    }
+
+    #[test]
     fn areas_are_read_with_their_units() {
         for (cell, expected) in [
             ("1 ha 20 a 35 ca", 12_035.0),
@@ -231,6 +273,7 @@ mod tests {
             ("1 200 m² env.", 1_200.0),
             ("0,5 hectare", 5_000.0),
             ("65,5 m²", 65.5),
+            ("65,5 m²*", 65.5),
             ("65,5", 65.5),
             ("65.125", 65.125),
             ("1,250 ha", 12_500.0),

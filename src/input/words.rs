@@ -50,6 +50,25 @@ pub const OTHER_CLASS_WORDS: [(&str, AssetClass); 15] = [
     ("immeuble", AssetClass::Building),
     ("chambre", AssetClass::Room),
 ];
+/// Words that name a class at the beginning of a text, but a place nearby elsewhere in it: `proche restaurant`.
+pub const LEADING_CLASS_WORDS: [(&str, AssetClass); 6] = [
+    ("restaurant", AssetClass::Shop),
+    ("brasserie", AssetClass::Shop),
+    ("bar", AssetClass::Shop),
+    ("boulangerie", AssetClass::Shop),
+    ("pharmacie", AssetClass::Shop),
+    ("magasin", AssetClass::Shop),
+];
+/// Pairs of words for classes, in lower case without accents and without the words that link them.
+pub const CLASS_PHRASES: [([&str; 2], AssetClass); 7] = [
+    (["hotel", "particulier"], AssetClass::House),
+    (["hotels", "particuliers"], AssetClass::House),
+    (["murs", "commerciaux"], AssetClass::Premises),
+    (["salon", "esthetique"], AssetClass::Shop),
+    (["salon", "coiffure"], AssetClass::Shop),
+    (["salon", "the"], AssetClass::Shop),
+    (["institut", "beaute"], AssetClass::Shop),
+];
 /// Words that name a class in a cell of classes, but may mean something else in a longer text.
 const CELL_WORDS: [(&str, AssetClass); 15] = [
     ("app", AssetClass::Flat),
@@ -177,6 +196,7 @@ fn class_of_word(word: &str) -> Option<AssetClass> {
     let mut tables = DWELLING_WORDS
         .iter()
         .chain(&OTHER_CLASS_WORDS)
+        .chain(&LEADING_CLASS_WORDS)
         .chain(&CELL_WORDS);
     let known = tables.find(|(name, _)| *name == word);
     known.map(|(_, class)| *class)

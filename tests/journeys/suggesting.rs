@@ -99,6 +99,22 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
 }
 
 #[test]
+fn a_suggestion_that_gives_no_advert_says_what_to_add() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let file = data.join("plain.csv");
+    std::fs::write(&file, "ref,price\nA1,320000\nA2,340000\n").unwrap();
+    let output = toise(data, &["ingest", file.to_str().unwrap(), "--suggest"])
+        .output()
+        .unwrap();
+    let said = errors(&output);
+    assert!(output.status.success(), "{said}");
+    for message in ["warning: ", "type: ", "--set type=CLASS_FLAT", "location: "] {
+        assert!(said.contains(message), "{said}");
+    }
+}
+
+#[test]
 fn a_file_that_a_mapping_or_a_suggestion_cannot_read_says_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
@@ -114,6 +130,12 @@ fn a_file_that_a_mapping_or_a_suggestion_cannot_read_says_what_is_wrong() {
             "apimo-85473173,Appartement,1,75001 Paris 1er,29,364 000 €\n",
             &["--suggest"],
             &["looks like an advert", "add a first line of names"],
+        ),
+        (
+            "cut.json",
+            "[{\"title\": \"T3\"},\n {\"title\"",
+            &["--suggest"],
+            &["the file ends before its closing ]; it looks cut off"],
         ),
         (
             "empty.csv",

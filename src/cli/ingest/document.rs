@@ -52,7 +52,8 @@ impl JsonRecords {
         let document = text.as_slice();
         let records: Vec<Record> = match records {
             Some(path) => {
-                let value: &RawValue = serde_json::from_slice(document).map_err(not_json)?;
+                let value: &RawValue =
+                    serde_json::from_slice(document).map_err(|error| not_json(&error, document))?;
                 let found = path
                     .records(value)?
                     .ok_or_else(|| no_records(path, value))?;
@@ -78,11 +79,11 @@ impl JsonRecords {
 /// Returns the items of one array, or the objects that follow one another.
 fn in_array(text: &[u8]) -> Result<RawItems<'_>, String> {
     if text.trim_ascii_start().starts_with(b"[") {
-        return serde_json::from_slice(text).map_err(not_json);
+        return serde_json::from_slice(text).map_err(|error| not_json(&error, text));
     }
     let mut items = RawItems::default();
     for object in serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>() {
-        items.push(object.map_err(not_json)?)?;
+        items.push(object.map_err(|error| not_json(&error, text))?)?;
     }
     Ok(items)
 }
@@ -105,8 +106,17 @@ fn no_records(path: &RowPath, document: &RawValue) -> String {
     )
 }
 
-fn not_json(error: serde_json::Error) -> String {
-    format!("must be JSON: {error}")
+/// Formats the error for a text that is not JSON. A download that was interrupted ends early.
+fn not_json(error: &serde_json::Error, text: &[u8]) -> String {
+    if !error.is_eof() || text.trim_ascii().is_empty() {
+        return format!("must be JSON: {error}");
+    }
+    let closing = if text.trim_ascii_start().starts_with(b"[") {
+        ']'
+    } else {
+        '}'
+    };
+    format!("the file ends before its closing {closing}; it looks cut off")
 }
 
 impl Iterator for JsonRecords {
@@ -114,7 +124,10 @@ impl Iterator for JsonRecords {
 
     fn next(&mut self) -> Option<Self::Item> {
         let row = match self.records.next()? {
-            Record::At(range) => serde_json::from_slice(&self.text[range]).map_err(not_json),
+            Record::At(range) => {
+                let text = &self.text[range];
+                serde_json::from_slice(text).map_err(|error| not_json(&error, text))
+            }
             Record::Read(value) => Ok(*value),
         };
         self.number += 1;
@@ -170,5 +183,10 @@ mod tests {
         assert!(read("", None).is_empty() && read("[]", None).is_empty());
         let error = JsonRecords::new(&b"[{]"[..], None).err().unwrap();
         assert!(error.starts_with("must be JSON: "), "{error}");
+        for (text, closing) in [("[{\"a\": 1}, {\"a\"", ']'), ("{\"a\": 1}\n{\"a\":", '}')] {
+            let error = JsonRecords::new(text.as_bytes(), None).err().unwrap();
+            let expected = format!("the file ends before its closing {closing}; it looks cut off");
+            assert_eq!(error, expected, "{text}");
+        }
     }
 }

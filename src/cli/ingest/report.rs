@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::convert::reason;
 use toise_base::reports;
@@ -26,6 +27,10 @@ const EXAMPLES_MAX: usize = 3;
 const REASONS_MAX: usize = 200;
 /// Minimum number of created adverts for which it is worth deciding the merges again.
 const DOUBLED_MIN: u64 = 1_000;
+/// Field without which an advert has no place.
+const LOCATION: &str = "location";
+/// Maximum characters of the cells that an example shows.
+const CELLS_CHARS_MAX: usize = 200;
 /// Label under which further reasons are counted.
 const OTHER_REASONS: &str = "other reasons";
 
@@ -179,12 +184,19 @@ impl IngestReport {
         }
     }
 
-    /// Counts an advert by the outcome of its ingestion, and the values that were left out of it before.
-    pub fn add(&mut self, line: u64, outcome: &IngestOutcome, left_out: &[LeftOut]) {
+    /// Counts an advert by the outcome of its ingestion, and the values that were left out of it before. `location` is
+    /// what it had as its place.
+    pub fn add(
+        &mut self,
+        line: u64,
+        outcome: &IngestOutcome,
+        left_out: &[LeftOut],
+        location: Option<&Value>,
+    ) {
         let example = self.count(line);
         let receipt = match outcome {
             Ok(receipt) => receipt,
-            Err(fault) => return self.refuse(fault, left_out, example),
+            Err(fault) => return self.refuse(fault, left_out, location, example),
         };
         match receipt.change.as_str() {
             "created" => self.created += 1,
@@ -201,6 +213,7 @@ impl IngestReport {
         line: u64,
         outcome: Result<&[Cow<'static, str>], &Fault>,
         left_out: &[LeftOut],
+        location: Option<&Value>,
     ) {
         let example = self.count(line);
         match outcome {
@@ -208,16 +221,30 @@ impl IngestReport {
                 self.created += 1;
                 self.warn(warnings, left_out, &example);
             }
-            Err(fault) => self.refuse(fault, left_out, example),
+            Err(fault) => self.refuse(fault, left_out, location, example),
         }
     }
 
     /// Counts a rejected advert. If its faulty field had a value that was left out, the report names that value and its
-    /// reason.
-    fn refuse(&mut self, fault: &Fault, left_out: &[LeftOut], example: IngestExample) {
+    /// reason. For an advert without a place, it names the parts of the place that it had.
+    fn refuse(
+        &mut self,
+        fault: &Fault,
+        left_out: &[LeftOut],
+        location: Option<&Value>,
+        example: IngestExample,
+    ) {
         self.rejected += 1;
         match left_out.iter().find(|one| one.path == fault.path) {
-            None => tally(&mut self.rejections, &reason(fault), example),
+            None => {
+                let is_place = fault.path == LOCATION;
+                let value = is_place.then(|| place_cells(left_out, location)).flatten();
+                tally(
+                    &mut self.rejections,
+                    &reason(fault),
+                    IngestExample { value, ..example },
+                );
+            }
             Some(one) => {
                 let value = Some(one.value.clone());
                 let reason = format!("{}: {}", one.path, one.reason);
@@ -392,6 +419,19 @@ impl IngestReport {
     }
 }
 
+/// Returns the parts of a place that a row had, with those that were left out; `None` if it had none.
+fn place_cells(left_out: &[LeftOut], location: Option<&Value>) -> Option<String> {
+    let given = location.and_then(Value::as_object).into_iter().flatten();
+    let given = given.map(|(key, value)| format!("{key} {value}"));
+    let others = left_out.iter().filter_map(|one| {
+        let key = one.path.strip_prefix(LOCATION)?.strip_prefix('.')?;
+        Some(format!("{key} {}", one.value))
+    });
+    let cells: Vec<String> = given.chain(others).collect();
+    let cells: String = cells.join(", ").chars().take(CELLS_CHARS_MAX).collect();
+    Some(cells).filter(|cells| !cells.is_empty())
+}
+
 fn tally(tallies: &mut BTreeMap<String, IngestTally>, reason: &str, example: IngestExample) {
     let is_kept = tallies.contains_key(reason) || tallies.len() < REASONS_MAX;
     let tally = tallies
@@ -413,7 +453,12 @@ mod tests {
         let mut report = IngestReport::begin("2026-11-21T12:00:00.000Z".into());
         report.begin_file("a.ndjson", "line");
         for line in 1..=5 {
-            report.add(line, &Err(Fault::new("offer.type", "is required")), &[]);
+            report.add(
+                line,
+                &Err(Fault::new("offer.type", "is required")),
+                &[],
+                None,
+            );
         }
         report.unreadable(6, "must be JSON", None);
         assert_eq!(
@@ -441,11 +486,26 @@ mod tests {
             "cannot be read from column genre",
             &json!("Yourte"),
         )];
-        report.add(3, &Err(Fault::new("type", "is required")), &left_out);
+        let outcome = Err(Fault::new("type", "is required"));
+        report.add(3, &outcome, &left_out, None);
         let text = report.to_text();
         let line =
             "rejected: type: cannot be read from column genre: 1\n  a.json, record 3: \"Yourte\"\n";
         assert!(text.contains(line), "{text}");
         assert_eq!(report.read_and_rejected(), (1, 1));
+    }
+
+    #[test]
+    fn an_advert_without_a_place_is_shown_with_the_parts_it_had() {
+        let mut report = IngestReport::begin("2026-11-21T12:00:00.000Z".into());
+        report.begin_file("a.csv", "line");
+        let outcome = Err(Fault::new("location", "must hold a place"));
+        let left_out = LeftOut::new("location.postalCode", "cannot be read", &json!("9320"));
+        report.add(2, &outcome, &[left_out], Some(&json!({"city": "St Denis"})));
+        report.add(3, &outcome, &[], None);
+        let text = report.to_text();
+        let lines = "rejected: location: must hold a place: 2\n  a.csv, line 2: city \"St Denis\", postalCode \"9320\"\n  \
+                     a.csv, line 3\n";
+        assert!(text.contains(lines), "{text}");
     }
 }

@@ -49,6 +49,11 @@ pub fn run(common: &Common, arguments: &IngestArgs, portals: &Portals) -> Comman
         tried.to_text(),
         suggestion.text
     );
+    if tried.adverts == 0 {
+        for missing in &suggestion.missing {
+            eprintln!("warning: {name}: {missing}");
+        }
+    }
     if common.json {
         let TriedRows {
             adverts,

@@ -9,6 +9,8 @@ mod fields;
 mod places;
 mod plausible;
 mod profile;
+mod storeys;
+mod texts;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,7 +20,7 @@ use super::copies::CopyCounts;
 use super::row::Row;
 use crate::portals::{Error, Portals};
 use draft::Draft;
-use fields::drafts;
+use fields::{drafts, is_sure};
 use profile::{ColumnProfile, profiles};
 use serde_json::Value;
 use toml::Value as Toml;
@@ -49,6 +51,8 @@ pub struct Suggestion {
     pub text: String,
     /// The mapping parsed from the text.
     pub mapping: Mapping,
+    /// What no rule reliably reads, and how to add it.
+    pub missing: Vec<String>,
 }
 
 impl SampledFile {
@@ -104,17 +108,18 @@ impl SampledFile {
     fn suggestion(&self, columns: &[ColumnProfile], drafts: &[Draft]) -> Result<Suggestion, Error> {
         let text = self.text(columns, drafts);
         let mapping = Mapping::parse("the suggestion", &text)?;
-        Ok(Suggestion { text, mapping })
+        let missing = missing(drafts).collect();
+        Ok(Suggestion {
+            text,
+            mapping,
+            missing,
+        })
     }
 
     fn text(&self, columns: &[ColumnProfile], drafts: &[Draft]) -> String {
         let mut text = String::new();
         let mut key = |key: &str, value: Toml| {
             let _ = writeln!(text, "{key} = {value}");
-        };
-        let is_sure = |field: &str| {
-            let mut of_field = drafts.iter().filter(|draft| draft.field == field);
-            of_field.any(Draft::is_sure)
         };
         if let Some(records) = &self.records {
             key("records", Toml::String(records.clone()));
@@ -140,10 +145,8 @@ impl SampledFile {
             };
             text += &draft.to_text(samples.map_or(&[], |column| &column.samples));
         }
-        for (name, fields, how) in NEEDED {
-            if !fields.iter().any(|field| is_sure(field)) {
-                let _ = writeln!(text, "# MISSING {name}: {how}");
-            }
+        for missing in missing(drafts) {
+            let _ = writeln!(text, "# MISSING {missing}");
         }
         let is_read = |column: &&ColumnProfile| {
             let mut drafts = drafts.iter();
@@ -163,8 +166,9 @@ impl SampledFile {
     }
 }
 
-/// What an advert needs: its name, the fields of which a certain rule must read one, and how to supply it otherwise.
-const NEEDED: [(&str, &[&str], &str); 4] = [
+/// What an advert needs, and the area, which every comparison needs: its name, the fields of which a certain rule must
+/// read one, and how to supply it otherwise.
+const NEEDED: [(&str, &[&str], &str); 5] = [
     (
         "type",
         &["type"],
@@ -182,6 +186,12 @@ const NEEDED: [(&str, &[&str], &str); 4] = [
          currentPrice.value=COLUMN",
     ),
     (
+        "habitation.surface.total",
+        &["habitation.surface.total", "land.surface"],
+        "no column or title is certain to have the area, without which homes are not valued. Name it: --map \
+         habitation.surface.total=COLUMN",
+    ),
+    (
         "location",
         &[
             "location.postalCode",
@@ -193,6 +203,14 @@ const NEEDED: [(&str, &[&str], &str); 4] = [
         "no column says where the homes are. If it is one town: --set location.city=Lyon or --set location.postalCode=69003",
     ),
 ];
+
+/// Returns what no sure rule reads, with how to add it.
+fn missing(drafts: &[Draft]) -> impl Iterator<Item = String> {
+    let needed = NEEDED.into_iter();
+    let missing =
+        needed.filter(move |(_, fields, _)| !fields.iter().any(|field| is_sure(drafts, field)));
+    missing.map(|(name, _, how)| format!("{name}: {how}"))
+}
 
 /// Finds the records in a document that is not a list: the path of its largest list of objects, and the first
 /// [`ROWS_MAX`] records.

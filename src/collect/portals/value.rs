@@ -30,6 +30,8 @@ const SEPARATOR: &str = "|";
 const CLASS: &str = "type";
 /// Maximum words of a cell of classes.
 const CELL_WORDS_MAX: usize = 3;
+/// Field of the plot.
+const LAND: &str = "land.surface";
 /// Field of the storey.
 const FLOOR: &str = "habitation.floor";
 /// Path of the number of rooms.
@@ -265,6 +267,16 @@ impl ValueRule {
         words::room_count(text).map(f64::from)
     }
 
+    /// Returns which of the two areas in a cell the field takes: the plot is the second one if it is larger, as in
+    /// `86 m² (165 m²)`, and any other area is the first one.
+    fn one_of_areas(&self, first: f64, second: f64) -> Option<f64> {
+        if self.field.name == LAND {
+            (second > first).then_some(second)
+        } else {
+            Some(first)
+        }
+    }
+
     /// Returns the amount in a text with other words, if it has a single one. Only an amount per area may have an area as its unit.
     fn amount_with_words(&self, text: &str) -> Option<f64> {
         if has_no_single_price(text) {
@@ -346,7 +358,7 @@ impl ValueRule {
     }
 
     /// Returns whether a value that gave no result is merely silent about the field, not wrong: the pattern does not
-    /// match, or the words do not mention the field.
+    /// match, the words do not mention the field, or the second of two areas is no plot.
     pub(crate) fn may_be_silent(&self, value: &Value) -> bool {
         let is_found = match (&self.pattern, value) {
             (Some(pattern), Value::String(text)) => pattern.is_match(text),
@@ -359,7 +371,12 @@ impl ValueRule {
         };
         let asks = self.reading == ValueFormat::Words
             || self.field.kind == AdvertFieldKind::Flag && !self.map.is_empty();
-        asks || !is_found
+        // Two areas of which the second is not larger name no plot.
+        let has_no_plot = self.field.name == LAND
+            && value
+                .as_str()
+                .is_some_and(|text| quantity::two_areas(text, self.lone).is_some());
+        asks || !is_found || has_no_plot
     }
 
     fn read_items(&self, items: &[Value]) -> Option<Value> {
@@ -476,6 +493,9 @@ impl ValueRule {
             }
             ValueFormat::Area => {
                 let lone = separator(self.decimal).or(self.lone);
+                if let Some((first, second)) = quantity::two_areas(text, lone) {
+                    return scaled(self.one_of_areas(first, second));
+                }
                 let area = quantity::square_metres(text, lone);
                 scaled(area.or_else(|| area_with_words(text)))
             }
@@ -557,7 +577,7 @@ fn usual_reading(field: &AdvertField) -> ValueFormat {
         "habitation.climate.epcClimate" => return ValueFormat::ClimateClass,
         FLOOR => return ValueFormat::Floor,
         "currentPrice.value" => return ValueFormat::Amount,
-        "habitation.surface.total" | "land.surface" => return ValueFormat::Area,
+        "habitation.surface.total" | LAND => return ValueFormat::Area,
         _ => {}
     }
     match field.kind {

@@ -27,6 +27,21 @@ const ORDINALS: [(&str, u32); 11] = [
     ("neuvieme", 9),
     ("dixieme", 10),
 ];
+/// Names of rooms in a list of their numbers.
+const COUNTED_ROOMS: [&str; 12] = [
+    "pieces",
+    "piece",
+    "pcs",
+    "p",
+    "chambres",
+    "chambre",
+    "ch",
+    "salles",
+    "salle",
+    "sdb",
+    "wc",
+    "toilettes",
+];
 /// Endings of ordinal numbers in digits.
 pub(super) const ORDINAL_ENDINGS: [&str; 9] =
     ["e", "eme", "er", "ere", "nd", "nde", "ieme", "me", "E"];
@@ -47,11 +62,22 @@ fn count(token: &Token) -> Option<u32> {
 }
 
 /// Returns the number before or after one of the names: `3 pièces`, `trois pièces`, `Pièces : 3`, `Nombre de pièces 3`.
+/// In a text that begins with a number on a line above its name, so do the others: `3\npièces\n2\nchambres`.
 pub fn count_of(tokens: &[Token], names: &[&str]) -> Option<u32> {
     let in_range = |count: &u32| (1..=ROOMS_MAX).contains(count);
+    let is_above = matches!(
+        tokens,
+        [Token::Number(..), Token::Break, name, ..] if name.is_any(&COUNTED_ROOMS)
+    );
     let before = (1..tokens.len())
         .filter(|place| tokens[*place].is_any(names))
-        .find_map(|place| count(&tokens[place - 1]).filter(in_range));
+        .find_map(|place| {
+            let value = match &tokens[..place] {
+                [.., value, Token::Break] if is_above => Some(value),
+                before => before.last(),
+            };
+            value.and_then(count).filter(in_range)
+        });
     before.or_else(|| {
         (0..tokens.len())
             .filter(|place| tokens[*place].is_any(names))
@@ -254,6 +280,15 @@ mod tests {
         }
         assert_eq!(rooms(&tokens("Studio de 20 m²")), Some(1));
         assert_eq!(rooms(&tokens("Pièces 65 m² et 1 200 € ")), None);
+        for (text, pieces, chambres) in [
+            ("2\nchambres", None, Some(2)),
+            ("3\npièces\n2\nchambres", Some(3), Some(2)),
+            ("Pièces\n3\nChambres\n2", Some(3), Some(2)),
+        ] {
+            let tokens = tokens(text);
+            assert_eq!(rooms(&tokens), pieces, "{text}");
+            assert_eq!(count_of(&tokens, &["chambres"]), chambres, "{text}");
+        }
         let bedrooms = tokens("deux chambres dont une de 12 m²");
         assert_eq!(count_of(&bedrooms, &["chambre", "chambres"]), Some(2));
         for (text, count) in [

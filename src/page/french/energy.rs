@@ -188,7 +188,8 @@ fn label(tokens: &[Token], place: usize) -> Option<EnergyLabel> {
     is_energy.then_some(EnergyLabel::Energy)
 }
 
-/// Returns the class after a label, with a score next to it: `D`, `D (214)`, `D indice 214`, `214 (D)` or `D214`.
+/// Returns the class after a label, with a score next to it: `D`, `D (214)`, `D indice 214`, `214 (D)`, `D214`
+/// or `D214kWh`.
 fn class_after(tokens: &[Token], place: usize, label: EnergyLabel) -> Option<(char, Option<f64>)> {
     let end = tokens.len().min(place + 1 + LABEL_REACH);
     for at in place + 1..end {
@@ -229,12 +230,16 @@ fn single_class(word: &str) -> Option<char> {
     LETTERS.contains(&letter).then_some(letter)
 }
 
-/// Reads `b71`: the class and its score in one word.
+/// Reads `b71` or `d216kwh`: the class and its score in one word, with or without the unit.
 fn joined_class(word: &str) -> Option<(char, Option<f64>)> {
     let letter = word.chars().next()?.to_ascii_uppercase();
-    let digits = word.get(1..).filter(|_| LETTERS.contains(&letter))?;
-    let is_score = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let score = digits.parse().ok().filter(|_| is_score)?;
+    let rest = word.get(1..).filter(|_| LETTERS.contains(&letter))?;
+    let end = rest
+        .find(|sign: char| !sign.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let (digits, unit) = rest.split_at(end);
+    let is_unit = unit.is_empty() || unit.starts_with("kwh") || unit.starts_with("kg");
+    let score = digits.parse().ok().filter(|_| is_unit)?;
     Some((letter, Some(score)))
 }
 
@@ -346,6 +351,7 @@ mod tests {
             ("FF", "Classe énergie F, Classe climat F La loi impose"),
             ("--", "DPE à réaliser"),
             ("-C", "DPE 214 kWh, GES C"),
+            ("DB", "DPE :D216kWh/m².an\nGES :B12kgCO2/m².an"),
             ("D-", "La performance énergétique est classée en D."),
         ] {
             let energy = energy(&tokens(text));
@@ -374,6 +380,7 @@ mod tests {
                 "classe ENERGIE E indice 329 et classe CLIMAT E indice 59",
             ),
             (71.0, 7.0, "Classe Énergie B71 GES B7"),
+            (216.0, 47.0, "DPE :D216kWh/m².an, GES :D47kgCO2/m².an"),
         ] {
             assert_eq!(scores(text), (Some(consumption), Some(emissions)), "{text}");
         }

@@ -2,7 +2,10 @@
 
 use super::counts::is_any;
 use super::tokens::Token;
-use toise_input::words::{AssetClass, DWELLING_WORDS, OTHER_CLASS_WORDS, is_room_count};
+use toise_input::words::{
+    AssetClass, CLASS_PHRASES, DWELLING_WORDS, LEADING_CLASS_WORDS, OTHER_CLASS_WORDS,
+    is_room_count,
+};
 
 /// Words for offers. The rarer kinds come first and take precedence; between sale and rental, the first in the text
 /// wins.
@@ -158,9 +161,11 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
                 if token.is_any(&["pieces", "piece"]) && counts?.whole().is_some() {
                     return Some(None);
                 }
-                let known = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == word);
-                let known = known.filter(|_| !is_inside(&tokens[..place]));
-                known.map(|(_, class)| Some(class.as_str()))
+                let words = OTHER_CLASS_WORDS.iter();
+                let mut known = words.filter(|(name, _)| *name == word);
+                let class = phrase_class(&tokens[place..])
+                    .or_else(|| known.next().map(|(_, class)| class.as_str()));
+                class.filter(|_| !is_inside(&tokens[..place])).map(Some)
             })?
         })
 }
@@ -187,6 +192,21 @@ fn presented(tokens: &[Token]) -> &[Token] {
     &tokens[place + 2..]
 }
 
+/// Returns the class that the first two words of a text name together, regardless of the words that link them: `salon de
+/// coiffure`.
+fn phrase_class(tokens: &[Token]) -> Option<&'static str> {
+    let mut words = tokens.iter().map_while(|token| match token {
+        Token::Word(word) => Some(word.as_str()),
+        Token::Sign('\'' | '’' | '-') => Some(""),
+        _ => None,
+    });
+    let first = words.next()?;
+    let second = words.find(|word| !["", "d", "D", "de"].contains(word))?;
+    let mut phrases = CLASS_PHRASES.iter();
+    let (_, class) = phrases.find(|(phrase, _)| *phrase == [first, second])?;
+    Some(class.as_str())
+}
+
 /// Returns whether the words before a class make it the place of what is offered: `Cave dans un immeuble`.
 fn is_inside(before: &[Token]) -> bool {
     let mut words = before.iter().rev().map_while(Token::word);
@@ -205,7 +225,8 @@ fn leading_class(tokens: &[Token]) -> Option<&'static str> {
         .take_while(|token| !matches!(token, Token::Number(..)))
         .filter_map(Token::word)
         .find(|word| !is_filler(word))?;
-    let (_, class) = OTHER_CLASS_WORDS.iter().find(|(name, _)| *name == first)?;
+    let mut words = OTHER_CLASS_WORDS.iter().chain(&LEADING_CLASS_WORDS);
+    let (_, class) = words.find(|(name, _)| *name == first)?;
     let is_dwelling = |token: &Token| dwelling_class(token).is_some();
     let is_between = |token: &&Token| match token {
         Token::Number(..) | Token::Sign('\'' | '’' | '-') => true,
@@ -362,6 +383,15 @@ mod tests {
             "CLASS_FLAT | Bel appartement 5 pièces au 2ème étage, gardienne à demeure",
             "none | Situé au 3e étage, quatre pièces avec gardien à demeure",
             "none | L'office notarial vous propose ce 3 pièces",
+            "CLASS_HOUSE | Hôtel Particulier avec garage",
+            "CLASS_FLAT | Appartement dans un hôtel particulier",
+            "none | 3 pièces dans un hôtel particulier",
+            "CLASS_PREMISES | Vente murs commerciaux",
+            "CLASS_SHOP | restaurant",
+            "CLASS_SHOP | Vente restaurant 80 m²",
+            "CLASS_SHOP | salon esthetique",
+            "CLASS_SHOP | Salon d’esthétique à céder",
+            "none | Salon, cuisine, proche restaurant",
             "none | Cave à vendre dans un bel immeuble",
         ] {
             let (expected, text) = case.split_once(" | ").unwrap();

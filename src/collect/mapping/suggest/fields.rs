@@ -16,15 +16,25 @@ use toise_page::french::energy;
 
 /// The field of a price or rent.
 const PRICE: &str = "currentPrice.value";
+/// The field of the title.
+const TITLE: &str = "title";
 /// The field of a quarter.
 const DISTRICT: &str = "location.district";
 /// Pattern of a quarter, without the town and postal code after it: `Cap Brun , Toulon (83000)`.
 const QUARTER: &str =
     r"^(?:(.+?)\s*,[^,]*\((?:\d{2,5}|2[ABab])\)|(.*[^)\s]|.*\((?:\D|\d+\s*\D)[^)]*\)))\s*$";
 /// The field of the storey.
-const FLOOR: &str = "habitation.floor";
+pub(super) const FLOOR: &str = "habitation.floor";
+/// The field of the area.
+pub(super) const SURFACE: &str = "habitation.surface.total";
+/// The field of the plot.
+const LAND: &str = "land.surface";
+/// Pattern of a cell with two areas: `86 m² (165 m²)`.
+const TWO_AREAS: &str = r"(?i)^[^/|;(]*(?:m[²2]|ha)\s*[/|;(].*(?:m[²2]|ha)\s*\)?\s*$";
 /// The class of flats.
 const FLAT: &str = "CLASS_FLAT";
+/// The class of houses.
+const HOUSE: &str = "CLASS_HOUSE";
 /// Offers that rows may have without saying so.
 const USUAL_OFFERS: [&str; 2] = ["OFFER_BUY", "OFFER_RENT"];
 /// Pattern of the words next to the price of a life annuity.
@@ -38,7 +48,7 @@ const OFFER_CODES: &str = "^[VL]$";
 const CODED_OFFERS: &str = "map = { \"V\" = \"OFFER_BUY\", \"L\" = \"OFFER_RENT\" }";
 /// Fields that are read from one column each, with their conversion.
 const PLAIN: [(&str, Option<&str>); 33] = [
-    ("title", None),
+    (TITLE, None),
     ("description", Some("html")),
     (PRICE, Some("amount")),
     ("currentPrice.valuePerArea", Some("amount")),
@@ -209,8 +219,13 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
             .iter()
             .filter_map(|(field, reading)| file.plain(field, *reading)),
     );
+    let storey = file.storey_by_values(&drafts);
+    drafts.extend(storey);
+    file.check_total_floors(&mut drafts);
     let storey = file.storey_in_text(&drafts);
     drafts.extend(storey);
+    let plot = file.second_area(&drafts);
+    drafts.extend(plot);
     let price = drafts.iter().position(|draft| draft.field == PRICE);
     let rents = price.map_or_else(Vec::new, |at| file.rents(&drafts[at]));
     let prices = price.map(|at| drafts[at].clone());
@@ -224,15 +239,23 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
     for field in ["firstSeenAt", "lastSeenAt"] {
         drafts.extend(file.date(field));
     }
+    let measures = file.measures_in_texts(&drafts);
+    drafts.extend(measures);
     drafts
 }
 
 impl Sampled<'_> {
-    /// Returns the columns of a meaning, best rank first.
+    /// Returns the columns of a meaning, best rank first. Columns of titles that repeat more than others come last: they
+    /// hold kinds, such as `Appartement à louer`.
     pub(super) fn of(&self, field: &str) -> Vec<&ColumnProfile> {
         let columns = self.columns.iter().filter(|column| column.means(field));
         let mut columns: Vec<_> = columns.collect();
         columns.sort_by_key(|column| column.meaning.map(|meaning| meaning.rank));
+        if field == TITLE {
+            let distinct = columns.iter().map(|column| column.distinct);
+            let most = distinct.max().unwrap_or_default() as f64;
+            columns.sort_by_key(|column| (column.distinct as f64) < DISTINCT_MIN * most);
+        }
         columns
     }
 
@@ -353,7 +376,7 @@ impl Sampled<'_> {
     }
 
     /// Drafts the rule of a field that is read from a column.
-    fn of_column(
+    pub(super) fn of_column(
         &self,
         field: &'static str,
         reading: Option<&str>,
@@ -385,12 +408,8 @@ impl Sampled<'_> {
 
     /// Drafts the storey from the description, if no column has it. The text about a house names the storeys of its rooms.
     fn storey_in_text(&self, drafts: &[Draft]) -> Option<Draft> {
-        let is_sure = |field: &str| {
-            let mut of_field = drafts.iter().filter(|draft| draft.field == field);
-            of_field.any(Draft::is_sure)
-        };
         let texts = self.of("description");
-        let column = texts.first().filter(|_| !is_sure(FLOOR))?;
+        let column = texts.first().filter(|_| !is_sure(drafts, FLOOR))?;
         let draft = Draft::new(FLOOR).from(&[&column.path]).with("as", "words");
         let mut draft = draft
             .tried(self.rows, column.filled, 1.0)
@@ -399,8 +418,34 @@ impl Sampled<'_> {
             return None;
         }
         draft.confidence = draft.confidence.max(CONFIDENCE_MIN);
-        if is_sure("type") {
+        if is_sure(drafts, "type") {
             draft = draft.with("when", &format!("type={FLAT}"));
+        }
+        Some(draft)
+    }
+
+    /// Drafts the plot of houses from the second area in the cells of the surface, if no column has it.
+    fn second_area(&self, drafts: &[Draft]) -> Option<Draft> {
+        if is_sure(drafts, LAND) {
+            return None;
+        }
+        let mut surfaces = drafts.iter().filter(|draft| draft.field == SURFACE);
+        let surface = surfaces.find(|draft| draft.is_sure())?;
+        let [column] = surface.columns.as_slice() else {
+            return None;
+        };
+        let draft = Draft::new(LAND)
+            .from(&[column])
+            .with("pattern", TWO_AREAS)
+            .tried(self.rows, 0, 1.0)
+            .because("For houses: the second area of a cell, if it is larger than the first.");
+        if draft.read == 0 {
+            return None;
+        }
+        let is_class_known = is_sure(drafts, "type");
+        let mut draft = draft.with("when", &format!("type={HOUSE}"));
+        if !is_class_known {
+            draft.confidence = 0.0;
         }
         Some(draft)
     }
@@ -521,12 +566,14 @@ impl Sampled<'_> {
     }
 
     /// Drafts rules that read a field from the words of columns, one for each column whose words give it in enough
-    /// rows.
+    /// rows. All columns of titles are tried, and the best column of any other meaning.
     fn by_words(&self, field: &'static str, map: &str, meanings: &[&str]) -> Vec<Draft> {
         let mut drafts: Vec<Draft> = Vec::new();
-        let columns = meanings.iter().filter_map(|meaning| {
-            let column = *self.of(meaning).first()?;
-            Some((*meaning, column))
+        let columns = meanings.iter().flat_map(|meaning| {
+            let columns = self.of(meaning);
+            let tried = if *meaning == TITLE { columns.len() } else { 1 };
+            let columns = columns.into_iter().take(tried);
+            columns.map(move |column| (*meaning, column))
         });
         for (meaning, column) in columns {
             if covered(&drafts, self.rows) >= DISTINCT_MIN {
@@ -686,6 +733,12 @@ fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str,
     vec![draft(offer, confidence, reason)]
 }
 
+/// Returns whether a sure rule gives a field.
+pub(super) fn is_sure(drafts: &[Draft], field: &str) -> bool {
+    let mut of_field = drafts.iter().filter(|draft| draft.field == field);
+    of_field.any(Draft::is_sure)
+}
+
 /// Returns the share of rows from which at least one of the rules reads a value.
 pub(super) fn covered(drafts: &[Draft], rows: &[Row]) -> f64 {
     let read = first_values(drafts, rows).iter().flatten().count();
@@ -704,7 +757,7 @@ fn first_values(drafts: &[Draft], rows: &[Row]) -> Vec<Option<Value>> {
 }
 
 /// Returns whether a column's name contains a name of the field as a separate word: `prix_detaille`.
-fn has_part(column: &str, field: &str) -> bool {
+pub(super) fn has_part(column: &str, field: &str) -> bool {
     let words = column.split(|sign: char| !sign.is_alphanumeric());
     words.filter(|word| word.chars().count() > 2).any(|word| {
         toise_contract::columns::advert_meaning(word).is_some_and(|meaning| meaning.field == field)
@@ -751,6 +804,14 @@ fn tells_only(column: &str, field: &str) -> bool {
             meaning.is_none_or(|meaning| meaning.field == field)
                 && !OTHER_VALUES.contains(&word.as_str())
         })
+}
+
+/// Returns whether a word in the name of a column says that it holds another value than that of the home today.
+pub(super) fn is_of_other_value(column: &str) -> bool {
+    let words = column.split(|sign: char| !sign.is_alphanumeric());
+    words
+        .map(folded)
+        .any(|word| OTHER_VALUES.contains(&word.as_str()))
 }
 
 /// Returns the decimal sign of amounts whose thousands are grouped with a point or a comma; `None` if they use neither

@@ -9,9 +9,11 @@ use super::profile::ColumnProfile;
 use toise_contract::columns::{
     ADDRESS, ARRONDISSEMENT, LATITUDE, LONGITUDE, PLACE, STREET, STREET_PARTS, meaning,
 };
+use toise_geo::communes;
 
-/// Pattern of a town's name, without a postal code or department number after it.
-const TOWN: &str = r"^(?:((?i:Paris|Lyon|Marseille) \d{1,2}[^\d(,]*?)(?:\s*[(,].*|\s+\d{5}.*)?|([^\d(,]+?)\s*(?:[\d(,].*)?)$";
+/// Pattern of a town's name with its arrondissement, without a postal code or department number before or after it and
+/// without punctuation at its end: `Paris-10e (75010)`, `paris-75`.
+const TOWN: &str = r"^(?:\d{5}[\s-]+)?(?:((?i:Paris|Lyon|Marseille)[ -](?:1\d|20|0?[1-9])[^\d(,]*?)(?:[\s-]*[(,].*|[\s-]+\d{2,5}.*)?[\s-]*|([^\d(,]*[^\d(,\s./:;|–—-])[\s./:;|–—-]*(?:[\d(,].*)?)$";
 /// Pattern of a postal code in a location. In a title only a code in brackets counts, because prices have the same
 /// form.
 const POSTAL_CODE: &str = r"\b\d{5}\b";
@@ -53,10 +55,13 @@ impl Sampled<'_> {
         drafts.extend(self.arrondissements(&drafts));
         let mut cities = Vec::new();
         for column in self.of("location.city") {
-            let draft = Draft::new("location.city")
-                .from(&[&column.path])
-                .with("pattern", TOWN);
-            cities.push(draft.tried(self.rows, column.filled, 1.0));
+            let whole = || Draft::new("location.city").from(&[&column.path]);
+            let part = whole().with("pattern", TOWN);
+            let [whole, part] =
+                [whole(), part].map(|draft| draft.tried(self.rows, column.filled, 1.0));
+            let [of_whole, of_part] = [&whole, &part].map(|draft| self.towns(draft));
+            let is_better = of_part > of_whole || of_whole == 0;
+            cities.push(if is_better { part } else { whole });
         }
         for column in texts.iter().chain(&titles) {
             let draft = Draft::new("location.city")
@@ -78,6 +83,14 @@ impl Sampled<'_> {
             drafts.push(draft.tried(self.rows, latitude.filled, 1.0));
         }
         drafts
+    }
+
+    /// Returns the number of rows from which a draft reads the name of a commune.
+    fn towns(&self, draft: &Draft) -> usize {
+        let values = draft.values(self.rows).into_iter().flatten();
+        values
+            .filter(|value| value.as_str().is_some_and(is_town))
+            .count()
     }
 
     /// Drafts the address, from one column or, if that is only the street, from it and the columns with the other parts of
@@ -166,6 +179,13 @@ impl Sampled<'_> {
         }
         Some(draft).filter(|draft| draft.read > 0)
     }
+}
+
+/// Returns whether a text is the name of a commune, or of a city with arrondissements.
+fn is_town(name: &str) -> bool {
+    communes::named_once(name).is_some()
+        || communes::divided_city(name).is_some()
+        || !communes::all_named(name).is_empty()
 }
 
 fn quoted(text: &str) -> String {

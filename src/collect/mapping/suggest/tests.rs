@@ -535,3 +535,125 @@ fn a_header_that_is_a_row_is_seen() {
         assert_eq!(header(names).has_no_header(), is_row, "{names}");
     }
 }
+
+#[test]
+fn the_second_area_of_a_cell_is_the_plot_of_a_house() {
+    let (read, text) = suggested(
+        "agence",
+        "Réf;Type;Prix;Surface;cp
+         A1;Maison;320 000;86 m² (165 m²);83000
+         A2;Maison;330 000;25 m²/ 110 m²;83000
+         A3;Maison;340 000;95 m² | 12 m²;83000
+         A4;Appartement;170 000;40 m² / 52 m²;83000
+         A5;Maison;350 000;101,5 m²;83000",
+    );
+    let surfaces = json!(all(&read, "/habitation/surface/total"));
+    assert_eq!(surfaces, json!([86.0, 25.0, 95.0, 40.0, 101.5]), "{text}");
+    let plots = json!(all(&read, "/land/surface"));
+    assert_eq!(plots, json!([165.0, 110.0, null, null, null]), "{text}");
+    assert!(!text.contains("Not sure"), "{text}");
+}
+
+#[test]
+fn the_town_keeps_its_arrondissement_and_loses_codes_and_punctuation() {
+    let cities = |cells: &[&str]| {
+        let mut lines = vec!["Réf;Type;Prix;ville".to_owned()];
+        let rows = cells.iter().enumerate();
+        lines.extend(rows.map(|(row, cell)| format!("A{row};Maison;3{row}0 000;{cell}")));
+        let (read, text) = suggested("villes", &lines.join("\n"));
+        (json!(all(&read, "/location/city")), text)
+    };
+    let (read, text) = cities(&["PARIS-10E", "Lyon-3e-arrondissement", "Toulon"]);
+    let expected = json!(["PARIS-10E", "Lyon-3e-arrondissement", "Toulon"]);
+    assert_eq!(read, expected, "{text}");
+    let place = text.find("path = \"location.city\"").unwrap();
+    assert!(!text[place..].contains("pattern"), "{text}");
+    let (read, text) = cities(&[
+        "PARIS-10E",
+        "Paris-11e (75011)",
+        "paris-75",
+        "Toulon - 83000",
+        "83000 Toulon",
+        "Bourg-en-Bresse",
+    ]);
+    let expected = json!([
+        "PARIS-10E",
+        "Paris-11e",
+        "paris",
+        "Toulon",
+        "Toulon",
+        "Bourg-en-Bresse"
+    ]);
+    assert_eq!(read, expected, "{text}");
+}
+
+#[test]
+fn surface_and_rooms_are_read_from_titles_and_details_if_no_column_has_them() {
+    let (read, text) = suggested(
+        "agence",
+        "Réf;Titre;Prix;Détails;cp
+         A1;Appartement - 3 pièce(s) - 90 m²;320 000;3 pièces, 1 chambre, DPE :E242kWh;83000
+         A2;Maison - 5 pièce(s) - 120,5 m²;450 000;5 pièces, 4 chambres, DPE :C120kWh;83000
+         A3;Appartement - 2 pièce(s) - 41 m²;190 000;2 pièces, 1 chambre, DPE :D216kWh;83000",
+    );
+    for (pointer, expected) in [
+        ("/habitation/surface/total", json!([90.0, 120.5, 41.0])),
+        ("/habitation/roomCount", json!([3, 5, 2])),
+        ("/habitation/bedroomCount", json!([1, 4, 1])),
+    ] {
+        assert_eq!(json!(all(&read, pointer)), expected, "{text}");
+    }
+    assert!(!text.contains("MISSING"), "{text}");
+    let (_, text) = suggested(
+        "agence",
+        "Réf;Titre;Prix;balcon_m2;cp
+         A1;Bel appartement;320 000;12 m²;83000
+         A2;Belle maison;450 000;15 m²;83000",
+    );
+    assert!(
+        text.contains("# MISSING habitation.surface.total: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_column_of_storeys_is_known_by_its_values_and_its_digits_are_no_number_of_storeys() {
+    let (read, text) = suggested(
+        "agence",
+        "Réf;Type;Prix;cp;numberOfFloors;fact_numberOfFloors
+         A1;Appartement;320 000;83000;13;Étage 1/3
+         A2;Appartement;330 000;83000;4;4ème étage
+         A3;Appartement;340 000;83000;;RDC
+         A4;Appartement;350 000;83000;15;Étage 1/5
+         A5;Appartement;360 000;83000;1;1er étage",
+    );
+    let floors = json!(all(&read, "/habitation/floor"));
+    assert_eq!(floors, json!([1.0, 4.0, 0.0, 1.0, 1.0]), "{text}");
+    let totals = all(&read, "/habitation/features");
+    assert!(totals.iter().all(Value::is_null), "{text}");
+    let reason = "# Its values are the digits of fact_numberOfFloors.";
+    assert!(text.contains(reason), "{text}");
+    let (read, text) = suggested(
+        "agence",
+        "Réf;Type;Prix;cp;Nombre d'étages;étage
+         A1;Appartement;320 000;83000;3;Étage 1/3
+         A2;Appartement;330 000;83000;5;4ème étage
+         A3;Appartement;340 000;83000;6;RDC",
+    );
+    let totals = all(&read, "/habitation/features/propertyTotalFloor");
+    assert_eq!(json!(totals), json!([3.0, 5.0, 6.0]), "{text}");
+}
+
+#[test]
+fn the_title_is_the_column_whose_values_differ() {
+    let (read, text) = suggested(
+        "agence",
+        "Réf;title;headline;Prix;cp
+         A1;Appartement à louer;Vue sur le port;820;83000
+         A2;Appartement à louer;Dernier étage au calme;790;83000
+         A3;Appartement à louer;Rénové en 2020;910;83000",
+    );
+    assert_eq!(read[1]["title"], "Dernier étage au calme", "{text}");
+    assert_eq!(read[1]["type"], "CLASS_FLAT", "{text}");
+    assert_eq!(read[1]["offer"]["type"], "OFFER_RENT", "{text}");
+}

@@ -1,0 +1,59 @@
+//! Drafts surface, rooms and bedrooms from the words of titles, kinds and other texts, for files that have no columns of
+//! them: `Appartement - 3 pièce(s) - 90 m²`.
+
+use super::draft::Draft;
+use super::fields::{SURFACE, Sampled, has_part, is_of_other_value, is_sure};
+use super::profile::ColumnProfile;
+
+/// The fields that are read.
+const MEASURES: [&str; 3] = [SURFACE, "habitation.roomCount", "habitation.bedroomCount"];
+/// Minimum letters of a word that is no unit.
+const WORD_LETTERS_MIN: usize = 4;
+/// Minimum number of such words in a text.
+const TEXT_WORDS_MIN: usize = 2;
+/// Minimum share of such texts among the shown values of a column of texts.
+const TEXTS_MIN: f64 = 0.5;
+
+impl Sampled<'_> {
+    /// Drafts the fields for which `drafts` has no sure rule.
+    pub(super) fn measures_in_texts(&self, drafts: &[Draft]) -> Vec<Draft> {
+        let is_unread = |column: &&ColumnProfile| {
+            let mut drafts = drafts.iter();
+            column.meaning.is_none()
+                && column.is_nameable
+                && !column.is_files
+                && !drafts.any(|draft| draft.columns.contains(&column.path))
+                && is_text(column)
+                && !is_of_other_value(&column.path)
+        };
+        let named = self.of("title").into_iter().chain(self.of("type"));
+        let unread = self.columns.iter().filter(is_unread);
+        let columns: Vec<&ColumnProfile> = named.chain(unread).collect();
+        let mut all = Vec::new();
+        for field in MEASURES.into_iter().filter(|field| !is_sure(drafts, field)) {
+            let mut found = Vec::new();
+            // A column named after a part of a field is that of another area: `surface_balcon`.
+            let columns = columns
+                .iter()
+                .filter(|column| column.meaning.is_some() || !has_part(&column.path, field));
+            for column in columns {
+                let draft = Draft::new(field).from(&[&column.path]);
+                let draft = draft.with("as", "words");
+                self.push_if_it_adds(draft.tried(self.rows, column.filled, 1.0), &mut found);
+            }
+            all.extend(found);
+        }
+        all
+    }
+}
+
+/// Returns whether most values of a column are texts of several words.
+fn is_text(column: &ColumnProfile) -> bool {
+    let is_text = |value: &&String| {
+        let words = value.split(|sign: char| !sign.is_alphabetic());
+        let words = words.filter(|word| word.chars().count() >= WORD_LETTERS_MIN);
+        words.count() >= TEXT_WORDS_MIN
+    };
+    let texts = column.samples.iter().filter(is_text).count();
+    texts > 0 && texts as f64 >= TEXTS_MIN * column.samples.len() as f64
+}
