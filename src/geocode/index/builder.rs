@@ -96,11 +96,23 @@ fn suffix_code(suffix: &str) -> Option<u8> {
     lexicon::suffix_code(suffix).filter(|code| lexicon::suffix_text(*code) == suffix)
 }
 
-/// Returns the street part of an identifier, and whether number and suffix follow it in the usual way.
-fn split_id(row: &AddressRow) -> (String, bool) {
+/// The street part of an address's identifier.
+struct StreetId {
+    text: String,
+    /// Number and suffix follow it in the usual way.
+    is_usual: bool,
+    /// Addresses of one street share it. Identifiers of other bases may be different for each address.
+    is_shared: bool,
+}
+
+/// Splits the street part from an identifier.
+fn street_id(row: &AddressRow) -> StreetId {
     let Some(number) = row.number else {
-        let street = row.id.strip_suffix("_99999").unwrap_or(&row.id);
-        return (street.to_owned(), true);
+        return StreetId {
+            text: row.id.strip_suffix("_99999").unwrap_or(&row.id).to_owned(),
+            is_usual: true,
+            is_shared: true,
+        };
     };
     let tail = if row.suffix.is_empty() {
         format!("_{number:05}")
@@ -108,14 +120,23 @@ fn split_id(row: &AddressRow) -> (String, bool) {
         format!("_{number:05}_{}", row.suffix)
     };
     match row.id.strip_suffix(&tail) {
-        Some(street) => (
-            street.to_owned(),
-            suffix_code(&row.suffix).is_some() || row.suffix.is_empty(),
-        ),
-        // The street part is still usable for grouping: everything before the second underscore.
+        Some(street) => StreetId {
+            text: street.to_owned(),
+            is_usual: suffix_code(&row.suffix).is_some() || row.suffix.is_empty(),
+            is_shared: true,
+        },
         None => {
-            let street = row.id.split('_').take(2).collect::<Vec<_>>().join("_");
-            (street, false)
+            let mut parts = row.id.splitn(3, '_');
+            let (code, street, number) = (parts.next(), parts.next(), parts.next());
+            let usual = code.zip(street).filter(|_| number.is_some());
+            StreetId {
+                text: usual.map_or_else(
+                    || row.id.clone(),
+                    |(code, street)| format!("{code}_{street}"),
+                ),
+                is_usual: false,
+                is_shared: usual.is_some(),
+            }
         }
     }
 }
@@ -134,17 +155,21 @@ impl SegmentBuilder {
         {
             return;
         }
-        let (street_id, is_usual) = split_id(row);
+        let id = street_id(row);
         // The base may give two streets the same identifier.
         let key = format!(
             "{}|{}|{}",
             row.insee_code,
-            street_id,
+            if id.is_shared {
+                &id.text
+            } else {
+                &row.postal_code
+            },
             fold::folded(&row.name)
         );
         let street = self.streets.entry(key).or_insert_with(|| Street {
             area: AreaKey::of(row),
-            id: street_id,
+            id: id.text,
             name: row.name.clone(),
             is_place: true,
             ..Street::default()
@@ -170,7 +195,7 @@ impl SegmentBuilder {
                     postal_code,
                     lat,
                     lon,
-                    id: (!is_usual).then(|| row.id.clone()),
+                    id: (!id.is_usual).then(|| row.id.clone()),
                 });
             }
             _ => street.position = Some((lat, lon)),
@@ -465,5 +490,48 @@ impl Blocks {
             tree.add(*west, *south, *east, *north);
         }
         tree.finish::<HilbertSort>().into_inner()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str, number: u32, postal_code: &str) -> AddressRow {
+        AddressRow {
+            id: id.to_owned(),
+            number: Some(number),
+            name: "Rue d'Aubette".to_owned(),
+            postal_code: postal_code.to_owned(),
+            insee_code: "04112".to_owned(),
+            commune: "Manosque".to_owned(),
+            lat: 43.83,
+            lon: 5.79,
+            ..AddressRow::default()
+        }
+    }
+
+    #[test]
+    fn numbers_of_one_street_are_together_whatever_their_identifiers() {
+        for ids in [
+            ["04112_0040_00011", "04112_0040_00013"],
+            ["04112_0040_11", "04112_0040_13"],
+            ["041120040F-11", "041120040F-13"],
+            ["1", "2"],
+            ["a_1", "a_2"],
+        ] {
+            let mut builder = SegmentBuilder::default();
+            builder.push(&row(ids[0], 11, "04100"));
+            builder.push(&row(ids[1], 13, "04100"));
+            assert_eq!((builder.streets(), builder.numbers()), (1, 2), "{ids:?}");
+        }
+    }
+
+    #[test]
+    fn streets_of_one_name_and_two_postal_codes_stay_apart() {
+        let mut builder = SegmentBuilder::default();
+        builder.push(&row("1", 11, "04100"));
+        builder.push(&row("2", 11, "04130"));
+        assert_eq!(builder.streets(), 2);
     }
 }
