@@ -418,6 +418,56 @@ impl GeoRows {
 }
 
 #[test]
+fn sorted_raw_rows_are_grouped_by_their_values() {
+    // 500 flats have the day, price and section of another one; sorting puts those next to each other.
+    let lines: Vec<String> = (1..=1_500)
+        .map(|flat| {
+            let sale = flat % 1_000;
+            let day = format!("{:02}/{:02}/2023", sale * 11 % 28 + 1, sale * 5 % 12 + 1);
+            let price = 50_000 + sale * 37 % 1_000 * 1_250;
+            format!(
+                "000001|{day}|Vente|{price},00|4|RUE|A|83000|TOULON|83|137||AB|{flat}|1||1|2|45|2||"
+            )
+        })
+        .collect();
+    let lines = shuffled(&lines, 11);
+    let sorted = |key: &dyn Fn(&str) -> String| {
+        let mut lines = lines.clone();
+        lines.sort_by_cached_key(|line| key(line));
+        lines
+    };
+    let cell = |line: &str, at: usize| line.split('|').nth(at).unwrap().to_owned();
+    let day = |line: &str| {
+        let day = cell(line, 1);
+        format!("{}{}", &day[3..5], &day[..2])
+    };
+    let price = |line: &str| cell(line, 3);
+    let mut by_day_falling = sorted(&day);
+    by_day_falling.reverse();
+    let grouped = |lines: &[String]| {
+        let (records, report) = read(&raw(lines));
+        let unclear: u64 = report.unclear_sales.values().map(|one| one.count).sum();
+        (ids(&records), unclear)
+    };
+    let in_any_order = grouped(&lines);
+    assert_eq!((in_any_order.0.len(), in_any_order.1), (1_000, 500));
+    for (order, lines) in [
+        ("price as text", sorted(&price)),
+        ("price", sorted(&|line| format!("{:0>12}", price(line)))),
+        ("day", sorted(&day)),
+        ("day, falling", by_day_falling),
+        ("day as text", sorted(&|line| cell(line, 1))),
+        (
+            "day, then price as text",
+            sorted(&|line| day(line) + &price(line)),
+        ),
+        ("line", sorted(&str::to_owned)),
+    ] {
+        assert_eq!(grouped(&lines), in_any_order, "{order}");
+    }
+}
+
+#[test]
 fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
     let Some(root) = std::env::var_os("TOISE_REAL_DATA") else {
         skipped("TOISE_REAL_DATA is not set");
