@@ -11,6 +11,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use indicatif::HumanCount;
 use serde::Serialize;
 
+use super::dvf::filtered::ImportedSales;
 use super::source::SourceLocation;
 use toise_base::reports;
 use toise_input::day::{is_month_first, month_first_reason};
@@ -210,6 +211,9 @@ pub struct ImportReport {
     /// Sales without a position, by department.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub without_position: BTreeMap<String, u64>,
+    /// Sales imported so far, to compare with the stored ones; `None` if there are none.
+    #[serde(skip)]
+    pub imported_sales: Option<ImportedSales>,
     /// Rejected rows, by reason.
     pub rejected: Tallies,
     /// Sales that cannot be told apart by their rows, by how they were counted.

@@ -285,6 +285,40 @@ fn repeated_lines_are_counted_and_change_nothing() {
     );
 }
 
+#[test]
+fn a_file_without_some_rows_of_stored_sales_gets_a_note() {
+    let rows = [
+        "m1,2023-01-05,1,Vente,208000,30,RUE A,83200,83137,Toulon,,83137000CY0616,,152,,1,3,0,,,,5.9,43.1",
+        "m1,2023-01-05,1,Vente,208000,30,RUE A,83200,83137,Toulon,,83137000CY0616,,404,78.46,1,2,81,4,,,5.9,43.1",
+        "m2,2023-01-06,1,Vente,310000,4,RUE B,83200,83137,Toulon,,83137000CY0617,,,,0,1,90,4,S,300,5.9,43.1",
+        "m2,2023-01-06,1,Vente,310000,4,RUE B,83200,83137,Toulon,,83137000CY0617,,,,0,1,90,4,S,150,5.9,43.1",
+    ];
+    let complete = geo(&rows);
+    let folder = tempfile::tempdir().unwrap();
+    let lake = Lake::open(folder.path()).unwrap();
+    let import = |text: &str| {
+        let path = folder.path().join("sales.csv");
+        std::fs::write(&path, text).unwrap();
+        let inputs = [ImportInput::local(path)];
+        let begin = || lake.import(Dataset::Dvf.schema());
+        let mut report = ImportReport::default();
+        let options = ImportOptions::default();
+        let imported = import_files(Dataset::Dvf, &inputs, begin, &options, &mut report);
+        let (table, _) = imported.unwrap();
+        table.publish(Vec::new(), Vec::new()).unwrap();
+        report.notes
+    };
+    let renumbered = complete.replace("m1,", "n1,").replace("m2,", "n2,");
+    for text in [&complete, &complete, &renumbered] {
+        assert_eq!(import(text), [""; 0]);
+    }
+    let notes = import(&geo(&rows[1..3]));
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].contains("twice: 1 (mutations m1)"), "{notes:?}");
+    assert!(notes[0].contains("fewer rows than stored: 1"), "{notes:?}");
+    assert!(notes[0].contains("--edition"), "{notes:?}");
+}
+
 /// Rows of a geo-dvf file, by column.
 struct GeoRows {
     names: Vec<String>,
