@@ -246,7 +246,7 @@ fn saint_martin_has_one_code() {
 }
 
 #[test]
-fn prices_in_single_precision_and_other_numbers_change_nothing() {
+fn values_in_single_precision_and_other_numbers_change_nothing() {
     let prices = ["174500.55", "1234567.89", "397000", "110549713"];
     let singles = ["174500.546875", "1234567.875", "397000.0", "110549712.0"];
     let row = |number: usize, lot: usize, price: &str, carrez: &str| {
@@ -262,7 +262,7 @@ fn prices_in_single_precision_and_other_numbers_change_nothing() {
         geo(&rows)
     };
     let edition = rows(prices, 1, "75.83");
-    let single = rows(singles, 1, "75.83000183105469");
+    let single = rows(singles, 1, "75.83000183105469").replace(",5.93,", ",5.929999828338623,");
     let renumbered = rows(prices, 900, "75.83");
     assert_eq!(
         outcomes(&[&edition, &single, &renumbered]),
