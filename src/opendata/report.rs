@@ -91,9 +91,9 @@ pub struct ConversionFindings {
     pub unclear: Tallies,
     /// Rows that equal another row of their sale in every cell.
     pub repeated_rows: u64,
-    /// Location of the first date that can only be month-first (`12/31/2024`), and the reason for rejecting the file: every
-    /// other date of the column would be read as a different day.
-    pub month_first: Option<(SourceLocation, String)>,
+    /// Location of the first value for which the file is refused, and the reason. A date that can only be month-first
+    /// (`12/31/2024`) is one: every other date of the column would be read as a different day.
+    pub refused: Option<(SourceLocation, String)>,
 }
 
 impl ConversionFindings {
@@ -123,9 +123,14 @@ impl ConversionFindings {
     }
 
     fn note_month_first(&mut self, reason: &str, place: &SourceLocation, value: &str) {
-        if reason == DATE_UNREADABLE && self.month_first.is_none() && is_month_first(value) {
-            self.month_first = Some((place.clone(), month_first_reason(value)));
+        if reason == DATE_UNREADABLE && is_month_first(value) {
+            self.refuse(place.clone(), month_first_reason(value));
         }
+    }
+
+    /// Refuses the file for a value, unless it is refused already.
+    pub fn refuse(&mut self, place: SourceLocation, reason: String) {
+        self.refused.get_or_insert((place, reason));
     }
 }
 
@@ -251,7 +256,7 @@ impl ImportReport {
             unlisted,
             unclear,
             repeated_rows,
-            month_first: _,
+            refused: _,
         } = findings;
         merge(&mut self.rejected, rejected);
         merge(&mut self.unclear_sales, unclear);

@@ -338,7 +338,7 @@ impl<'c> BlockConsumer<'c> {
             let place = SourceLocation::file(&self.context.file);
             Error::malformed(place, "the conversion of its rows stopped unexpectedly")
         })??;
-        if let Some((place, reason)) = converted.findings.month_first {
+        if let Some((place, reason)) = converted.findings.refused {
             return Err(Error::malformed(place, reason));
         }
         self.report.rows_kept += converted.rows_kept;
