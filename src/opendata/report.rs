@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::dvf::filtered::ImportedSales;
 use super::source::SourceLocation;
+use super::source::cell::decimal;
 use toise_base::reports;
 use toise_input::day::{is_month_first, month_first_reason};
 use toise_input::reading::LeftOutValues;
@@ -31,7 +32,20 @@ const WITHOUT_POSITION_ONE_IN: u64 = 10;
 const VALUE_CHARS_MAX: usize = 80;
 
 /// Reason of a date that cannot be read.
-pub const DATE_UNREADABLE: &str = "date unreadable";
+const DATE_UNREADABLE: &str = "date unreadable";
+/// Reason of a date that a spreadsheet wrote as a number.
+const DATE_IS_SERIAL: &str =
+    "date unreadable: serial number of a spreadsheet: format the column as a date";
+/// Days that a spreadsheet writes as these numbers: 1927 to 2173.
+const SERIALS: std::ops::Range<f64> = 10_000.0..100_000.0;
+
+/// Returns the reason why a date cannot be read.
+pub fn unreadable_date(value: &str) -> &'static str {
+    match decimal(value) {
+        Some(number) if SERIALS.contains(&number) => DATE_IS_SERIAL,
+        _ => DATE_UNREADABLE,
+    }
+}
 
 /// Some rows of a file, converted to records of a table.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::columns::{DvfColumns, DvfField, DvfForm, commune_code, parcel_code};
 use super::place::{department, parcel_today, row_place};
-use crate::report::{ConversionFindings, DATE_UNREADABLE};
+use crate::report::{ConversionFindings, unreadable_date};
 use crate::source::cell::{code, day, decimal, euros, square_metres, whole};
 use crate::source::{Block, SourceLocation, geometry};
 use toise_geo::projection::{in_france, to_degrees};
@@ -155,7 +155,7 @@ impl<'b> RowReader<'_, 'b> {
             let reason = if date.is_empty() {
                 "date missing"
             } else {
-                DATE_UNREADABLE
+                unreadable_date(date)
             };
             self.reject(reason, DvfField::Date, findings);
             return None;
