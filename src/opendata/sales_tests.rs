@@ -264,10 +264,14 @@ fn values_in_single_precision_and_other_numbers_change_nothing() {
     let edition = rows(prices, 1, "75.83");
     let single = rows(singles, 1, "75.83000183105469").replace(",5.93,", ",5.929999828338623,");
     let renumbered = rows(prices, 900, "75.83");
+    let unchanged = [0, 0, 4, 4];
     assert_eq!(
         outcomes(&[&edition, &single, &renumbered]),
-        [[4, 0, 0, 4], [0, 0, 4, 4], [0, 0, 4, 4]]
+        [[4, 0, 0, 4], unchanged, unchanged]
     );
+    // R writes the numbers of a factor's levels.
+    let coded = edition.replace(",Vente,", ",4,");
+    assert_eq!(outcomes(&[&edition, &coded]), [[4, 0, 0, 4], unchanged]);
 }
 
 #[test]
@@ -556,11 +560,17 @@ fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
         let unchanged = [0, 0, records.len() as u64, records.len() as u64];
         assert_eq!(outcomes(&[&published, &text])[1], unchanged, "{form}");
     }
+    let raw_in_any_order = in_any_order.raw();
+    let (header, lines) = raw_in_any_order.split_once('\n').unwrap();
+    let mut lines: Vec<&str> = lines.lines().collect();
+    lines.sort_unstable();
+    let raw_by_line = file_of(header, &lines);
     // Without numbers, the order of rows tells sales apart. Without numbers and order, sales with equal values cannot
     // be told apart.
     for (form, text, missing_max) in [
         ("raw", rows.raw(), 10),
-        ("raw shuffled", in_any_order.raw(), 40),
+        ("raw shuffled", raw_in_any_order, 40),
+        ("raw sorted by line", raw_by_line, 40),
         (
             "by day and price",
             rows.numbered_by_day_and_price().text(),
