@@ -230,7 +230,7 @@ pub struct ImportReport {
     /// Sales without a position, by department.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub without_position: BTreeMap<String, u64>,
-    /// Sales imported so far, to compare with the stored ones; `None` if there are none.
+    /// Sales imported so far, to compare with the stored ones; `None` if no sales are stored.
     #[serde(skip)]
     pub imported_sales: Option<ImportedSales>,
     /// Rejected rows, by reason.

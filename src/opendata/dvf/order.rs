@@ -15,7 +15,7 @@ use super::mutation::{APART_SHARE, SECTION_FIELDS, is_same_mutation};
 use crate::source::Block;
 use crate::source::cell::{day, decimal};
 
-/// Minimum number of values that rise or fall that counts as sorted.
+/// Minimum number of prices, days, lines or mutation numbers for their order to count.
 const SORTED_MIN: usize = 20;
 /// Values count as sorted if at most one move in this many goes the other way. In published files, half of them do.
 const AGAINST_SHARE: usize = 10;
