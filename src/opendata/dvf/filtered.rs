@@ -1,9 +1,9 @@
-//! Recognises files from which rows of sales were removed, such as those of the cellar of a flat. Such a sale has another
-//! identifier than the complete one, so both would be in the table.
+//! Recognises files that lack rows of sales, such as that of the cellar of a flat. Such a sale has another identifier
+//! than the complete one, so both are in the table afterwards.
 //!
 //! Compares the imported sales with the stored ones by what they share in spite of missing rows: the mutation number,
-//! the day, the price, the commune and the kind. Memory: 32 bytes per imported sale. Reads ten columns of the departments
-//! concerned, once per import.
+//! the day, the price, the commune and the kind. Memory: 32 bytes per imported sale. Reads ten columns of the files
+//! with these departments, once per import.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -134,7 +134,7 @@ impl ImportedSales {
     }
 }
 
-/// Calls `take` with each sale that has a mutation number, with that number and the commune. The columns are [`COLUMNS`].
+/// Calls `take` with each sale that has a mutation number, that number, and the commune. The columns are [`COLUMNS`].
 fn each_sale(columns: &[ArrayRef], mut take: impl FnMut(Sale, &str, &str)) {
     let [
         mutation,

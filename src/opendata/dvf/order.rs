@@ -3,8 +3,8 @@
 //!
 //! In the usual order, the rows of a mutation follow each other, mutations are not sorted by price, by day or by line,
 //! and few of them agree in day, price and section. Sorting puts the rows of different mutations that agree in day and
-//! price next to each other, so that their order no longer separates them. Runs once per file, on at most a few thousand
-//! rows.
+//! price next to each other, so that their order no longer separates them. Runs once per file, on at most a few
+//! thousand rows.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -19,8 +19,8 @@ use crate::source::cell::{day, decimal};
 const SORTED_MIN: usize = 20;
 /// Values count as sorted if at most one move in this many goes the other way. In published files, half of them do.
 const AGAINST_SHARE: usize = 10;
-/// A file counts as sorted by day if at most one mutation in this many has another day than the one before. In published
-/// files, most have.
+/// A file counts as sorted by day if at most one mutation in this many has another day than the one before. In
+/// published files, most have.
 const CHANGES_SHARE: usize = 20;
 /// Leading characters of a parcel code that name its section.
 const SECTION_CHARS: usize = 10;
