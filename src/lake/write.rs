@@ -474,5 +474,16 @@ mod tests {
         let priced = |price: &str| digest.of(&format!(r#"{{"id":"a","price":{price},"rows":1}}"#));
         assert_eq!(priced("1234567.89"), priced("1234567.88"));
         assert_ne!(priced("1234567.89"), priced("1234568"));
+        let digest = RecordDigest::new(&[("lat", SinglePrecision), ("lon", SinglePrecision)]);
+        let at = |lat: &str, lon: &str| {
+            digest.of(&format!(
+                r#"{{"id":"a","location":{{"lat":{lat},"lon":{lon}}},"rows":1}}"#
+            ))
+        };
+        assert_eq!(
+            at("43.1", "5.9"),
+            at("43.099998474121094", "5.900000095367432")
+        );
+        assert_ne!(at("43.1", "5.9"), at("43.1", "5.9001"));
     }
 }

@@ -20,6 +20,7 @@ pub use self::files::{LocalFiles, group_by_columns, local_files};
 use self::pipeline::BlockConsumer;
 use super::dataset::{Dataset, ImportTable};
 use super::dvf;
+use super::dvf::filtered::ImportedSales;
 use super::report::{FileReport, ImportReport};
 use super::source::{ByteMeter, Error, SourceFormat, SourceLocation, open};
 use toise_base::clock::{Clock, iso};
@@ -121,12 +122,21 @@ pub fn import_files<S: RowSink>(
     let blank = report.clone();
     loop {
         let mut sink = begin()?;
+        let stored = match table {
+            ImportTable::Dataset(Dataset::Dvf) => sink.stored_rows()?,
+            _ => None,
+        };
+        let stored = stored.filter(|stored| !stored.is_empty());
+        report.imported_sales = stored.is_some().then(ImportedSales::default);
         match import_all(table, inputs, &mut sink, &options, report) {
             Err(Error::Scattered { place }) if options.scattered.insert(place.file.clone()) => {
                 *report = blank.clone();
             }
             Err(error) => return Err(error),
             Ok(imported) => {
+                if let Some((stored, sales)) = stored.zip(report.imported_sales.take()) {
+                    report.notes.extend(sales.note(&stored)?);
+                }
                 let scattered = options.scattered.iter().map(|file| {
                     format!(
                         "{file}: the rows of its mutations are scattered; they were grouped on disk"

@@ -364,6 +364,39 @@ fn bad_rows_are_counted_and_the_others_imported() {
 }
 
 #[test]
+fn a_serial_number_in_place_of_a_day_is_named() {
+    let (_, report) = geo(&[
+        "m1,44931,1,Vente,90000,,,,,01053,,,,,,0,Maison,50,3,S,,,",
+        "m2,soon,1,Vente,90000,,,,,01053,,,,,,0,Maison,50,3,S,,,",
+    ]);
+    let reasons: Vec<&str> = report.rejected.keys().copied().collect();
+    assert_eq!(
+        reasons,
+        [
+            "date unreadable",
+            "date unreadable: serial number of a spreadsheet: format the column as a date"
+        ]
+    );
+}
+
+#[test]
+fn a_number_is_not_a_nature_or_a_type_of_building() {
+    let row = |nature: &str, local: &str| {
+        format!("m1,2023-01-05,1,{nature},90000,,,,,01053,,,,,,0,{local},50,3,S,,,")
+    };
+    let (records, report) = geo(&[&row("4", "Maison")]);
+    assert_eq!(records[0].get("transaction_type"), None);
+    assert_eq!(records[0]["is_open_market"], false);
+    let left_out = &report.files[0].read.reading.left_out.0["number in place of a name"];
+    assert_eq!(left_out.examples[0].column, "nature_mutation");
+    let text = format!("{GEO}{}\n", row("Vente", "2"));
+    let refused = import(Dataset::Dvf, text.as_bytes(), &ImportOptions::default());
+    let refused = refused.map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("type_local"), "{refused}");
+    assert!(refused.contains("export the column as text"), "{refused}");
+}
+
+#[test]
 fn values_outside_official_lists_of_sales_are_counted() {
     let (records, report) = geo(&[
         "m1,2023-01-05,1,Vente,90000,,,,,01053,,,,,,0,Maison,50,3,S,,,",

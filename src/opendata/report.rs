@@ -11,7 +11,9 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use indicatif::HumanCount;
 use serde::Serialize;
 
+use super::dvf::filtered::ImportedSales;
 use super::source::SourceLocation;
+use super::source::cell::decimal;
 use toise_base::reports;
 use toise_input::day::{is_month_first, month_first_reason};
 use toise_input::reading::LeftOutValues;
@@ -30,7 +32,20 @@ const WITHOUT_POSITION_ONE_IN: u64 = 10;
 const VALUE_CHARS_MAX: usize = 80;
 
 /// Reason of a date that cannot be read.
-pub const DATE_UNREADABLE: &str = "date unreadable";
+const DATE_UNREADABLE: &str = "date unreadable";
+/// Reason of a date that a spreadsheet wrote as a number.
+const DATE_IS_SERIAL: &str =
+    "date unreadable: serial number of a spreadsheet: format the column as a date";
+/// Days that a spreadsheet writes as these numbers: 1927 to 2173.
+const SERIALS: std::ops::Range<f64> = 10_000.0..100_000.0;
+
+/// Returns the reason why a date cannot be read.
+pub fn unreadable_date(value: &str) -> &'static str {
+    match decimal(value) {
+        Some(number) if SERIALS.contains(&number) => DATE_IS_SERIAL,
+        _ => DATE_UNREADABLE,
+    }
+}
 
 /// Some rows of a file, converted to records of a table.
 #[derive(Debug)]
@@ -90,9 +105,9 @@ pub struct ConversionFindings {
     pub unclear: Tallies,
     /// Rows that equal another row of their sale in every cell.
     pub repeated_rows: u64,
-    /// Location of the first date that can only be month-first (`12/31/2024`), and the reason for rejecting the file: every
-    /// other date of the column would be read as a different day.
-    pub month_first: Option<(SourceLocation, String)>,
+    /// Location of the first value for which the file is refused, and the reason. A date that can only be month-first
+    /// (`12/31/2024`) is one: every other date of the column would be read as a different day.
+    pub refused: Option<(SourceLocation, String)>,
 }
 
 impl ConversionFindings {
@@ -122,9 +137,14 @@ impl ConversionFindings {
     }
 
     fn note_month_first(&mut self, reason: &str, place: &SourceLocation, value: &str) {
-        if reason == DATE_UNREADABLE && self.month_first.is_none() && is_month_first(value) {
-            self.month_first = Some((place.clone(), month_first_reason(value)));
+        if reason == DATE_UNREADABLE && is_month_first(value) {
+            self.refuse(place.clone(), month_first_reason(value));
         }
+    }
+
+    /// Refuses the file for a value, unless it is refused already.
+    pub fn refuse(&mut self, place: SourceLocation, reason: String) {
+        self.refused.get_or_insert((place, reason));
     }
 }
 
@@ -210,6 +230,9 @@ pub struct ImportReport {
     /// Sales without a position, by department.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub without_position: BTreeMap<String, u64>,
+    /// Sales imported so far, to compare with the stored ones; `None` if no sales are stored.
+    #[serde(skip)]
+    pub imported_sales: Option<ImportedSales>,
     /// Rejected rows, by reason.
     pub rejected: Tallies,
     /// Sales that cannot be told apart by their rows, by how they were counted.
@@ -247,7 +270,7 @@ impl ImportReport {
             unlisted,
             unclear,
             repeated_rows,
-            month_first: _,
+            refused: _,
         } = findings;
         merge(&mut self.rejected, rejected);
         merge(&mut self.unclear_sales, unclear);

@@ -246,7 +246,7 @@ fn saint_martin_has_one_code() {
 }
 
 #[test]
-fn prices_in_single_precision_and_other_numbers_change_nothing() {
+fn values_in_single_precision_and_other_numbers_change_nothing() {
     let prices = ["174500.55", "1234567.89", "397000", "110549713"];
     let singles = ["174500.546875", "1234567.875", "397000.0", "110549712.0"];
     let row = |number: usize, lot: usize, price: &str, carrez: &str| {
@@ -262,12 +262,16 @@ fn prices_in_single_precision_and_other_numbers_change_nothing() {
         geo(&rows)
     };
     let edition = rows(prices, 1, "75.83");
-    let single = rows(singles, 1, "75.83000183105469");
+    let single = rows(singles, 1, "75.83000183105469").replace(",5.93,", ",5.929999828338623,");
     let renumbered = rows(prices, 900, "75.83");
+    let unchanged = [0, 0, 4, 4];
     assert_eq!(
         outcomes(&[&edition, &single, &renumbered]),
-        [[4, 0, 0, 4], [0, 0, 4, 4], [0, 0, 4, 4]]
+        [[4, 0, 0, 4], unchanged, unchanged]
     );
+    // R writes the numbers of a factor's levels.
+    let coded = edition.replace(",Vente,", ",4,");
+    assert_eq!(outcomes(&[&edition, &coded]), [[4, 0, 0, 4], unchanged]);
 }
 
 #[test]
@@ -283,6 +287,40 @@ fn repeated_lines_are_counted_and_change_nothing() {
         outcomes(&[&raw(&[row, other]), &twice]),
         [[2, 0, 0, 2], [0, 0, 2, 2]]
     );
+}
+
+#[test]
+fn a_file_without_some_rows_of_stored_sales_gets_a_note() {
+    let rows = [
+        "m1,2023-01-05,1,Vente,208000,30,RUE A,83200,83137,Toulon,,83137000CY0616,,152,,1,3,0,,,,5.9,43.1",
+        "m1,2023-01-05,1,Vente,208000,30,RUE A,83200,83137,Toulon,,83137000CY0616,,404,78.46,1,2,81,4,,,5.9,43.1",
+        "m2,2023-01-06,1,Vente,310000,4,RUE B,83200,83137,Toulon,,83137000CY0617,,,,0,1,90,4,S,300,5.9,43.1",
+        "m2,2023-01-06,1,Vente,310000,4,RUE B,83200,83137,Toulon,,83137000CY0617,,,,0,1,90,4,S,150,5.9,43.1",
+    ];
+    let complete = geo(&rows);
+    let folder = tempfile::tempdir().unwrap();
+    let lake = Lake::open(folder.path()).unwrap();
+    let import = |text: &str| {
+        let path = folder.path().join("sales.csv");
+        std::fs::write(&path, text).unwrap();
+        let inputs = [ImportInput::local(path)];
+        let begin = || lake.import(Dataset::Dvf.schema());
+        let mut report = ImportReport::default();
+        let options = ImportOptions::default();
+        let imported = import_files(Dataset::Dvf, &inputs, begin, &options, &mut report);
+        let (table, _) = imported.unwrap();
+        table.publish(Vec::new(), Vec::new()).unwrap();
+        report.notes
+    };
+    let renumbered = complete.replace("m1,", "n1,").replace("m2,", "n2,");
+    for text in [&complete, &complete, &renumbered] {
+        assert_eq!(import(text), [""; 0]);
+    }
+    let notes = import(&geo(&rows[1..3]));
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].contains("twice: 1 (mutations m1)"), "{notes:?}");
+    assert!(notes[0].contains("fewer rows than stored: 1"), "{notes:?}");
+    assert!(notes[0].contains("--edition"), "{notes:?}");
 }
 
 /// Rows of a geo-dvf file, by column.
@@ -418,6 +456,56 @@ impl GeoRows {
 }
 
 #[test]
+fn sorted_raw_rows_are_grouped_by_their_values() {
+    // 500 flats have the day, price and section of another one; sorting puts those next to each other.
+    let lines: Vec<String> = (1..=1_500)
+        .map(|flat| {
+            let sale = flat % 1_000;
+            let day = format!("{:02}/{:02}/2023", sale * 11 % 28 + 1, sale * 5 % 12 + 1);
+            let price = 50_000 + sale * 37 % 1_000 * 1_250;
+            format!(
+                "000001|{day}|Vente|{price},00|4|RUE|A|83000|TOULON|83|137||AB|{flat}|1||1|2|45|2||"
+            )
+        })
+        .collect();
+    let lines = shuffled(&lines, 11);
+    let sorted = |key: &dyn Fn(&str) -> String| {
+        let mut lines = lines.clone();
+        lines.sort_by_cached_key(|line| key(line));
+        lines
+    };
+    let cell = |line: &str, at: usize| line.split('|').nth(at).unwrap().to_owned();
+    let day = |line: &str| {
+        let day = cell(line, 1);
+        format!("{}{}", &day[3..5], &day[..2])
+    };
+    let price = |line: &str| cell(line, 3);
+    let mut by_day_falling = sorted(&day);
+    by_day_falling.reverse();
+    let grouped = |lines: &[String]| {
+        let (records, report) = read(&raw(lines));
+        let unclear: u64 = report.unclear_sales.values().map(|one| one.count).sum();
+        (ids(&records), unclear)
+    };
+    let in_any_order = grouped(&lines);
+    assert_eq!((in_any_order.0.len(), in_any_order.1), (1_000, 500));
+    for (order, lines) in [
+        ("price as text", sorted(&price)),
+        ("price", sorted(&|line| format!("{:0>12}", price(line)))),
+        ("day", sorted(&day)),
+        ("day, falling", by_day_falling),
+        ("day as text", sorted(&|line| cell(line, 1))),
+        (
+            "day, then price as text",
+            sorted(&|line| day(line) + &price(line)),
+        ),
+        ("line", sorted(&str::to_owned)),
+    ] {
+        assert_eq!(grouped(&lines), in_any_order, "{order}");
+    }
+}
+
+#[test]
 fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
     let Some(root) = std::env::var_os("TOISE_REAL_DATA") else {
         skipped("TOISE_REAL_DATA is not set");
@@ -472,11 +560,17 @@ fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
         let unchanged = [0, 0, records.len() as u64, records.len() as u64];
         assert_eq!(outcomes(&[&published, &text])[1], unchanged, "{form}");
     }
+    let raw_in_any_order = in_any_order.raw();
+    let (header, lines) = raw_in_any_order.split_once('\n').unwrap();
+    let mut lines: Vec<&str> = lines.lines().collect();
+    lines.sort_unstable();
+    let raw_by_line = file_of(header, &lines);
     // Without numbers, the order of rows tells sales apart. Without numbers and order, sales with equal values cannot
     // be told apart.
     for (form, text, missing_max) in [
         ("raw", rows.raw(), 10),
-        ("raw shuffled", in_any_order.raw(), 40),
+        ("raw shuffled", raw_in_any_order, 40),
+        ("raw sorted by line", raw_by_line, 40),
         (
             "by day and price",
             rows.numbered_by_day_and_price().text(),

@@ -30,7 +30,7 @@ use super::stored::StoredDiagnostic;
 use crate::conversion::{is_wanted, named_places};
 use crate::json_text::JsonObject;
 use crate::placing::{LOCATION_PRECISION, place};
-use crate::report::{ConversionFindings, Converted, DATE_UNREADABLE};
+use crate::report::{ConversionFindings, Converted, unreadable_date};
 use crate::source::cell::{code, date_of, day, decimal, json_number, published_day};
 use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
@@ -320,7 +320,7 @@ impl PublishedColumnBuilder {
                 values.append_option(date.as_ref().map(|(days, _)| *days));
                 return match date {
                     Some((_, text)) => record.text(name, &text),
-                    None => drop_value(DATE_UNREADABLE),
+                    None => drop_value(unreadable_date(value)),
                 };
             }
         };

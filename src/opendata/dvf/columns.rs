@@ -243,6 +243,13 @@ impl DvfColumns {
         self.positions[field as usize]
     }
 
+    /// Returns the positions of the columns of all fields, in the order of the file.
+    pub fn known_positions(&self) -> Vec<usize> {
+        let mut known: Vec<usize> = self.positions.iter().copied().flatten().collect();
+        known.sort_unstable();
+        known
+    }
+
     /// Returns whether the file has the column of a field.
     pub fn has(&self, field: DvfField) -> bool {
         self.position(field).is_some()

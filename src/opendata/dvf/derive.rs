@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use super::identity::{digest, id};
 use super::place::department;
-use super::row::{DvfRow, Local};
+use super::row::{DvfRow, Local, is_number};
 use crate::source::cell::without_accents;
 
 /// Shares of a sale are rounded to multiples of 1 / `SHARE_PARTS`.
@@ -180,7 +180,11 @@ struct Sale<'r, 'a> {
 impl<'r, 'a> Sale<'r, 'a> {
     fn new(rows: &'r [DvfRow<'a>], first: &DvfRow<'a>) -> Self {
         let price_eur = first.price_cents.map(|cents| cents as f64 / 100.0);
-        let transaction_type = without_accents(first.nature);
+        let transaction_type = if is_number(first.nature) {
+            String::new()
+        } else {
+            without_accents(first.nature)
+        };
         let folded = transaction_type.to_lowercase();
         let is_new_build = folded.contains("futur");
         let on_market = is_new_build || folded == "vente" || folded.starts_with("vente terrain");

@@ -3,6 +3,7 @@
 pub mod columns;
 pub mod derive;
 pub mod disposition;
+pub mod filtered;
 pub mod identity;
 pub mod mutation;
 mod order;
@@ -87,12 +88,14 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
     .with_content_rules(&CONTENT_RULES)
 });
 
-/// Differences that do not change a sale: the precision of its price and of values computed from it, repeated rows, and
-/// its mutation number, which differs between editions.
-const CONTENT_RULES: [(&str, ContentRule); 5] = [
+/// Differences that do not change a sale: the precision of its price, of values computed from it and of its position,
+/// repeated rows, and its mutation number, which differs between editions.
+const CONTENT_RULES: [(&str, ContentRule); 7] = [
     ("price_eur", ContentRule::SinglePrecision),
     ("price_per_m2_living_eur", ContentRule::LeftOut),
     ("price_per_m2_land_eur", ContentRule::LeftOut),
+    ("lat", ContentRule::SinglePrecision),
+    ("lon", ContentRule::SinglePrecision),
     ("rows", ContentRule::LeftOut),
     ("mutation_id", ContentRule::LeftOut),
 ];

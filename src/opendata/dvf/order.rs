@@ -1,9 +1,12 @@
 //! Determines from the first rows of a file whether it is in the usual order and whether its mutation numbers are
 //! usable.
 //!
-//! In the usual order, the rows of a mutation follow each other, mutations are not sorted by price, and few of them agree
-//! in day, price and section. Runs once per file, on at most a few thousand rows.
+//! In the usual order, the rows of a mutation follow each other, mutations are not sorted by price, by day or by line,
+//! and few of them agree in day, price and section. Sorting puts the rows of different mutations that agree in day and
+//! price next to each other, so that their order no longer separates them. Runs once per file, on at most a few
+//! thousand rows.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,8 +15,13 @@ use super::mutation::{APART_SHARE, SECTION_FIELDS, is_same_mutation};
 use crate::source::Block;
 use crate::source::cell::{day, decimal};
 
-/// Minimum number of prices or mutation numbers, all rising or all falling, that counts as sorted.
+/// Minimum number of prices, days, lines or mutation numbers for their order to count.
 const SORTED_MIN: usize = 20;
+/// Values count as sorted if at most one move in this many goes the other way. In published files, half of them do.
+const AGAINST_SHARE: usize = 10;
+/// A file counts as sorted by day if at most one mutation in this many has another day than the one before. In
+/// published files, most have.
+const CHANGES_SHARE: usize = 20;
 /// Leading characters of a parcel code that name its section.
 const SECTION_CHARS: usize = 10;
 
@@ -44,8 +52,7 @@ pub(super) fn key_of(
 pub(super) fn is_in_usual_order(blocks: &[Block], columns: &DvfColumns) -> bool {
     let mut closed: HashSet<u64> = HashSet::new();
     let (mut mutations, mut apart) = (0, 0);
-    let mut prices = Moves::default();
-    let mut prices_of_day = Moves::default();
+    let mut moves = SortMoves::new(columns);
     for block in blocks {
         let starts = (0..block.len())
             .filter(|row| *row == 0 || !is_same_mutation(block, columns, false, row - 1, *row));
@@ -65,39 +72,97 @@ pub(super) fn is_in_usual_order(blocks: &[Block], columns: &DvfColumns) -> bool 
                     > 0,
             );
             if let Some(former) = former {
-                prices.add(block, columns, former, start);
-                let at = columns.position(DvfField::Date);
-                if at.is_some_and(|at| block.cell(former, at) == block.cell(start, at)) {
-                    prices_of_day.add(block, columns, former, start);
-                }
+                moves.add(block, columns, former, start);
             }
             former = Some(start);
         }
     }
-    apart * APART_SHARE <= mutations && !prices.are_sorted() && !prices_of_day.are_sorted()
+    apart * APART_SHARE <= mutations && !moves.are_sorted()
 }
 
-/// Counts of prices that are higher and lower than the one before.
+/// How the values by which files get sorted change from one mutation to the next. Programs that see a price or a day as
+/// text sort it as text.
+struct SortMoves {
+    price: Moves,
+    price_text: Moves,
+    day: Moves,
+    day_text: Moves,
+    line: Moves,
+    /// Positions of the known columns, in the order of the file.
+    known: Vec<usize>,
+}
+
+impl SortMoves {
+    fn new(columns: &DvfColumns) -> Self {
+        Self {
+            price: Moves::default(),
+            price_text: Moves::default(),
+            day: Moves::default(),
+            day_text: Moves::default(),
+            line: Moves::default(),
+            known: columns.known_positions(),
+        }
+    }
+
+    fn add(&mut self, block: &Block, columns: &DvfColumns, former: usize, row: usize) {
+        let cells = |field| {
+            let at = columns.position(field);
+            at.map_or(("", ""), |at| (block.cell(former, at), block.cell(row, at)))
+        };
+        let (one, other) = cells(DvfField::Price);
+        self.price_text.add(one.cmp(other));
+        if let Some((one, other)) = decimal(one).zip(decimal(other)) {
+            self.price.add(one.total_cmp(&other));
+        }
+        let (one, other) = cells(DvfField::Date);
+        self.day_text.add(one.cmp(other));
+        if let Some((one, other)) = day(one).zip(day(other)) {
+            self.day.add(one.cmp(&other));
+        }
+        let known = &self.known;
+        let line = |row: usize| known.iter().map(move |at| block.cell(row, *at));
+        self.line.add(line(former).cmp(line(row)));
+    }
+
+    fn are_sorted(&self) -> bool {
+        let values = [
+            &self.price,
+            &self.price_text,
+            &self.day,
+            &self.day_text,
+            &self.line,
+        ];
+        // The first rows of a large file sorted by day may all be of one day; in the usual order, days go up and down.
+        values.into_iter().any(Moves::are_sorted) || self.day.are_few()
+    }
+}
+
+/// Counts of values that are higher than, lower than and equal to the one before.
 #[derive(Default)]
 struct Moves {
     up: usize,
     down: usize,
+    equal: usize,
 }
 
 impl Moves {
-    fn add(&mut self, block: &Block, columns: &DvfColumns, former: usize, row: usize) {
-        let price = |row| {
-            let at = columns.position(DvfField::Price)?;
-            decimal(block.cell(row, at))
-        };
-        if let Some((former, price)) = price(former).zip(price(row)) {
-            self.up += usize::from(price > former);
-            self.down += usize::from(price < former);
+    fn add(&mut self, former_to_next: Ordering) {
+        match former_to_next {
+            Ordering::Less => self.up += 1,
+            Ordering::Greater => self.down += 1,
+            Ordering::Equal => self.equal += 1,
         }
     }
 
+    /// Returns whether nearly all moves go one way. The others are allowed for files sorted within a few groups.
     fn are_sorted(&self) -> bool {
-        self.up.min(self.down) == 0 && self.up.max(self.down) >= SORTED_MIN
+        let most = self.up.max(self.down);
+        most >= SORTED_MIN && self.up.min(self.down) * AGAINST_SHARE <= most
+    }
+
+    /// Returns whether the value hardly ever changes.
+    fn are_few(&self) -> bool {
+        self.equal >= SORTED_MIN && (self.up + self.down) * CHANGES_SHARE <= self.equal
     }
 }
 

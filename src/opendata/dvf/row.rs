@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::columns::{DvfColumns, DvfField, DvfForm, commune_code, parcel_code};
 use super::place::{department, parcel_today, row_place};
-use crate::report::{ConversionFindings, DATE_UNREADABLE};
+use crate::report::{ConversionFindings, unreadable_date};
 use crate::source::cell::{code, day, decimal, euros, square_metres, whole};
 use crate::source::{Block, SourceLocation, geometry};
 use toise_geo::projection::{in_france, to_degrees};
@@ -36,6 +36,12 @@ const CULTURE_CODES: [&str; 27] = [
     "P", "PA", "PC", "PE", "PH", "PP", "S", "T", "TP", "VE", "VI",
 ];
 
+/// Reason of a value that is a number where the register has a name, such as the codes of a factor in R.
+const NOT_A_NAME: &str = "number in place of a name";
+/// Why a file with such numbers as its only types of buildings is refused.
+const TYPES_ARE_NUMBERS: &str = "is a number in place of Appartement, Maison, Dépendance or Local, and there is no \
+    code_type_local: export the column as text";
+
 /// Type of building in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Local {
@@ -60,7 +66,7 @@ pub struct DvfRow<'a> {
     pub day: i32,
     /// Disposition number within the deed, from 1; a missing one counts as the first.
     pub disposition: u32,
-    /// Nature of the mutation, as published.
+    /// Nature of the mutation, as published; a number says nothing about it.
     pub nature: &'a str,
     /// Price of the disposition, in cents.
     pub price_cents: Option<i64>,
@@ -149,7 +155,7 @@ impl<'b> RowReader<'_, 'b> {
             let reason = if date.is_empty() {
                 "date missing"
             } else {
-                DATE_UNREADABLE
+                unreadable_date(date)
             };
             self.reject(reason, DvfField::Date, findings);
             return None;
@@ -172,6 +178,13 @@ impl<'b> RowReader<'_, 'b> {
         let euros = euros(price).filter(|euros| (0.0..1e13).contains(euros));
         if euros.is_none() && !price.is_empty() {
             self.reject("price unreadable", DvfField::Price, findings);
+            return None;
+        }
+        let type_local = cell(DvfField::Local);
+        if is_number(type_local) && !self.columns.has(DvfField::LocalCode) {
+            // Without types, all sales would be of other kinds and have other identifiers.
+            let reason = format!("{type_local:?} {TYPES_ARE_NUMBERS}");
+            findings.refuse(self.place(DvfField::Local), reason);
             return None;
         }
         self.check_lists(findings);
@@ -207,7 +220,7 @@ impl<'b> RowReader<'_, 'b> {
             volume: !cell(DvfField::Volume).is_empty(),
             lots,
             lot_count: lot_count.max(numbered),
-            local: local(cell(DvfField::LocalCode), cell(DvfField::Local)),
+            local: local(cell(DvfField::LocalCode), type_local),
             built_m2,
             rooms,
             culture: (
@@ -254,6 +267,10 @@ impl<'b> RowReader<'_, 'b> {
         for (field, list) in lists {
             let value = self.cell(field);
             if value.is_empty() || list.contains(&value) {
+                continue;
+            }
+            if field == DvfField::Nature && is_number(value) {
+                findings.drop_value(NOT_A_NAME, &self.place(field), value);
                 continue;
             }
             // A spreadsheet adds decimals to codes; a word processor makes apostrophes curly.
@@ -340,6 +357,12 @@ fn in_france_or_why(
     } else {
         Err("position outside France")
     }
+}
+
+/// Returns whether a cell holds a number instead of a name.
+pub(super) fn is_number(cell: &str) -> bool {
+    let is_sign = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b',');
+    !cell.is_empty() && cell.bytes().all(is_sign)
 }
 
 /// Removes leading zeros: lot numbers with and without them mean the same lot.

@@ -62,6 +62,7 @@ pub(super) struct BlockConsumer<'c> {
     sink: &'c mut dyn RowSink,
     report: &'c mut ImportReport,
     is_scattered: bool,
+    is_edition: bool,
     header: Option<Arc<Header>>,
     columns: Option<SourceColumns>,
     has_all_columns: bool,
@@ -108,6 +109,7 @@ impl<'c> BlockConsumer<'c> {
             sink,
             report,
             is_scattered: options.scattered.contains(name),
+            is_edition: options.edition.is_some(),
             header: None,
             columns: None,
             has_all_columns: options.has_all_columns,
@@ -336,7 +338,7 @@ impl<'c> BlockConsumer<'c> {
             let place = SourceLocation::file(&self.context.file);
             Error::malformed(place, "the conversion of its rows stopped unexpectedly")
         })??;
-        if let Some((place, reason)) = converted.findings.month_first {
+        if let Some((place, reason)) = converted.findings.refused {
             return Err(Error::malformed(place, reason));
         }
         self.report.rows_kept += converted.rows_kept;
@@ -345,6 +347,11 @@ impl<'c> BlockConsumer<'c> {
         self.report.records += converted.batch.num_rows() as u64;
         if self.table == Dataset::Dvf.into() {
             self.report.add_without_position(&converted.batch);
+            let sales = self.report.imported_sales.as_mut();
+            // An edition replaces the stored sales of its slices.
+            if let Some(sales) = sales.filter(|_| !self.is_edition) {
+                sales.add(&converted.batch);
+            }
         }
         let dropped = self.report.add(converted.findings);
         self.reading.left_out.append(dropped);

@@ -1,0 +1,198 @@
+//! Recognises files that lack rows of sales, such as that of the cellar of a flat. Such a sale has another identifier
+//! than the complete one, so both are in the table afterwards.
+//!
+//! Compares the imported sales with the stored ones by what they share in spite of missing rows: the mutation number,
+//! the day, the price, the commune and the kind. Memory: 32 bytes per imported sale. Reads ten columns of the files
+//! with these departments, once per import.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch};
+use arrow::datatypes::{Date32Type, Float64Type, Int64Type};
+
+use super::place::department;
+use toise_lake::{Error, StoredRows};
+
+/// Maximum mutation numbers named as examples.
+const EXAMPLES_MAX: usize = 3;
+/// Columns read of each sale.
+const COLUMNS: [&str; 10] = [
+    "mutation_id",
+    "property_type",
+    "insee_code",
+    "id",
+    "transaction_date",
+    "price_eur",
+    "land_surface_m2",
+    "surface_m2",
+    "rows",
+    "lots",
+];
+
+/// Digests of a record.
+#[derive(Clone, Copy, Debug)]
+struct Sale {
+    /// Of what the record shares with one made from fewer rows.
+    shared: u64,
+    id: u64,
+    /// Of values that change if rows are missing.
+    parts: u64,
+    rows: i64,
+}
+
+/// Sales of an import into a table that has sales.
+#[derive(Clone, Debug, Default)]
+pub struct ImportedSales {
+    sales: Vec<Sale>,
+    departments: BTreeSet<String>,
+}
+
+impl ImportedSales {
+    /// Adds the sales of a batch.
+    pub fn add(&mut self, batch: &RecordBatch) {
+        let columns: Vec<ArrayRef> = COLUMNS
+            .iter()
+            .filter_map(|name| batch.column_by_name(name).cloned())
+            .collect();
+        let Self { sales, departments } = self;
+        each_sale(&columns, |sale, _, commune| {
+            sales.push(sale);
+            let department = department(commune);
+            if !departments.contains(department) {
+                departments.insert(department.to_owned());
+            }
+        });
+    }
+
+    /// Compares the sales with those stored before the import. Returns a note if some seem to lack rows.
+    ///
+    /// # Errors
+    /// The table cannot be read.
+    pub fn note(self, stored: &StoredRows) -> Result<Option<String>, Error> {
+        let Self {
+            sales: mut imported,
+            departments,
+        } = self;
+        if imported.is_empty() {
+            return Ok(None);
+        }
+        imported.sort_unstable_by_key(|sale| (sale.shared, sale.id));
+        imported.dedup_by_key(|sale| (sale.shared, sale.id));
+        let departments: Vec<String> = departments.into_iter().collect();
+        let group = |shared: u64| {
+            let start = imported.partition_point(|sale| sale.shared < shared);
+            let end = imported.partition_point(|sale| sale.shared <= shared);
+            start..end
+        };
+        let mut is_stored = vec![false; imported.len()];
+        let mut shortened = 0_u64;
+        // Mutation numbers of stored sales that the import lacks, by what they share with imported ones.
+        let mut lacking: BTreeMap<u64, String> = BTreeMap::new();
+        stored.columns(super::schema(), &COLUMNS, &departments, &mut |columns| {
+            each_sale(columns, |old, mutation, _| {
+                let mut others = group(old.shared);
+                if others.is_empty() {
+                    return;
+                }
+                let Some(same) = others.find(|at| imported[*at].id == old.id) else {
+                    lacking.insert(old.shared, mutation.to_owned());
+                    return;
+                };
+                is_stored[same] = true;
+                let new = imported[same];
+                shortened += u64::from(new.rows < old.rows && new.parts != old.parts);
+            });
+        })?;
+        let mut doubled = 0;
+        let mut examples: Vec<&str> = Vec::new();
+        for (shared, mutation) in &lacking {
+            let added = group(*shared).filter(|at| !is_stored[*at]).count();
+            doubled += added;
+            if added > 0 && examples.len() < EXAMPLES_MAX {
+                examples.push(mutation);
+            }
+        }
+        if doubled == 0 && shortened == 0 {
+            return Ok(None);
+        }
+        let mut found = Vec::new();
+        if doubled > 0 {
+            found.push(format!(
+                "sales already stored with other rows, which are now in the table twice: {doubled} (mutations {})",
+                examples.join(", ")
+            ));
+        }
+        if shortened > 0 {
+            found.push(format!("sales with fewer rows than stored: {shortened}"));
+        }
+        Ok(Some(format!(
+            "{}; the files look filtered by row; import the complete files with --edition, which also removes the sales \
+             that they do not contain",
+            found.join("; ")
+        )))
+    }
+}
+
+/// Calls `take` with each sale that has a mutation number, that number, and the commune. The columns are [`COLUMNS`].
+fn each_sale(columns: &[ArrayRef], mut take: impl FnMut(Sale, &str, &str)) {
+    let [
+        mutation,
+        kind,
+        commune,
+        id,
+        day,
+        price,
+        land,
+        surface,
+        rows,
+        lots,
+    ] = columns
+    else {
+        return;
+    };
+    let texts = [mutation, kind, commune, id].map(|column| column.as_string_opt::<i32>());
+    let [Some(mutation), Some(kind), Some(commune), Some(id)] = texts else {
+        return;
+    };
+    let numbers = [price, land, surface].map(|column| column.as_primitive_opt::<Float64Type>());
+    let [Some(price), Some(land), Some(surface)] = numbers else {
+        return;
+    };
+    let integers = [rows, lots].map(|column| column.as_primitive_opt::<Int64Type>());
+    let [Some(rows), Some(lots)] = integers else {
+        return;
+    };
+    let Some(day) = day.as_primitive_opt::<Date32Type>() else {
+        return;
+    };
+    for row in (0..id.len()).filter(|row| mutation.is_valid(*row)) {
+        // Prices of some editions are in single precision.
+        let number = |values: &Float64Array| {
+            values
+                .is_valid(row)
+                .then(|| (values.value(row) as f32).to_bits())
+        };
+        let (mutation, commune) = (mutation.value(row), commune.value(row));
+        let shared = (
+            mutation,
+            day.value(row),
+            number(price),
+            commune,
+            kind.value(row),
+        );
+        let sale = Sale {
+            shared: digest(&shared),
+            id: digest(&id.value(row)),
+            parts: digest(&(number(land), number(surface), lots.value(row))),
+            rows: rows.value(row),
+        };
+        take(sale, mutation, commune);
+    }
+}
+
+fn digest(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
