@@ -90,6 +90,12 @@ pub(super) fn gives(portfolio: &Portfolio, column: &str, field: &String) -> bool
     column == field || plain_name(column) == plain_name(field) || is_inferred()
 }
 
+/// Returns whether a column gives an inferable field that means the same as a field.
+pub(super) fn gives_meaning(portfolio: &Portfolio, column: &str, field: &str) -> bool {
+    let mut inferable = portfolio.inferable.iter();
+    inferable.any(|other| mean_the_same(other, field) && gives(portfolio, column, other))
+}
+
 /// Assigns the columns that no field has as its name to the fields that mean the same ([`names`]). Of several columns
 /// for one field, the one with the most usual name is taken.
 fn infer(
