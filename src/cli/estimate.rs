@@ -41,7 +41,7 @@ Examples:
   toise estimate --input flats.parquet --output valued.csv --map id=ref --map surface_m2=area --comparables 3
   toise estimate --input addresses.csv --output valued.csv --map city=localite")]
 pub struct EstimateArgs {
-    /// Portfolio: csv, csv.gz, parquet or ndjson
+    /// Portfolio: CSV in any dialect and encoding, XLSX, ODS, Parquet, Arrow, JSON or NDJSON, packed or not
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// Output: .parquet, .csv or .ndjson

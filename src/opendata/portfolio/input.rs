@@ -372,7 +372,9 @@ mod tests {
 
     #[test]
     fn a_key_of_ndjson_is_read_by_its_meaning_next_to_a_filter_of_the_same_meaning() {
-        let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let strings = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).collect()
+        };
         let folder = tempfile::tempdir().unwrap();
         let input = folder.path().join("p.ndjson");
         for key in ["cp", "Code postal", "code_postal"] {
