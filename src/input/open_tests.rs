@@ -335,6 +335,32 @@ fn a_sheet_of_numbers_and_one_that_is_too_wide_do_not_win_over_a_table() {
 }
 
 #[test]
+fn cells_to_the_right_of_the_header_are_ignored_with_a_warning() {
+    let wide = text_rows(&[
+        &["ville", "type", "prix", "réf"],
+        &["Sète", "flat", "1", "a", "à voir"],
+    ]);
+    let narrow = text_rows(&[&["ville", "prix"], &["Sète", "1"]]);
+    let stray = r#"<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>"#;
+    for (rows, expected, ignored) in [
+        (wide, "ville,type,prix,réf\nSète,flat,1,a\n", 2),
+        (narrow, "ville,prix\nSète,1\n", 1),
+    ] {
+        let bytes = workbook(&(rows + stray));
+        let mut input = open(&bytes[..], TextConversion::Utf8).unwrap();
+        let mut text = String::new();
+        input.reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, expected);
+        let note = format!("warning: cells to the right of the header, ignored: {ignored}");
+        assert_eq!(input.form.found().notes, [note]);
+    }
+    let header = r#"<row r="1"><c r="A1"><v>1</v></c><c r="XFD1"><v>2</v></c></row>"#;
+    let row = r#"<row r="2"><c r="A2"><v>1</v></c></row>"#;
+    let refused = refusal(&workbook(&format!("{header}{row}")));
+    assert!(refused.contains("has 16384 columns"), "{refused}");
+}
+
+#[test]
 fn errors_and_formulas_without_a_value_are_counted() {
     let rows = text_rows(&[&["ville", "prix", "m2"]])
         + r#"<row r="2"><c r="A2"><v>1</v></c><c r="B2" t="e"><f>1/0</f><v>#DIV/0!</v></c><c r="C2"><f>A2*2</f></c></row><row r="3"><c r="A3"><v>2</v></c><c r="B3" s="0"/><c r="C3"><f>A3*2</f><v>4</v></c></row>"#;
