@@ -155,6 +155,18 @@ fn what_a_caller_bounds_is_refused_beyond_the_bound() {
             "{refused}"
         );
     }
+    // Ten million texts take twice 64 bytes each.
+    let texts = sheet.replace("=\"1000\"", "=\"10\"");
+    assert_ne!(texts, sheet);
+    let members = [
+        ("content.xml", texts.as_bytes()),
+        ("META-INF/manifest.xml", b"<a/>"),
+    ];
+    let refused = refusal(&zip(&members));
+    assert!(
+        refused.contains("bytes of memory: save it as CSV"),
+        "{refused}"
+    );
     // Sheets that are small one by one.
     let cell =
         r#"<table:table-cell office:value-type="string"><text:p>x</text:p></table:table-cell>"#;
