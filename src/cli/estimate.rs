@@ -24,8 +24,8 @@ house, Appartement or Maison) and surface_m2. Optional columns: id, room_count, 
 construction_year, epc_energy, epc_climate (A to G), floor, valuation_date (default: today; later data is not used),
 total_floor, general_condition, furniture, has_balcony, has_cellar, has_garage, has_lift, has_parking, has_pool,
 has_terrace. Columns with another usual name, such as surface, pieces, adresse, cp, ville or reference (as id), are read
-as these, and the report says so. Instead of longitude and latitude a row may give its address in the columns address, postcode (or
-postal_code) and city; import addresses first (toise import ban).
+as these, and the report says so. Instead of longitude and latitude a row may give its address in the columns address,
+postcode (or postal_code) and city; import addresses first (toise import ban).
 
 The output has one row per home, in the order of the portfolio: id, price, lower, upper (EUR; four sales in five lie between
 lower and upper), confidence, fallback, warning and error; with addresses also address_label, address_score,

@@ -32,7 +32,7 @@ struct SheetSize {
     repeats: u64,
     columns: u64,
     used: u64,
-    /// Memory of the repeated texts of all rows, and of the current row each time it repeats. The size of the file bounds
+    /// Memory of the repeated texts of all rows, and of one repetition of the current row. The size of the file bounds
     /// the others.
     texts: u64,
     row_texts: u64,

@@ -202,8 +202,8 @@ impl Read for SheetText {
 }
 
 /// Writes cells, which arrive row by row, as CSV. Rows without cells are left out; the first row of a sheet, or the first
-/// below its titles, is the header, and its last cell bounds the width of the table. Cells to the right of a header that
-/// is surely one are ignored, as are cells too far to the right for any table.
+/// below its titles, is the header, and its last cell bounds the width of the table. Cells to the right of a header of
+/// [`HEADER_CELLS_MIN`] cells are ignored, as are cells too far to the right for any table.
 pub(crate) struct Rows {
     /// Cells of the sheet that hold an error, such as `#DIV/0!`.
     pub error_cells: u64,

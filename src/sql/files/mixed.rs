@@ -1,5 +1,5 @@
-//! Evens the values of JSON lines. Texts that mean a missing value become null, as in delimited text. Values of keys that
-//! have several types become texts, because a column has one type.
+//! Evens the values of JSON lines. Texts that mean a missing value become null, as in delimited text. Values of keys
+//! that have several types become texts, because a column has one type.
 
 use std::collections::BTreeMap;
 use std::fs::File;
