@@ -23,9 +23,9 @@ Each row of the portfolio is a home. Required columns: longitude, latitude, type
 house, Appartement or Maison) and surface_m2. Optional columns: id, room_count, bedroom_count, land_surface_m2,
 construction_year, epc_energy, epc_climate (A to G), floor, valuation_date (default: today; later data is not used),
 total_floor, general_condition, furniture, has_balcony, has_cellar, has_garage, has_lift, has_parking, has_pool,
-has_terrace. Columns with another usual name, such as surface, pieces, adresse, cp or ville, are read as these, and the
-report says so. Instead of longitude and latitude a row may give its address in the columns address, postcode (or
-postal_code) and city; import addresses first (toise import ban).
+has_terrace. Columns with another usual name, such as surface, pieces, adresse, cp, ville or reference (as id), are read
+as these, and the report says so. Instead of longitude and latitude a row may give its address in the columns address,
+postcode (or postal_code) and city; import addresses first (toise import ban).
 
 The output has one row per home, in the order of the portfolio: id, price, lower, upper (EUR; four sales in five lie between
 lower and upper), confidence, fallback, warning and error; with addresses also address_label, address_score,
@@ -41,7 +41,7 @@ Examples:
   toise estimate --input flats.parquet --output valued.csv --map id=ref --map surface_m2=area --comparables 3
   toise estimate --input addresses.csv --output valued.csv --map city=localite")]
 pub struct EstimateArgs {
-    /// Portfolio: csv, csv.gz, parquet or ndjson
+    /// Portfolio: CSV in any dialect and encoding, XLSX, ODS, Parquet, Arrow, JSON or NDJSON, packed or not
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// Output: .parquet, .csv or .ndjson

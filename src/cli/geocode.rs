@@ -31,9 +31,10 @@ Examples:
   toise geocode portfolio.parquet --columns address --output located.parquet
   toise geocode points.ndjson --reverse --lat y --lon x --result-columns result_label,result_citycode")]
 pub struct GeocodeArgs {
-    /// File: csv, csv.gz, parquet or ndjson
+    /// File: CSV in any dialect and encoding, XLSX, ODS, Parquet, Arrow or NDJSON, packed or not
     pub file: PathBuf,
-    /// Output file [default: NAME-geocoded next to the input file]
+    /// Output file, with an extension of the input's format; .csv for a spreadsheet, .parquet for Arrow [default:
+    /// NAME-geocoded next to the input file]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Columns that make up the address, in order, separated by commas [default: those whose

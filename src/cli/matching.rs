@@ -18,7 +18,8 @@ use toise_opendata::{Dataset, OpenData};
 #[command(after_help = "\
 Each row of the portfolio is one match. Its columns are the fields of the match body: filters and scoring targets by
 name, ranges as surface_habitable_logement_min and _max, days as date_etablissement_dpe_from and _to, a place as lat, lon
-and distance (\"500m\"), and size.
+and distance (\"500m\"; 100m if there is none), and size. A position may be in columns with other usual names, such as
+Latitude and Longitude.
 
 Instead of a place a row may give its address in the columns address, postcode (or postal_code) and city, or in columns
 with another usual name, such as adresse, cp and ville, as the report says: candidates lie within 50 m of a house number,
@@ -36,7 +37,7 @@ Examples:
 pub struct MatchArgs {
     /// Table to match against
     pub table: MatchTable,
-    /// Portfolio: csv, csv.gz, parquet or ndjson
+    /// Portfolio: CSV in any dialect and encoding, XLSX, ODS, Parquet, Arrow, JSON or NDJSON, packed or not
     #[arg(long, value_name = "FILE")]
     pub input: PathBuf,
     /// Output: .parquet, .csv or .ndjson

@@ -16,6 +16,8 @@ pub const PLACE: &str = "place";
 pub const ARRONDISSEMENT: &str = "arrondissement";
 /// Like [`PLACE`]: an identifier of the advert.
 pub const IDENTIFIER: &str = "identifier";
+/// The field of an advert's reference.
+pub const REFERENCE: &str = "reference";
 /// Like [`PLACE`]: a rent, which is the price of a rental.
 pub const RENT: &str = "rent";
 /// Like [`PLACE`]: the house number of an address, without its street.
@@ -133,7 +135,7 @@ const MEANINGS: &[(&str, &str)] = &[
         liste_images liste_photos image photo picture image_url photo_url picture_url"),
     ("seller.name", "agence agency nom_agence agency_name annonceur advertiser vendeur seller_name owner_company \
         agent_name nom_agent conseiller_nom_complet nom_conseiller"),
-    ("reference", "reference ref ref_annonce reference_annonce annonce_reference"),
+    (REFERENCE, "reference ref ref_annonce reference_annonce annonce_reference"),
     (IDENTIFIER, "id id_annonce annonce_id ad_id list_id listing_id identifiant identifier pid uuid"),
     ("firstSeenAt", "date_publication date_annonce publication_date first_publication_date published_at date_parution \
         first_seen_at date_pub"),

@@ -124,12 +124,14 @@ fn portfolio_of(input: PathBuf, renames: Vec<(String, String)>) -> Portfolio {
         )
     };
     let numbers = columns().filter(is_number);
-    let inferable: Vec<String> = names.chain(ADDRESS_COLUMNS.map(str::to_owned)).collect();
+    let id = std::iter::once(ID.to_owned());
+    let fields = id.chain(names).chain(ADDRESS_COLUMNS.map(str::to_owned));
+    let fields: Vec<String> = fields.collect();
     Portfolio {
         input,
         what: "a home".into(),
-        fields: [&[ID.to_owned()], inferable.as_slice()].concat(),
-        inferable,
+        inferable: fields.clone(),
+        fields,
         only_if_named: ADDRESS_COLUMNS.map(str::to_owned).to_vec(),
         numbers: numbers.map(|field| field.column.to_owned()).collect(),
         renames,

@@ -44,6 +44,11 @@ pub fn add(texts: &[String]) -> Result<(), String> {
     ADDED.set(texts).map_err(|_| "can be given once".to_owned())
 }
 
+/// Returns the markers added by [`add`], in lower case.
+pub fn added() -> &'static [String] {
+    ADDED.get().map_or(&[], Vec::as_slice)
+}
+
 /// Returns whether a cell is a marker for a missing value. An empty cell is not one.
 pub fn is_missing(cell: &str) -> bool {
     position(cell).is_some()

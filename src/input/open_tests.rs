@@ -155,6 +155,18 @@ fn what_a_caller_bounds_is_refused_beyond_the_bound() {
             "{refused}"
         );
     }
+    // Ten million texts take twice 64 bytes each.
+    let texts = sheet.replace("=\"1000\"", "=\"10\"");
+    assert_ne!(texts, sheet);
+    let members = [
+        ("content.xml", texts.as_bytes()),
+        ("META-INF/manifest.xml", b"<a/>"),
+    ];
+    let refused = refusal(&zip(&members));
+    assert!(
+        refused.contains("bytes of memory: save it as CSV"),
+        "{refused}"
+    );
     // Sheets that are small one by one.
     let cell =
         r#"<table:table-cell office:value-type="string"><text:p>x</text:p></table:table-cell>"#;
@@ -332,6 +344,32 @@ fn a_sheet_of_numbers_and_one_that_is_too_wide_do_not_win_over_a_table() {
     let (text, containers) = read(&bytes).unwrap();
     assert_eq!(text, "ville,prix\nSète,1\n");
     assert_eq!(containers, ["spreadsheet: B"]);
+}
+
+#[test]
+fn cells_to_the_right_of_the_header_are_ignored_with_a_warning() {
+    let wide = text_rows(&[
+        &["ville", "type", "prix", "réf"],
+        &["Sète", "flat", "1", "a", "à voir"],
+    ]);
+    let narrow = text_rows(&[&["ville", "prix"], &["Sète", "1"]]);
+    let stray = r#"<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>"#;
+    for (rows, expected, ignored) in [
+        (wide, "ville,type,prix,réf\nSète,flat,1,a\n", 2),
+        (narrow, "ville,prix\nSète,1\n", 1),
+    ] {
+        let bytes = workbook(&(rows + stray));
+        let mut input = open(&bytes[..], TextConversion::Utf8).unwrap();
+        let mut text = String::new();
+        input.reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, expected);
+        let note = format!("warning: cells to the right of the header, ignored: {ignored}");
+        assert_eq!(input.form.found().notes, [note]);
+    }
+    let header = r#"<row r="1"><c r="A1"><v>1</v></c><c r="XFD1"><v>2</v></c></row>"#;
+    let row = r#"<row r="2"><c r="A2"><v>1</v></c></row>"#;
+    let refused = refusal(&workbook(&format!("{header}{row}")));
+    assert!(refused.contains("has 16384 columns"), "{refused}");
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub(crate) struct SheetTable {
     has_header: bool,
     error_cells: u64,
     formulas_without_value: u64,
+    /// Cells beyond the columns of the header.
+    outside_cells: u64,
     /// Why it cannot be read.
     fault: Option<String>,
 }
@@ -159,6 +161,12 @@ fn notes(read: &[SheetTable], left: &[SheetTable]) -> Vec<String> {
     }
     let errors: u64 = read.iter().map(|one| one.error_cells).sum();
     let formulas: u64 = read.iter().map(|one| one.formulas_without_value).sum();
+    let outside: u64 = read.iter().map(|one| one.outside_cells).sum();
+    if outside > 0 {
+        notes.push(format!(
+            "warning: cells to the right of the header, ignored: {outside}"
+        ));
+    }
     if errors > 0 {
         notes.push(format!("cells with an error, read as empty: {errors}"));
     }
@@ -194,7 +202,8 @@ impl Read for SheetText {
 }
 
 /// Writes cells, which arrive row by row, as CSV. Rows without cells are left out; the first row of a sheet, or the first
-/// below its titles, is the header, and its last cell bounds the width of the table.
+/// below its titles, is the header, and its last cell bounds the width of the table. Cells to the right of a header of
+/// [`HEADER_CELLS_MIN`] cells are ignored, as are cells too far to the right for any table.
 pub(crate) struct Rows {
     /// Cells of the sheet that hold an error, such as `#DIV/0!`.
     pub error_cells: u64,
@@ -205,7 +214,12 @@ pub(crate) struct Rows {
     cells: Vec<String>,
     /// Cells of the row that have a value.
     filled: u64,
+    /// Cells of the row that are too far to the right, and why.
+    far_cells: u64,
+    far_fault: Option<String>,
+    /// Width of the header, and its cells that have a value.
     width: usize,
+    header_filled: u64,
     sheet: SheetTable,
     bytes: u64,
     bytes_max: u64,
@@ -222,7 +236,10 @@ impl Rows {
             row: 0,
             cells: Vec::new(),
             filled: 0,
+            far_cells: 0,
+            far_fault: None,
             width: 0,
+            header_filled: 0,
             sheet: SheetTable::default(),
             bytes: 0,
             bytes_max,
@@ -238,9 +255,14 @@ impl Rows {
             return Ok(());
         }
         let column = column as usize;
+        if self.header_filled >= HEADER_CELLS_MIN as u64 && column >= self.width {
+            self.sheet.outside_cells += 1;
+            return Ok(());
+        }
         self.filled += 1;
         if let Err(fault) = check_columns(column + 1) {
-            self.sheet.fault.get_or_insert(fault);
+            self.far_cells += 1;
+            self.far_fault.get_or_insert(fault);
             return Ok(());
         }
         if self.cells.len() <= column {
@@ -252,7 +274,11 @@ impl Rows {
     }
 
     fn end_row(&mut self) -> Result<(), Error> {
+        let far_cells = std::mem::take(&mut self.far_cells);
+        let far_fault = self.far_fault.take();
+        self.sheet.outside_cells += far_cells;
         if self.cells.is_empty() {
+            self.filled = 0;
             return Ok(());
         }
         let is_below_titles = self.sheet.rows <= TITLE_LINES_MAX as u64
@@ -260,6 +286,10 @@ impl Rows {
             && self.filled >= HEADER_CELLS_MIN as u64;
         if self.sheet.rows == 0 || is_below_titles {
             self.width = self.cells.len();
+            self.header_filled = self.filled;
+            if let Some(fault) = far_fault {
+                self.sheet.fault.get_or_insert(fault);
+            }
         }
         if self.cells.len() < self.width {
             self.cells.resize(self.width, String::new());
@@ -290,7 +320,7 @@ impl Rows {
     pub(crate) fn end_sheet(&mut self, name: String) -> Result<SheetTable, Error> {
         self.end_row()?;
         let end = self.position()?;
-        (self.row, self.filled, self.width) = (0, 0, 0);
+        (self.row, self.filled, self.width, self.header_filled) = (0, 0, 0, 0);
         let next = SheetTable {
             bytes: end..end,
             ..SheetTable::default()

@@ -17,8 +17,6 @@ use crate::error::{Error, damaged};
 use crate::ods_cells;
 use crate::sheet_table::{Rows, SheetTable, Sheets, chosen};
 
-/// Memory of a cell, bytes.
-const CELL_BYTES: u64 = 32;
 /// Size of the buffer for reading, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -38,8 +36,7 @@ pub(crate) fn convert(file: &File, format: Workbook, bounds: Bounds) -> Result<S
             held_bytes(file, bounds.held_bytes, |name| !name.contains("media/"))?
         }
     };
-    let cells_max = bounds.held_bytes / CELL_BYTES;
-    let is_repeated = format == Workbook::Ods && ods_cells::exceed(file, cells_max)?;
+    let is_repeated = format == Workbook::Ods && ods_cells::exceed(file, bounds.held_bytes)?;
     if held > bounds.held_bytes || is_repeated {
         return Err(Error::Refused(format!(
             "the spreadsheet takes more than {} bytes of memory: save it as CSV",

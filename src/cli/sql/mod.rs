@@ -188,7 +188,10 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
             .map(|path| OutputFile::new(path, arguments.geo)),
         arguments.csv.formulas(),
     );
+    let opened = Instant::now();
     let source = SqlSource::open(common, arguments)?;
+    // Files are read before the first statement, which is what a person waits for.
+    let mut reading_s = opened.elapsed().as_secs_f64();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -207,8 +210,9 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
     runtime.block_on(async {
         for statement in &statements {
             let (rows, seconds) = answer(&source, statement, &display).await?;
+            let seconds = seconds + std::mem::take(&mut reading_s);
             if !common.json {
-                eprintln!("{rows} rows in {seconds:.3} s");
+                eprintln!("{}", row_count(rows, seconds));
             }
         }
         Ok(())
@@ -242,6 +246,12 @@ async fn answer(
     let rows = source.ask(statement).await?;
     let count = display.show(rows).await?;
     Ok((count, started.elapsed().as_secs_f64()))
+}
+
+/// Returns the line about the rows of a statement and the time that they took.
+fn row_count(rows: usize, seconds: f64) -> String {
+    let noun = if rows == 1 { "row" } else { "rows" };
+    format!("{rows} {noun} in {seconds:.3} s")
 }
 
 /// Parses `TABLE=VERSION`.
@@ -284,6 +294,12 @@ fn bounded_text(input: impl Read, bytes_max: u64) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_row_is_in_the_singular() {
+        assert_eq!(row_count(1, 14.8), "1 row in 14.800 s");
+        assert_eq!(row_count(0, 0.25), "0 rows in 0.250 s");
+    }
 
     #[test]
     fn statements_that_are_too_long_are_refused_rather_than_cut_off() {

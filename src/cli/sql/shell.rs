@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 
 use super::show::Display;
 use super::source::SqlSource;
-use super::{Failure, SqlFormat, answer};
+use super::{Failure, SqlFormat, answer, row_count};
 use crate::CommandResult;
 use toise_sql::functions::aliases;
 use toise_sql::text;
@@ -169,7 +169,7 @@ fn statements(runtime: &Runtime, source: &SqlSource, display: &Display, text: &s
             tokio::select! {
                 answered = answer(source, &statement, display) => {
                     let (rows, seconds) = answered?;
-                    eprintln!("{rows} rows in {seconds:.3} s");
+                    eprintln!("{}", row_count(rows, seconds));
                 }
                 _ = tokio::signal::ctrl_c() => {
                     eprintln!("stopped");

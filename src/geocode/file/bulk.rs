@@ -35,6 +35,16 @@ pub enum Error {
         /// The operating system's error.
         source: io::Error,
     },
+    /// The extension of the output names another format than that of the result.
+    #[error("{path}: the extension must be {extensions}, as the result of this file is {format}")]
+    Extension {
+        /// Path of the output.
+        path: PathBuf,
+        /// Extensions that fit.
+        extensions: &'static str,
+        /// Format of the result.
+        format: &'static str,
+    },
     /// The request does not fit the file.
     #[error("{path}: {fault}")]
     Request {
@@ -78,6 +88,40 @@ pub enum FileKind {
     NdJson,
     /// Parquet.
     Parquet,
+}
+
+impl FileKind {
+    /// Returns the name of the format.
+    fn format(self) -> &'static str {
+        match self {
+            Self::Csv => "CSV",
+            Self::NdJson => "NDJSON",
+            Self::Parquet => "Parquet",
+        }
+    }
+
+    /// Returns the extensions of the format.
+    fn extensions(self) -> &'static str {
+        match self {
+            Self::Csv => ".csv, .tsv or .txt",
+            Self::NdJson => ".ndjson, .jsonl or .json",
+            Self::Parquet => ".parquet",
+        }
+    }
+
+    /// Returns whether an extension, in lower case, names a format other than this one. One that names none says
+    /// nothing about the file.
+    fn is_other(self, extension: &str) -> bool {
+        match extension {
+            "csv" | "tsv" | "txt" => self != Self::Csv,
+            "ndjson" | "jsonl" | "json" => self != Self::NdJson,
+            "parquet" => self != Self::Parquet,
+            // A result is never a workbook, and never packed.
+            "xlsx" | "xlsm" | "xlsb" | "xls" | "ods" | "arrow" | "arrows" | "feather"
+            | "geojson" | "gz" | "zst" | "zip" => true,
+            _ => false,
+        }
+    }
 }
 
 /// Report on a geocoded file.
@@ -158,6 +202,20 @@ impl FileJob<'_> {
             Some(_) => Ok(FileKind::Csv),
         }
     }
+
+    /// Checks that the extension of the output does not name another format than that of the result.
+    fn check_extension(&self, kind: FileKind) -> Result<(), Error> {
+        let extension = self.output.extension().unwrap_or_default();
+        let extension = extension.to_string_lossy().to_lowercase();
+        if kind.is_other(&extension) {
+            return Err(Error::Extension {
+                path: self.output.to_owned(),
+                extensions: kind.extensions(),
+                format: kind.format(),
+            });
+        }
+        Ok(())
+    }
 }
 
 /// Geocodes a file; `answers` is the local index or a set of remote workers.
@@ -169,6 +227,7 @@ pub fn run(job: &FileJob<'_>, answers: &(impl RowAnswers + ?Sized)) -> Result<Fi
     let started = Instant::now();
     job.request.check().map_err(|fault| job.misfit(fault))?;
     let kind = job.kind()?;
+    job.check_extension(kind)?;
     let mut name = job.output.as_os_str().to_owned();
     name.push(".part");
     let draft = PathBuf::from(name);

@@ -23,7 +23,7 @@ use super::portfolio::{
 };
 use super::{Dataset, OpenData};
 use answer::AnswerLayout;
-use plan::PortfolioPlan;
+use plan::{DEFAULT_DISTANCE, DISTANCE, PortfolioPlan};
 use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
 use toise_engine as engine;
@@ -119,6 +119,15 @@ impl BulkReport {
         let mut file = reading.found(std::mem::take(&mut self.left_out));
         let by_town = self.located.get(Precision::Town.name());
         warn_of_streets(&mut file, by_town.copied().unwrap_or_default());
+        let is_read = |field: &str| {
+            let mut used = file.reading.columns_used.iter();
+            used.any(|column| column.field == field)
+        };
+        if is_read("lat") && !is_read(DISTANCE) {
+            file.reading.notes.push(format!(
+                "no column {DISTANCE}: candidates lie within {DEFAULT_DISTANCE} of a position"
+            ));
+        }
         self.files = vec![file];
         self.seconds = started.elapsed().as_secs_f64();
         self.rows_per_second = self.rows as f64 / self.seconds.max(f64::MIN_POSITIVE);
@@ -187,8 +196,7 @@ fn portfolio_of(job: &MatchJob, input: PathBuf) -> Portfolio {
         input,
         what: format!("a {} match", job.dataset.name()),
         fields: plan::field_names(job.dataset),
-        // Inferring a filter or a target that the caller did not ask for would change the candidates.
-        inferable: plan::address_names(job.dataset),
+        inferable: plan::inferable_names(job.dataset),
         only_if_named: plan::address_names(job.dataset),
         numbers: plan::number_names(job.dataset),
         renames: job.renames.clone(),

@@ -7,6 +7,7 @@
 //!
 //! A row may also give an address in the columns `address`, `postcode` (or `postal_code`) and `city`. It becomes a
 //! condition like the filter `address`, unless the row has a position, or has no street and names its commune by code.
+//! A position without a distance has [`DEFAULT_DISTANCE`].
 
 use serde_json::{Map, Number, Value};
 
@@ -26,6 +27,14 @@ use toise_geocode::resolve::PostalAddress;
 use toise_input::day;
 use toise_input::number::{self, LoneSeparator};
 use toise_input::words;
+
+/// Columns of a position, which is also read under its usual names.
+const POSITION: [&str; 2] = ["lat", "lon"];
+/// The column of the distance from a position within which candidates lie.
+pub(super) const DISTANCE: &str = "distance";
+/// The distance for a row that has a position and no distance: more than geocoders differ for one house, and less than
+/// a block of houses.
+pub(super) const DEFAULT_DISTANCE: &str = "100m";
 
 /// How to parse a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +107,7 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
                 for (bound, cell) in [
                     ("lat", CellKind::Number),
                     ("lon", CellKind::Number),
-                    ("distance", CellKind::Text),
+                    (DISTANCE, CellKind::Text),
                 ] {
                     add(bound.into(), BodySlot::Bound(name, bound), cell, &[]);
                 }
@@ -253,12 +262,14 @@ impl PortfolioPlan {
                 BodySlot::Address => {}
             }
         }
-        // Drops a radius that was set for all rows if this row has no position.
-        if let Some(Value::Object(place)) = filters.get("location")
-            && !place.contains_key("lat")
-            && !place.contains_key("lon")
-        {
-            filters.remove("location");
+        if let Some(Value::Object(place)) = filters.get_mut("location") {
+            if POSITION.iter().any(|part| place.contains_key(*part)) {
+                let distance = place.entry(DISTANCE);
+                distance.or_insert_with(|| DEFAULT_DISTANCE.into());
+            } else {
+                // A radius that was set for all rows means nothing for a row without a position.
+                filters.remove("location");
+            }
         }
         let mut body = Map::new();
         body.insert("filters".into(), Value::Object(filters));
@@ -317,6 +328,14 @@ pub(super) fn number_names(dataset: Dataset) -> Vec<String> {
         .collect()
 }
 
+/// Returns the column names of the fields that are also read under other usual names: the parts of an address and the
+/// position. Reading a filter or a target that the caller did not ask for would change the candidates.
+pub(super) fn inferable_names(dataset: Dataset) -> Vec<String> {
+    let mut names = address_names(dataset);
+    names.extend(POSITION.map(str::to_owned));
+    names
+}
+
 /// Returns the column names of the parts of an address.
 pub(super) fn address_names(dataset: Dataset) -> Vec<String> {
     fields(dataset)
@@ -359,6 +378,37 @@ mod tests {
                 let address = plan.address(&given, 0, &request).unwrap();
                 assert_eq!(address.insee_code, "01053", "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn a_position_is_read_under_its_usual_names_with_a_default_distance() {
+        for (names, distance) in [
+            (["Latitude", "Longitude", "notes"], DEFAULT_DISTANCE),
+            (["lat", "lng", "notes"], DEFAULT_DISTANCE),
+            (["lat", "lon", "distance"], "2km"),
+        ] {
+            let job = MatchJob {
+                dataset: Dataset::Dvf,
+                names: names.map(str::to_owned).to_vec(),
+                renames: Vec::new(),
+                keys: Vec::new(),
+                size: None,
+                columns: None,
+            };
+            let portfolio = super::super::portfolio_of(&job, PathBuf::new());
+            let columns = PortfolioColumns::new(&portfolio, &job.names).unwrap();
+            let plan = PortfolioPlan::new(&job, columns).unwrap();
+            let mut block = Block::new(Arc::new(Header::new(job.names)));
+            for cells in [["44.5", "3.5", "2km"], ["", "", "2km"]] {
+                block.start_row(1);
+                cells.iter().for_each(|cell| block.push_cell(cell));
+            }
+            let filters = plan.body(&block, 0)["filters"].clone();
+            let location = serde_json::json!({"lat": 44.5, "lon": 3.5, "distance": distance});
+            assert_eq!(filters, serde_json::json!({ "location": location }));
+            let filters = plan.body(&block, 1)["filters"].clone();
+            assert_eq!(filters, serde_json::json!({}), "{names:?}");
         }
     }
 

@@ -3,7 +3,9 @@
 use super::{ADDRESS_FIELDS, Error, Portfolio};
 use crate::source::Block;
 use crate::source::cell::plain_name;
-use toise_contract::columns::{self as names, ColumnMeaning, OFFER, STREET, STREET_PARTS, meaning};
+use toise_contract::columns::{
+    self as names, ColumnMeaning, IDENTIFIER, OFFER, REFERENCE, STREET, STREET_PARTS, meaning,
+};
 use toise_input::quantity::NumberKind;
 use toise_input::reading::ColumnUse;
 use toise_input::words::names_class;
@@ -29,10 +31,20 @@ pub(super) const VAGUE: &str = "type";
 /// Name of the field of a column that is copied to the output.
 const KEY: &str = "key";
 
-/// Returns the meaning of a name that is one field of an advert, or a part of an address.
+/// Rank of the names of a reference among the names of an identifier.
+const REFERENCE_RANK: usize = 1_000;
+
+/// Returns the meaning of a name that is one field of an advert, a part of an address or an identifier. A reference
+/// identifies a row too, unless a column has a name of an identifier.
 fn meant(name: &str) -> Option<ColumnMeaning> {
     let meaning = meaning(name)?;
-    let mut known = names::fields().chain(STREET_PARTS);
+    if meaning.field == REFERENCE {
+        return Some(ColumnMeaning {
+            field: IDENTIFIER,
+            rank: REFERENCE_RANK + meaning.rank,
+        });
+    }
+    let mut known = names::fields().chain(STREET_PARTS).chain([IDENTIFIER]);
     known.any(|field| field == meaning.field).then_some(meaning)
 }
 
@@ -88,6 +100,12 @@ pub(super) fn class_column(
 pub(super) fn gives(portfolio: &Portfolio, column: &str, field: &String) -> bool {
     let is_inferred = || portfolio.inferable.contains(field) && mean_the_same(column, field);
     column == field || plain_name(column) == plain_name(field) || is_inferred()
+}
+
+/// Returns whether a column gives an inferable field that means the same as a field.
+pub(super) fn gives_meaning(portfolio: &Portfolio, column: &str, field: &str) -> bool {
+    let mut inferable = portfolio.inferable.iter();
+    inferable.any(|other| mean_the_same(other, field) && gives(portfolio, column, other))
 }
 
 /// Assigns the columns that no field has as its name to the fields that mean the same ([`names`]). Of several columns
@@ -462,6 +480,24 @@ mod tests {
             "a whole address"
         );
         assert_eq!(used("N°;CP"), "CP=postcode", "a number alone");
+    }
+
+    #[test]
+    fn a_reference_is_read_as_the_identifier_if_there_is_no_column_of_it() {
+        let used = |columns: &[&str]| {
+            let mut homes = portfolio(&["id", "surface_m2"]);
+            homes.inferable = homes.fields.clone();
+            homes.default_keys = &[];
+            let columns: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
+            let used = PortfolioColumns::new(&homes, &columns).unwrap().used;
+            let used = used.into_iter().filter(|one| one.field == "id");
+            used.map(|one| one.column).collect::<Vec<_>>()
+        };
+        for name in ["Référence", "Reference", "Ref", "Réf.", "identifiant"] {
+            assert_eq!(used(&[name, "surface"]), [name]);
+        }
+        assert_eq!(used(&["Référence", "id"]), ["id"]);
+        assert_eq!(used(&["Référence", "Identifiant"]), ["Identifiant"]);
     }
 
     #[test]

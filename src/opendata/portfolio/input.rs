@@ -16,7 +16,7 @@ use std::sync::mpsc::SyncSender;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 
-use super::columns::{VAGUE, class_column, gives};
+use super::columns::{VAGUE, class_column, gives, gives_meaning};
 use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
 use toise_base::bounded::{Lines, RecordBound, check_columns};
@@ -179,11 +179,11 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<(Header, usi
         !portfolio.renames.iter().any(|(_, theirs)| theirs == *name)
             && !portfolio.only_if_named.contains(name)
             && !portfolio.default_keys.contains(&name.as_str())
+            // A field that only has the meaning of a key would keep the key from being read by its meaning.
+            && !names.iter().any(|key| gives_meaning(portfolio, key, name))
     });
-    for name in renamed
-        .chain(portfolio.keys.iter().cloned())
-        .chain(own.cloned())
-    {
+    let own: Vec<String> = own.cloned().collect();
+    for name in renamed.chain(portfolio.keys.iter().cloned()).chain(own) {
         // A key with another spelling or the same meaning already gives the field.
         if !names.iter().any(|known| gives(portfolio, known, &name)) {
             names.push(name);
@@ -362,6 +362,39 @@ fn read_json(
             if !send(full, std::mem::take(&mut faults)) || !more {
                 return Ok(());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_ndjson_is_read_by_its_meaning_next_to_a_filter_of_the_same_meaning() {
+        let strings = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).collect()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let input = folder.path().join("p.ndjson");
+        for key in ["cp", "Code postal", "code_postal"] {
+            std::fs::write(&input, format!("{{\"{key}\": \"48000\"}}\n")).unwrap();
+            let portfolio = Portfolio {
+                input: input.clone(),
+                what: "a match".into(),
+                fields: strings(&["postal_code", "surface_m2", "postcode"]),
+                inferable: strings(&["postcode"]),
+                only_if_named: strings(&["postcode"]),
+                numbers: Vec::new(),
+                renames: Vec::new(),
+                keys: Vec::new(),
+                default_keys: &[],
+            };
+            let columns = OpenPortfolio::new(&portfolio).unwrap().columns;
+            let used = columns.used.iter();
+            let used: Vec<_> = used.map(|one| (&*one.column, &*one.field)).collect();
+            assert_eq!(used, [(key, "postcode")]);
+            assert!(columns.ignored.is_empty());
         }
     }
 }

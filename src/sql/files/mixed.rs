@@ -1,4 +1,5 @@
-//! Keys of JSON lines whose values are of several types. They become texts, because a column has one type.
+//! Evens the values of JSON lines. Texts that mean a missing value become null, as in delimited text. Values of keys
+//! that have several types become texts, because a column has one type.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,6 +9,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use tempfile::TempPath;
 
+use toise_input::missing;
 use toise_input::typed::temporary;
 
 /// The values of a key in all lines.
@@ -21,14 +23,17 @@ struct Values {
     items: Option<Box<Values>>,
 }
 
-/// Turns the values of keys that have values of several types into texts. Returns the file of lines and the names of
-/// these keys; without such keys, and if a line is not JSON, it is the given file. Blocks.
+/// Turns texts that mean a missing value into null, and then the values of keys that have values of several types into
+/// texts. Returns the file of lines and the names of these keys; if nothing changes or a line is not JSON, it is the
+/// given file. Blocks.
 ///
 /// # Errors
 /// A file cannot be read or written.
 pub(super) fn evened(lines: TempPath) -> io::Result<(TempPath, Vec<String>)> {
     let mut all = Values::default();
-    let seen = each_line(&lines, |value| {
+    let mut is_any_missing = false;
+    let seen = each_line(&lines, |mut value| {
+        is_any_missing |= clear_missing(&mut value);
         all.observe(&value);
         Ok(())
     });
@@ -37,11 +42,12 @@ pub(super) fn evened(lines: TempPath) -> io::Result<(TempPath, Vec<String>)> {
         values.add_mixed(name, &mut names);
     }
     // What is wrong with a line is reported when the table is read.
-    if names.is_empty() || seen.is_err() {
+    if names.is_empty() && !is_any_missing || seen.is_err() {
         return Ok((lines, Vec::new()));
     }
     let mut out = BufWriter::new(temporary(".ndjson")?);
     each_line(&lines, |mut value| {
+        clear_missing(&mut value);
         if let Value::Object(fields) = &mut value {
             all.even(fields);
         }
@@ -49,6 +55,35 @@ pub(super) fn evened(lines: TempPath) -> io::Result<(TempPath, Vec<String>)> {
     })?;
     let copy = out.into_inner().map_err(IntoInnerError::into_error)?;
     Ok((copy.into_temp_path(), names))
+}
+
+/// Turns the texts of objects that mean a missing value into null. Returns whether there are any.
+fn clear_missing(value: &mut Value) -> bool {
+    let mut is_any = false;
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if value.as_str().is_some_and(|text| is_missing(name, text)) {
+                    *value = Value::Null;
+                    is_any = true;
+                } else {
+                    is_any |= clear_missing(value);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                is_any |= clear_missing(item);
+            }
+        }
+        _ => {}
+    }
+    is_any
+}
+
+/// Returns whether the text of a key means a missing value.
+fn is_missing(name: &str, text: &str) -> bool {
+    text.trim().is_empty() || !missing::may_name_section(name) && missing::is_missing(text)
 }
 
 /// Calls `take` with the value of each line.

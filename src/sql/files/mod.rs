@@ -2,8 +2,9 @@
 //!
 //! A file is read like any other foreign file (`toise_input`): it is unpacked and decoded, and may be a spreadsheet. A
 //! delimited text is converted to Parquet first (`input/typed.rs`), because the types of its columns depend on the
-//! whole file. In JSON, keys with values of several types become texts (`mixed.rs`). Only local sessions have these
-//! tables; a query that comes over the network cannot name a file.
+//! whole file. In JSON, texts that mean a missing value become null, and keys with values of several types become texts
+//! (`mixed.rs`). Parquet and Arrow have nulls of their own, so only texts that the user adds become null. Only local
+//! sessions have these tables; a query that comes over the network cannot name a file.
 
 mod mixed;
 #[cfg(test)]
@@ -13,6 +14,11 @@ use std::fs::File;
 use std::io::{BufRead, BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
 
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::error::DataFusionError;
+use datafusion::functions::expr_fn::{lower, trim};
+use datafusion::logical_expr::{cast, ident, lit, when};
 use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
 use glob::Pattern;
 use serde_json::value::RawValue;
@@ -22,7 +28,7 @@ use crate::SqlError;
 use crate::names::KnownNames;
 pub use toise_input::typed::TextColumns;
 use toise_input::typed::{self, NO_ROWS, temporary};
-use toise_input::{Input, TextConversion};
+use toise_input::{Input, TextConversion, missing};
 use toise_lake::foreign::ForeignParquet;
 use toise_opendata::source::files::expand;
 
@@ -174,8 +180,52 @@ impl ReadyFile {
                 context.register_json(name, path, options).await
             }
         };
-        registered
-            .map_err(|error| SqlError::invalid(format!("{path}: {}", error.strip_backtrace())))
+        let failed = |error: DataFusionError| {
+            SqlError::invalid(format!("{path}: {}", error.strip_backtrace()))
+        };
+        registered.map_err(failed)?;
+        if matches!(format, ReadyFormat::Parquet) {
+            let added = missing::added();
+            make_null(context, name, added).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the values null that are one of these texts, given in lower case, in the text columns of a table.
+async fn make_null(
+    context: &SessionContext,
+    name: &str,
+    texts: &[String],
+) -> Result<(), DataFusionError> {
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let frame = context.table(name).await?;
+    let mut columns = Vec::new();
+    for field in frame.schema().fields() {
+        let column = ident(field.name());
+        if !is_text(field.data_type()) || missing::may_name_section(field.name()) {
+            columns.push(column);
+            continue;
+        }
+        let text = lower(trim(vec![cast(column.clone(), DataType::Utf8)]));
+        let texts = texts.iter().map(|text| lit(text.as_str())).collect();
+        let null = lit(ScalarValue::try_from(field.data_type())?);
+        let value = when(text.in_list(texts, false), null).otherwise(column)?;
+        columns.push(value.alias(field.name()));
+    }
+    let view = frame.select(columns)?.into_view();
+    context.deregister_table(name)?;
+    context.register_table(name, view)?;
+    Ok(())
+}
+
+fn is_text(kind: &DataType) -> bool {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => is_text(values),
+        _ => false,
     }
 }
 

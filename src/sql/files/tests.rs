@@ -217,6 +217,55 @@ fn keys_of_json_with_values_of_several_types_are_text() {
 }
 
 #[test]
+fn texts_of_json_that_mean_a_missing_value_are_null() {
+    let first = r#"{"lot": {"n": " "}, "prix": 250000, "section": "NA", "ville": "NA"}"#;
+    let second = r#"{"lot": {"n": "x"}, "prix": "n.c.", "section": "AB", "ville": ""}"#;
+    let third = r#"{"lot": {"n": "NULL"}, "prix": 1, "section": "", "ville": "Mende"}"#;
+    for text in [
+        format!("{first}\n{second}\n{third}\n"),
+        format!("[{first},{second},{third}]"),
+    ] {
+        let answer = read_as("f.json", text.as_bytes(), &TextColumns::Codes).unwrap();
+        assert_eq!(answer.types[1], ("prix".into(), DataType::Int64));
+        let expected = [
+            ["{n: }", "250000", "NA", ""],
+            ["{n: x}", "", "AB", ""],
+            ["{n: }", "1", "", "Mende"],
+        ];
+        assert_eq!(answer.rows, expected);
+        assert_eq!(answer.note, None);
+    }
+}
+
+#[test]
+fn parquet_keeps_its_texts_unless_more_texts_are_missing() {
+    let texts = arrow::array::StringArray::from(vec![" XX ", "NA", "Mende"]);
+    let sections = arrow::array::StringArray::from(vec!["XX", "NA", "AB"]);
+    let columns: [(&str, arrow::array::ArrayRef); 2] = [
+        ("Ville", std::sync::Arc::new(texts)),
+        ("section", std::sync::Arc::new(sections)),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let nulls = |missing: &[String]| {
+        runtime.block_on(async {
+            let context = SessionContext::new();
+            context.register_batch("f", batch.clone()).unwrap();
+            make_null(&context, "f", missing).await.unwrap();
+            let sql = "select \"Ville\", section from f";
+            let rows = context.sql(sql).await.unwrap().collect().await.unwrap();
+            rows[0]
+                .columns()
+                .iter()
+                .map(|column| column.null_count())
+                .collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(nulls(&[]), [0, 0]);
+    assert_eq!(nulls(&["xx".to_owned()]), [1, 0]);
+}
+
+#[test]
 fn what_is_no_table_is_refused_with_its_place() {
     for (bytes, expected) in [
         (&b""[..], "no rows"),

@@ -316,6 +316,46 @@ fn ndjson_and_parquet_keep_what_they_hold() {
 }
 
 #[test]
+fn an_output_whose_extension_names_another_format_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let wanted = request(&["town"]);
+    for (input, text, fitting, others) in [
+        (
+            "a.csv",
+            "town\nMende\n",
+            "b.tsv",
+            ["b.xlsx", "b.parquet", "b.csv.gz"],
+        ),
+        (
+            "a.ndjson",
+            "{\"town\": \"Mende\"}\n",
+            "b.json",
+            ["b.CSV", "b.ods", "b.arrow"],
+        ),
+    ] {
+        let input = folder.path().join(input);
+        std::fs::write(&input, text).unwrap();
+        let geocoded = |output: &str| {
+            let job = FileJob {
+                input: &input,
+                output: &folder.path().join(output),
+                request: &wanted,
+                formulas: Formulas::Kept,
+                progress: &|_| {},
+            };
+            run(&job, &communes()).map_err(|error| error.to_string())
+        };
+        for other in others {
+            let refused = geocoded(other).unwrap_err();
+            assert!(refused.contains("the extension must be"), "{refused}");
+            assert!(!folder.path().join(other).exists());
+        }
+        assert_eq!(geocoded(fitting).unwrap().counts.ok, 1);
+        assert_eq!(geocoded("plain").unwrap().counts.ok, 1);
+    }
+}
+
+#[test]
 fn parquet_keeps_its_columns() {
     use ::parquet::arrow::ArrowWriter;
     use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
