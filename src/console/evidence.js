@@ -67,8 +67,8 @@ const FOUND = {
   "more than 40 % in common": "plus de 40 % en commun",
   "more than 10 % in common": "plus de 10 % en commun",
   "little in common": "peu en commun",
-  "titles that differ in a number alone": "titres différents d’un seul numéro",
-  "titles that differ in a name alone": "titres différents d’un seul nom",
+  "titles that differ in a number alone": "titres qui diffèrent par un seul numéro",
+  "titles that differ in a name alone": "titres qui diffèrent par un seul nom",
   "no texts, the same long title": "aucun texte, même titre long",
   "most in common, at least three": "la plupart en commun, au moins trois",
   "at least two in common": "au moins deux en commun",
@@ -93,7 +93,7 @@ const FOUND = {
   "different, on the same portal": "différent, sur le même portail",
   "house and flat": "maison et appartement",
   "home and new-build programme": "logement et programme neuf",
-  "house and flat, one long text and surface": "maison et appartement, un seul texte long et une seule surface",
+  "house and flat, one long text and surface": "maison et appartement, même texte long et même surface",
 };
 
 /** The name of a compared field or of a contradiction. */

@@ -11,7 +11,9 @@ export async function readRows(body, most, mostLetters = Infinity) {
   let letters = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    const lines = (rest + (value ?? "")).split("\n");
+    const lines = (value ?? "").split("\n");
+    // Only what is new is split: a line of a large geometry comes in many parts.
+    lines[0] = rest + lines[0];
     rest = done ? "" : lines.pop();
     for (const line of lines.filter(Boolean)) {
       letters += line.length;

@@ -90,6 +90,8 @@ function DatasetMap({ name, parameters, set }) {
   const [box, setBox] = useState("");
   const layers = useMapLayers(parameters, box);
   const [feature, setFeature] = useState(null);
+  // The layer of a feature may have been hidden, or the map moved away.
+  const isShown = Boolean(feature) && layers.list.some(({ name, attributes }) => name === feature.layer && attributes.has(feature.feature));
   // The record that was opened here, and the area that was clicked, with what the address does not say of them.
   const [kept, setKept] = useState(null);
   const [clicked, setClicked] = useState(null);
@@ -112,9 +114,9 @@ function DatasetMap({ name, parameters, set }) {
   };
   const close = () => opened && set(CLOSED, true);
   useOpenedFocus(panel, opened);
-  useEscape(Boolean(opened) && !isDrawing && !travel && !feature, close);
+  useEscape(Boolean(opened) && !isDrawing && !travel && !isShown, close);
   useEscape(Boolean(travel), () => setTravel(null));
-  useEscape(Boolean(feature), () => setFeature(null));
+  useEscape(isShown, () => setFeature(null));
   const pick = async (spot) => {
     if (travel) {
       setTravel(null);
@@ -175,7 +177,7 @@ function DatasetMap({ name, parameters, set }) {
     ${isDrawing && html`<div class="maphint"><span role="status">${word("drawingArea")}</span>
       ${endDrawing && html`<button type="button" class="primary compact" onClick=${endDrawing}>${word("done")}</button>`}</div>`}
     ${travel && html`<div class="maphint"><span role="status">${word("reachClick")}</span></div>`}
-    ${feature && !isDrawing && !travel && html`<${FeatureCard} list=${layers.list} picked=${feature} close=${() => setFeature(null)} />`}
+    ${isShown && !isDrawing && !travel && html`<${FeatureCard} list=${layers.list} picked=${feature} close=${() => setFeature(null)} />`}
     <div class="mapfoot"><${LayerLegend} of=${layers} parameters=${parameters} set=${set} />
       ${reach && html`<p class="legend"><small>${word("reachTiles")}</small></p>`}
       <${Legend} figure=${figure} figures=${onScreen} title=${compared ? word("changeBetween", { from: compared[0], to: compared[1] }) : undefined} />

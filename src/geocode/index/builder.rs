@@ -156,17 +156,14 @@ impl SegmentBuilder {
             return;
         }
         let id = street_id(row);
-        // The base may give two streets the same identifier.
-        let key = format!(
-            "{}|{}|{}",
-            row.insee_code,
-            if id.is_shared {
-                &id.text
-            } else {
-                &row.postal_code
-            },
-            fold::folded(&row.name)
-        );
+        // The base may give two streets the same identifier. Without one, streets of one name in two former communes
+        // stay apart.
+        let street = if id.is_shared {
+            id.text.clone()
+        } else {
+            format!("{}|{}", row.former_code, row.postal_code)
+        };
+        let key = format!("{}|{street}|{}", row.insee_code, fold::folded(&row.name));
         let street = self.streets.entry(key).or_insert_with(|| Street {
             area: AreaKey::of(row),
             id: id.text,
@@ -532,6 +529,18 @@ mod tests {
         let mut builder = SegmentBuilder::default();
         builder.push(&row("1", 11, "04100"));
         builder.push(&row("2", 11, "04130"));
+        assert_eq!(builder.streets(), 2);
+    }
+
+    #[test]
+    fn streets_of_one_name_in_two_former_communes_stay_apart() {
+        let mut builder = SegmentBuilder::default();
+        for (id, former_code) in [("1", "04112"), ("2", "04230"), ("3", "04230")] {
+            builder.push(&AddressRow {
+                former_code: former_code.to_owned(),
+                ..row(id, 11, "04100")
+            });
+        }
         assert_eq!(builder.streets(), 2);
     }
 }

@@ -91,7 +91,7 @@ pub(super) fn class_column(
         .iter()
         .map(|(ours, _)| ours)
         .chain(&portfolio.keys)
-        .any(|used| used == name);
+        .any(|used| plain_name(used) == plain_name(name));
     let is_better = classes(column) > least.unwrap_or_default();
     (is_better && !is_used).then(|| name.clone())
 }
