@@ -160,7 +160,7 @@ const BOILERPLATE: [&[u8]; 7] = [
 /// Words from which the rest of a sentence is about fees or menus.
 const BOILERPLATE_BEGINNINGS: [&[u8]; 3] = [b"honoraires", b"bareme", b"favoris"];
 /// First and last year that says when an advert was written rather than anything about the home.
-const YEARS_OF_ADVERTS: std::ops::RangeInclusive<u32> = 2019..=2039;
+pub(super) const YEARS_OF_ADVERTS: std::ops::RangeInclusive<u32> = 2019..=2039;
 
 /// A text in lower case without accents: ASCII letters and digits, and separators for everything else.
 #[derive(Debug)]
@@ -239,6 +239,15 @@ impl FoldedText {
     /// Returns whether the text contains a word, or several in a row.
     pub fn contains(&self, words: &[u8]) -> bool {
         position_of_word(&self.0, words).is_some()
+    }
+
+    /// Returns the words of the clause before a word; `None` if the text does not contain it.
+    pub fn clause_before(&self, word: &[u8]) -> Option<Vec<&[u8]>> {
+        let before = &self.0[..position_of_word(&self.0, word)?];
+        let start = before.iter().rposition(|byte| b".,;:!?\n".contains(byte));
+        let clause = &before[start.map_or(0, |end| end + 1)..];
+        let words = clause.split(|byte| !byte.is_ascii_alphanumeric());
+        Some(words.filter(|word| !word.is_empty()).collect())
     }
 
     /// Returns whether the text says that the home is sold off plan or newly built.
