@@ -41,6 +41,8 @@ const LOT_PHRASES: [&[u8]; 8] = [
 ];
 /// Minimum number before "logements" that stands for several homes.
 const HOMES_MIN: u32 = 3;
+/// Words after "copropriété" among which a number of homes is that of the condominium, which the law makes flats say.
+const CONDOMINIUM_REACH: usize = 6;
 /// Minimum and maximum number of characters of a reference.
 const REFERENCE_CHARS: std::ops::RangeInclusive<usize> = 3..=24;
 /// Maximum words read after "ref", the number included: "référence de l'annonce : 4812".
@@ -261,10 +263,16 @@ impl FoldedText {
     pub fn mentions_lots(&self) -> bool {
         let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<u32>().ok();
         let mut before: Option<u32> = None;
+        let mut since_condominium = CONDOMINIUM_REACH;
         let counts_homes = self.words().any(|word| {
             let is_count = word == b"logements" && before.is_some_and(|count| count >= HOMES_MIN);
+            let is_own = since_condominium >= CONDOMINIUM_REACH;
             before = number(word);
-            is_count
+            since_condominium = match word {
+                b"copropriete" | b"copro" => 0,
+                _ => since_condominium.saturating_add(1),
+            };
+            is_count && is_own
         });
         counts_homes || LOT_PHRASES.iter().any(|phrase| self.contains(phrase))
     }
