@@ -299,7 +299,9 @@ impl Fingerprint {
                             .iter()
                             .any(|one| matches!(one, General::BrandNew | General::ToBeBuilt))
                 }),
-            names_lots: description.mentions_lots(),
+            // "4 logements" are those of a building for sale.
+            names_lots: advert.class != Some(EnumPropertyClass::Building)
+                && description.mentions_lots(),
             is_room: rooms::is_room(advert),
             title: InlineVec::default(),
             portal: portal(advert),

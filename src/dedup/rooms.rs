@@ -7,7 +7,7 @@ use toise_contract::enums::{EnumPropertyClass, EnumPropertyOfferType};
 use toise_contract::listings::Advert;
 
 /// Phrases of descriptions that only rooms of shared flats have.
-const PHRASES: [&[u8]; 14] = [
+const PHRASES: [&[u8]; 12] = [
     b"chambre en colocation",
     b"chambres en colocation",
     b"chambre meublee en colocation",
@@ -20,28 +20,54 @@ const PHRASES: [&[u8]; 14] = [
     b"chambre chez l'habitant",
     b"rejoindre une colocation",
     b"rejoindre la colocation",
-    b"coliving",
-    b"co-living",
 ];
+/// Words of descriptions that name a shared home, unless one of [`OPEN_WORDS`] is just before them.
+const COLIVING: [&[u8]; 2] = [b"coliving", b"co-living"];
+/// Words before such a word that are searched for an open word: `possibilité de coliving`.
+const OPEN_WORDS_REACH: usize = 3;
 /// Words of a title that name a shared flat, unless one of [`OPEN_WORDS`] is there too.
 const SHARED_WORDS: [&[u8]; 4] = [b"colocation", b"colocations", b"coloc", b"coliving"];
-/// Words that say that a whole flat would suit sharers.
-const OPEN_WORDS: [&[u8]; 15] = [
+/// Words that say that a whole flat would suit sharers, or must not be shared.
+const OPEN_WORDS: [&[u8]; 29] = [
     b"acceptee",
+    b"acceptees",
+    b"adapte",
+    b"adaptee",
     b"autorisee",
+    b"autorisees",
+    b"compatible",
     b"convient",
+    b"eligible",
     b"envisageable",
+    b"hors",
     b"ideal",
     b"ideale",
+    b"interdite",
+    b"interdites",
     b"investisseur",
     b"investisseurs",
+    b"non",
     b"ou",
     b"parfait",
     b"parfaite",
+    b"pas",
+    b"possibilite",
     b"possible",
     b"potentiel",
     b"potentielle",
     b"pour",
+    b"refusee",
+    b"sans",
+];
+
+/// Classes of assets that are not homes to share.
+const OTHER_CLASSES: [EnumPropertyClass; 6] = [
+    EnumPropertyClass::Building,
+    EnumPropertyClass::Land,
+    EnumPropertyClass::Office,
+    EnumPropertyClass::Parking,
+    EnumPropertyClass::Premises,
+    EnumPropertyClass::Shop,
 ];
 
 /// Returns whether an advert for rent shows a room of a shared flat: it says so itself, or its title or text does.
@@ -54,10 +80,27 @@ pub fn is_shared_flat(advert: &Advert) -> bool {
     if let Some(is_shared) = renting.and_then(|renting| renting.is_colocation) {
         return is_shared;
     }
+    if advert
+        .class
+        .is_some_and(|class| OTHER_CLASSES.contains(&class))
+    {
+        return false;
+    }
     let folded = |text: Option<&str>| FoldedText::from_text(text.unwrap_or_default());
+    let location = advert.location.as_ref();
+    let town = folded(location.and_then(|place| place.city.as_deref()));
     let text = folded(advert.description.as_deref());
-    is_title_of_room(&folded(advert.title.as_deref()))
+    is_title_of_room(&folded(advert.title.as_deref()), &town)
         || PHRASES.iter().any(|phrase| text.contains(phrase))
+        || COLIVING.iter().any(|word| is_named(&text, word))
+}
+
+/// Returns whether a text contains a word for shared homes without an open word just before it in its clause.
+fn is_named(text: &FoldedText, word: &[u8]) -> bool {
+    text.clause_before(word).is_some_and(|mut before| {
+        let near = before.split_off(before.len().saturating_sub(OPEN_WORDS_REACH));
+        !near.iter().any(|one| OPEN_WORDS.contains(one))
+    })
 }
 
 /// Returns whether an advert shows a room let alone: one of a shared flat, or one of the class of rooms.
@@ -67,7 +110,7 @@ pub(super) fn is_room(advert: &Advert) -> bool {
     is_rent && advert.class == Some(EnumPropertyClass::Room) || is_shared_flat(advert)
 }
 
-fn is_title_of_room(title: &FoldedText) -> bool {
+fn is_title_of_room(title: &FoldedText, town: &FoldedText) -> bool {
     let words: Vec<&[u8]> = title.words().collect();
     let has_any = |wanted: &[&[u8]]| words.iter().any(|word| wanted.contains(word));
     if has_any(&SHARED_WORDS) && !has_any(&OPEN_WORDS) {
@@ -77,7 +120,9 @@ fn is_title_of_room(title: &FoldedText) -> bool {
         let number = run[2].iter().all(u8::is_ascii_digit);
         number && matches!((run[0], run[1]), (b"chambre", b"n" | b"no" | b"numero"))
     });
-    let of_room = match words.as_slice() {
+    let of_room: &[&[u8]] = match words.as_slice() {
+        // `La Chambre` is a town too.
+        [b"la", ..] if town.contains(b"la chambre") => &[],
         [b"la" | b"une", rest @ ..] => rest,
         all => all,
     };
@@ -123,9 +168,32 @@ mod tests {
             "Appartement 1 chambre à louer",
             "Chambre de bonne, 5e étage",
             "T4 avec 3 chambres",
+            "T4, pas de colocation",
+            "Grand T5, colocations acceptées",
         ] {
             assert!(!is_found(title, "La chambre donne sur cour."), "{title}");
         }
+        for text in [
+            "Appartement idéal pour du coliving.",
+            "Possibilité de coliving",
+        ] {
+            assert!(!is_found("T5 meublé", text), "{text}");
+        }
+        assert!(is_found(
+            "T5 meublé",
+            "Pour étudiants : coliving de 8 studios."
+        ));
+        let with = |title: &str, field: &str, value: serde_json::Value| {
+            let mut advert = json!({"title": title, "offer": {"type": "OFFER_RENT"}});
+            advert[field] = value;
+            is_shared_flat(&read::<Advert>(&advert).unwrap())
+        };
+        assert!(!with(
+            "La Chambre - T2 50 m²",
+            "location",
+            json!({"city": "La Chambre"})
+        ));
+        assert!(!with("Chambre froide", "type", json!("CLASS_PREMISES")));
         let whole = json!({
             "title": "Chambre 12 m²",
             "offer": {"type": "OFFER_RENT", "renting": {"isColocation": false}},

@@ -275,7 +275,16 @@ fn homes_of_one_text_that_names_several_stay_apart_if_their_prices_differ() {
         )
         .names_lots
     );
+    assert!(!of("Copropriété de 14 logements, sans procédure.", 249_000).names_lots);
     assert!(of("Une résidence intime de 14 logements.", 249_000).names_lots);
+    let building = [
+        ("/type", json!("CLASS_BUILDING")),
+        (
+            "/description",
+            json!("Immeuble de rapport composé de 4 logements."),
+        ),
+    ];
+    assert!(!fingerprint(&with(flat(), &building)).names_lots);
     let one_home = text.replace("écoquartier", "îlot").replace("nouvelle ", "");
     let repriced = compare(&of(&one_home, 249_000), &of(&one_home, 247_000));
     assert!(!repriced.programme);

@@ -41,6 +41,8 @@ const LOT_PHRASES: [&[u8]; 8] = [
 ];
 /// Minimum number before "logements" that stands for several homes.
 const HOMES_MIN: u32 = 3;
+/// Words after "copropriété" among which a number of homes is that of the condominium, which the law makes flats say.
+const CONDOMINIUM_REACH: usize = 6;
 /// Minimum and maximum number of characters of a reference.
 const REFERENCE_CHARS: std::ops::RangeInclusive<usize> = 3..=24;
 /// Maximum words read after "ref", the number included: "référence de l'annonce : 4812".
@@ -160,7 +162,7 @@ const BOILERPLATE: [&[u8]; 7] = [
 /// Words from which the rest of a sentence is about fees or menus.
 const BOILERPLATE_BEGINNINGS: [&[u8]; 3] = [b"honoraires", b"bareme", b"favoris"];
 /// First and last year that says when an advert was written rather than anything about the home.
-const YEARS_OF_ADVERTS: std::ops::RangeInclusive<u32> = 2019..=2039;
+pub(super) const YEARS_OF_ADVERTS: std::ops::RangeInclusive<u32> = 2019..=2039;
 
 /// A text in lower case without accents: ASCII letters and digits, and separators for everything else.
 #[derive(Debug)]
@@ -241,6 +243,15 @@ impl FoldedText {
         position_of_word(&self.0, words).is_some()
     }
 
+    /// Returns the words of the clause before a word; `None` if the text does not contain it.
+    pub fn clause_before(&self, word: &[u8]) -> Option<Vec<&[u8]>> {
+        let before = &self.0[..position_of_word(&self.0, word)?];
+        let start = before.iter().rposition(|byte| b".,;:!?\n".contains(byte));
+        let clause = &before[start.map_or(0, |end| end + 1)..];
+        let words = clause.split(|byte| !byte.is_ascii_alphanumeric());
+        Some(words.filter(|word| !word.is_empty()).collect())
+    }
+
     /// Returns whether the text says that the home is sold off plan or newly built.
     pub fn mentions_new_build(&self) -> bool {
         NEW_BUILD_PHRASES
@@ -252,10 +263,16 @@ impl FoldedText {
     pub fn mentions_lots(&self) -> bool {
         let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<u32>().ok();
         let mut before: Option<u32> = None;
+        let mut since_condominium = CONDOMINIUM_REACH;
         let counts_homes = self.words().any(|word| {
             let is_count = word == b"logements" && before.is_some_and(|count| count >= HOMES_MIN);
+            let is_own = since_condominium >= CONDOMINIUM_REACH;
             before = number(word);
-            is_count
+            since_condominium = match word {
+                b"copropriete" | b"copro" => 0,
+                _ => since_condominium.saturating_add(1),
+            };
+            is_count && is_own
         });
         counts_homes || LOT_PHRASES.iter().any(|phrase| self.contains(phrase))
     }

@@ -1,12 +1,12 @@
 //! Words of titles: what two titles have in common, and the one word in which they differ.
 //!
 //! A word takes 16 bits: 14 of its digest, and its kind. Numbers that repeat a field of the advert (price, surface,
-//! rooms) are left out, so that a price cut does not change the words.
+//! rooms) are left out, so that a price cut does not change the words; so are years such as that of a moving-in date.
 
 use super::digest;
 use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
-use super::text::FoldedText;
+use super::text::{FoldedText, YEARS_OF_ADVERTS};
 use toise_contract::listings::Advert;
 
 /// Maximum words of a title.
@@ -150,7 +150,14 @@ pub fn title_words(advert: &Advert, own_numbers: &[u32]) -> TitleWords {
     let mut words = TitleWords::default();
     for word in title.words() {
         let kind = match number(word) {
-            Some(value) if value == 0 || own_numbers.contains(&value) => continue,
+            // Relisting a home changes the year in `disponible en septembre 2026`.
+            Some(value)
+                if value == 0
+                    || own_numbers.contains(&value)
+                    || YEARS_OF_ADVERTS.contains(&value) =>
+            {
+                continue;
+            }
             Some(_) => NUMBER,
             // "T3" and "65m2" repeat fields too.
             None if word.iter().any(u8::is_ascii_digit) => continue,
@@ -273,6 +280,14 @@ mod tests {
             found("Maison 3 pièces 118 000 €", "Maison 3 pièces 65 m²"),
             None,
             "fields repeated"
+        );
+        assert_eq!(
+            found(
+                "Studio Bellecour, septembre 2025",
+                "Studio Bellecour, septembre 2026"
+            ),
+            None,
+            "years of adverts"
         );
     }
 

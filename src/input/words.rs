@@ -50,11 +50,13 @@ pub const OTHER_CLASS_WORDS: [(&str, AssetClass); 15] = [
     ("immeuble", AssetClass::Building),
     ("chambre", AssetClass::Room),
 ];
+/// A class at the beginning of a text that may also begin the name of a town.
+pub const BAR: &str = "bar";
 /// Words that name a class at the beginning of a text, but a place nearby elsewhere in it: `proche restaurant`.
 pub const LEADING_CLASS_WORDS: [(&str, AssetClass); 6] = [
     ("restaurant", AssetClass::Shop),
     ("brasserie", AssetClass::Shop),
-    ("bar", AssetClass::Shop),
+    (BAR, AssetClass::Shop),
     ("boulangerie", AssetClass::Shop),
     ("pharmacie", AssetClass::Shop),
     ("magasin", AssetClass::Shop),
@@ -184,11 +186,24 @@ pub fn names_class(cell: &str) -> bool {
     first_word(cell).is_some_and(|word| class_of_word(&word).is_some())
 }
 
-/// Returns the first word of a cell, in lower case without accents.
+/// Returns the first word of a cell, in lower case without accents; `None` for a town such as `Bar-le-Duc`.
 fn first_word(cell: &str) -> Option<String> {
     let cell = cell.trim().to_lowercase();
-    let first = cell.split(|sign: char| !sign.is_alphanumeric()).next()?;
+    let mut words = cell.split(|sign: char| !sign.is_alphanumeric());
+    let first = words.next()?;
+    if first == BAR && is_town_of_bar(words.filter(|word| !word.is_empty())) {
+        return None;
+    }
     Some(first.chars().map(without_accent).collect())
+}
+
+/// Returns whether the words after [`BAR`] make it the name of a town: `Bar-le-Duc`, `Bar-sur-Aube`.
+pub fn is_town_of_bar<'w>(mut after: impl Iterator<Item = &'w str>) -> bool {
+    match (after.next(), after.next()) {
+        (Some("le"), Some("duc")) => true,
+        (Some("sur"), Some(river)) => ["aube", "loup", "seine"].contains(&river),
+        _ => false,
+    }
 }
 
 /// Returns the class that a word names.
@@ -333,7 +348,15 @@ mod tests {
                 assert_eq!(asset_class(cell), Some(class), "{cell}");
             }
         }
-        for cell in ["", "Yourte", "application", "T", "T123", "Dépendance"] {
+        for cell in [
+            "",
+            "Yourte",
+            "application",
+            "T",
+            "T123",
+            "Dépendance",
+            "Bar-le-Duc T3",
+        ] {
             assert_eq!(asset_class(cell), None, "{cell}");
         }
         assert!(names_class("Maison/Villa") && names_class("studio"));

@@ -195,12 +195,9 @@ fn class_after(tokens: &[Token], place: usize, label: EnergyLabel) -> Option<(ch
     for at in place + 1..end {
         match &tokens[at] {
             Token::Word(word) if single_class(word).is_some() => {
-                // In `A venir` and `D'après` the letter is not a class.
-                let next = tokens.get(at + 1);
-                let is_preposition = word == "A" && is_any(next, &AFTER_PREPOSITION);
-                let leads_on = is_preposition || matches!(next, Some(Token::Sign('\'' | '’')));
-                let class = single_class(word).filter(|_| !leads_on)?;
-                return Some((class, score_after(&tokens[at + 1..])));
+                let after = &tokens[at + 1..];
+                let class = single_class(word).filter(|class| !leads_on(*class, after))?;
+                return Some((class, score_after(after)));
             }
             Token::Word(word) if tokens[at].is_any(&["ges", "dpe"]) => {
                 // `Classe énergie (DPE) C`.
@@ -222,6 +219,13 @@ fn class_after(tokens: &[Token], place: usize, label: EnergyLabel) -> Option<(ch
         }
     }
     None
+}
+
+/// Returns whether the tokens after a letter show that it is not a class: `A venir`, `D'après`.
+pub(super) fn leads_on(letter: char, after: &[Token]) -> bool {
+    let next = after.first();
+    letter == 'A' && is_any(next, &AFTER_PREPOSITION)
+        || matches!(next, Some(Token::Sign('\'' | '’')))
 }
 
 /// Returns the class that a word of one capital letter names.
@@ -357,6 +361,24 @@ mod tests {
             let energy = energy(&tokens(text));
             let found = [energy.class, energy.climate_class].map(|class| class.unwrap_or('-'));
             assert_eq!(found.iter().collect::<String>(), classes, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_class_in_a_cell_is_a_letter_that_is_not_a_word() {
+        for (cell, class) in [
+            ("D", Some('D')),
+            ("d", Some('D')),
+            ("Classe A", Some('A')),
+            ("D (214)", Some('D')),
+            ("À réaliser", None),
+            ("à venir", None),
+            ("A VENIR", None),
+            ("Non soumis à DPE", None),
+            ("Pas d'information", None),
+            ("N/C", None),
+        ] {
+            assert_eq!(super::super::energy_class(cell), class, "{cell}");
         }
     }
 

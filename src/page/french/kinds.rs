@@ -3,8 +3,8 @@
 use super::counts::is_any;
 use super::tokens::Token;
 use toise_input::words::{
-    AssetClass, CLASS_PHRASES, DWELLING_WORDS, LEADING_CLASS_WORDS, OTHER_CLASS_WORDS,
-    is_room_count,
+    AssetClass, BAR, CLASS_PHRASES, DWELLING_WORDS, LEADING_CLASS_WORDS, OTHER_CLASS_WORDS,
+    is_room_count, is_town_of_bar,
 };
 
 /// Words for offers. The rarer kinds come first and take precedence; between sale and rental, the first in the text
@@ -220,11 +220,14 @@ fn leading_class(tokens: &[Token]) -> Option<&'static str> {
         let is_offer = OFFERS.iter().any(|(words, _)| words.contains(word));
         is_offer || matches!(*word, "a" | "A") || LEADING.contains(word)
     };
-    let first = tokens
+    let mut before_number = tokens
         .iter()
         .take_while(|token| !matches!(token, Token::Number(..)))
-        .filter_map(Token::word)
-        .find(|word| !is_filler(word))?;
+        .filter_map(Token::word);
+    let first = before_number.find(|word| !is_filler(word))?;
+    if first == BAR && is_town_of_bar(before_number) {
+        return None;
+    }
     let mut words = OTHER_CLASS_WORDS.iter().chain(&LEADING_CLASS_WORDS);
     let (_, class) = words.find(|(name, _)| *name == first)?;
     let is_dwelling = |token: &Token| dwelling_class(token).is_some();
@@ -392,6 +395,8 @@ mod tests {
             "CLASS_SHOP | salon esthetique",
             "CLASS_SHOP | Salon d’esthétique à céder",
             "none | Salon, cuisine, proche restaurant",
+            "CLASS_FLAT | Bar-le-Duc T3 65 m²",
+            "CLASS_SHOP | Bar sur la place",
             "none | Cave à vendre dans un bel immeuble",
         ] {
             let (expected, text) = case.split_once(" | ").unwrap();

@@ -271,15 +271,19 @@ pub fn only_floor(text: &str) -> Option<u32> {
     counts::only_floor(&tokens).filter(|_| is_flat)
 }
 
-/// Returns the first single letter from `A` to `G` in a text, in either case: `D`, `Classe D`, `D (214)`.
+/// Returns the first single letter from `A` to `G` in a text, in either case: `D`, `Classe D`, `D (214)`. `None` if the
+/// text says that there is no class: `À réaliser`, `N/C`.
 pub fn energy_class(text: &str) -> Option<char> {
-    tokens(text)
-        .iter()
-        .filter_map(Token::word)
-        .find_map(|word| {
-            let letter = word.chars().next()?.to_ascii_uppercase();
-            (word.len() == 1 && ('A'..='G').contains(&letter)).then_some(letter)
-        })
+    let tokens = tokens(&text.replace(['à', 'À'], " "));
+    if tokens.iter().any(|token| token.is_any(&["n", "N"])) {
+        return None;
+    }
+    tokens.iter().enumerate().find_map(|(place, token)| {
+        let word = token.word().filter(|word| word.len() == 1)?;
+        let letter = word.chars().next()?.to_ascii_uppercase();
+        let is_class = ('A'..='G').contains(&letter);
+        (is_class && !energy::leads_on(letter, &tokens[place + 1..])).then_some(letter)
+    })
 }
 
 fn read_kind(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
