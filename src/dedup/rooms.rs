@@ -27,8 +27,8 @@ const COLIVING: [&[u8]; 2] = [b"coliving", b"co-living"];
 const OPEN_WORDS_REACH: usize = 3;
 /// Words of a title that name a shared flat, unless one of [`OPEN_WORDS`] is there too.
 const SHARED_WORDS: [&[u8]; 4] = [b"colocation", b"colocations", b"coloc", b"coliving"];
-/// Words that say that a whole flat would suit sharers, or must not be shared.
-const OPEN_WORDS: [&[u8]; 29] = [
+/// Words that say that a whole flat would suit sharers, or whether it may be shared.
+const OPEN_WORDS: [&[u8]; 25] = [
     b"acceptee",
     b"acceptees",
     b"adapte",
@@ -39,26 +39,25 @@ const OPEN_WORDS: [&[u8]; 29] = [
     b"convient",
     b"eligible",
     b"envisageable",
-    b"hors",
     b"ideal",
     b"ideale",
     b"interdite",
     b"interdites",
     b"investisseur",
     b"investisseurs",
-    b"non",
     b"ou",
     b"parfait",
     b"parfaite",
-    b"pas",
     b"possibilite",
     b"possible",
     b"potentiel",
     b"potentielle",
     b"pour",
     b"refusee",
-    b"sans",
 ];
+
+/// Words that deny the shared flat that is named just after them: `pas de colocation`.
+const DENIALS: [&[u8]; 4] = [b"hors", b"non", b"pas", b"sans"];
 
 /// Classes of assets that are not homes to share.
 const OTHER_CLASSES: [EnumPropertyClass; 6] = [
@@ -99,7 +98,8 @@ pub fn is_shared_flat(advert: &Advert) -> bool {
 fn is_named(text: &FoldedText, word: &[u8]) -> bool {
     text.clause_before(word).is_some_and(|mut before| {
         let near = before.split_off(before.len().saturating_sub(OPEN_WORDS_REACH));
-        !near.iter().any(|one| OPEN_WORDS.contains(one))
+        let is_open = |one: &&[u8]| OPEN_WORDS.contains(one) || DENIALS.contains(one);
+        !near.iter().any(is_open)
     })
 }
 
@@ -113,7 +113,11 @@ pub(super) fn is_room(advert: &Advert) -> bool {
 fn is_title_of_room(title: &FoldedText, town: &FoldedText) -> bool {
     let words: Vec<&[u8]> = title.words().collect();
     let has_any = |wanted: &[&[u8]]| words.iter().any(|word| wanted.contains(word));
-    if has_any(&SHARED_WORDS) && !has_any(&OPEN_WORDS) {
+    let is_denied = words.iter().enumerate().any(|(place, word)| {
+        let before = &words[place.saturating_sub(2)..place];
+        SHARED_WORDS.contains(word) && before.iter().any(|one| DENIALS.contains(one))
+    });
+    if has_any(&SHARED_WORDS) && !has_any(&OPEN_WORDS) && !is_denied {
         return true;
     }
     let is_numbered = words.windows(3).any(|run| {
@@ -156,6 +160,7 @@ mod tests {
             "Colocation 4 chambres",
             "Room S (2)",
             "Coliving Part-Dieu",
+            "Colocation pas chère, sans frais, non fumeur",
         ] {
             assert!(is_found(title, ""), "{title}");
         }
