@@ -299,7 +299,6 @@ impl Fingerprint {
                             .iter()
                             .any(|one| matches!(one, General::BrandNew | General::ToBeBuilt))
                 }),
-            // "4 logements" are those of a building for sale.
             names_lots: advert.class != Some(EnumPropertyClass::Building)
                 && description.mentions_lots(),
             is_room: rooms::is_room(advert),

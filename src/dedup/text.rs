@@ -39,10 +39,6 @@ const LOT_PHRASES: [&[u8]; 8] = [
     b"derniers lots",
     b"lots disponibles",
 ];
-/// Minimum number before "logements" that stands for several homes.
-const HOMES_MIN: u32 = 3;
-/// Words after "copropriété" among which a number of homes is that of the condominium, which the law makes flats say.
-const CONDOMINIUM_REACH: usize = 6;
 /// Minimum and maximum number of characters of a reference.
 const REFERENCE_CHARS: std::ops::RangeInclusive<usize> = 3..=24;
 /// Maximum words read after "ref", the number included: "référence de l'annonce : 4812".
@@ -259,22 +255,10 @@ impl FoldedText {
             .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some())
     }
 
-    /// Returns whether the text may be that of several homes: a residence, or a number of homes.
+    /// Returns whether the text may be that of several homes: of a new residence or an estate sold in lots. A number of
+    /// homes does not show it, because texts of single flats name that of their residence too.
     pub fn mentions_lots(&self) -> bool {
-        let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<u32>().ok();
-        let mut before: Option<u32> = None;
-        let mut since_condominium = CONDOMINIUM_REACH;
-        let counts_homes = self.words().any(|word| {
-            let is_count = word == b"logements" && before.is_some_and(|count| count >= HOMES_MIN);
-            let is_own = since_condominium >= CONDOMINIUM_REACH;
-            before = number(word);
-            since_condominium = match word {
-                b"copropriete" | b"copro" => 0,
-                _ => since_condominium.saturating_add(1),
-            };
-            is_count && is_own
-        });
-        counts_homes || LOT_PHRASES.iter().any(|phrase| self.contains(phrase))
+        LOT_PHRASES.iter().any(|phrase| self.contains(phrase))
     }
 
     /// Returns the figures of the text; if there are more than [`FIGURES_MAX`], those with the lowest digests.

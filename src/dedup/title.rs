@@ -28,14 +28,18 @@ const SERIES_WORDS: usize = 2;
 /// Maximum words of a name in which titles of a series differ.
 const NAME_WORDS_MAX: usize = 3;
 /// Words that many titles have, in alphabetical order.
-const USUAL_WORDS: [&[u8]; 92] = [
+const USUAL_WORDS: &[&[u8]] = &[
     b"a",
     b"achat",
+    b"agreable",
+    b"ancien",
+    b"ancienne",
     b"annee",
     b"appart",
     b"appartement",
     b"appartements",
     b"ascenseur",
+    b"atypique",
     b"au",
     b"aux",
     b"avec",
@@ -60,12 +64,16 @@ const USUAL_WORDS: [&[u8]; 92] = [
     b"d",
     b"dans",
     b"de",
+    b"dernier",
+    b"derniere",
     b"des",
     b"deux",
     b"dpe",
     b"du",
     b"duplex",
     b"en",
+    b"ensoleille",
+    b"ensoleillee",
     b"et",
     b"etage",
     b"eur",
@@ -98,8 +106,10 @@ const USUAL_WORDS: [&[u8]; 92] = [
     b"maison",
     b"meuble",
     b"meublee",
+    b"meubles",
     b"moderne",
     b"neuf",
+    b"neuve",
     b"parking",
     b"piece",
     b"pieces",
@@ -107,21 +117,36 @@ const USUAL_WORDS: [&[u8]; 92] = [
     b"plain",
     b"proche",
     b"quatre",
+    b"rare",
+    b"ravissant",
+    b"ravissante",
+    b"refait",
+    b"refaite",
     b"renove",
+    b"renovee",
     b"residence",
     b"sans",
+    b"spacieuse",
+    b"spacieux",
     b"studio",
     b"superbe",
     b"sur",
     b"terrasse",
     b"traversant",
+    b"tres",
     b"trois",
     b"une",
     b"vendre",
     b"vente",
+    b"vide",
+    b"vides",
     b"villa",
     b"vue",
 ];
+/// Words before a reference.
+const REFERENCE_WORDS: [&[u8]; 3] = [b"ref", b"reference", b"mandat"];
+/// Words after an amount of money.
+const AMOUNT_WORDS: [&[u8]; 6] = [b"cc", b"hc", b"charges", b"eur", b"euros", b"mois"];
 
 /// The words of a title, in order.
 pub type TitleWords = InlineVec<u16, TITLE_WORDS_MAX>;
@@ -148,8 +173,14 @@ pub fn title_words(advert: &Advert, own_numbers: &[u32]) -> TitleWords {
         USUAL_WORDS.contains(&word) || of_place.any(|one| one == word)
     };
     let mut words = TitleWords::default();
-    for word in title.words() {
+    let mut follows_reference = false;
+    let mut rest = title.words().peekable();
+    while let Some(word) = rest.next() {
+        // A reference and a rent with charges differ between two adverts of one home.
+        let is_other = std::mem::replace(&mut follows_reference, REFERENCE_WORDS.contains(&word))
+            || rest.peek().is_some_and(|next| AMOUNT_WORDS.contains(next));
         let kind = match number(word) {
+            Some(_) if is_other => continue,
             // Relisting a home changes the year in `disponible en septembre 2026`.
             Some(value)
                 if value == 0

@@ -199,11 +199,12 @@ fn class_after(tokens: &[Token], place: usize, label: EnergyLabel) -> Option<(ch
                 let class = single_class(word).filter(|class| !leads_on(*class, after))?;
                 return Some((class, score_after(after)));
             }
-            Token::Word(word) if tokens[at].is_any(&["ges", "dpe"]) => {
-                // `Classe énergie (DPE) C`.
-                if (word == "ges") != (label == EnergyLabel::Climate) {
-                    return None;
-                }
+            // `Classe énergie (DPE) C` goes on after its label.
+            Token::Word(word)
+                if tokens[at].is_any(&["ges", "dpe"])
+                    && (word == "ges") != (label == EnergyLabel::Climate) =>
+            {
+                return None;
             }
             Token::Word(word) if joined_class(word).is_some() => return joined_class(word),
             Token::Number(score, _) => {
