@@ -10,7 +10,7 @@ use super::inline_vec::InlineVec;
 use super::rooms;
 use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, lot_series, references, seller};
 use super::text::{FoldedText, Sketch, TextFigures};
-use super::title::{TitleWords, own_numbers, title_words};
+use super::title::{TitleWords, title_words};
 use toise_contract::enums::EnumLocationPrecision;
 use toise_contract::enums::{
     EnumEnergyClassification as Energy, EnumGreenhouseClassification as Greenhouse,
@@ -499,4 +499,26 @@ pub(super) fn value_at<E: WireEnum>(index: u8) -> Option<E> {
 pub(super) fn index_of<E: WireEnum>(value: E) -> u8 {
     let index = E::ALL.iter().position(|one| *one == value);
     index.unwrap_or_default() as u8
+}
+
+/// Returns the numbers of an advert's fields that its title may repeat; 0 for those that are missing.
+fn own_numbers(advert: &Fingerprint) -> [u32; 13] {
+    let price = advert.price_eur.unwrap_or_default();
+    let net_price = advert.net_price_eur.unwrap_or_default();
+    let surface = advert.surface_dm2.unwrap_or_default();
+    [
+        price,
+        price / 1_000,
+        net_price,
+        net_price / 1_000,
+        surface / 100,
+        surface.div_ceil(100),
+        surface % 100,
+        advert.land_m2.unwrap_or_default(),
+        advert.rooms.unwrap_or_default().into(),
+        advert.bedrooms.unwrap_or_default().into(),
+        advert.floor.unwrap_or_default().unsigned_abs().into(),
+        advert.year.unwrap_or_default().into(),
+        advert.postal_code.unwrap_or_default(),
+    ]
 }

@@ -4,7 +4,6 @@
 //! rooms) are left out, so that a price cut does not change the words; so are years such as that of a moving-in date.
 
 use super::digest;
-use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::text::{FoldedText, YEARS_OF_ADVERTS};
 use toise_contract::listings::Advert;
@@ -198,28 +197,6 @@ pub fn title_words(advert: &Advert, own_numbers: &[u32]) -> TitleWords {
         words.push((digest::mix(digest::hash(word)) as u16 & !KIND_BITS) | kind);
     }
     words
-}
-
-/// Returns the numbers of an advert's fields that its title may repeat; 0 for those that are missing.
-pub fn own_numbers(advert: &Fingerprint) -> [u32; 13] {
-    let price = advert.price_eur.unwrap_or_default();
-    let net_price = advert.net_price_eur.unwrap_or_default();
-    let surface = advert.surface_dm2.unwrap_or_default();
-    [
-        price,
-        price / 1_000,
-        net_price,
-        net_price / 1_000,
-        surface / 100,
-        surface.div_ceil(100),
-        surface % 100,
-        advert.land_m2.unwrap_or_default(),
-        advert.rooms.unwrap_or_default().into(),
-        advert.bedrooms.unwrap_or_default().into(),
-        advert.floor.unwrap_or_default().unsigned_abs().into(),
-        advert.year.unwrap_or_default().into(),
-        advert.postal_code.unwrap_or_default(),
-    ]
 }
 
 fn number(word: &[u8]) -> Option<u32> {

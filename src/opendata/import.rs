@@ -20,7 +20,7 @@ pub use self::files::{LocalFiles, group_by_columns, local_files};
 use self::pipeline::BlockConsumer;
 use super::dataset::{Dataset, ImportTable};
 use super::dvf;
-use super::dvf::filtered::ImportedSales;
+use super::filtered::ImportedSales;
 use super::report::{FileReport, ImportReport};
 use super::source::{ByteMeter, Error, SourceFormat, SourceLocation, open};
 use toise_base::clock::{Clock, iso};
@@ -135,7 +135,12 @@ pub fn import_files<S: RowSink>(
             Err(error) => return Err(error),
             Ok(imported) => {
                 if let Some((stored, sales)) = stored.zip(report.imported_sales.take()) {
-                    report.notes.extend(sales.note(&stored)?);
+                    let departments: BTreeSet<&str> =
+                        sales.communes().map(dvf::place::department).collect();
+                    let departments: Vec<String> =
+                        departments.into_iter().map(str::to_owned).collect();
+                    let note = sales.note(&stored, dvf::schema(), &departments)?;
+                    report.notes.extend(note);
                 }
                 let scattered = options.scattered.iter().map(|file| {
                     format!(

@@ -14,6 +14,7 @@ mod dataset;
 pub mod dfi;
 pub mod dpe;
 pub mod dvf;
+pub mod filtered;
 pub mod functions;
 pub mod history;
 pub mod import;

@@ -11,7 +11,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use super::dvf::filtered::ImportedSales;
+use super::filtered::ImportedSales;
 use super::source::SourceLocation;
 use super::source::cell::decimal;
 use toise_base::reports;

@@ -3,7 +3,6 @@
 pub mod columns;
 pub mod derive;
 pub mod disposition;
-pub mod filtered;
 pub mod identity;
 pub mod mutation;
 mod order;

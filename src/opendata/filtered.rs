@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch};
 use arrow::datatypes::{Date32Type, Float64Type, Int64Type};
 
-use super::place::department;
+use toise_lake::schema::TableSchema;
 use toise_lake::{Error, StoredRows};
 
 /// Maximum mutation numbers named as examples.
@@ -45,7 +45,7 @@ struct Sale {
 #[derive(Clone, Debug, Default)]
 pub struct ImportedSales {
     sales: Vec<Sale>,
-    departments: BTreeSet<String>,
+    communes: BTreeSet<String>,
 }
 
 impl ImportedSales {
@@ -55,31 +55,37 @@ impl ImportedSales {
             .iter()
             .filter_map(|name| batch.column_by_name(name).cloned())
             .collect();
-        let Self { sales, departments } = self;
+        let Self { sales, communes } = self;
         each_sale(&columns, |sale, _, commune| {
             sales.push(sale);
-            let department = department(commune);
-            if !departments.contains(department) {
-                departments.insert(department.to_owned());
+            if !communes.contains(commune) {
+                communes.insert(commune.to_owned());
             }
         });
     }
 
-    /// Compares the sales with those stored before the import. Returns a note if some seem to lack rows.
+    /// Returns the codes of the communes of the sales.
+    pub fn communes(&self) -> impl Iterator<Item = &str> {
+        self.communes.iter().map(String::as_str)
+    }
+
+    /// Compares the sales with those of their departments that were stored before the import, in a table of `schema`.
+    /// Returns a note if some seem to lack rows.
     ///
     /// # Errors
     /// The table cannot be read.
-    pub fn note(self, stored: &StoredRows) -> Result<Option<String>, Error> {
-        let Self {
-            sales: mut imported,
-            departments,
-        } = self;
+    pub fn note(
+        self,
+        stored: &StoredRows,
+        schema: &TableSchema,
+        departments: &[String],
+    ) -> Result<Option<String>, Error> {
+        let mut imported = self.sales;
         if imported.is_empty() {
             return Ok(None);
         }
         imported.sort_unstable_by_key(|sale| (sale.shared, sale.id));
         imported.dedup_by_key(|sale| (sale.shared, sale.id));
-        let departments: Vec<String> = departments.into_iter().collect();
         let group = |shared: u64| {
             let start = imported.partition_point(|sale| sale.shared < shared);
             let end = imported.partition_point(|sale| sale.shared <= shared);
@@ -89,7 +95,7 @@ impl ImportedSales {
         let mut shortened = 0_u64;
         // Mutation numbers of stored sales that the import lacks, by what they share with imported ones.
         let mut lacking: BTreeMap<u64, String> = BTreeMap::new();
-        stored.columns(super::schema(), &COLUMNS, &departments, &mut |columns| {
+        stored.columns(schema, &COLUMNS, departments, &mut |columns| {
             each_sale(columns, |old, mutation, _| {
                 let mut others = group(old.shared);
                 if others.is_empty() {
