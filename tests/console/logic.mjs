@@ -240,7 +240,7 @@ test("the columns of an import are those of the mapping, under names that the se
   const mapping = inProject(`data/mappings/${MAPPING}.toml`);
   const table = inProject("src/contract/columns.rs").replaceAll(/\\\n\s*/g, "");
   const constants = {
-    place: "PLACE", rent: "RENT", house_number: "HOUSE_NUMBER", street: "STREET", "currentPrice.value": "PRICE", "location.postalCode": "POSTAL_CODE",
+    place: "PLACE", rent: "RENT", "offer.type": "OFFER", reference: "REFERENCE", house_number: "HOUSE_NUMBER", street: "STREET", "currentPrice.value": "PRICE", "location.postalCode": "POSTAL_CODE",
     "location.city": "CITY", "location.address": "ADDRESS", "location.locationCoordinate.location[1]": "LATITUDE", "location.locationCoordinate.location[0]": "LONGITUDE",
   };
   for (const [column, [field, , names]] of Object.entries(MEANINGS)) {

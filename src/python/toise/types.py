@@ -2868,7 +2868,7 @@ class HomeReport(TypedDict):
     parcel: ParcelSales
     """Recorded sales of its parcels."""
     market: NotRequired[PlaceMarket]
-    """The market of its commune in the last four quarters with recorded sales; `None` if nothing is known of it."""
+    """The market of its commune in the last four quarters with recorded sales; `None` if nothing is known about it."""
     layers: list[LayerNearby]
     """Layers around it."""
     sources: list[ReportSource]
@@ -2963,7 +2963,7 @@ class ReportedSale(TypedDict):
     inseeCode: NotRequired[str]
     """INSEE code of the commune."""
     isSoldTogether: bool
-    """Whether the price is that of several assets."""
+    """Whether the price covers several assets."""
     distanceM: NotRequired[float]
     """Distance from the home, metres; of comparables only."""
     location: NotRequired[SalePosition]
