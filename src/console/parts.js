@@ -54,7 +54,7 @@ export const Waiting = ({ of, lines }) =>
 
 /** A screen or list without content: what it is for, and the button that starts it. */
 export const Empty = ({ icon, title, text, children }) => html`<div class="empty">
-  <${Icon} name=${icon} /><h3>${title}</h3>${text && html`<p>${text}</p>`}${children}</div>`;
+  <${Icon} name=${icon} /><h2>${title}</h2>${text && html`<p>${text}</p>`}${children}</div>`;
 
 export const Badge = ({ kind = "", children }) => html`<span class="badge ${kind}">${children}</span>`;
 

@@ -193,7 +193,8 @@ with sync_playwright() as playwright:
     # The data of a demo are invented, and the console says so and where real ones come from.
     invented = page.get_by_role("button", name="Invented data")
     invented.click()
-    expect(page.get_by_role("link", name="Where real data comes from")).to_have_attribute("href", re.compile("data-sources$"))
+    source = page.get_by_role("link", name="Where real data comes from")
+    expect(source).to_have_attribute("href", re.compile("data-sources$"))
     page.keyboard.press("Escape")
 
     # The map, its results, a filter, a record, its value.
@@ -309,7 +310,7 @@ with sync_playwright() as playwright:
     drawn.get_by_role("button", name="Hide town_centres").click()
     expect(drawn).to_have_count(0)
     page.goto(f"{address}/console/#/map?lat={town['lat']:.5f}&lon={town['lon']:.5f}&zoom=12")
-    # Within reach of a point: a server without a service says so, another one searches there. Tiles are not asked for it.
+    # Within reach of a point: a server without a service says so, another one searches there. Tiles do not take it.
     travels = []
     of_tiles = []
     page.on("request", lambda one: "/tiles/" in one.url and of_tiles.append(urllib.parse.unquote(one.url)))
