@@ -367,6 +367,7 @@ with sync_playwright() as playwright:
     page.go_forward()
     market.get_by_role("button", name="Back").click()
     expect(page).not_to_have_url(re.compile("place="))
+    rest(page)
     # Enter takes the first completion, even if it has not arrived yet, and a position goes there.
     place.fill("Mende")
     page.keyboard.press("Enter")
