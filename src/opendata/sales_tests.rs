@@ -12,7 +12,7 @@ use super::Dataset;
 use super::import::{ImportInput, ImportOptions, import_files};
 use super::report::ImportReport;
 use super::skip::skipped;
-use toise_lake::{self as lake, Lake, RowSink};
+use toise_lake::{self as lake, ImportOutcome, Lake, RowSink};
 
 const GEO: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,valeur_fonciere,adresse_numero,\
     adresse_nom_voie,code_postal,code_commune,nom_commune,ancien_code_commune,id_parcelle,ancien_id_parcelle,\
@@ -61,24 +61,26 @@ fn read(text: &str) -> (Vec<Value>, ImportReport) {
     (records, report)
 }
 
+/// Imports a file of sales into a lake. The folder gets the file.
+fn imported(lake: &Lake, folder: &Path, text: &str) -> (ImportOutcome, ImportReport) {
+    let path = folder.join("sales.csv");
+    std::fs::write(&path, text).unwrap();
+    let inputs = [ImportInput::local(path)];
+    let begin = || lake.import(Dataset::Dvf.schema());
+    let mut report = ImportReport::default();
+    let options = ImportOptions::default();
+    let read = import_files(Dataset::Dvf, &inputs, begin, &options, &mut report);
+    let (table, sources) = read.unwrap();
+    let sources = sources.into_iter().map(|one| one.source).collect();
+    (table.publish(sources, Vec::new()).unwrap(), report)
+}
+
 /// Records added, replaced, unchanged and in the table, after each of several imports.
 fn outcomes(texts: &[&str]) -> Vec<[u64; 4]> {
     let folder = tempfile::tempdir().unwrap();
     let lake = Lake::open(folder.path()).unwrap();
     let counts = texts.iter().map(|text| {
-        let path = folder.path().join("sales.csv");
-        std::fs::write(&path, text).unwrap();
-        let inputs = [ImportInput::local(path)];
-        let begin = || lake.import(Dataset::Dvf.schema());
-        let mut report = ImportReport::default();
-        let options = ImportOptions::default();
-        let imported = import_files(Dataset::Dvf, &inputs, begin, &options, &mut report);
-        let (table, sources) = imported.unwrap();
-        let sources = sources
-            .into_iter()
-            .map(|imported| imported.source)
-            .collect();
-        let outcome = table.publish(sources, Vec::new()).unwrap();
+        let (outcome, _) = imported(&lake, folder.path(), text);
         [
             outcome.added,
             outcome.replaced,
@@ -300,18 +302,7 @@ fn a_file_without_some_rows_of_stored_sales_gets_a_note() {
     let complete = geo(&rows);
     let folder = tempfile::tempdir().unwrap();
     let lake = Lake::open(folder.path()).unwrap();
-    let import = |text: &str| {
-        let path = folder.path().join("sales.csv");
-        std::fs::write(&path, text).unwrap();
-        let inputs = [ImportInput::local(path)];
-        let begin = || lake.import(Dataset::Dvf.schema());
-        let mut report = ImportReport::default();
-        let options = ImportOptions::default();
-        let imported = import_files(Dataset::Dvf, &inputs, begin, &options, &mut report);
-        let (table, _) = imported.unwrap();
-        table.publish(Vec::new(), Vec::new()).unwrap();
-        report.notes
-    };
+    let import = |text: &str| imported(&lake, folder.path(), text).1.notes;
     let renumbered = complete.replace("m1,", "n1,").replace("m2,", "n2,");
     for text in [&complete, &complete, &renumbered] {
         assert_eq!(import(text), [""; 0]);

@@ -354,22 +354,27 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
 
+    /// The plan of a portfolio with these columns, and an empty block of its rows.
+    fn planned(dataset: Dataset, names: &[&str]) -> (PortfolioPlan, Block) {
+        let job = MatchJob {
+            dataset,
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            renames: Vec::new(),
+            keys: Vec::new(),
+            size: None,
+            columns: None,
+        };
+        let portfolio = super::super::portfolio_of(&job, PathBuf::new());
+        let columns = PortfolioColumns::new(&portfolio, &job.names).unwrap();
+        let plan = PortfolioPlan::new(&job, columns).unwrap();
+        (plan, Block::new(Arc::new(Header::new(job.names))))
+    }
+
     #[test]
     fn the_code_of_a_commune_is_read_under_its_usual_names() {
         for dataset in [Dataset::Dvf, Dataset::Dpe] {
             for name in ["INSEE", "code_insee", "Code INSEE"] {
-                let job = MatchJob {
-                    dataset,
-                    names: vec!["id".into(), name.into()],
-                    renames: Vec::new(),
-                    keys: Vec::new(),
-                    size: None,
-                    columns: None,
-                };
-                let portfolio = super::super::portfolio_of(&job, PathBuf::new());
-                let columns = PortfolioColumns::new(&portfolio, &job.names).unwrap();
-                let plan = PortfolioPlan::new(&job, columns).unwrap();
-                let mut block = Block::new(Arc::new(Header::new(job.names)));
+                let (plan, mut block) = planned(dataset, &["id", name]);
                 block.start_row(1);
                 block.push_cell("a");
                 block.push_cell("1053.0");
@@ -388,18 +393,7 @@ mod tests {
             (["lat", "lng", "notes"], DEFAULT_DISTANCE),
             (["lat", "lon", "distance"], "2km"),
         ] {
-            let job = MatchJob {
-                dataset: Dataset::Dvf,
-                names: names.map(str::to_owned).to_vec(),
-                renames: Vec::new(),
-                keys: Vec::new(),
-                size: None,
-                columns: None,
-            };
-            let portfolio = super::super::portfolio_of(&job, PathBuf::new());
-            let columns = PortfolioColumns::new(&portfolio, &job.names).unwrap();
-            let plan = PortfolioPlan::new(&job, columns).unwrap();
-            let mut block = Block::new(Arc::new(Header::new(job.names)));
+            let (plan, mut block) = planned(Dataset::Dvf, &names);
             for cells in [["44.5", "3.5", "2km"], ["", "", "2km"]] {
                 block.start_row(1);
                 cells.iter().for_each(|cell| block.push_cell(cell));

@@ -22,7 +22,7 @@ const COLUMNS_MAX: usize = 400;
 
 /// Fields with the key of an item in a list of keys and values.
 const ITEM_KEYS: [&str; 4] = ["key", "name", "code", "label"];
-/// Fields with the value of such an item, in words if there are some: `Appartement` beside the code `2`.
+/// Fields with the value of such an item. The label comes first: `Appartement` says more than the code `2`.
 const ITEM_VALUES: [&str; 2] = ["value_label", "value"];
 
 /// Beginnings of the names of columns and keys that hold pictures and other files of an advert.
