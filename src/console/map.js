@@ -194,7 +194,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       undo?.();
     };
   };
-  useEffect(() => whenMade((made) => { if (inset) made.setPadding(inset); }), [JSON.stringify(inset)]);
+  useEffect(() => whenMade((made) => { if (inset) made.setPadding(inset, { isOfAddress: true }); }), [JSON.stringify(inset)]);
   useArea(whenMade, outline, isDrawing, (drawn) => handlers.current.onDrawn(drawn), (end) => handlers.current.onEndable(end));
   useEffect(() => outline && whenMade((made) => {
     const bounds = new maplibre.LngLatBounds();

@@ -90,7 +90,7 @@ export function AddressField({ label, given = "", onPick, onText, onPosition, is
     <div class="within"><${Icon} name="search" />
       <input name="address" type="search" role="combobox" autocomplete="off" spellcheck="false" aria-label=${label} placeholder=${label}
         aria-expanded=${String(isShown)} aria-controls=${list} aria-autocomplete="list" aria-activedescendant=${isShown && nth >= 0 ? `${list}-${nth}` : undefined}
-        value=${text} onInput=${(event) => { setText(event.target.value); setOpen(true); setNth(-1); }} onKeyDown=${onKey} onBlur=${() => setTimeout(() => setOpen(false), 150)} /></div>
+        value=${text} onInput=${(event) => { setText(event.target.value); setOpen(true); setNth(-1); }} onKeyDown=${onKey} onBlur=${() => setOpen(false)} /></div>
     <ul id=${list} class="options" role="listbox" aria-label=${word("places")} hidden=${!isShown}>${isShown && found.map((feature, at) => html`
       <li role="option" id=${`${list}-${at}`} aria-selected=${String(at === nth)} onMouseDown=${(event) => event.preventDefault()}
         onClick=${() => pick(feature)} onMouseMove=${() => setNth(at)}><${Icon} name=${placeIcon(feature)} /><span>${feature.properties.label}</span>

@@ -10,6 +10,7 @@ both languages (newcomer.py). Every screen must fit 360 pixels and be accessible
 of axe-core named by TOISE_AXE checks most of it, and is left out without one.
 """
 
+import contextlib
 import csv
 import http.server
 import json
@@ -167,6 +168,29 @@ def until(page, holds, otherwise):
     raise AssertionError(otherwise)
 
 
+@contextlib.contextmanager
+def shown_on_failure():
+    """If a step fails, prints the address and the text of each page that the caller added to the list."""
+    pages = []
+    try:
+        yield pages
+    except BaseException:
+        for page in pages:
+            print(page.url, page.locator("body").inner_text()[:2_000], sep="\n", file=sys.stderr)
+        raise
+
+
+def forward(page, shown):
+    """Goes forward in the history. A busy browser may drop the step, so it is taken again until `shown` is visible."""
+    for _ in range(3):
+        page.go_forward()
+        try:
+            return expect(shown).to_be_visible(timeout=WAIT_MS // 3)
+        except AssertionError:
+            continue
+    raise AssertionError(f"going forward does not lead back, but to {page.url}")
+
+
 def session_of(page):
     """What the console knows of its session."""
     return page.evaluate("fetch('/console-session').then((answer) => answer.json())")["data"]
@@ -176,10 +200,11 @@ receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
 threading.Thread(target=receiver.serve_forever, daemon=True).start()
 webhook = f"http://127.0.0.1:{receiver.server_port}/"
 
-with sync_playwright() as playwright:
+with sync_playwright() as playwright, shown_on_failure() as watched:
     browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
     context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
     page = context.new_page()
+    watched.append(page)
     page.set_default_timeout(WAIT_MS)
     faults = []
     page.on("pageerror", lambda error: faults.append(str(error)))
@@ -364,7 +389,7 @@ with sync_playwright() as playwright:
     expect(market).to_have_count(0)
     # The map writes where it moved, which would end a step of the browser that has just begun.
     rest(page)
-    page.go_forward()
+    forward(page, market)
     market.get_by_role("button", name="Back").click()
     expect(page).not_to_have_url(re.compile("place="))
     rest(page)

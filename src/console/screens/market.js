@@ -137,6 +137,12 @@ function DatasetMap({ name, parameters, set }) {
     if (feature.properties.type !== "municipality") return goToPosition({ lat, lon }, zoom);
     return openPlace({ code: city, name: feature.properties.city, isBare: true }, { lat, lon, zoom });
   };
+  // A map that gets another size says that it moved. Writing the same address again would end a step of the browser's history.
+  const moved = (to) => {
+    const written = (there) => there && [there.lat.toFixed(5), there.lon.toFixed(5), there.zoom.toFixed(2)];
+    const [lat, lon, zoom] = written(to);
+    if (String([lat, lon, zoom]) !== String(written(view))) set({ lat, lon, zoom });
+  };
   const draw = () => {
     setEndDrawing(null);
     setDrawing(true);
@@ -146,7 +152,7 @@ function DatasetMap({ name, parameters, set }) {
       isReady=${Boolean(fields.value) && Boolean(compared) === isCompared}
       spots=${spots} lit=${opened && of.record ? dataset.card(of.record).id : lit} onLit=${setLit} onPick=${pick} onFigures=${setOnScreen} onBox=${setBox}
       layers=${layers.list} home=${reach ? [reach.lon, reach.lat] : undefined} outline=${outline} isDrawing=${isDrawing} onDrawn=${(drawn) => { setDrawing(false); set({ [AREA]: drawn ?? "" }); }} onEndable=${(end) => setEndDrawing(() => end)}
-      onMove=${(to) => set({ lat: to.lat.toFixed(5), lon: to.lon.toFixed(5), zoom: to.zoom.toFixed(2) })} />
+      onMove=${moved} />
     <section ref=${panel} class=${`panel ${isTall ? "tall" : ""} ${opened ? "opened" : ""}`} aria-label=${word("results")}>
       <button type="button" class="grab" aria-label=${word("resize")} aria-expanded=${String(isTall)} onClick=${() => setTall(!isTall)}></button>
       <div class="panelhead">

@@ -25,7 +25,8 @@ export function useOpenedFocus(panel, opened) {
   useEffect(() => {
     const former = before.current;
     before.current = opened;
-    if (opened === former) return;
+    // What closes while the reader types elsewhere leaves the focus where it is.
+    if (opened === former || (!opened && document.activeElement.matches("input, select, textarea"))) return;
     const own = panel.current.querySelector(opened ? ".sheethead button" : `.result[data-id="${CSS.escape(former)}"]`);
     (own ?? panel.current.querySelector(".results")).focus();
   }, [opened]);
