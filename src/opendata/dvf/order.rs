@@ -148,7 +148,9 @@ impl SortMoves {
                 &[DvfField::ParcelSection, DvfField::Parcel],
             )
         };
-        self.section.add(section(former).cmp(&section(row)));
+        if let Some((one, other)) = section(former).zip(section(row)) {
+            self.section.add(one.cmp(&other));
+        }
         let known = &self.known;
         let line = |row: usize| known.iter().map(move |at| block.cell(row, *at));
         self.line.add(line(former).cmp(line(row)));
