@@ -43,9 +43,55 @@ pub fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
     is_changed.then_some(written)
 }
 
+/// Returns where a text ends early if that is why it is not JSON, as after a download that was interrupted; `None` if it
+/// has another error, or is empty.
+pub fn cut_off(error: &serde_json::Error, text: &[u8]) -> Option<String> {
+    let first = text.trim_ascii_start().first()?;
+    if !error.is_eof() {
+        return None;
+    }
+    let (line, column) = (error.line(), error.column());
+    let place = format!("the file ends early, at line {line}, column {column}");
+    let closing = match first {
+        b'[' => "]",
+        b'{' => "}",
+        b'"' => "\"",
+        _ => return Some(format!("{place}; it looks cut off")),
+    };
+    Some(format!(
+        "{place}, before its closing {closing}; it looks cut off"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_ends_early_is_described_with_its_place() {
+        for (text, expected) in [
+            (
+                "[{\"a\": 1},\n {\"a",
+                "line 2, column 4, before its closing ]",
+            ),
+            (
+                "{\"a\": \"long te",
+                "line 1, column 14, before its closing }",
+            ),
+            ("\"a long te", "line 1, column 10, before its closing \""),
+        ] {
+            let error = read::<serde_json::Value>(text.as_bytes()).unwrap_err();
+            let found = cut_off(&error, text.as_bytes()).unwrap();
+            assert_eq!(
+                found,
+                format!("the file ends early, at {expected}; it looks cut off")
+            );
+        }
+        for text in ["", " \n", "[}"] {
+            let error = read::<serde_json::Value>(text.as_bytes()).unwrap_err();
+            assert_eq!(cut_off(&error, text.as_bytes()), None, "{text:?}");
+        }
+    }
 
     #[test]
     fn values_that_are_not_numbers_become_null_except_in_texts() {

@@ -1,9 +1,10 @@
 //! Recognises files that lack rows of sales, such as that of the cellar of a flat. Such a sale has another identifier
 //! than the complete one, so both are in the table afterwards.
 //!
-//! Compares the imported sales with the stored ones by what they share in spite of missing rows: the mutation number,
-//! the day, the price, the commune and the kind. Memory: 32 bytes per imported sale. Reads ten columns of the files
-//! with these departments, once per import.
+//! Counts the homes sold with a single row, of which complete files have few. If there are stored sales, also compares
+//! the imported sales with them by what they share in spite of missing rows: the mutation number, the day, the price, the
+//! commune and the kind. Memory: 32 bytes per imported sale. Reads ten columns of the files with these departments, once
+//! per import.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -29,6 +30,73 @@ const COLUMNS: [&str; 10] = [
     "rows",
     "lots",
 ];
+
+/// Minimum homes for their rows to show anything.
+const HOMES_MIN: u64 = 200;
+/// Minimum share of homes sold with a single row by which a file looks filtered. Complete files have about a third, files
+/// of homes alone more than nine tenths.
+const SINGLE_SHARE_MIN: f64 = 0.8;
+/// Share of the flats that a complete file has with a single row (Toulon, 2023).
+const SINGLE_FLATS: f64 = 0.26;
+/// Share of the houses that a complete file has with a single row (Toulon, 2023).
+const SINGLE_HOUSES: f64 = 0.45;
+
+/// Numbers of the homes in an import.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SoldHomes {
+    flats: u64,
+    houses: u64,
+    /// Flats and houses sold with a single row.
+    single: u64,
+}
+
+impl SoldHomes {
+    /// Adds the sales of a batch.
+    pub fn add(&mut self, batch: &RecordBatch) {
+        let columns = (
+            batch.column_by_name("property_type"),
+            batch.column_by_name("rows"),
+        );
+        let (Some(kinds), Some(rows)) = columns else {
+            return;
+        };
+        let kinds = kinds.as_string_opt::<i32>();
+        let Some((kinds, rows)) = kinds.zip(rows.as_primitive_opt::<Int64Type>()) else {
+            return;
+        };
+        for (kind, rows) in kinds.iter().zip(rows) {
+            let homes = match kind {
+                Some("Appartement") => &mut self.flats,
+                Some("Maison") => &mut self.houses,
+                _ => continue,
+            };
+            *homes += 1;
+            self.single += u64::from(rows == Some(1));
+        }
+    }
+
+    /// Returns a note if most of the homes seem to lack rows, with the share of those that do.
+    pub fn note(&self) -> Option<String> {
+        let homes = self.flats + self.houses;
+        if homes < HOMES_MIN {
+            return None;
+        }
+        let single = self.single as f64 / homes as f64;
+        let usual =
+            (self.flats as f64 * SINGLE_FLATS + self.houses as f64 * SINGLE_HOUSES) / homes as f64;
+        (single >= SINGLE_SHARE_MIN).then(|| {
+            format!(
+                "of {homes} sales of flats and houses, {} have a single row ({:.0} %; about {:.0} % in complete files); the \
+                 files look filtered by row, and other rows of about {:.0} % of these sales seem to be missing, such as \
+                 that of a cellar; import complete files, and select afterwards",
+                self.single,
+                100.0 * single,
+                100.0 * usual,
+                100.0 * (single - usual)
+            )
+        })
+    }
+}
 
 /// Digests of a record.
 #[derive(Clone, Copy, Debug)]

@@ -134,6 +134,8 @@ pub fn import_files<S: RowSink>(
             }
             Err(error) => return Err(error),
             Ok(imported) => {
+                let note = report.sold_homes.note();
+                report.notes.extend(note);
                 if let Some((stored, sales)) = stored.zip(report.imported_sales.take()) {
                     let departments: BTreeSet<&str> =
                         sales.communes().map(dvf::place::department).collect();

@@ -11,7 +11,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use super::filtered::ImportedSales;
+use super::filtered::{ImportedSales, SoldHomes};
 use super::source::SourceLocation;
 use super::source::cell::decimal;
 use toise_base::reports;
@@ -233,6 +233,9 @@ pub struct ImportReport {
     /// Sales imported so far, to compare with the stored ones; `None` if no sales are stored.
     #[serde(skip)]
     pub imported_sales: Option<ImportedSales>,
+    /// Homes sold, to recognise files that were filtered by row.
+    #[serde(skip)]
+    pub sold_homes: SoldHomes,
     /// Rejected rows, by reason.
     pub rejected: Tallies,
     /// Sales that cannot be told apart by their rows, by how they were counted.

@@ -497,6 +497,79 @@ fn sorted_raw_rows_are_grouped_by_their_values() {
 }
 
 #[test]
+fn rows_in_different_sections_and_streets_are_one_sale_if_the_file_was_sorted() {
+    // A house and a field in another section, at one price.
+    let sales: Vec<[String; 2]> = (1..=600)
+        .map(|sale| {
+            let day = format!("{:02}/{:02}/2023", sale * 11 % 28 + 1, sale * 5 % 12 + 1);
+            let price = 100_000 + sale * 37 % 600 * 500;
+            let start = format!("000001|{day}|Vente|{price},00");
+            let section = ["AB", "AC", "BD", "BE", "CH", "CI", "CK"][sale % 7];
+            let (built, soil, field) = (60 + sale * 7 % 90, 300 + sale * 3 % 50, 1_200 + sale % 70);
+            [
+                format!(
+                    "{start}|4|RUE|R{sale:04}|83000|TOULON|83|137||{section}|{sale}|||0|1|{built}|4|S|{soil}"
+                ),
+                format!("{start}|||LE PRE {sale:04}|83000|TOULON|83|137||ZC|{}|||0||||BT|{field}", sale + 600),
+            ]
+        })
+        .collect();
+    let lines: Vec<String> = shuffled(&sales, 11).into_iter().flatten().collect();
+    let grouped = |lines: &[String]| {
+        let (records, report) = read(&raw(lines));
+        let unclear: u64 = report.unclear_sales.values().map(|one| one.count).sum();
+        (ids(&records), unclear)
+    };
+    let (known, unclear) = grouped(&lines);
+    assert_eq!((known.len(), unclear), (600, 0));
+    for (column, at) in [
+        ("Voie", 6),
+        ("Section", 12),
+        ("No plan", 13),
+        ("Surface reelle bati", 18),
+        ("Surface terrain", 21),
+    ] {
+        let mut lines = lines.clone();
+        lines.sort_by_cached_key(|line| line.split('|').nth(at).unwrap().to_owned());
+        assert_eq!(grouped(&lines), (known.clone(), 600), "{column}");
+    }
+}
+
+#[test]
+fn a_file_with_one_row_per_home_gets_a_note_with_the_share_of_sales_that_lack_rows() {
+    let home = |sale: usize, kind: u8| {
+        format!(
+            "m{sale},2023-01-05,1,Vente,{},30,RUE A,83200,83137,Toulon,,83137000CY{sale:04},,1,,1,{kind},45,2,,,5.9,43.1",
+            100_000 + sale
+        )
+    };
+    let cellar = |sale: usize| home(sale, 3).replace(",45,2,", ",0,0,");
+    let flats = |homes: usize| (0..homes).map(|sale| home(sale, 2)).collect::<Vec<_>>();
+    let notes = |rows: &[String]| read(&geo(rows)).1.notes;
+    assert_eq!(notes(&flats(199)), [""; 0]);
+    let found = notes(&flats(200));
+    assert_eq!(found.len(), 1, "{found:?}");
+    for part in [
+        "of 200 sales of flats and houses, 200 have a single row (100 %; about 26 % in complete files)",
+        "other rows of about 74 % of these sales seem to be missing",
+    ] {
+        assert!(found[0].contains(part), "{found:?}");
+    }
+    // (150 × 26 % + 50 × 45 %) / 200 = 30.75 %
+    let houses = (200..250).map(|sale| home(sale, 1));
+    let mixed: Vec<String> = flats(150).into_iter().chain(houses).collect();
+    let found = notes(&mixed);
+    assert!(found[0].contains("about 69 % of these sales"), "{found:?}");
+    let sold = |sale| {
+        [home(sale, 2), cellar(sale)]
+            .into_iter()
+            .take(if sale < 150 { 2 } else { 1 })
+    };
+    let complete: Vec<String> = (0..200).flat_map(sold).collect();
+    assert_eq!(notes(&complete), [""; 0]);
+}
+
+#[test]
 fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
     let Some(root) = std::env::var_os("TOISE_REAL_DATA") else {
         skipped("TOISE_REAL_DATA is not set");
@@ -556,12 +629,30 @@ fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
     let mut lines: Vec<&str> = lines.lines().collect();
     lines.sort_unstable();
     let raw_by_line = file_of(header, &lines);
+    let sorted_by = |name: &str| {
+        let at = rows.at(name);
+        let mut sorted = rows.rows.clone();
+        sorted.sort_by(|one, other| one[at].cmp(&other[at]));
+        let names = rows.names.clone();
+        GeoRows {
+            names,
+            rows: sorted,
+        }
+        .raw()
+    };
     // Without numbers, the order of rows tells sales apart. Without numbers and order, sales with equal values cannot
     // be told apart.
     for (form, text, missing_max) in [
         ("raw", rows.raw(), 10),
         ("raw shuffled", raw_in_any_order, 40),
         ("raw sorted by line", raw_by_line, 40),
+        ("raw sorted by street", sorted_by("adresse_nom_voie"), 40),
+        ("raw sorted by parcel", sorted_by("id_parcelle"), 40),
+        (
+            "raw sorted by surface",
+            sorted_by("surface_reelle_bati"),
+            40,
+        ),
         (
             "by day and price",
             rows.numbered_by_day_and_price().text(),

@@ -135,7 +135,7 @@ fn a_file_that_a_mapping_or_a_suggestion_cannot_read_says_what_is_wrong() {
             "cut.json",
             "[{\"title\": \"T3\"},\n {\"title\"",
             &["--suggest"],
-            &["the file ends before its closing ]; it looks cut off"],
+            &["before its closing ]; it looks cut off"],
         ),
         (
             "empty.csv",

@@ -145,7 +145,8 @@ fn fault_found(findings: &mut Findings<'_>, fault: &Fault, is_replica: bool) {
 fn open_data(findings: &mut Findings<'_>, examined: &Examination, now: DateTime<Utc>) {
     let sales = examined.table("dvf");
     if sales.is_some_and(|sales| sales.is_invented) {
-        let message = "the sales are invented; keep real data in a folder of its own";
+        let message =
+            "the sales are invented, at least in part; keep real data in a folder of its own";
         findings.found.push(Finding {
             severity: Severity::Advice,
             message: message.to_owned(),

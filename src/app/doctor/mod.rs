@@ -27,9 +27,9 @@ use toise_base::disk::free_bytes;
 use toise_estimate::model::ModelMetadata;
 use toise_estimate::{model, store as models};
 use toise_geocode::folder as addresses;
+use toise_lake::Lake;
 use toise_lake::schema::TableSchema;
 use toise_lake::snapshot::{DataFileEntry, Snapshot};
-use toise_lake::{INVENTED_LICENCE, Lake};
 use toise_store::{self as store, Store};
 
 /// Folder that only replicas have.
@@ -85,7 +85,7 @@ pub struct TableState {
     pub edition: Option<String>,
     /// Newest edition that its source had at the last refresh.
     pub available: Option<String>,
-    /// Whether all its rows are invented.
+    /// Whether some of its rows are invented.
     pub is_invented: bool,
     /// What went wrong with its source in the last refresh.
     pub failures: Vec<String>,
@@ -253,11 +253,7 @@ fn table_state(
         read_at: read.max(),
         edition: source.and_then(|source| source.held.clone()).or(edition),
         available: source.and_then(|source| source.available.clone()),
-        is_invented: !snapshot.sources.is_empty()
-            && snapshot
-                .sources
-                .iter()
-                .all(|source| source.licence == INVENTED_LICENCE),
+        is_invented: snapshot.has_invented_rows(),
         failures: source.map_or_else(Vec::new, |source| source.failures.clone()),
         changed_at: snapshot.published_at,
     };

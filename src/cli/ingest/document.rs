@@ -106,17 +106,9 @@ fn no_records(path: &RowPath, document: &RawValue) -> String {
     )
 }
 
-/// Formats the error for a text that is not JSON. A download that was interrupted ends early.
+/// Formats the error for a text that is not JSON.
 fn not_json(error: &serde_json::Error, text: &[u8]) -> String {
-    if !error.is_eof() || text.trim_ascii().is_empty() {
-        return format!("must be JSON: {error}");
-    }
-    let closing = if text.trim_ascii_start().starts_with(b"[") {
-        ']'
-    } else {
-        '}'
-    };
-    format!("the file ends before its closing {closing}; it looks cut off")
+    json::cut_off(error, text).unwrap_or_else(|| format!("must be JSON: {error}"))
 }
 
 impl Iterator for JsonRecords {
@@ -183,9 +175,19 @@ mod tests {
         assert!(read("", None).is_empty() && read("[]", None).is_empty());
         let error = JsonRecords::new(&b"[{]"[..], None).err().unwrap();
         assert!(error.starts_with("must be JSON: "), "{error}");
-        for (text, closing) in [("[{\"a\": 1}, {\"a\"", ']'), ("{\"a\": 1}\n{\"a\":", '}')] {
+        for (text, place) in [
+            (
+                "[{\"a\": 1}, {\"a\"",
+                "line 1, column 15, before its closing ]",
+            ),
+            (
+                "{\"a\": 1}\n{\"a\":",
+                "line 2, column 5, before its closing }",
+            ),
+            ("\"a te", "line 1, column 5, before its closing \""),
+        ] {
             let error = JsonRecords::new(text.as_bytes(), None).err().unwrap();
-            let expected = format!("the file ends before its closing {closing}; it looks cut off");
+            let expected = format!("the file ends early, at {place}; it looks cut off");
             assert_eq!(error, expected, "{text}");
         }
     }

@@ -8,7 +8,7 @@ use super::names::NamedRow;
 use super::row::RowPath;
 
 use crate::portals::texts::plain_number;
-use crate::portals::value::{OneOrMany, RuleSpec, ValueRule};
+use crate::portals::value::{OneOrMany, RuleSpec, ValueRule, names_offer};
 use toise_contract::columns::{ADDRESS, OFFER, has_house_number, is_house_number};
 use toise_contract::listings::advert_field::{AdvertField, AdvertFieldKind};
 use toise_input::missing;
@@ -335,8 +335,8 @@ impl RowRule {
         required.collect()
     }
 
-    /// Returns the cell of a column of classes that the rule reads, and its column; `None` if it is empty, or the rule
-    /// reads no such column.
+    /// Returns the cell of a column of classes that the rule reads, and its column; `None` if it is empty or names an
+    /// offer, or the rule reads no such column.
     pub fn class_cell<'r>(
         &'r self,
         row: &NamedRow<'r>,
@@ -345,14 +345,15 @@ impl RowRule {
         let RowSource::From(paths) = &self.source else {
             return None;
         };
-        let holds_classes = |path: &&RowPath| {
-            let meaning = path.folded.as_ref().and_then(|name| name.meaning);
-            meaning.is_some_and(|meaning| CLASS_COLUMNS.contains(&meaning.field))
-        };
-        let mut cells = paths.iter().filter(holds_classes);
-        cells.find_map(|path| {
+        paths.iter().find_map(|path| {
+            let meaning = path.folded.as_ref()?.meaning?.field;
+            if !CLASS_COLUMNS.contains(&meaning) {
+                return None;
+            }
+            let is_class =
+                |value: &Value| meaning != OFFER || !value.as_str().is_some_and(names_offer);
             let mut found = row.find(path).into_iter();
-            found.find(|(_, value)| !is_empty(value, empty))
+            found.find(|(_, value)| !is_empty(value, empty) && is_class(value))
         })
     }
 

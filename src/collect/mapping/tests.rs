@@ -409,6 +409,25 @@ fn classes_are_read_in_every_usual_spelling() {
 }
 
 #[test]
+fn a_column_nature_gives_the_class_if_a_column_type_holds_only_rooms() {
+    for (class, cells) in [
+        ("CLASS_HOUSE", "Nature=Maison|Type=T4"),
+        ("CLASS_HOUSE", "nature=Villa|type=F5"),
+        ("CLASS_HOUSE", "NATURE=Maison|TYPE=Ancien"),
+        ("CLASS_HOUSE", "Nature=Maison"),
+        ("CLASS_FLAT", "Nature=Appartement|Type=T2"),
+        ("CLASS_FLAT", "Nature=Vente|Type=T2"),
+        ("CLASS_FLAT", "Nature=T2|Type=T2"),
+        ("CLASS_HOUSE", "Nature=Appartement|Type=Villa"),
+        ("CLASS_HOUSE", "Nature=Vente|Type de bien=T4 Chalet"),
+    ] {
+        let advert = read_french(&format!("prix=250000|{cells}"));
+        assert_eq!(advert["type"], class, "{cells}");
+        assert_eq!(advert["offer"]["type"], "OFFER_BUY", "{cells}");
+    }
+}
+
+#[test]
 fn a_cell_of_classes_that_names_none_is_noted_unless_another_column_does() {
     let mappings = shipped();
     let mapping = mappings.get("french-csv").unwrap();
@@ -422,7 +441,10 @@ fn a_cell_of_classes_that_names_none_is_noted_unless_another_column_does() {
     for row in [
         json!({"Type": "Ancien", "titre": "Appartement T3"}),
         json!({"Type": "Villa"}),
+        json!({"Nature": "Maison", "Type": "Ancien"}),
         json!({"titre": "À saisir"}),
+        json!({"titre": "À saisir", "nature": "Vente"}),
+        json!({"titre": "À saisir", "transaction": "V"}),
     ] {
         assert_eq!(unread(row), None);
     }

@@ -540,6 +540,13 @@ impl ValueRule {
     }
 }
 
+/// Returns whether a cell names an offer: `Vente`, `Loc.`.
+pub(crate) fn names_offer(text: &str) -> bool {
+    let mut findings = PageFindings::default();
+    french::read(text, TextTrust::Own, &mut findings, FieldOrigin::Text);
+    findings.get(OFFER).is_some() || words::offer(text).is_some()
+}
+
 /// Returns a text as a value, with its white space normalised; `None` if it is empty.
 fn cleaned(text: &str) -> Option<Value> {
     Some(clean(json!(text))).filter(|value| value != "")

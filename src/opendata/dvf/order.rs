@@ -1,10 +1,10 @@
 //! Determines from the first rows of a file whether it is in the usual order and whether its mutation numbers are
 //! usable.
 //!
-//! In the usual order, the rows of a mutation follow each other, mutations are not sorted by price, by day or by line,
-//! and few of them agree in day, price and section. Sorting puts the rows of different mutations that agree in day and
-//! price next to each other, so that their order no longer separates them. Runs once per file, on at most a few
-//! thousand rows.
+//! In the usual order, the rows of a mutation follow each other, mutations are not sorted by any column or by line, and
+//! few of them agree in day, price and section. Sorting puts the rows of different mutations that agree in day and price
+//! next to each other, so that their order no longer separates them, or separates rows of one mutation, such as a house
+//! and a field in another street. Runs once per file, on at most a few thousand rows.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -15,12 +15,12 @@ use super::mutation::{APART_SHARE, SECTION_FIELDS, is_same_mutation};
 use crate::source::Block;
 use crate::source::cell::{day, decimal};
 
-/// Minimum number of prices, days, lines or mutation numbers for their order to count.
+/// Minimum number of values, lines or mutation numbers for their order to count.
 const SORTED_MIN: usize = 20;
 /// Values count as sorted if at most one move in this many goes the other way. In published files, half of them do.
 const AGAINST_SHARE: usize = 10;
-/// A file counts as sorted by day if at most one mutation in this many has another day than the one before. In
-/// published files, most have.
+/// A file counts as sorted by day or section if at most one mutation in this many has another one than the one before.
+/// In published files, most have.
 const CHANGES_SHARE: usize = 20;
 /// Leading characters of a parcel code that name its section.
 const SECTION_CHARS: usize = 10;
@@ -80,44 +80,76 @@ pub(super) fn is_in_usual_order(blocks: &[Block], columns: &DvfColumns) -> bool 
     apart * APART_SHARE <= mutations && !moves.are_sorted()
 }
 
-/// How the values by which files get sorted change from one mutation to the next. Programs that see a price or a day as
-/// text sort it as text.
+/// Fields whose columns are not examined for their order: published files are sorted by them, or nearly.
+const PUBLISHED_ORDER: [DvfField; 6] = [
+    DvfField::Mutation,
+    DvfField::DepartmentCode,
+    DvfField::CommuneCode,
+    DvfField::CommuneName,
+    DvfField::PostalCode,
+    DvfField::FormerCommune,
+];
+
+/// How the values of the columns change from one mutation to the next. Programs that see a number or a day as text sort
+/// it as text.
 struct SortMoves {
-    price: Moves,
-    price_text: Moves,
+    columns: Vec<ColumnMoves>,
     day: Moves,
-    day_text: Moves,
+    section: Moves,
     line: Moves,
     /// Positions of the known columns, in the order of the file.
     known: Vec<usize>,
 }
 
+/// How the values of a column change, as text and as numbers.
+struct ColumnMoves {
+    at: usize,
+    text: Moves,
+    number: Moves,
+}
+
 impl SortMoves {
     fn new(columns: &DvfColumns) -> Self {
+        let known = columns.known_positions();
+        let published = PUBLISHED_ORDER.map(|field| columns.position(field));
+        let examined = known.iter().filter(|at| !published.contains(&Some(**at)));
+        let examined = examined.map(|at| ColumnMoves {
+            at: *at,
+            text: Moves::default(),
+            number: Moves::default(),
+        });
         Self {
-            price: Moves::default(),
-            price_text: Moves::default(),
+            columns: examined.collect(),
             day: Moves::default(),
-            day_text: Moves::default(),
+            section: Moves::default(),
             line: Moves::default(),
-            known: columns.known_positions(),
+            known,
         }
     }
 
     fn add(&mut self, block: &Block, columns: &DvfColumns, former: usize, row: usize) {
-        let cells = |field| {
-            let at = columns.position(field);
-            at.map_or(("", ""), |at| (block.cell(former, at), block.cell(row, at)))
-        };
-        let (one, other) = cells(DvfField::Price);
-        self.price_text.add(one.cmp(other));
-        if let Some((one, other)) = decimal(one).zip(decimal(other)) {
-            self.price.add(one.total_cmp(&other));
+        let cells = |at| (block.cell(former, at), block.cell(row, at));
+        for column in &mut self.columns {
+            let (one, other) = cells(column.at);
+            column.text.add(one.cmp(other));
+            if let Some((one, other)) = decimal(one).zip(decimal(other)) {
+                column.number.add(one.total_cmp(&other));
+            }
         }
-        let (one, other) = cells(DvfField::Date);
-        self.day_text.add(one.cmp(other));
+        let (one, other) = columns.position(DvfField::Date).map_or(("", ""), cells);
         if let Some((one, other)) = day(one).zip(day(other)) {
             self.day.add(one.cmp(&other));
+        }
+        let section = |row| {
+            key_of(
+                block,
+                row,
+                columns,
+                &[DvfField::ParcelSection, DvfField::Parcel],
+            )
+        };
+        if let Some((one, other)) = section(former).zip(section(row)) {
+            self.section.add(one.cmp(&other));
         }
         let known = &self.known;
         let line = |row: usize| known.iter().map(move |at| block.cell(row, *at));
@@ -125,15 +157,15 @@ impl SortMoves {
     }
 
     fn are_sorted(&self) -> bool {
-        let values = [
-            &self.price,
-            &self.price_text,
-            &self.day,
-            &self.day_text,
-            &self.line,
-        ];
-        // The first rows of a large file sorted by day may all be of one day; in the usual order, days go up and down.
-        values.into_iter().any(Moves::are_sorted) || self.day.are_few()
+        let columns = self.columns.iter();
+        let mut columns = columns.flat_map(|column| [&column.text, &column.number]);
+        // The first rows of a large file sorted by day or section may all have the same one; in the usual order, both
+        // go up and down.
+        columns.any(Moves::are_sorted)
+            || self.day.are_sorted()
+            || self.line.are_sorted()
+            || self.day.are_few()
+            || self.section.are_few()
     }
 }
 

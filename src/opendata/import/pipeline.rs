@@ -347,6 +347,7 @@ impl<'c> BlockConsumer<'c> {
         self.report.records += converted.batch.num_rows() as u64;
         if self.table == Dataset::Dvf.into() {
             self.report.add_without_position(&converted.batch);
+            self.report.sold_homes.add(&converted.batch);
             let sales = self.report.imported_sales.as_mut();
             // An edition replaces the stored sales of its slices.
             if let Some(sales) = sales.filter(|_| !self.is_edition) {

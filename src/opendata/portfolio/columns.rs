@@ -4,11 +4,10 @@ use super::{ADDRESS_FIELDS, Error, Portfolio};
 use crate::source::Block;
 use crate::source::cell::plain_name;
 use toise_contract::columns::{
-    self as names, ColumnMeaning, IDENTIFIER, OFFER, REFERENCE, STREET, STREET_PARTS, meaning,
+    self as names, ColumnMeaning, IDENTIFIER, REFERENCE, STREET, STREET_PARTS, meaning,
 };
 use toise_input::quantity::NumberKind;
 use toise_input::reading::ColumnUse;
-use toise_input::words::names_class;
 
 /// The mapping of the columns of a portfolio.
 #[derive(Clone, Debug)]
@@ -59,41 +58,6 @@ fn has_better(columns: &[String], column: &str) -> bool {
     let own = meant(column);
     let mut all = columns.iter().filter_map(|one| meant(one));
     own.is_some_and(|own| all.any(|one| one.field == own.field && one.rank < own.rank))
-}
-
-/// Returns the name of a column to read as the field [`VAGUE`] although its name means the offer: `Nature`, if more of
-/// its cells in `rows` name a class than of a column `Type`, which then holds `T4` or `Ancien`. `None` if a column has a
-/// better name, or the user renamed one.
-pub(super) fn class_column(
-    portfolio: &Portfolio,
-    columns: &[String],
-    rows: &[csv::StringRecord],
-) -> Option<String> {
-    let is_renamed = portfolio.renames.iter().any(|(_, field)| field == VAGUE);
-    if is_renamed || !portfolio.inferable.iter().any(|field| field == VAGUE) {
-        return None;
-    }
-    let of = |field: &'static str| {
-        let meant = columns.iter().enumerate();
-        meant.filter(move |(_, name)| meaning(name).is_some_and(|found| found.field == field))
-    };
-    if of(VAGUE).any(|(_, name)| plain_name(name) != VAGUE) {
-        return None;
-    }
-    let classes = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.filter(|cell| names_class(cell)).count()
-    };
-    let least = of(VAGUE).map(|(column, _)| classes(column)).max();
-    let (column, name) = of(OFFER).next()?;
-    let is_used = portfolio
-        .renames
-        .iter()
-        .map(|(ours, _)| ours)
-        .chain(&portfolio.keys)
-        .any(|used| plain_name(used) == plain_name(name));
-    let is_better = classes(column) > least.unwrap_or_default();
-    (is_better && !is_used).then(|| name.clone())
 }
 
 /// Returns whether a column holds a field of a portfolio, by its name in any spelling or by the meaning of its name.
@@ -416,37 +380,6 @@ mod tests {
             let used = read(&["id", "type"], &columns).unwrap().used;
             let used: Vec<&str> = used.iter().map(|one| one.column.as_str()).collect();
             assert_eq!(used, [read_as_type]);
-        }
-    }
-
-    #[test]
-    fn a_column_nature_is_read_as_the_type_if_its_cells_are_classes() {
-        let columns = |names: &str| names.split(';').map(str::to_owned).collect::<Vec<_>>();
-        for (names, rows, expected) in [
-            ("Nature;Type", "Maison;T4|Appartement;T2", Some("Nature")),
-            ("nature;type", "Maison;Ancien", Some("nature")),
-            ("Nature;id", "Maison;1", Some("Nature")),
-            ("Nature;Type", "Vente;Appartement|Vente;T2", None),
-            ("Nature;Type", "Maison;Villa", None),
-            ("Nature;Type", "Vente;T4", None),
-            ("Nature;Type de bien", "Maison;Plain-pied", None),
-        ] {
-            let rows: Vec<csv::StringRecord> = rows
-                .split('|')
-                .map(|row| csv::StringRecord::from(row.split(';').collect::<Vec<_>>()))
-                .collect();
-            let names = columns(names);
-            let mut homes = portfolio(&["id", "type"]);
-            let found = class_column(&homes, &names, &rows);
-            assert_eq!(found.as_deref(), expected, "{names:?} {rows:?}");
-            if let Some(found) = found {
-                homes.renames.push((found.clone(), VAGUE.to_owned()));
-                let used = PortfolioColumns::new(&homes, &names).unwrap().used;
-                let mut classes = used.iter().filter(|one| one.field == VAGUE);
-                assert_eq!(classes.next().map(|one| &one.column), Some(&found));
-                assert!(classes.next().is_none());
-                assert_eq!(class_column(&homes, &names, &rows), None, "renamed");
-            }
         }
     }
 

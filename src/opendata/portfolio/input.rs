@@ -16,7 +16,8 @@ use std::sync::mpsc::SyncSender;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 
-use super::columns::{VAGUE, class_column, gives, gives_meaning};
+use super::columns::{VAGUE, gives, gives_meaning};
+use super::sample::{SAMPLE_ROWS, class_column, imported_sample, json_sample};
 use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
 use toise_base::bounded::{Lines, RecordBound, check_columns};
@@ -28,10 +29,8 @@ use toise_input::{Input, NumberColumns, SharedForm, SharedReading, TextConversio
 const BLOCK_ROWS: usize = 512;
 /// Bytes read to detect the format of a portfolio.
 const PROBE_BYTES: usize = 64 << 10;
-/// Maximum rows whose cells decide between columns.
-const SAMPLE_ROWS: usize = 200;
 /// Maximum length of an NDJSON line or a row, bytes: one body takes a few hundred.
-const LINE_BYTES_MAX: u64 = 1 << 20;
+pub(super) const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// Reason for rejecting a number that remains ambiguous after looking at its whole column.
 const TWO_READINGS: &str = "can be read in two ways";
@@ -109,10 +108,18 @@ impl OpenPortfolio {
         let first = probe.trim_ascii_start().first().copied();
         let (form, columns, names) = if input.is_parquet || first == Some(b'[') {
             let (format, header) = source::read_header(&portfolio.input, &name)?;
+            let sample = || imported_sample(&portfolio, &name, format);
+            if let Some(column) = class_column(&portfolio, &header.names, sample)? {
+                read_as_class(&mut portfolio, column);
+            }
             let columns = columns_of(&portfolio, &header.names)?;
             let names = header.names.clone();
             (PortfolioForm::Imported(format), columns, names)
         } else if first == Some(b'{') {
+            let (keys, sample) = json_sample(&probe);
+            if let Some(column) = class_column(&portfolio, &keys, || Ok(sample))? {
+                read_as_class(&mut portfolio, column);
+            }
             let (header, own) = json_header(&portfolio, Cursor::new(&probe).chain(text))?;
             let mut columns = columns_of(&portfolio, &header.names)?;
             let own = &header.names[..own];
@@ -129,11 +136,13 @@ impl OpenPortfolio {
             let header = rows.headers().map_err(|error| misfit(error.to_string()))?;
             check_columns(header.len()).map_err(misfit)?;
             let names: Vec<String> = header.iter().map(|cell| cell.trim().to_owned()).collect();
-            let mut sample = splitter.reader(probe.as_slice());
-            let sample = sample.records().map_while(Result::ok).take(SAMPLE_ROWS);
-            if let Some(column) = class_column(&portfolio, &names, &sample.collect::<Vec<_>>()) {
-                let renames = &mut portfolio.to_mut().renames;
-                renames.push((column, VAGUE.to_owned()));
+            let sample = || {
+                let mut rows = splitter.reader(probe.as_slice());
+                let rows = rows.records().map_while(Result::ok);
+                Ok(rows.take(SAMPLE_ROWS).collect())
+            };
+            if let Some(column) = class_column(&portfolio, &names, sample)? {
+                read_as_class(&mut portfolio, column);
             }
             let columns = columns_of(&portfolio, &names)?;
             let kinds = columns.number_kinds(&portfolio, names.len());
@@ -156,6 +165,12 @@ impl OpenPortfolio {
             name,
         })
     }
+}
+
+/// Reads a column as the field [`VAGUE`].
+fn read_as_class(portfolio: &mut Cow<'_, Portfolio>, column: String) {
+    let renames = &mut portfolio.to_mut().renames;
+    renames.push((column, VAGUE.to_owned()));
 }
 
 /// Returns the keys of the first readable object, followed by the fields and key columns that it lacks, and the number of

@@ -8,6 +8,7 @@ mod addresses;
 mod columns;
 mod input;
 mod output;
+mod sample;
 mod sent_rows;
 mod status;
 

@@ -17,7 +17,7 @@ use super::cell::without_end_zeros;
 use super::{BlockReader, Error, SourceLocation};
 use toise_base::bounded::{Lines, check_columns};
 use toise_base::items::RawItems;
-use toise_input::json::with_nulls;
+use toise_input::json::{cut_off, with_nulls};
 
 /// Maximum size of a page, which is held in memory, bytes; official pages of 10,000 diagnostics are about 60 MB.
 const PAGE_BYTES_MAX: u64 = 512 << 20;
@@ -210,10 +210,9 @@ impl PageReader {
             serde_json::from_str::<DataFairPage<'_>>(trimmed).map(|page| page.results)
         };
         let results = parsed.map_err(|error| {
-            Error::malformed(
-                SourceLocation::line(name, error.line() as u64),
-                format!("not a page of JSON results, or cut off: {error}"),
-            )
+            let reason = cut_off(&error, trimmed.as_bytes());
+            let reason = reason.unwrap_or_else(|| format!("not a page of JSON results: {error}"));
+            Error::malformed(SourceLocation::line(name, error.line() as u64), reason)
         })?;
         let objects = results.ranges(text.as_bytes());
         Ok(Self {

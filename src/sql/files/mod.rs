@@ -65,6 +65,10 @@ impl std::str::FromStr for FileTable {
     }
 }
 
+/// How several CSV files are read, which are not converted.
+const SEVERAL_CSV: &str = "several CSV files are read as they are: UTF-8, commas between cells, types from the first \
+    rows, and no --text-columns; name one file per table to have it examined";
+
 /// The format of a file that DataFusion can read.
 #[derive(Debug)]
 enum ReadyFormat {
@@ -115,7 +119,9 @@ impl ReadyFile {
             if !path.contains('*') && !Path::new(path).exists() {
                 return Err(misfit("no such file".into()));
             }
-            return Ok(ready(format_of_name(path).map_err(misfit)?, None, None));
+            let format = format_of_name(path).map_err(misfit)?;
+            let note = matches!(format, ReadyFormat::Csv).then(|| format!("{path}: {SEVERAL_CSV}"));
+            return Ok(ready(format, None, note));
         }
         let input = open(path).map_err(misfit)?;
         let form = input.form.clone();
@@ -276,8 +282,10 @@ fn items(mut reader: impl BufRead) -> Result<TempPath, String> {
     let mut text = Vec::new();
     reader.read_to_end(&mut text).map_err(failed)?;
     let text = toise_input::json::with_nulls(&text).unwrap_or(text);
-    let items: Vec<&RawValue> =
-        serde_json::from_slice(&text).map_err(|error| format!("must be JSON: {error}"))?;
+    let items: Vec<&RawValue> = serde_json::from_slice(&text).map_err(|error| {
+        let cut_off = toise_input::json::cut_off(&error, &text);
+        cut_off.unwrap_or_else(|| format!("must be JSON: {error}"))
+    })?;
     if items.is_empty() {
         return Err(NO_ROWS.into());
     }

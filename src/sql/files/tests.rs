@@ -277,8 +277,23 @@ fn what_is_no_table_is_refused_with_its_place() {
         ),
         (b"%PDF-1.7", "this is a PDF"),
         (b"[{]", "must be JSON"),
+        (b"[{\"a\": 1}, {\"a", "ends early, at line 1, column 14"),
     ] {
         let error = read_as("f.csv", bytes, &TextColumns::Codes).err().unwrap();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn several_csv_files_come_with_a_note_that_they_are_not_examined() {
+    let ready = |path: &str| {
+        let (name, path) = ("f".into(), path.into());
+        ReadyFile::new(&FileTable { name, path }, &TextColumns::Codes).unwrap()
+    };
+    let note = ready("exports/*.csv").note.unwrap();
+    assert!(
+        note.starts_with("exports/*.csv: several CSV files"),
+        "{note}"
+    );
+    assert_eq!(ready("exports/*.parquet").note, None);
 }
