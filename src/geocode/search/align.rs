@@ -181,10 +181,16 @@ impl<'q> StreetQuery<'q> {
         if telling & (self.tokens | GLUE) == 0 && !is_all_articles && !is_beginning {
             return None;
         }
-        let mut alignment = self.align(likenesses, rows);
+        let mut alignment = Alignment {
+            of: [None; STREET_WORDS_MAX],
+            used: 0,
+        };
+        self.align(likenesses, rows, SAME, &mut alignment);
+        // `desPuits` resembles `Puits`, but it is exactly `des Puits`.
         if telling & GLUE != 0 {
             self.align_glued(view, street_words, &mut alignment);
         }
+        self.align(likenesses, rows, LIKENESS_MIN, &mut alignment);
         if alignment.used == 0 {
             return None;
         }
@@ -215,28 +221,22 @@ impl<'q> StreetQuery<'q> {
                 .all(|(at, one)| is_like(at, one, SAME))
     }
 
-    /// Aligns identical words first, so that a merely similar word cannot take their place.
-    fn align(&self, likenesses: &Likenesses, rows: &[Row]) -> Alignment {
-        let mut alignment = Alignment {
-            of: [None; STREET_WORDS_MAX],
-            used: 0,
-        };
-        for least in [SAME, LIKENESS_MIN] {
-            let mut before: Option<usize> = None;
-            for (at, row) in rows.iter().enumerate() {
-                if let Some((word, _)) = alignment.of[at] {
+    /// Aligns words that are at least this alike. Identical words are aligned first, so that a merely similar word
+    /// cannot take their place.
+    fn align(&self, likenesses: &Likenesses, rows: &[Row], least: f32, alignment: &mut Alignment) {
+        let mut before: Option<usize> = None;
+        for (at, row) in rows.iter().enumerate() {
+            if let Some((word, _)) = alignment.of[at] {
+                before = Some(word);
+            } else if row.alike & self.tokens != 0 {
+                let best = self.best(likenesses, *row, alignment, before, least);
+                if let Some((word, _)) = best {
+                    alignment.of[at] = best;
+                    alignment.used |= bit(word);
                     before = Some(word);
-                } else if row.alike & self.tokens != 0 {
-                    let best = self.best(likenesses, *row, &alignment, before, least);
-                    if let Some((word, _)) = best {
-                        alignment.of[at] = best;
-                        alignment.used |= bit(word);
-                        before = Some(word);
-                    }
                 }
             }
         }
-        alignment
     }
 
     /// Returns the unaligned query word most similar to a word of the base, with a preference for the one after the
@@ -296,7 +296,12 @@ impl<'q> StreetQuery<'q> {
                 };
                 let is_free = |of: &Option<(usize, f32)>| of.is_none_or(|(_, alike)| alike < GLUED);
                 if joined > 1 && alignment.of[at..at + joined].iter().all(is_free) {
-                    alignment.of[at..at + joined].fill(Some((token, GLUED)));
+                    for of_word in &mut alignment.of[at..at + joined] {
+                        // In `8 avenue duHuit Mai`, the 8 is the house number after all.
+                        if let Some((former, _)) = of_word.replace((token, GLUED)) {
+                            alignment.used &= !bit(former);
+                        }
+                    }
                     alignment.used |= bit(token);
                     break;
                 }
