@@ -4,6 +4,7 @@
 use super::describing_word::{
     ASIDE_FACTOR, DescribingWord, PREFIX_FACTOR, discount_behind_town, discount_prefix,
 };
+use super::glued::GLUED;
 use super::likenesses::{GLUE, LIKENESS_MIN, Likenesses, Row};
 use super::query::{Query, Reading, bit};
 use crate::index::words_view::WordsView;
@@ -20,10 +21,6 @@ const KIND_COST: f32 = 0.04;
 const SAME: f32 = 0.95;
 /// Bonus for the token that follows the previously aligned one.
 const IN_ORDER: f32 = 0.02;
-/// Likeness of words written together.
-const GLUED: f32 = 0.97;
-/// Minimum length of words written together, in bytes.
-const GLUED_MIN: usize = 5;
 /// If the query is the beginning of a street's name and still being typed, at least this share of the street's words
 /// counts as explained.
 const BEGINNING: f32 = 0.93;
@@ -33,7 +30,7 @@ const STREET_WORDS_MAX: usize = 24;
 /// The words of a query that describe the street, according to one reading.
 pub struct StreetQuery<'q> {
     query: &'q Query,
-    words: Vec<DescribingWord>,
+    pub(super) words: Vec<DescribingWord>,
     /// Tokens of these words, as bits.
     tokens: u64,
     is_open: bool,
@@ -72,9 +69,10 @@ impl Fit {
 }
 
 /// The word of the query that each word of the street is aligned with, and their likeness.
-struct Alignment {
-    of: [Option<(usize, f32)>; STREET_WORDS_MAX],
-    used: u64,
+pub(super) struct Alignment {
+    pub(super) of: [Option<(usize, f32)>; STREET_WORDS_MAX],
+    /// Words of the query that are aligned, as bits.
+    pub(super) used: u64,
 }
 
 impl<'q> StreetQuery<'q> {
@@ -121,7 +119,7 @@ impl<'q> StreetQuery<'q> {
         self.words.iter().filter(is_weighty).count()
     }
 
-    fn text(&self, word: &DescribingWord) -> &'q str {
+    pub(super) fn text(&self, word: &DescribingWord) -> &'q str {
         &self.query.tokens[word.at].text
     }
 
@@ -189,6 +187,7 @@ impl<'q> StreetQuery<'q> {
         // `desPuits` resembles `Puits`, but it is exactly `des Puits`.
         if telling & GLUE != 0 {
             self.align_glued(view, street_words, &mut alignment);
+            self.align_nearly_glued(view, street_words, &mut alignment);
         }
         self.align(likenesses, rows, LIKENESS_MIN, &mut alignment);
         if alignment.used == 0 {
@@ -277,47 +276,6 @@ impl<'q> StreetQuery<'q> {
             }
         }
         best
-    }
-
-    /// Aligns words that one side writes together: `Pré Haut` and `Préhaut`, both ways, and `ruedelapaix`.
-    fn align_glued(&self, view: &WordsView<'_>, street_words: &[u32], alignment: &mut Alignment) {
-        for token in 0..self.words.len() {
-            if alignment.used & bit(token) != 0 {
-                continue;
-            }
-            let text = self.text(&self.words[token]);
-            let next = self.words.get(token + 1);
-            let next = next.filter(|_| alignment.used & bit(token + 1) == 0);
-            for at in 0..street_words.len() {
-                let joined = if text.len() >= GLUED_MIN {
-                    joined_words(view, &street_words[at..], text)
-                } else {
-                    0
-                };
-                let is_free = |of: &Option<(usize, f32)>| of.is_none_or(|(_, alike)| alike < GLUED);
-                if joined > 1 && alignment.of[at..at + joined].iter().all(is_free) {
-                    for of_word in &mut alignment.of[at..at + joined] {
-                        // In `8 avenue duHuit Mai`, the 8 is the house number after all.
-                        if let Some((former, _)) = of_word.replace((token, GLUED)) {
-                            alignment.used &= !bit(former);
-                        }
-                    }
-                    alignment.used |= bit(token);
-                    break;
-                }
-                if alignment.of[at].is_some() {
-                    continue;
-                }
-                let base = view.word(street_words[at]).text;
-                let is_split =
-                    |next: &DescribingWord| base.strip_prefix(text) == Some(self.text(next));
-                if base.len() >= GLUED_MIN && next.is_some_and(is_split) {
-                    alignment.of[at] = Some((token, GLUED));
-                    alignment.used |= bit(token) | bit(token + 1);
-                    break;
-                }
-            }
-        }
     }
 
     fn measure(
@@ -460,20 +418,6 @@ fn weight_missing(row: &Row, is_name_behind: bool) -> f32 {
     } else {
         row.kind.weight
     }
-}
-
-/// Returns how many words of a street, from the first, form the text when written together; 0 if they do not.
-fn joined_words(view: &WordsView<'_>, street_words: &[u32], text: &str) -> usize {
-    let mut rest = text;
-    for (count, word) in street_words.iter().enumerate() {
-        let word = view.word(*word).text;
-        match rest.strip_prefix(word) {
-            Some("") => return count + 1,
-            Some(left) => rest = left,
-            None => return 0,
-        }
-    }
-    0
 }
 
 /// Returns whether a name begins with a street type that is not the whole name.

@@ -55,6 +55,7 @@ fn words_written_together_are_not_taken_for_one_of_them() {
         in_mende("0740", "Place Saint-Pierre", Some(7), ""),
         in_mende("0750", "Avenue du Huit Mai", Some(8), ""),
         in_mende("0760", "Rue Bel Air", Some(1), ""),
+        in_mende("0770", "Place Saint-Géraud", Some(7), ""),
     ];
     let geocoder = Geocoder::new(vec![segment(&rows)]);
     for (text, expected) in [
@@ -63,6 +64,8 @@ fn words_written_together_are_not_taken_for_one_of_them() {
         ("7 ruesaint-pierre", "7 Rue Saint-Pierre, 48095"),
         ("8 avenue duhuit mai", "8 Avenue du Huit Mai, 48095"),
         ("1 rue belair", "1 Rue Bel Air, 48095"),
+        ("7 place saingeraud", "7 Place Saint-Géraud, 48095"),
+        ("7 place saintgueraud", "7 Place Saint-Géraud, 48095"),
     ] {
         let found = search(&geocoder, &format!("{text} 48000 mende"), false);
         let first = found.first().unwrap_or_else(|| panic!("{text}"));
