@@ -244,9 +244,15 @@ impl Query {
                 };
                 if is_followed {
                     let key = &spans.keys[span.key.clone()];
-                    let mut found = places::nearly_named(key);
+                    let is_town = is_end && self.postal_code.is_none() && !narrowing.is_open;
+                    let letters_min = if is_town && !is_other {
+                        places::SHORT_FUZZY_MIN
+                    } else {
+                        places::FUZZY_MIN
+                    };
+                    let mut found = places::nearly_named(key, letters_min);
                     let others = narrowing.other_names.iter();
-                    found.extend(others.flat_map(|others| others.nearly_named(key)));
+                    found.extend(others.flat_map(|others| others.nearly_named(key, letters_min)));
                     if is_other {
                         let exact = |one: &NamedPlace| {
                             span.exact.iter().any(|exact| exact.place == one.place)

@@ -186,3 +186,22 @@ fn a_town_that_exists_may_be_another_one_misspelled() {
     assert_eq!(label(&geocoder, found), "4 Rue Ampère, 15119");
     assert!(found.probability < 0.5, "{}", found.probability);
 }
+
+#[test]
+fn a_town_of_four_letters_may_be_misspelled_at_the_end() {
+    let rows = [
+        in_commune("09122", "Foix", "Rue Louis Aragon", 6, 42.96),
+        in_commune("48095", "Mende", "Rue Louis Aragon", 6, 44.5),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for town in ["fonx", "foxi", "fhoix", "fix"] {
+        let text = format!("6 rue louis aragon {town}");
+        let found = &search(&geocoder, &text, false)[0];
+        assert_eq!(
+            label(&geocoder, found),
+            "6 Rue Louis Aragon, 09122",
+            "{town}"
+        );
+        assert!(found.probability < 0.5, "{town}: {}", found.probability);
+    }
+}
