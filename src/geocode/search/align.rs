@@ -43,7 +43,8 @@ pub struct Fit {
     pub street: f32,
     /// Share of the query's words, by weight, that the street explains, 0 to 1.
     pub query: f32,
-    /// Agreement of the street type: 1 if it agrees or both have none, 0.5 if one has none, 0 if they differ.
+    /// Agreement of the street type: 1 if it agrees, if both have none, or if the query calls a name without type a
+    /// hamlet; 0.5 if one has none; 0 if they differ.
     pub kind: f32,
     /// Tokens aligned with the street's words, as bits.
     pub aligned: u64,
@@ -147,11 +148,11 @@ impl<'q> StreetQuery<'q> {
         let mut is_name_behind = false;
         for at in (0..numbers.len()).rev() {
             let row = rows(at);
-            articles += usize::from(row.kind.is_article);
             let is_type = at == 0 && row.kind.is_street_type && articles + 1 < numbers.len();
             if is_type {
                 continue;
             }
+            articles += usize::from(row.kind.is_article);
             if row.alike & (self.tokens | GLUE) != 0 {
                 all += row.kind.weight;
                 explained += row.kind.weight;
@@ -315,6 +316,7 @@ impl<'q> StreetQuery<'q> {
             _ if type_is_aligned => 1.0,
             (true, true) => 0.0,
             (false, false) => 1.0,
+            (false, true) if explained_words.is_hamlet => 1.0,
             _ => 0.5,
         };
         let used = || {
@@ -378,6 +380,7 @@ impl<'q> StreetQuery<'q> {
             let leads = before.is_none_or(|before| before.is_number || before.length <= 3);
             if one.is_type && leads && !is_open && !found.has_other_type && !type_is_aligned {
                 found.has_other_type = true;
+                found.is_hamlet = one.names_hamlet;
                 continue;
             }
             let weight = match () {
@@ -404,6 +407,8 @@ struct Explained {
     share: f32,
     /// Whether an unaligned word is a street type.
     has_other_type: bool,
+    /// Whether this type may precede the name of a hamlet.
+    is_hamlet: bool,
     /// Weight of the unaligned words that are not set aside.
     foreign: f32,
     /// Weight of those that are set aside.
