@@ -3,8 +3,8 @@
 //!
 //! Names are looked up without blanks, so `saintetienne` and `Saint-Étienne` are one key. `Saint`, `Sainte` and `sur`
 //! may be abbreviated, and a leading article may be omitted. Names of at least five letters, and with less certainty
-//! those of four, are also found with one edit, by symmetric deletion: name and query are one edit apart only if dropping
-//! at most one letter of each gives the same string.
+//! those of four, are also found with one edit, by symmetric deletion: name and query are one edit apart only if
+//! dropping at most one letter of each gives the same string.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
