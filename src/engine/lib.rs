@@ -21,6 +21,7 @@ mod error;
 mod expression;
 pub mod functions;
 mod gauges;
+mod job_threads;
 mod kernels;
 mod merge_on_read;
 pub mod pool;

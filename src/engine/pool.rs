@@ -4,11 +4,12 @@
 //! taken, the caller gets an error at once instead of an unlimited queue. A caller that disconnects before its job
 //! starts costs nothing; one that disconnects later sets the job's [`Interrupt`].
 //!
-//! There are two lanes, each with one thread per core. A client that has more jobs in flight than there are threads,
-//! was busy for most of the last seconds, or sends a batch, is served in the heavy lane for a second. All other clients
-//! are served in the light lane, so they never queue behind it. The operating system divides the cores between the two
-//! and prefers the light lane: threads of the heavy lane have a lower priority, and one of them pauses while the light
-//! lane has queries ([`YieldGate`]). Without light queries the heavy lane has all cores.
+//! There are two lanes, each with one thread per core, and as many for short jobs ([`JobThreads`]). A client that has
+//! more jobs in flight than there are cores, was busy for most of the last seconds, or sends a batch, is served in the
+//! heavy lane for a second. All other clients are served in the light lane, so they never queue behind it. The
+//! operating system divides the cores between the two and prefers the light lane: threads of the heavy lane have a
+//! lower priority, and one of them pauses while the light lane has queries ([`YieldGate`]). Without light queries the
+//! heavy lane has all cores.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +21,7 @@ use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
 use super::cancellation::{Interrupt, YieldGate};
+use super::job_threads::{Job, JobThreads};
 use super::priority;
 
 /// Half-life of a client's recorded busy time.
@@ -64,6 +66,8 @@ pub struct QueryPool {
 #[derive(Debug)]
 struct Lane {
     threads: rayon::ThreadPool,
+    /// `None` if they could not be started.
+    short: Option<JobThreads>,
     slots: Arc<Semaphore>,
 }
 
@@ -72,7 +76,7 @@ impl Lane {
         name: &'static str,
         threads: usize,
         queue_limit: usize,
-        start: impl Fn() + Send + Sync + 'static,
+        start: fn(),
     ) -> Result<Arc<Self>, rayon::ThreadPoolBuildError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -81,8 +85,20 @@ impl Lane {
             .build()?;
         Ok(Arc::new(Self {
             threads: pool,
+            short: JobThreads::start(name, threads, start),
             slots: Arc::new(Semaphore::new(threads + queue_limit)),
         }))
+    }
+
+    fn spawn(&self, job: Job) {
+        self.threads.spawn_fifo(job);
+    }
+
+    fn spawn_short(&self, job: Job) {
+        match &self.short {
+            Some(threads) => threads.spawn(job),
+            None => self.spawn(job),
+        }
     }
 }
 
@@ -155,6 +171,28 @@ impl QueryPool {
         load: Load,
         job: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
+        self.run_with(client, load, Lane::spawn, job).await
+    }
+
+    /// Like [`QueryPool::run`], for one query of at most some milliseconds without parallel iterators: these would run
+    /// outside the pool.
+    pub async fn run_short<T: Send + 'static>(
+        &self,
+        client: Uuid,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, PoolError> {
+        let job = move |_: &Interrupt| job();
+        self.run_with(client, Load::Single, Lane::spawn_short, job)
+            .await
+    }
+
+    async fn run_with<T: Send + 'static>(
+        &self,
+        client: Uuid,
+        load: Load,
+        spawn: fn(&Lane, Job),
+        job: impl FnOnce(&Interrupt) -> T + Send + 'static,
+    ) -> Result<T, PoolError> {
         let (is_light, mut journey) = self.admit(client, load);
         let (lane, interrupt) = if is_light {
             (&self.light, Interrupt::default())
@@ -169,18 +207,19 @@ impl QueryPool {
             .map_err(|_| PoolError::Overloaded)?;
         let _raised_when_nobody_waits = interrupt.raise_on_drop();
         let (sender, receiver) = oneshot::channel();
-        lane.threads.spawn_fifo(move || {
+        let run = move || {
             if sender.is_closed() {
                 return;
             }
             journey.started = Some(Instant::now());
-            // Rayon aborts the process if a spawned job unwinds.
+            // Rayon aborts the process if a spawned job unwinds, and a short job would end its thread.
             let outcome = catch_unwind(AssertUnwindSafe(|| job(&interrupt)));
             drop(slot);
             drop(journey);
             // The caller may be gone.
             let _ = sender.send(outcome.map_err(|_| PoolError::Panicked));
-        });
+        };
+        spawn(lane, Box::new(run));
         receiver.await.unwrap_or(Err(PoolError::Panicked))
     }
 
@@ -235,6 +274,9 @@ mod tests {
         }
         let refused = pool.run(other, Load::Single, |_| 1).await;
         assert_eq!(refused, Err(PoolError::Overloaded));
+        // Short jobs share the slots of the lane.
+        let refused = pool.run_short(other, || 1).await;
+        assert_eq!(refused, Err(PoolError::Overloaded));
         release.send(()).unwrap();
         assert_eq!(busy.await.unwrap(), Ok(true));
         assert_eq!(pool.run(other, Load::Single, |_| 2).await, Ok(2));
@@ -250,6 +292,9 @@ mod tests {
             .await;
         assert_eq!(outcome, Err(PoolError::Panicked));
         assert_eq!(pool.run(client, Load::Single, |_| 3).await, Ok(3));
+        let outcome: Result<(), PoolError> = pool.run_short(client, || panic!("on purpose")).await;
+        assert_eq!(outcome, Err(PoolError::Panicked));
+        assert_eq!(pool.run_short(client, || 4).await, Ok(4));
     }
 
     #[tokio::test]

@@ -2,9 +2,9 @@
 //! name, with one letter wrong, or by postal code.
 //!
 //! Names are looked up without blanks, so `saintetienne` and `Saint-Étienne` are one key. `Saint`, `Sainte` and `sur`
-//! may be abbreviated, and a leading article may be omitted. Names of at least five letters are also found with one
-//! edit, by symmetric deletion: name and query are one edit apart only if dropping at most one letter of each gives the
-//! same string.
+//! may be abbreviated, and a leading article may be omitted. Names of at least five letters, and with less certainty
+//! those of four, are also found with one edit, by symmetric deletion: name and query are one edit apart only if
+//! dropping at most one letter of each gives the same string.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,13 +15,17 @@ use super::text::likeness::distance;
 use toise_geo::places::{DIVIDED_CITIES, PlaceKind, Places};
 
 /// Minimum length of a name that is found despite one edit, in bytes.
-const FUZZY_MIN: usize = 5;
+pub const FUZZY_MIN: usize = 5;
+/// The same where the name is most probably a town: at the end of a query without a postal code.
+pub const SHORT_FUZZY_MIN: usize = 4;
 /// Maximum number of places found by a name prefix, the most populous first.
 const PREFIX_PLACES_MAX: usize = 24;
 /// If more names than this share a prefix, its most populous places are precomputed.
 const SHARED_NAMES: usize = 64;
 /// Quality of a name with one edit, before subtracting the share of one letter in its length.
 const EDITED: f32 = 1.0;
+/// Quality of a name shorter than [`FUZZY_MIN`] with one edit. Most such words are one edit away from several names.
+pub const SHORT_EDITED: f32 = 0.45;
 /// Quality of a name whose article was omitted or added.
 const WITHOUT_ARTICLE: f32 = 0.97;
 /// Quality of the shortest prefix of a name; longer ones are better.
@@ -84,28 +88,37 @@ pub fn key_bytes_max() -> usize {
     INDEX.bytes_max + 1
 }
 
-/// Returns the places whose name differs from the key by one edit; none for a short name.
-pub fn nearly_named(key: &str) -> Vec<NamedPlace> {
+/// Returns the places whose name has at least `letters_min` letters and differs from the key by one edit.
+pub fn nearly_named(key: &str, letters_min: usize) -> Vec<NamedPlace> {
     if key.len() > key_bytes_max() {
         return Vec::new();
     }
-    nearly(&INDEX.deletions, &INDEX.names, key)
+    nearly(&INDEX.deletions, &INDEX.names, key, letters_min)
 }
 
-/// Returns the `names` that differ from `key` by one edit.
-fn nearly(deletions: &Deletions, names: &[(String, u32)], key: &str) -> Vec<NamedPlace> {
+/// Returns the `names` of at least `letters_min` letters that differ from `key` by one edit.
+fn nearly(
+    deletions: &Deletions,
+    names: &[(String, u32)],
+    key: &str,
+    letters_min: usize,
+) -> Vec<NamedPlace> {
     let mut found: Vec<NamedPlace> = Vec::new();
     // A letter may be missing from the key.
-    if key.len() + 1 < FUZZY_MIN {
+    if key.len() + 1 < letters_min {
         return found;
     }
     deletions.each_neighbour(key, |number| {
         let (name, place) = &names[number as usize];
-        if found.iter().any(|other| other.place == *place) {
+        if name.len() < letters_min || found.iter().any(|other| other.place == *place) {
             return;
         }
         if let Some(1) = distance(key.as_bytes(), name.as_bytes(), 1) {
-            let quality = EDITED - 1.0 / key.len().max(name.len()) as f32;
+            let quality = if name.len() < FUZZY_MIN {
+                SHORT_EDITED
+            } else {
+                EDITED - 1.0 / key.len().max(name.len()) as f32
+            };
             found.push(NamedPlace {
                 place: *place,
                 quality,
@@ -176,7 +189,7 @@ fn shared_beginnings(
 /// Indexes the names that are long enough to be found with an edit, by their number.
 fn deletions(names: &[(String, u32)]) -> Deletions {
     let numbered = names.iter().enumerate();
-    let long = numbered.filter(|(_, (name, _))| name.len() >= FUZZY_MIN);
+    let long = numbered.filter(|(_, (name, _))| name.len() >= SHORT_FUZZY_MIN);
     Deletions::new(long.map(|(number, (name, _))| (number as u32, name.as_str())))
 }
 
@@ -228,10 +241,12 @@ impl OtherNames {
         }
     }
 
-    /// Returns the places whose name differs from the key by one edit; none for a short name.
-    pub fn nearly_named(&self, key: &str) -> Vec<NamedPlace> {
+    /// Returns the places whose name has at least `letters_min` letters and differs from the key by one edit.
+    pub fn nearly_named(&self, key: &str, letters_min: usize) -> Vec<NamedPlace> {
         let deletions = self.deletions.as_ref();
-        deletions.map_or_else(Vec::new, |deletions| nearly(deletions, &self.names, key))
+        deletions.map_or_else(Vec::new, |deletions| {
+            nearly(deletions, &self.names, key, letters_min)
+        })
     }
 
     /// Returns the most populous places whose name begins with the key and is longer.
@@ -379,9 +394,19 @@ mod tests {
 
     #[test]
     fn a_letter_may_be_wrong_in_a_long_name() {
-        assert!(codes(&nearly_named("marveojls")).contains(&"48092"));
-        assert!(codes(&nearly_named("marvjols")).contains(&"48092"));
-        assert!(nearly_named("men").is_empty());
+        assert!(codes(&nearly_named("marveojls", FUZZY_MIN)).contains(&"48092"));
+        assert!(codes(&nearly_named("marvjols", FUZZY_MIN)).contains(&"48092"));
+        assert!(nearly_named("men", FUZZY_MIN).is_empty());
+        assert!(
+            nearly_named("fhoix", FUZZY_MIN)
+                .iter()
+                .all(|one| one.quality > SHORT_EDITED)
+        );
+        for text in ["fhoix", "foxi", "fonx", "fix"] {
+            let found = nearly_named(text, SHORT_FUZZY_MIN);
+            let foix = found.iter().find(|one| codes(&[**one]) == ["09122"]);
+            assert_eq!(foix.map(|one| one.quality), Some(SHORT_EDITED), "{text}");
+        }
     }
 
     #[test]

@@ -376,7 +376,7 @@ fn communes_named(name: &str) -> Result<Vec<u32>, Fault> {
     let key = places::key(words.take(NAME_WORDS_MAX));
     let mut found = places::named(&key).to_vec();
     if found.is_empty() {
-        found = places::nearly_named(&key);
+        found = places::nearly_named(&key, places::FUZZY_MIN);
     }
     if found.is_empty() {
         return Err(Fault::new("city", "no commune has this name"));

@@ -7,6 +7,7 @@
 //! and so the service, because a later sync cannot repair it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,8 @@ pub(super) struct Flusher {
     // Declared before the queue, so that the worker is released before its thread ends.
     _worker: Arc<Worker>,
     queue: SyncSender<Option<FlushCallback>>,
+    /// Whether a flush was requested that has not begun.
+    is_requested: Arc<AtomicBool>,
 }
 
 impl Flusher {
@@ -38,15 +41,23 @@ impl Flusher {
     ) -> std::io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE_MAX);
         let files = Arc::clone(files);
-        let worker = supervisor.spawn(name, move |pulse| flush_all(pulse, &files, &waiting))?;
+        let is_requested = Arc::new(AtomicBool::new(false));
+        let requested = Arc::clone(&is_requested);
+        let worker = supervisor.spawn(name, move |pulse| {
+            flush_all(pulse, &files, &waiting, &requested);
+        })?;
         Ok(Self {
             _worker: Arc::new(worker),
             queue,
+            is_requested,
         })
     }
 
-    /// Requests a flush of committed data.
+    /// Requests a flush of committed data. Wakes the thread only if no flush is due yet.
     pub fn request(&self) {
+        if self.is_requested.swap(true, Ordering::AcqRel) {
+            return;
+        }
         // If the queue is full, a flush is due anyway; without the thread, SQLite syncs the log at its next
         // checkpoint.
         let _ = self.queue.try_send(None);
@@ -63,7 +74,12 @@ impl Flusher {
     }
 }
 
-fn flush_all(pulse: &Pulse, files: &OpenFiles, waiting: &Receiver<Option<FlushCallback>>) {
+fn flush_all(
+    pulse: &Pulse,
+    files: &OpenFiles,
+    waiting: &Receiver<Option<FlushCallback>>,
+    is_requested: &AtomicBool,
+) {
     let mut due: Option<Instant> = None;
     loop {
         let next = match due {
@@ -85,6 +101,8 @@ fn flush_all(pulse: &Pulse, files: &OpenFiles, waiting: &Receiver<Option<FlushCa
             .into_iter()
             .chain(waiting.try_iter().flatten())
             .collect();
+        // Before the flush, so that a commit during the flush requests another one.
+        is_requested.swap(false, Ordering::AcqRel);
         let flushed = flush(files);
         due = None;
         if let Err(Unacknowledged::Failed(reason)) = &flushed {

@@ -71,14 +71,20 @@ fn in_savepoint<T, E: From<Error>>(
     transaction: &Transaction<'_>,
     change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E>,
 ) -> std::result::Result<T, E> {
-    let execute = |sql| transaction.execute_batch(sql).map_err(Error::from);
+    let execute = |sql| {
+        let statement = transaction.prepare_cached(sql);
+        statement
+            .and_then(|mut statement| statement.execute([]))
+            .map_err(Error::from)
+    };
     execute("SAVEPOINT change")?;
     let outcome = change(transaction);
     if outcome.is_ok() {
         execute("RELEASE change")?;
     } else if !transaction.is_autocommit() {
         // Some failures (a full disk) have already undone the whole transaction, and the savepoint with it.
-        execute("ROLLBACK TO change; RELEASE change")?;
+        execute("ROLLBACK TO change")?;
+        execute("RELEASE change")?;
     }
     outcome
 }

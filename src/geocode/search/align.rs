@@ -4,6 +4,7 @@
 use super::describing_word::{
     ASIDE_FACTOR, DescribingWord, PREFIX_FACTOR, discount_behind_town, discount_prefix,
 };
+use super::glued::GLUED;
 use super::likenesses::{GLUE, LIKENESS_MIN, Likenesses, Row};
 use super::query::{Query, Reading, bit};
 use crate::index::words_view::WordsView;
@@ -20,10 +21,6 @@ const KIND_COST: f32 = 0.04;
 const SAME: f32 = 0.95;
 /// Bonus for the token that follows the previously aligned one.
 const IN_ORDER: f32 = 0.02;
-/// Likeness of words written together.
-const GLUED: f32 = 0.97;
-/// Minimum length of words written together, in bytes.
-const GLUED_MIN: usize = 5;
 /// If the query is the beginning of a street's name and still being typed, at least this share of the street's words
 /// counts as explained.
 const BEGINNING: f32 = 0.93;
@@ -33,7 +30,7 @@ const STREET_WORDS_MAX: usize = 24;
 /// The words of a query that describe the street, according to one reading.
 pub struct StreetQuery<'q> {
     query: &'q Query,
-    words: Vec<DescribingWord>,
+    pub(super) words: Vec<DescribingWord>,
     /// Tokens of these words, as bits.
     tokens: u64,
     is_open: bool,
@@ -46,7 +43,8 @@ pub struct Fit {
     pub street: f32,
     /// Share of the query's words, by weight, that the street explains, 0 to 1.
     pub query: f32,
-    /// Agreement of the street type: 1 if it agrees or both have none, 0.5 if one has none, 0 if they differ.
+    /// Agreement of the street type: 1 if it agrees, if both have none, or if the query calls a name without type a
+    /// hamlet; 0.5 if one has none; 0 if they differ.
     pub kind: f32,
     /// Tokens aligned with the street's words, as bits.
     pub aligned: u64,
@@ -72,9 +70,10 @@ impl Fit {
 }
 
 /// The word of the query that each word of the street is aligned with, and their likeness.
-struct Alignment {
-    of: [Option<(usize, f32)>; STREET_WORDS_MAX],
-    used: u64,
+pub(super) struct Alignment {
+    pub(super) of: [Option<(usize, f32)>; STREET_WORDS_MAX],
+    /// Words of the query that are aligned, as bits.
+    pub(super) used: u64,
 }
 
 impl<'q> StreetQuery<'q> {
@@ -121,7 +120,7 @@ impl<'q> StreetQuery<'q> {
         self.words.iter().filter(is_weighty).count()
     }
 
-    fn text(&self, word: &DescribingWord) -> &'q str {
+    pub(super) fn text(&self, word: &DescribingWord) -> &'q str {
         &self.query.tokens[word.at].text
     }
 
@@ -149,11 +148,11 @@ impl<'q> StreetQuery<'q> {
         let mut is_name_behind = false;
         for at in (0..numbers.len()).rev() {
             let row = rows(at);
-            articles += usize::from(row.kind.is_article);
             let is_type = at == 0 && row.kind.is_street_type && articles + 1 < numbers.len();
             if is_type {
                 continue;
             }
+            articles += usize::from(row.kind.is_article);
             if row.alike & (self.tokens | GLUE) != 0 {
                 all += row.kind.weight;
                 explained += row.kind.weight;
@@ -181,10 +180,17 @@ impl<'q> StreetQuery<'q> {
         if telling & (self.tokens | GLUE) == 0 && !is_all_articles && !is_beginning {
             return None;
         }
-        let mut alignment = self.align(likenesses, rows);
+        let mut alignment = Alignment {
+            of: [None; STREET_WORDS_MAX],
+            used: 0,
+        };
+        self.align(likenesses, rows, SAME, &mut alignment);
+        // `desPuits` resembles `Puits`, but it is exactly `des Puits`.
         if telling & GLUE != 0 {
             self.align_glued(view, street_words, &mut alignment);
+            self.align_nearly_glued(view, street_words, &mut alignment);
         }
+        self.align(likenesses, rows, LIKENESS_MIN, &mut alignment);
         if alignment.used == 0 {
             return None;
         }
@@ -215,28 +221,22 @@ impl<'q> StreetQuery<'q> {
                 .all(|(at, one)| is_like(at, one, SAME))
     }
 
-    /// Aligns identical words first, so that a merely similar word cannot take their place.
-    fn align(&self, likenesses: &Likenesses, rows: &[Row]) -> Alignment {
-        let mut alignment = Alignment {
-            of: [None; STREET_WORDS_MAX],
-            used: 0,
-        };
-        for least in [SAME, LIKENESS_MIN] {
-            let mut before: Option<usize> = None;
-            for (at, row) in rows.iter().enumerate() {
-                if let Some((word, _)) = alignment.of[at] {
+    /// Aligns words that are at least this alike. Identical words are aligned first, so that a merely similar word
+    /// cannot take their place.
+    fn align(&self, likenesses: &Likenesses, rows: &[Row], least: f32, alignment: &mut Alignment) {
+        let mut before: Option<usize> = None;
+        for (at, row) in rows.iter().enumerate() {
+            if let Some((word, _)) = alignment.of[at] {
+                before = Some(word);
+            } else if row.alike & self.tokens != 0 {
+                let best = self.best(likenesses, *row, alignment, before, least);
+                if let Some((word, _)) = best {
+                    alignment.of[at] = best;
+                    alignment.used |= bit(word);
                     before = Some(word);
-                } else if row.alike & self.tokens != 0 {
-                    let best = self.best(likenesses, *row, &alignment, before, least);
-                    if let Some((word, _)) = best {
-                        alignment.of[at] = best;
-                        alignment.used |= bit(word);
-                        before = Some(word);
-                    }
                 }
             }
         }
-        alignment
     }
 
     /// Returns the unaligned query word most similar to a word of the base, with a preference for the one after the
@@ -279,42 +279,6 @@ impl<'q> StreetQuery<'q> {
         best
     }
 
-    /// Aligns words that one side writes together: `Pré Haut` and `Préhaut`, both ways, and `ruedelapaix`.
-    fn align_glued(&self, view: &WordsView<'_>, street_words: &[u32], alignment: &mut Alignment) {
-        for token in 0..self.words.len() {
-            if alignment.used & bit(token) != 0 {
-                continue;
-            }
-            let text = self.text(&self.words[token]);
-            let next = self.words.get(token + 1);
-            let next = next.filter(|_| alignment.used & bit(token + 1) == 0);
-            for at in 0..street_words.len() {
-                let joined = if text.len() >= GLUED_MIN {
-                    joined_words(view, &street_words[at..], text)
-                } else {
-                    0
-                };
-                let is_free = |of: &Option<(usize, f32)>| of.is_none_or(|(_, alike)| alike < GLUED);
-                if joined > 1 && alignment.of[at..at + joined].iter().all(is_free) {
-                    alignment.of[at..at + joined].fill(Some((token, GLUED)));
-                    alignment.used |= bit(token);
-                    break;
-                }
-                if alignment.of[at].is_some() {
-                    continue;
-                }
-                let base = view.word(street_words[at]).text;
-                let is_split =
-                    |next: &DescribingWord| base.strip_prefix(text) == Some(self.text(next));
-                if base.len() >= GLUED_MIN && next.is_some_and(is_split) {
-                    alignment.of[at] = Some((token, GLUED));
-                    alignment.used |= bit(token) | bit(token + 1);
-                    break;
-                }
-            }
-        }
-    }
-
     fn measure(
         &self,
         rows: &[Row],
@@ -352,6 +316,7 @@ impl<'q> StreetQuery<'q> {
             _ if type_is_aligned => 1.0,
             (true, true) => 0.0,
             (false, false) => 1.0,
+            (false, true) if explained_words.is_hamlet => 1.0,
             _ => 0.5,
         };
         let used = || {
@@ -415,6 +380,7 @@ impl<'q> StreetQuery<'q> {
             let leads = before.is_none_or(|before| before.is_number || before.length <= 3);
             if one.is_type && leads && !is_open && !found.has_other_type && !type_is_aligned {
                 found.has_other_type = true;
+                found.is_hamlet = one.names_hamlet;
                 continue;
             }
             let weight = match () {
@@ -441,6 +407,8 @@ struct Explained {
     share: f32,
     /// Whether an unaligned word is a street type.
     has_other_type: bool,
+    /// Whether this type may precede the name of a hamlet.
+    is_hamlet: bool,
     /// Weight of the unaligned words that are not set aside.
     foreign: f32,
     /// Weight of those that are set aside.
@@ -455,20 +423,6 @@ fn weight_missing(row: &Row, is_name_behind: bool) -> f32 {
     } else {
         row.kind.weight
     }
-}
-
-/// Returns how many words of a street, from the first, form the text when written together; 0 if they do not.
-fn joined_words(view: &WordsView<'_>, street_words: &[u32], text: &str) -> usize {
-    let mut rest = text;
-    for (count, word) in street_words.iter().enumerate() {
-        let word = view.word(*word).text;
-        match rest.strip_prefix(word) {
-            Some("") => return count + 1,
-            Some(left) => rest = left,
-            None => return 0,
-        }
-    }
-    0
 }
 
 /// Returns whether a name begins with a street type that is not the whole name.

@@ -17,6 +17,8 @@ pub(super) struct DescribingWord {
     pub at: usize,
     pub weight: f32,
     pub is_type: bool,
+    /// Whether it is a type that may precede the name of a hamlet.
+    pub names_hamlet: bool,
     pub is_number: bool,
     /// Whether only an identical word matches it: the suffix of a house number, or the country.
     pub is_exact: bool,
@@ -44,6 +46,7 @@ impl DescribingWord {
             && lexicon::expansions(text).is_empty()
             && before.is_some_and(Token::is_number);
         let mut meant = lexicon::expansions(text).iter().chain([&text]);
+        let names_hamlet = meant.clone().any(|word| lexicon::names_hamlet(word));
         let is_type = meant.any(|word| lexicon::is_street_type(word));
         let follows_article = before.is_some_and(|before| lexicon::is_article(&before.text));
         Self {
@@ -55,6 +58,7 @@ impl DescribingWord {
                 () => 1.0,
             },
             is_type,
+            names_hamlet,
             is_number: token.is_number(),
             is_exact: is_suffix || query.trailing & bit(at) != 0,
             is_aside: false,

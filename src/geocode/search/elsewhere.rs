@@ -68,6 +68,9 @@ impl Geocoder {
             !one.is_begun && one.name_quality > 0.0 && left.telling().next().is_some()
         };
         let named: Vec<&Reading> = query.readings.iter().filter(leaves_a_street).collect();
+        let tokens = query.tokens.iter().enumerate();
+        let numbers = tokens.filter(|(_, token)| token.is_number());
+        let numbers = numbers.fold(0, |numbers, (at, _)| numbers | bit(at));
         // A street outside the town that the query names is only possible if its name contains the town's words.
         let excluding = named
             .iter()
@@ -101,7 +104,7 @@ impl Geocoder {
                     best = best.max(fit.score());
                     let evidence = named
                         .iter()
-                        .filter(|one| !is_explained(one, &fit))
+                        .filter(|one| !is_explained(one.used & !numbers, &fit))
                         .map(|one| one.evidence)
                         .fold(certain, f32::max);
                     nowhere.evidence = evidence_beside(evidence);
@@ -287,10 +290,10 @@ fn evidence_beside(evidence: f32) -> f32 {
     (0.55 - 0.75 * evidence).max(0.0)
 }
 
-/// Returns whether a street contains the words that name the place in a reading, and explains nearly all words of the
-/// query and of its own name.
-fn is_explained(reading: &Reading, fit: &Fit) -> bool {
-    reading.used & !fit.aligned == 0 && fit.query >= EXPLAINED && fit.street >= EXPLAINED
+/// Returns whether a street contains the words that name a place, and explains nearly all words of the query and of its
+/// own name. `words` are their tokens, as bits, without numbers, which may be house numbers.
+fn is_explained(words: u64, fit: &Fit) -> bool {
+    words & !fit.aligned == 0 && fit.query >= EXPLAINED && fit.street >= EXPLAINED
 }
 
 /// Returns the streets of a segment that have a word.

@@ -6,6 +6,7 @@ pub mod calibration;
 mod describing_word;
 mod elsewhere;
 pub mod explain;
+mod glued;
 mod irrelevant;
 pub mod likenesses;
 mod number;

@@ -244,9 +244,15 @@ impl Query {
                 };
                 if is_followed {
                     let key = &spans.keys[span.key.clone()];
-                    let mut found = places::nearly_named(key);
+                    let is_town = is_end && self.postal_code.is_none() && !narrowing.is_open;
+                    let letters_min = if is_town && !is_other {
+                        places::SHORT_FUZZY_MIN
+                    } else {
+                        places::FUZZY_MIN
+                    };
+                    let mut found = places::nearly_named(key, letters_min);
                     let others = narrowing.other_names.iter();
-                    found.extend(others.flat_map(|others| others.nearly_named(key)));
+                    found.extend(others.flat_map(|others| others.nearly_named(key, letters_min)));
                     if is_other {
                         let exact = |one: &NamedPlace| {
                             span.exact.iter().any(|exact| exact.place == one.place)
@@ -364,6 +370,7 @@ impl Query {
         } else {
             IN_THE_MIDDLE
         };
+        let department = self.department_behind(span.end);
         let mut groups: Vec<Reading> = Vec::new();
         for one in named {
             let allowed = narrowing.places.as_ref();
@@ -374,15 +381,23 @@ impl Query {
                 place: self.narrowed(one.place),
                 ..*one
             };
+            let (used, position) = match &department {
+                Some((code, end)) if is_in_department(one.place, code) => {
+                    (bits(span.start..*end), 1.0)
+                }
+                _ => (bits(span.clone()), position),
+            };
             let (agreement, evidence) = self.agreement(one, one.quality * position);
             let group = groups.iter_mut().find(|group| {
-                group.postal_code == agreement && (group.evidence - evidence).abs() < 1e-3
+                group.used == used
+                    && group.postal_code == agreement
+                    && (group.evidence - evidence).abs() < 1e-3
             });
             match group {
                 Some(group) => group.places.push(one.place),
                 None => groups.push(Reading {
                     places: vec![one.place],
-                    used: bits(span.clone()),
+                    used,
                     evidence,
                     name_quality: one.quality,
                     postal_code: agreement,
@@ -397,6 +412,25 @@ impl Query {
             group.places.truncate(COMMUNES_MAX);
             readings.push(group);
         }
+    }
+
+    /// Returns the code of a department at the end of the address, and the index after it: `Mende (48)`, `Marseille 13
+    /// (13001)`.
+    fn department_behind(&self, end: usize) -> Option<(String, usize)> {
+        let (code, after) = match self.tokens.get(end..)? {
+            [digit, letter, ..]
+                if digit.text == "2"
+                    && matches!(letter.text.as_str(), "a" | "b")
+                    && letter.joined =>
+            {
+                (format!("2{}", letter.text.to_uppercase()), end + 2)
+            }
+            [number, ..] if number.is_number() && matches!(number.text.len(), 2 | 3) => {
+                (number.text.clone(), end + 1)
+            }
+            _ => return None,
+        };
+        self.is_end(after).then_some((code, after))
     }
 
     fn agreement(&self, named: &NamedPlace, evidence: f32) -> (Agreement, f32) {
@@ -489,6 +523,11 @@ impl Query {
 pub fn is_within(place: u32, allowed: &[u32]) -> bool {
     let parent = Places::get().place(place).and_then(|place| place.parent);
     allowed.contains(&place) || parent.is_some_and(|parent| allowed.contains(&parent))
+}
+
+fn is_in_department(place: u32, code: &str) -> bool {
+    let place = Places::get().place(place);
+    place.is_some_and(|place| place.department == code)
 }
 
 /// Returns whether a token is a postal code, or the code of a CEDEX.

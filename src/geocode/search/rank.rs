@@ -6,6 +6,7 @@ use super::query::{
     AGREEING, Agreement, OTHER_TOWN, Query, Reading, SAME_DEPARTMENT, SPELLED, bit,
 };
 use super::{Candidate, Geocoder, NumberMatch, ResultKind, SearchRequest, Target};
+use crate::places::SHORT_EDITED;
 use crate::text::fold::{self, Token};
 use crate::text::likeness::distance;
 use toise_geo::distance::planar_distance_m;
@@ -52,7 +53,8 @@ const NAMESAKE: f32 = 0.15;
 const MATCHES_MAX: usize = 50;
 /// Candidates ranked beyond the requested number.
 const MATCHES_BEYOND: usize = 8;
-/// Factor for the probability of a town with a similar name, if the query has the exact name of another town.
+/// Factor for the probability of a town with a similar name, if the query has the exact name of another town, or if the
+/// name is so short that it resembles several.
 const OTHER_TOWN_TRUST: f32 = 0.4;
 /// Distance within which two results count as one spot, metres.
 const SPOT_M: f64 = 30.0;
@@ -472,10 +474,12 @@ fn to_match(geocoder: &Geocoder, query: &Query, one: &Ranked<'_>, margin: f32) -
     }
 }
 
-/// Returns the factor for the probability of a candidate: less than 1 if the query names another town exactly.
+/// Returns the factor for the probability of a candidate: less than 1 if the query names another town exactly, or may
+/// name several.
 fn trust(candidate: &Candidate) -> f32 {
-    let is_other_town = candidate.name_quality > 0.0 && candidate.name_quality <= OTHER_TOWN;
-    if is_other_town { OTHER_TOWN_TRUST } else { 1.0 }
+    let doubtful = OTHER_TOWN.max(SHORT_EDITED);
+    let is_doubtful = candidate.name_quality > 0.0 && candidate.name_quality <= doubtful;
+    if is_doubtful { OTHER_TOWN_TRUST } else { 1.0 }
 }
 
 fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32) -> Matched {

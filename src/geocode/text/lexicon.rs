@@ -133,15 +133,15 @@ pub const ABBREVIATION_MAX: usize = 6;
 const STREET_TYPES: &[&str] = &[
     "allee", "allees", "avenue", "boucle", "boulevard", "carrefour", "chaussee", "chemin", "cite", "clos", "corniche",
     "cote", "cour", "cours", "descente", "domaine", "escalier", "esplanade", "faubourg", "galerie", "grand", "hameau",
-    "impasse", "jardin", "lieu", "lotissement", "mail", "montee", "parc", "parvis", "passage", "passerelle", "place",
-    "placette", "pont", "porte", "promenade", "quai", "quartier", "rampe", "residence", "rond", "route", "rue",
+    "impasse", "jardin", "lieu", "lieudit", "lotissement", "mail", "montee", "parc", "parvis", "passage", "passerelle",
+    "place", "placette", "pont", "porte", "promenade", "quai", "quartier", "rampe", "residence", "rond", "route", "rue",
     "ruelle", "ruette", "sente", "sentier", "square", "traverse", "venelle", "villa", "village", "voie", "zone",
 ];
 
 /// Words that carry no meaning alone, and the endings of ordinals (`30e`, `1er`), in ascending order.
 const ARTICLES: &[&str] = &[
-    "a", "au", "aux", "d", "de", "des", "du", "e", "eme", "en", "er", "ere", "et", "ieme", "l",
-    "la", "le", "les", "lieu", "ou", "sous", "sur",
+    "a", "au", "aux", "d", "de", "des", "dit", "du", "e", "eme", "en", "er", "ere", "et", "ieme",
+    "l", "la", "le", "les", "lieu", "lieudit", "ou", "sous", "sur",
 ];
 
 fn listed<'t, T>(table: &'t [(&'t str, T)], word: &str) -> Option<&'t T> {
@@ -253,6 +253,11 @@ pub fn names_building(word: &str) -> bool {
         word,
         "bat" | "batiment" | "bt" | "imm" | "immeuble" | "res" | "residence"
     )
+}
+
+/// Returns whether a street type may precede the name of a hamlet that the base gives without it: `hameau les Bories`.
+pub fn names_hamlet(word: &str) -> bool {
+    matches!(word, "hameau" | "lieu" | "lieudit" | "quartier" | "village")
 }
 
 /// Returns whether a word opens a part of an address that an address base does not hold: `bâtiment les Érables`,

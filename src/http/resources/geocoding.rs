@@ -1,7 +1,7 @@
 //! Geocoding: addresses to positions and back, one at a time or up to a hundred. Files are in
 //! [`super::geocoding_files`].
 //!
-//! A search takes a fraction of a millisecond; parsing, searching and writing are one job on the query pool. The
+//! A search takes a fraction of a millisecond; parsing, searching and writing are one short job on the query pool. The
 //! upstream service, if one is set, is asked between two jobs.
 
 use std::time::Duration;
@@ -157,24 +157,15 @@ async fn single(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, Ap
     let parameters = pairs(call.query)?;
     let app = call.app.clone();
     let client = call.key()?.key_id;
-    let job = move |_: &_| answer_from_index(&app, operation, &parameters);
-    let own = call
-        .app
-        .capacity
-        .pool
-        .run(client, Load::Single, job)
-        .await??;
+    let job = move || answer_from_index(&app, operation, &parameters);
+    let own = call.app.capacity.pool.run_short(client, job).await??;
     let reply = with_upstream(call.app, own, Instant::now() + SINGLE_WAIT_MAX).await?;
     let text = match reply {
         Reply::Text(text) => text,
         Reply::Upstream(asked, addresses) => {
             let app = call.app.clone();
-            let job = move |_: &_| upstream_text(&app, &asked, addresses);
-            call.app
-                .capacity
-                .pool
-                .run(client, Load::Single, job)
-                .await??
+            let job = move || upstream_text(&app, &asked, addresses);
+            call.app.capacity.pool.run_short(client, job).await??
         }
     };
     Ok(ApiResponse::json(text))

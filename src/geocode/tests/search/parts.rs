@@ -139,6 +139,30 @@ fn a_missing_house_number_is_uncertain_by_a_distance() {
 }
 
 #[test]
+fn a_hamlet_is_sure_whatever_it_is_called() {
+    let rows = [
+        hamlet("B010", "Les Fontanelles", 44.56),
+        in_mende("0900", "Rue du Moulin", Some(1), ""),
+        in_mende("0910", "Lieu-dit le Viala", Some(11), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for before in ["", "Hameau", "Ham.", "Lieu-dit", "Lieudit", "Village"] {
+        let text = format!("{before} les Fontanelles 48000 Mende");
+        let found = &search(&geocoder, &text, false)[0];
+        assert_eq!(label(&geocoder, found), "Les Fontanelles, 48095", "{text}");
+        assert!(found.probability > 0.95, "{text}: {}", found.probability);
+    }
+    for text in ["11 le viala", "11 lieudit le viala", "11 hameau le viala"] {
+        let found = &search(&geocoder, &format!("{text} 48000 mende"), false)[0];
+        assert_eq!(
+            label(&geocoder, found),
+            "11 Lieu-dit le Viala, 48095",
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn the_only_match_is_not_sure_if_it_is_far_from_the_position() {
     let rows = [in_commune(
         "48092",
@@ -185,4 +209,23 @@ fn a_town_that_exists_may_be_another_one_misspelled() {
     let found = &search(&geocoder, "4 rue ampère murs", false)[0];
     assert_eq!(label(&geocoder, found), "4 Rue Ampère, 15119");
     assert!(found.probability < 0.5, "{}", found.probability);
+}
+
+#[test]
+fn a_town_of_four_letters_may_be_misspelled_at_the_end() {
+    let rows = [
+        in_commune("09122", "Foix", "Rue Louis Aragon", 6, 42.96),
+        in_commune("48095", "Mende", "Rue Louis Aragon", 6, 44.5),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for town in ["fonx", "foxi", "fhoix", "fix"] {
+        let text = format!("6 rue louis aragon {town}");
+        let found = &search(&geocoder, &text, false)[0];
+        assert_eq!(
+            label(&geocoder, found),
+            "6 Rue Louis Aragon, 09122",
+            "{town}"
+        );
+        assert!(found.probability < 0.5, "{town}: {}", found.probability);
+    }
 }

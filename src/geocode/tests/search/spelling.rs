@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use toise_geocode::Geocoder;
 
-use crate::base::{label, rows, search, segment};
+use crate::base::{in_mende, label, rows, search, segment};
 
 #[test]
 fn an_address_is_found_however_it_is_written() {
@@ -43,6 +43,34 @@ fn an_address_is_found_however_it_is_written() {
             "{text}: {}",
             found[0].probability
         );
+    }
+}
+
+#[test]
+fn words_written_together_are_not_taken_for_one_of_them() {
+    let rows = [
+        in_mende("0710", "Impasse des Puits", Some(2), ""),
+        in_mende("0720", "Rue Bernard Saisset", Some(10), ""),
+        in_mende("0730", "Rue Saint-Pierre", Some(7), ""),
+        in_mende("0740", "Place Saint-Pierre", Some(7), ""),
+        in_mende("0750", "Avenue du Huit Mai", Some(8), ""),
+        in_mende("0760", "Rue Bel Air", Some(1), ""),
+        in_mende("0770", "Place Saint-Géraud", Some(7), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("2 impasse despuits", "2 Impasse des Puits, 48095"),
+        ("10 rue bernardsaisset", "10 Rue Bernard Saisset, 48095"),
+        ("7 ruesaint-pierre", "7 Rue Saint-Pierre, 48095"),
+        ("8 avenue duhuit mai", "8 Avenue du Huit Mai, 48095"),
+        ("1 rue belair", "1 Rue Bel Air, 48095"),
+        ("7 place saingeraud", "7 Place Saint-Géraud, 48095"),
+        ("7 place saintgueraud", "7 Place Saint-Géraud, 48095"),
+    ] {
+        let found = search(&geocoder, &format!("{text} 48000 mende"), false);
+        let first = found.first().unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(label(&geocoder, first), expected, "{text}");
+        assert!(first.probability > 0.8, "{text}: {}", first.probability);
     }
 }
 

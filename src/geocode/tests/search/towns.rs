@@ -138,6 +138,37 @@ fn a_collectivity_overseas_is_found_by_its_name() {
 }
 
 #[test]
+fn a_department_behind_the_town_is_read() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    for town in [
+        "Mende (48)",
+        "Mende 48",
+        "Mende, 48 France",
+        "48000 Mende (48)",
+    ] {
+        let found = &search(&geocoder, &format!("12 rue de la république {town}"), false)[0];
+        let expected = "12 Rue de la République, 48095";
+        assert_eq!(label(&geocoder, found), expected, "{town}");
+        assert!(found.probability > 0.9, "{town}: {}", found.probability);
+    }
+    let nothing = Geocoder::new(Vec::new());
+    for (text, code) in [
+        ("Marseille 13 (13001)", "13201"),
+        ("Marseille 13 13013", "13213"),
+        ("Ajaccio (2A)", "2A004"),
+    ] {
+        let found = search(&nothing, text, false);
+        assert_eq!(label(&nothing, &found[0]), format!(", {code}"), "{text}");
+    }
+    // A number behind the name of a street is its house number.
+    let street = in_commune("48092", "Marvejols", "Rue Vieille de Mende", 48, 44.5);
+    let geocoder = Geocoder::new(vec![segment(&[street])]);
+    let found = search(&geocoder, "rue vieille de mende 48", false);
+    let expected = "48 Rue Vieille de Mende, 48092";
+    assert_eq!(label(&geocoder, &found[0]), expected);
+}
+
+#[test]
 fn a_street_of_another_town_is_never_offered_as_certain() {
     let geocoder = Geocoder::new(vec![segment(&rows())]);
     // The place is in Mende, and Lyon is not in the base.
