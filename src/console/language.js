@@ -14,6 +14,10 @@ export function word(name, values = {}) {
   return spaced(said).replace(/\{(\w+)\}/g, (_, one) => values[one] ?? "");
 }
 
+/** The words for a number of things, which names of words.js begin: in the singular `NAME.one`, else `NAME.many`. French has the
+    singular also for 0. `{count}` in them is the number as people write it. */
+export const counted = (name, count, values) => word(`${name}.${new Intl.PluralRules(language).select(count) === "one" ? "one" : "many"}`, { ...values, count: number(count) });
+
 /** French puts a space before these signs, at which no line may break. */
 const spaced = (text) => (language === "fr" ? text.replace(/ (?=[:;?!](?:\s|$))/g, "\u00a0") : text);
 

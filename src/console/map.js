@@ -5,7 +5,7 @@ import { call, may, who } from "./api.js";
 import { SALES_MIN, addCompared, compare } from "./comparison.js";
 import { positionsOf, useArea } from "./drawing.js";
 import { featureLayers, showLayers } from "./featurelayers.js";
-import { euros, number, perM2, word } from "./language.js";
+import { counted, euros, number, perM2, word } from "./language.js";
 import { STEPS, UNITS, basePaint, baseStyle, changePaint, dataLayers, figureText, figuresOf, pointFigure, rampOf, spotLayer, unknownColour } from "./mapstyle.js";
 import { html, useEffect, useRef, useState } from "./parts.js";
 import { useTheme } from "./theme.js";
@@ -78,7 +78,7 @@ function said({ spot, feature, area, place }, figure) {
   if (spot) return spot.label ?? (spot.price_per_m2 ? `${euros(spot.price_per_m2)}/m²` : "");
   const shown = area?.[figure] !== undefined ? figureText(figure, area[figure]) : area && figure === "change" ? word("tooFewSales", { count: SALES_MIN }) : "";
   const prices = area?.before ? `${euros(area.before)} → ${perM2(area.price_per_m2)}` : "";
-  const count = area?.count === undefined ? "" : `${number(area.count)} ${word("results")}`;
+  const count = area?.count === undefined ? "" : counted("someResults", area.count);
   return [area?.name ?? place?.name, shown, prices, count].filter(Boolean).join(" · ");
 }
 

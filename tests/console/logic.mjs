@@ -1,7 +1,7 @@
 /** What the console's modules without markup do, run by `node --test`. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../../src/console/advertcolumns.js";
@@ -11,7 +11,7 @@ import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, rentOf, reportOf, unf
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
 import { reading } from "../../src/console/metrics.js";
 import { reasonOf } from "../../src/console/refusals.js";
-import { classesOf, csvOf, numericColumns, positionColumns, readRows, sortedBy } from "../../src/console/rows.js";
+import { classesOf, csvOf, numericColumns, positionColumns, readRows, sortedBy, textOf } from "../../src/console/rows.js";
 import { completionsOf } from "../../src/console/sqlcompletion.js";
 import { readTable } from "../../src/console/tablefile.js";
 import { isochroneOf, reachOf, reachText } from "../../src/console/traveltime.js";
@@ -275,4 +275,40 @@ test("a file is read with its encoding, delimiter and quoted cells", () => {
   for (const [text, fault] of [["", "importNoRows"], ["a,b\n", "importNoRows"], ['a\n"b', "importOpenQuote"], ["[1]", "importNotRows"], ['{"a":', "importNotJson"], ["PK\x03\x04", "importOtherFormat"]]) {
     assert.throws(() => read(text), { message: fault }, text);
   }
+});
+
+test("the answer of one endless row is left as soon as it has too many letters", async () => {
+  let given = 0;
+  let isLeft = false;
+  const endless = new ReadableStream({
+    pull(stream) {
+      given += 1;
+      stream.enqueue(new TextEncoder().encode(given === 1 ? '{"a":1}\n{"geometry":"' : "0".repeat(1_000)));
+    },
+    cancel() { isLeft = true; },
+  });
+  assert.deepEqual(await readRows(endless, 10, 5_000), { rows: [{ a: 1 }], isWhole: false });
+  assert.ok(isLeft && given < 20, `${given} pieces were read`);
+});
+
+test("a value of a row is a text, whatever it holds", () => {
+  assert.deepEqual([null, true, 0.1 + 0.2, 2024, "é", { a: [1, null] }].map(textOf), ["", "true", "0.3", "2024", "é", '{"a":[1,null]}']);
+});
+
+test("one thing has the singular, in French also none, and every counted thing has both", async () => {
+  const kept = new Map();
+  globalThis.localStorage = { getItem: (name) => kept.get(name) ?? "en", setItem: (name, value) => kept.set(name, value) };
+  globalThis.document = { documentElement: {} };
+  const { counted, switchLanguage } = await import("../../src/console/language.js");
+  assert.deepEqual([0, 1, 2, 1_200].map((count) => counted("someRooms", count)), ["0 rooms", "1 room", "2 rooms", "1,200 rooms"]);
+  assert.equal(counted("faultyRows", 1, { all: 2 }), "1 of 2 homes cannot be valued. It is stored with the reason.");
+  switchLanguage();
+  assert.deepEqual([0, 1, 2].map((count) => counted("someRooms", count)), ["0 pièce", "1 pièce", "2 pièces"]);
+  assert.equal(counted("pairsWaiting", 0), "0 paire de biens attend une décision");
+  const { WORDS } = await import("../../src/console/words.js");
+  const folder = new URL("../../src/console/", import.meta.url);
+  const files = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".js"));
+  const names = files.flatMap((name) => [...readFileSync(new URL(name, folder), "utf8").matchAll(/counted\("(\w+)"/g)].map(([, one]) => one));
+  assert.ok(names.length > 10, names.join());
+  for (const name of names) for (const form of ["one", "many"]) assert.equal(WORDS[`${name}.${form}`]?.filter(Boolean).length, 2, `${name}.${form}`);
 });

@@ -7,7 +7,7 @@ import { DATASETS } from "../datasets.js";
 import { ANYWHERE, placeOf, placeText } from "../areas.js";
 import { FilterChips } from "../filterchips.js";
 import { filtersOf, merged, useFields, withoutFilters } from "../filters.js";
-import { number, word } from "../language.js";
+import { counted, word } from "../language.js";
 import { Field, Head, Icon, Note, Waiting, html, useLoaded, useRested, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { toast } from "../toasts.js";
@@ -68,7 +68,7 @@ function Preview({ search }) {
   const asked = useLoaded((signal) => call("POST", `${BASE}/preview`, { search_query: rested, days: PREVIEW_DAYS }, { signal }), [JSON.stringify(rested)]);
   const { count = 0, per_day: days = [], items = [] } = asked.value?.data ?? {};
   return html`<section class="card preview" aria-label=${word("preview")}><h2>${word("preview")}</h2><${Waiting} of=${asked} lines=${6} />
-    ${asked.value && html`<p role="status">${word("previewFound", { count: number(count), days: PREVIEW_DAYS })}</p>
+    ${asked.value && html`<p role="status">${counted("previewFound", count, { days: PREVIEW_DAYS })}</p>
       ${count > 0 && html`<${LinePlot} height=${150} title=${`${word("matches")}, ${word("perDay")}`} times=${days.map((one) => Date.parse(one.date))}
         lines=${[{ label: word("matches"), values: days.map((one) => one.count), isBars: true }]} />`}
       ${items.length > 0 && html`<h3>${word("examples")}</h3><ul>${items.slice(0, EXAMPLES_MAX).map((match) => html`<${Match} match=${match} price=${price} />`)}</ul>`}

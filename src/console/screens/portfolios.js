@@ -3,7 +3,7 @@
 import { call, upload } from "../api.js";
 import { CsvButton, patiently } from "../csvfile.js";
 import { saveFile } from "../files.js";
-import { ago, day, distance, euros, moment, number, word } from "../language.js";
+import { ago, counted, day, distance, euros, moment, number, word } from "../language.js";
 import { Badge, Drop, Empty, Field, Head, Icon, Note, Segments, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 import { attempt } from "../toasts.js";
 
@@ -45,7 +45,7 @@ export function Portfolios({ parameters, set }) {
     ${list.length > 0 && html`<div class=${chosen ? "split chosen" : "split"}>
       <ul class="choices" aria-label=${word("portfolios")}>${list.map((one) => html`<li key=${one.name}><button type="button" class="choice" aria-pressed=${String(one === chosen)} onClick=${() => open(one.name)}>
         <span class="row spread"><b>${one.name}</b><${Status} of=${one} /></span>
-        <span class="quiet">${number(one.home_count)} ${word("homes").toLowerCase()}</span><span class="quiet">${one.valued_at ? `${word("valuedAt")} ${ago(one.valued_at)}` : ""}</span></button></li>`)}</ul>
+        <span class="quiet">${counted("someHomes", one.home_count)}</span><span class="quiet">${one.valued_at ? `${word("valuedAt")} ${ago(one.valued_at)}` : ""}</span></button></li>`)}</ul>
       ${chosen ? html`<${Portfolio} key=${chosen.name} name=${chosen.name} listed=${chosen.status}
           isChanged=${Boolean(parameters.changed)} set=${set} onChange=${listed.again} />`
         : html`<div class="card placeholder"><${Empty} icon="portfolios" title=${word("choosePortfolio")} /></div>`}
@@ -157,7 +157,7 @@ function NewPortfolio({ onMade, onLeave }) {
     return setBusy(false);
   };
   if (stored) {
-    return html`<${Head} title=${stored.name} /><section class="card"><${Note} kind="warn" role="alert">${word("faultyRows", { faulty: number(stored.faulty), all: number(stored.home_count) })}<//>
+    return html`<${Head} title=${stored.name} /><section class="card"><${Note} kind="warn" role="alert">${counted("faultyRows", stored.faulty, { all: number(stored.home_count) })}<//>
       <${Table} rows=${stored.faults} columns=${[[word("row"), (one) => number(one.row), true], [word("key.own"), (one) => one.key], [word("reason"), (one) => one.message]]} />
       <div class="row"><button type="button" class="primary" onClick=${() => onMade(stored.name)}>${word("openPortfolio")}</button></div></section>`;
   }
