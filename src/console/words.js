@@ -363,6 +363,8 @@ export const WORDS = {
   latestComparable: ["Latest comparable", "Dernière vente comparable"],
   "faultyRows.one": ["{count} of {all} homes cannot be valued. It is stored with the reason.", "{count} bien sur {all} ne peut pas être évalué. Il est enregistré avec la raison."],
   "faultyRows.many": ["{count} of {all} homes cannot be valued. They are stored with the reason.", "{count} biens sur {all} ne peuvent pas être évalués. Ils sont enregistrés avec la raison."],
+  "streetUnread.one": ["{count} home is placed by its town alone. The column “{column}” was not read: if it holds the street, name it {street} and store the file again.", "{count} bien n’est situé que par sa ville. La colonne « {column} » n’a pas été lue : si elle contient la rue, nommez-la {street} et enregistrez de nouveau le fichier."],
+  "streetUnread.many": ["{count} homes are placed by their town alone. The column “{column}” was not read: if it holds the street, name it {street} and store the file again.", "{count} biens ne sont situés que par leur ville. La colonne « {column} » n’a pas été lue : si elle contient la rue, nommez-la {street} et enregistrez de nouveau le fichier."],
   "change.value": ["value", "valeur"],
   "change.diagnostic": ["diagnostic", "diagnostic"],
   "change.comparable": ["comparable", "comparable"],

@@ -672,8 +672,22 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     file = {"name": "homes.csv", "mimeType": "text/csv", "buffer": homes.encode()}
     page.get_by_label("Drop a file of homes here").set_input_files(files=file)
     expect(page.get_by_text("homes.csv")).to_be_visible()
+
+    def warned(route):
+        if route.request.method != "PUT":
+            return route.continue_()
+        answer = route.fetch()
+        body = answer.json()
+        unread = 'the column "Rue du bien" was not read; if it holds the street, name it street'
+        body["data"]["warnings"].append(f"rows located by their town alone: 1; {unread}")
+        return route.fulfill(response=answer, json=body)
+
+    page.route("**/portfolios/mende?*", warned)
     page.get_by_role("button", name="Store", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("1 of 2 homes cannot be valued", timeout=WAIT_MS)
+    said = page.get_by_role("alert")
+    expect(said.filter(has_text="1 of 2 homes cannot be valued")).to_be_visible(timeout=WAIT_MS)
+    expect(said.filter(has_text="1 home is placed by its town alone")).to_contain_text("Rue du bien")
+    page.unroute_all(behavior="wait")
     expect(page.get_by_role("table")).to_contain_text("surface_m2")
     page.get_by_role("button", name="Open the portfolio").click()
     expect(page.get_by_role("row", name=re.compile("A-1"))).to_contain_text("€", timeout=WAIT_MS)
