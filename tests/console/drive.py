@@ -802,6 +802,10 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(desk.get_by_role("navigation").get_by_role("link")).to_have_text(["Operations", "Pairs"])
     desk.get_by_role("link", name="See the state of the server and its data").click()
     expect(desk.get_by_text("95 % of requests")).to_be_visible()
+    # What the data folder lacks, with the command that helps.
+    todo = desk.get_by_role("region", name="What to do")
+    lacking = todo.get_by_role("listitem").filter(has_text="The sales are invented")
+    expect(lacking).to_contain_text("toise start --departments 48")
     look(desk, "operations", faults)
     # What is loaded, how old it is, and what to do; over all of it, that the last refresh failed.
     failed = 'toise_refresh_failed{table="dvf"} 1\ntoise_refresh_age_seconds 7200\n'
@@ -815,7 +819,7 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     desk.get_by_role("button", name="Data", exact=True).click()
     expect(desk.get_by_role("row", name="dvf recorded sales")).to_contain_text("refresh failed")
     expect(desk.get_by_role("row", name="dpe energy diagnostics")).to_contain_text("loaded")
-    expect(desk.get_by_role("listitem").filter(has_text="dvf")).to_contain_text("toise refresh")
+    expect(lacking).to_contain_text("toise start")
     look(desk, "data", faults)
     desk.unroute_all(behavior="wait")
     expect(desk.get_by_role("alert")).to_have_count(0)

@@ -312,3 +312,19 @@ test("one thing has the singular, in French also none, and every counted thing h
   assert.ok(names.length > 10, names.join());
   for (const name of names) for (const form of ["one", "many"]) assert.equal(WORDS[`${name}.${form}`]?.filter(Boolean).length, 2, `${name}.${form}`);
 });
+
+test("every finding about the data folder has French words", async () => {
+  const { MESSAGES, VALUES, findingText, inFrench } = await import("../../src/console/findings.js");
+  const source = readFileSync(new URL("../../src/app/doctor/findings.rs", import.meta.url), "utf8").replace(/\\\n\s*/g, "");
+  for (const text of [...MESSAGES.map(([message]) => message), ...Object.keys(VALUES)]) assert.ok(source.includes(`"${text}"`), text);
+  for (const [, text] of source.split("#[cfg(test)]")[0].matchAll(/"((?:no |the |to try|sales were)[^"]{8,})"/g)) {
+    // The first sentence is for a folder that does not exist, which no server has.
+    assert.ok(text.startsWith("no data folder") || text in VALUES || MESSAGES.some(([message]) => message === text), text);
+  }
+  assert.equal(inFrench("the last backup is 12 days old"), "la dernière sauvegarde date de 12 jours");
+  assert.equal(inFrench("no energy diagnostics: homes have no energy classes"), "il manque les diagnostics énergétiques : les biens n’ont pas de classe énergétique");
+  assert.equal(inFrench("no API key works: nobody can call the server"), "aucune clé d’API ne fonctionne : personne ne peut appeler le serveur");
+  assert.equal(inFrench("the last refresh of addresses failed: 503: no answer"), "la dernière mise à jour des adresses a échoué : 503: no answer");
+  assert.equal(inFrench("something new"), "something new");
+  assert.match(findingText({ message: "no backup is known" }), /^(No backup is known|Aucune sauvegarde n’est connue)\.$/);
+});

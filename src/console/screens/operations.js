@@ -8,7 +8,7 @@ import { LinePlot } from "../plot.js";
 import { Importing } from "./importing.js";
 import { Accounts, Keys } from "./keys.js";
 import { ModelCard } from "./model.js";
-import { NotRefreshed, Tables } from "./tables.js";
+import { Findings, NotRefreshed, Tables } from "./tables.js";
 
 const ADMIN = "/v2/protected/admin";
 /** How often metrics are read, milliseconds, and how many readings are kept. */
@@ -21,8 +21,8 @@ const MIB = 2 ** 20;
 
 /** Parts of the screen by the readings of the metrics, of which operators see all and others their credits. */
 const PARTS = {
-  health: (readings) => html`<${Health} readings=${readings} />`, usage: () => html`<${Usage} />`,
-  data: (readings) => html`${readings.length > 0 && html`<${Tables} reading=${readings.at(-1)} />`}<${Importing} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
+  health: (readings) => html`<${Health} readings=${readings} /><${Findings} />`, usage: () => html`<${Usage} />`,
+  data: (readings) => html`${readings.length > 0 && html`<${Tables} reading=${readings.at(-1)} />`}<${Findings} /><${Importing} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
   keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />`,
 };
 
