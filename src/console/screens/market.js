@@ -46,6 +46,12 @@ export function Market({ parameters, set }) {
   return html`<h1 class="hidden">${word("map")}</h1><${DatasetMap} key=${name} name=${name} parameters=${parameters} set=${set} />`;
 }
 
+/** The part of the map that an address shows; undefined without one. */
+function viewOf({ lat, lon, zoom }) {
+  const view = { lat: Number(lat), lon: Number(lon), zoom: Number(zoom) };
+  return zoom && Object.values(view).every(Number.isFinite) && Math.abs(view.lat) <= 90 ? view : undefined;
+}
+
 /** The pixels at each side of the map that the panel covers. */
 function useInset() {
   const measure = () => (innerWidth > PHONE_PX ? { left: PANEL_PX, top: EDGE_PX, right: 0, bottom: EDGE_PX } : { left: 0, top: EDGE_PX, right: 0, bottom: Math.round(innerHeight * SHEET_SHARE) });
@@ -78,7 +84,7 @@ function DatasetMap({ name, parameters, set }) {
   const compared = isCompared && years.isKnown ? comparedYears(parameters, years) : null;
   const [earlier, later] = (compared ?? []).map((year) => dataset.toTiles(merged(ofTiles ?? {}, dataset.priced(year))));
   const anyDate = () => Object.fromEntries(["from", "to"].map((bound) => [parameter({ name: dataset.dated }, bound), ""]));
-  const view = parameters.zoom && { lon: Number(parameters.lon), lat: Number(parameters.lat), zoom: Number(parameters.zoom) };
+  const view = viewOf(parameters);
   const inset = useInset();
   const handle = useRef(null);
   const [isTall, setTall] = useState(false);
