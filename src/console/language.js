@@ -80,9 +80,9 @@ export function ago(value) {
 /** A number of bytes in a unit that people read. */
 export function bytes(value) {
   if (value === null || value === undefined) return "";
-  const unit = Math.min(4, Math.floor(Math.log2(Math.max(value, 1)) / 10));
+  const unit = Math.min(4, Math.floor(Math.log10(Math.max(value, 1)) / 3));
   const names = language === "fr" ? ["o", "ko", "Mo", "Go", "To"] : ["B", "kB", "MB", "GB", "TB"];
-  return `${number(value / 1024 ** unit, unit > 0 && value / 1024 ** unit < 10 ? 1 : 0)}\u00a0${names[unit]}`;
+  return `${number(value / 1000 ** unit, unit > 0 && value / 1000 ** unit < 10 ? 1 : 0)}\u00a0${names[unit]}`;
 }
 
 /** A large number in few characters. */

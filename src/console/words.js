@@ -55,6 +55,7 @@ export const WORDS = {
   csvFirst: ["Downloaded: {name}, the first {count} of {total} rows", "Téléchargé : {name}, les {count} premières lignes sur {total}"],
   screenRefused: ["This key may not use the screen “{screen}”: it lacks the scope {scope}.", "Cette clé ne permet pas d’utiliser l’écran « {screen} » : il lui manque la portée {scope}."],
   "error.network": ["The server cannot be reached. Check the connection and try again.", "Le serveur est injoignable. Vérifiez la connexion et réessayez."],
+  "error.copy": ["The browser does not let this page copy. It needs an https address.", "Le navigateur ne laisse pas cette page copier. Il lui faut une adresse https."],
   "error.key": ["This key is unknown, revoked or expired.", "Cette clé est inconnue, révoquée ou expirée."],
   "error.scope": ["This key lacks the scope {scope}. Ask the operator for it.", "Il manque à cette clé la portée {scope}. Demandez-la à l’exploitant."],
   "error.quota": ["The monthly quota of this key is used up.", "Le quota mensuel de cette clé est épuisé."],

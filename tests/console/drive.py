@@ -657,7 +657,7 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.get_by_role("button", name="Save", exact=True).click()
     page.reload()
     page.get_by_role("button", name="Saved", exact=True).click()
-    page.get_by_role("button", name="select count(*) as homes from dvf").click()
+    page.get_by_role("button", name="select count(*) as homes from dvf", exact=True).click()
     expect(editor).to_have_value("select count(*) as homes from dvf")
     with page.expect_download(timeout=WAIT_MS) as download:
         page.get_by_role("button", name="Download csv").click()

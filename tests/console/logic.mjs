@@ -61,6 +61,7 @@ test("an estimate is asked with what was said and what the contract requires, an
   assert.deepEqual([told.type, told.habitation], ["CLASS_HOUSE", { surface: { total: 95 }, roomCount: 5, bedroomCount: 3 }]);
   assert.equal(estimateOf(at, { rooms: "1", bedrooms: "0" }).habitation.bedroomCount, 0);
   assert.equal(bedroomsOf(0), 0);
+  assert.equal(estimateOf(at, { type: "toString" }).type, "CLASS_FLAT", "an address may name any class");
 });
 
 test("what if sends what was chosen: class, floor and features of a flat, land of a house", () => {
@@ -299,12 +300,13 @@ test("one thing has the singular, in French also none, and every counted thing h
   const kept = new Map();
   globalThis.localStorage = { getItem: (name) => kept.get(name) ?? "en", setItem: (name, value) => kept.set(name, value) };
   globalThis.document = { documentElement: {} };
-  const { counted, switchLanguage } = await import("../../src/console/language.js");
+  const { bytes, counted, switchLanguage } = await import("../../src/console/language.js");
   assert.deepEqual([0, 1, 2, 1_200].map((count) => counted("someRooms", count)), ["0 rooms", "1 room", "2 rooms", "1,200 rooms"]);
   assert.equal(counted("faultyRows", 1, { all: 2 }), "1 of 2 homes cannot be valued. It is stored with the reason.");
   switchLanguage();
   assert.deepEqual([0, 1, 2].map((count) => counted("someRooms", count)), ["0 pièce", "1 pièce", "2 pièces"]);
   assert.equal(counted("pairsWaiting", 0), "0 paire de biens attend une décision");
+  assert.deepEqual([999, 1_500, 1_500_000, 64 * 2 ** 20].map(bytes), ["999\u00a0o", "1,5\u00a0ko", "1,5\u00a0Mo", "67\u00a0Mo"], "a megabyte has a million bytes");
   const { WORDS } = await import("../../src/console/words.js");
   const folder = new URL("../../src/console/", import.meta.url);
   const files = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".js"));

@@ -4,7 +4,7 @@ import { KINDS, allAlerts } from "../alertlist.js";
 import { call } from "../api.js";
 import { described } from "../filters.js";
 import { ago, counted, day, labelled, moment, number, word } from "../language.js";
-import { Badge, Empty, Field, Head, Icon, Json, Note, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { Badge, Empty, Field, Head, Icon, Json, Note, Waiting, html, useLoaded, useRepeated, useState } from "../parts.js";
 import { attempt, toast } from "../toasts.js";
 import { Match } from "./match.js";
 import { NewAlert } from "./newalert.js";
@@ -56,10 +56,8 @@ function Followed({ alert, onChange }) {
   const [isEdited, setEdited] = useState(false);
   const history = useLoaded((signal) => call("GET", `${base}/history/${alert.alert_id}?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
   const deliveries = useLoaded((signal) => call("GET", `${path}/deliveries?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
-  useEffect(() => {
-    const timer = setInterval(() => { deliveries.again(); history.again(); }, TAIL_MS);
-    return () => clearInterval(timer);
-  }, []);
+  useRepeated(history, TAIL_MS);
+  useRepeated(deliveries, TAIL_MS);
   const run = (act, done) => async () => {
     setBusy(true);
     await attempt(act, done);

@@ -3,7 +3,7 @@
 import { addressOf } from "../addresses.js";
 import { call, may } from "../api.js";
 import { CsvButton } from "../csvfile.js";
-import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf, unfelt } from "../dwelling.js";
+import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf, typeOf, unfelt } from "../dwelling.js";
 import { counted, day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
 import { MapView, hasMap } from "../map.js";
 import { Badge, Empty, Head, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useRested, useState } from "../parts.js";
@@ -99,7 +99,7 @@ export function Home({ parameters, set }) {
       : html`${!parameters.town && candidates.length === 0 && html`<div class="card">
         <${Empty} icon="home" title=${word("homeEmpty")} text=${word(hasMap() ? "homeEmptyText" : "homeEmptyNoMap")}>
         <${Examples} onPick=${pick} /><//></div>`}${map}`}
-    ${at && html`<${Prices} city=${place.value?.city} type=${parameters.type || USUAL.type} />`}
+    ${at && html`<${Prices} city=${place.value?.city} type=${typeOf(parameters)} />`}
     ${isHome && may("search") && html`<${Around} at=${at} />`}
   </div>`;
 }
@@ -156,7 +156,7 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
   const { lower, upper } = value?.priceRange ?? {};
   const headline = value && upper - lower > ROUND_WIDER_EUR ? Math.round(value.price / ROUND_EUR) * ROUND_EUR : value?.price;
   const assumed = value && assumedText(parameters, value.surface);
-  const isFlat = (parameters.type || USUAL.type) === "CLASS_FLAT";
+  const isFlat = typeOf(parameters) === "CLASS_FLAT";
   // A flat has no land, which makes its value another than that of the typical home.
   const nameOf = (name) => {
     if (isFlat && name === "landSurface") return word("noLand");

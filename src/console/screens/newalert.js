@@ -25,6 +25,7 @@ const REST_MS = 400;
 
 export function NewAlert({ parameters, set, onMade }) {
   const [fault, setFault] = useState(null);
+  const [isBusy, setBusy] = useState(false);
   const fields = useFields("/v2/protected/properties/search", ["search", "filterProperty"]);
   const given = fields.value && filtersOf(fields.value, parameters);
   const place = placeOf(parameters);
@@ -32,7 +33,9 @@ export function NewAlert({ parameters, set, onMade }) {
   const search = { filterProperty: [given ?? {}, inPlace].reduce(merged, HOMES_FOR_SALE) };
   const create = async (event) => {
     event.preventDefault();
+    if (isBusy) return;
     const of = new FormData(event.target);
+    setBusy(true);
     try {
       const { data } = await call("PUT", BASE, { search_query: search, match: ["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"], search_name: of.get("name"), webhook_url: of.get("url") });
       toast(word("isCreated", { name: of.get("name") }));
@@ -40,6 +43,7 @@ export function NewAlert({ parameters, set, onMade }) {
       set({ ...withoutFilters(parameters), ...ANYWHERE, new: "", alert: data?.alert_id ?? "" }, true);
     } catch (error) {
       setFault(error.message);
+      setBusy(false);
     }
   };
   return html`<${Head} title=${word("newAlertTitle")} about=${word("newAlertAbout")}>
@@ -56,7 +60,7 @@ export function NewAlert({ parameters, set, onMade }) {
         <${Field} label=${word("webhook")}><input name="url" type="url" required placeholder="https://example.com/toise" /><//>
         <p class="quiet"><small>${word("webhookHint")} <code>toise webhook</code></small></p>
         ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}
-        <div class="row"><button class="primary"><${Icon} name="alerts" />${word("create")}</button></div>
+        <div class="row"><button class="primary" aria-busy=${String(isBusy)}><${Icon} name="alerts" />${word("create")}</button></div>
       </form>
       ${fields.value && html`<${Preview} search=${search} />`}
     </div>`;
