@@ -882,7 +882,7 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     adverts = [thin(nth, 300_000 + nth // 2) for nth in range(4)]
     ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": adverts})
     desk.goto(address + "/console/#/pairs")
-    said = desk.get_by_role("status").filter(has_text="wait for a decision")
+    said = desk.get_by_role("status").filter(has_text=re.compile("waits? for a decision"))
     expect(said).to_be_visible()
     expect(desk.get_by_role("region", name="Advert 1")).to_contain_text(re.compile(r"\d{5} \w"))
     look(desk, "pairs", faults)
